@@ -117,10 +117,11 @@ def check_parties(plan: Plan, party: PartyId, roster: Roster | None) -> None:
     """
     if party >= plan.parties:
         raise RefusalError(Reason.ROSTER, "parties", expected=f"above {party}, this party's number", got=plan.parties)
-    if roster and plan.parties > len(roster.keys):
-        # Parties that do not exist would add no noise, and this party's share of it would be smaller.
-        limit = f"at most {len(roster.keys)}, those of this party's roster"
-        raise RefusalError(Reason.ROSTER, "parties", expected=limit, got=plan.parties)
+    if roster and plan.parties != len(roster.keys):
+        # Parties that do not exist would add no noise, and this party's share of it would be smaller. Of fewer parties
+        # a larger share may help the coordinator than of all: it could choose its helpers, and few others.
+        whole = f"{len(roster.keys)}, all of this party's roster"
+        raise RefusalError(Reason.ROSTER, "parties", expected=whole, got=plan.parties)
     own = roster.digest.hex() if roster else "none"
     if plan.malicious and plan.roster != own:
         raise RefusalError(

@@ -33,7 +33,7 @@ from threading import Lock
 import numpy as np
 from numpy.typing import NDArray
 
-from client.contributions import contribute, histograms, rough_products, seed_choices
+from client.contributions import contribute, counts, seed_choices
 from client.guard import Limits
 from client.records import EmbeddedRecords
 from client.session import RefusalError
@@ -52,7 +52,6 @@ from common.queries.length_range import LengthRange
 from common.queries.page import Query
 from common.queries.seed_choice import SeedChoice
 from common.queries.texts import Texts
-from common.queries.votes import Votes
 from common.rng import secure_bytes
 
 _UNSEEN = 2.0**-40
@@ -115,6 +114,7 @@ def answer(
         plan_digest=plan.digest(),
         query_digest=digest(query),
         release=plan.answer_release(index, party.limits.unknown_shares(plan)),
+        attempts=plan.max_attempts,
         data_set=party.data_set,
         allow=party.limits.allow,
     )
@@ -161,7 +161,7 @@ def _inside(query: Query, planned: PlannedQuery, units: EmbeddedRecords) -> NDAr
     key, scale = secure_bytes(32), planned.scale or _UNSEEN
     match query:
         case LengthRange():
-            lengths = histograms.lengths(units)
+            lengths = counts.lengths(units)
             return np.array(mechanisms.length_range(lengths, query.spec.cap, scale, key), dtype=np.int64)
         case SeedChoice():
             replacement = planned.mechanism == "exponential"
@@ -179,19 +179,17 @@ def _texts(query: Texts, plan: Plan, planned: PlannedQuery, units: EmbeddedRecor
 
 
 def _check(query: Query, plan: Plan, planned: PlannedQuery, records: EmbeddedRecords) -> None:
-    """Refuse, before anything is charged, a query that is not the planned one, does not fit or cannot be answered."""
+    """Refuse, before anything is charged, a query that is not the planned one or does not fit."""
     if query.spec != planned.spec:
         raise RefusalError(Reason.UNPLANNED, "query", expected=planned.spec, got=query.spec)
     try:
         query.check(len(plan.labels), records.vectors.shape[1])
     except ProtocolError as error:
-        raise RefusalError(Reason.UNPLANNED, str(error)) from error
+        raise RefusalError(Reason.UNPLANNED, error.what, expected=error.expected, got=error.got) from error
     if query.length > LARGEST_ANSWER or (
         isinstance(query, SeedChoice) and query.length * len(query.vectors) > LARGEST_CHOICE
     ):
         raise RefusalError(Reason.OVER_LIMIT, "coordinates of the answer", expected=f"at most {LARGEST_ANSWER}")
-    if isinstance(query, Votes):
-        rough_products.check_precision()
 
 
 def _words(answer: bytes) -> NDArray[np.int64]:

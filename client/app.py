@@ -11,11 +11,10 @@ from functools import cache
 
 from flwr.app import Context, Error, Message
 from flwr.clientapp import ClientApp
-from flwr.common.constant import ErrorCode
 
 from client.channel import Channel, Party
 from common.errors import CaucusError, ConfigError
-from common.parcels import contents, parcel_of
+from common.parcels import HANDLER_RAISED, contents, parcel_of
 
 log = logging.getLogger("caucus.relay")
 
@@ -35,7 +34,7 @@ def relay(connect: Callable[[Context], Party]) -> ClientApp:
             log.warning(
                 "no answer from the party service: %s", error if isinstance(error, CaucusError) else type(error)
             )
-            return Message(Error(ErrorCode.CLIENT_APP_RAISED_EXCEPTION), reply_to=message)
+            return Message(Error(HANDLER_RAISED), reply_to=message)
         (content,) = contents([answer])
         return Message(content, reply_to=message)
 

@@ -1,15 +1,10 @@
-"""What becomes of an error at a party: a coarse reason for the coordinator, and details for the party's own log.
-
-Secure aggregation knows parties by their numbers. The log of a hospital has their names instead.
-"""
+"""What becomes of an error at a party: a coarse reason for the coordinator, and details for the party's own log."""
 
 import errno
 import os
-import re
 from collections.abc import Sequence
 
 from client.session import RefusalError
-from common.domain import named
 from common.errors import (
     CaucusError,
     ConfigError,
@@ -38,8 +33,6 @@ _REASONS: tuple[tuple[type[Exception], Reason], ...] = (
 )
 """The first that fits holds."""
 
-_LIST = re.compile(r"\[[0-9]{1,7}(, [0-9]{1,7})*\]")
-
 
 def reason(error: Exception) -> Reason:
     """The reason that the coordinator may learn."""
@@ -56,13 +49,10 @@ def detail(error: Exception, names: Sequence[str] = ()) -> str:
 
     Args:
         error: The error.
-        names: The hospitals' names by number, which stand for "party 0" in the message.
+        names: The hospitals' names by number.
     """
     if isinstance(error, OSError) and isinstance(error.errno, int) and error.errno in errno.errorcode:
         return f"{type(error).__name__}: {os.strerror(error.errno)}"
     if not isinstance(error, CaucusError):
         return type(error).__name__
-    message = str(error)
-    if isinstance(error, MembershipError):  # its lists are of parties: [0, 2]
-        message = _LIST.sub(lambda found: re.sub("([0-9]+)", r"party \1", found[0]), message)
-    return named(message, names)
+    return error.text(names)

@@ -3,19 +3,26 @@
 How long an answer takes depends on the records: on their number, and where candidates lie at one distance from a record
 that somebody knows, on whether it is there (votes are then computed exactly). So a reply to an opening or a question
 leaves T after its message came, or, if it is late, at the first of 2 T, 4 T, ... at which it is ready. T is computed
-from what is asked and the most records that the hospital declares to all ([common/schedule.py](../common/schedule.py)).
-A refusal leaves on the same schedule as an answer.
+from what is asked, the plan and the most records that the hospital declares to all
+([common/schedule.py](../common/schedule.py)). So does the reply to a closing, which frees the run's records. A refusal
+leaves on the same schedule as an answer, but one that public facts alone decide, as of a question that no plan has or
+that is out of order, as soon as a question can: nobody else has to wait for it.
 
-What remains. A reply that is late shows that the machine was slow or busy, and the log says so. Texts of a hospital's
-own model take as long as they take, on the grid of 0.1, 0.2, 0.4, ... seconds. That the processor works less while a
-reply waits can be measured by whoever shares the machine. Other messages touch no record.
+What remains. A reply that is late shows that the machine was slow or busy, and its time up to the next doubling; the
+log says so. A coordinator may try to make replies late, by work for other programs on the machine, and then learns how
+close to T the hospital's own work is. A message that comes while a service starts waits until the records are embedded,
+so the time of its reply tells roughly how many there are. Texts of a hospital's own model take as long as they take, on
+the grid of 0.1, 0.2, 0.4, ... seconds. That the processor works less while a reply waits can be measured by whoever
+shares the machine. Other messages neither need records nor free them.
 """
 
 import logging
 import time
 from collections.abc import Callable
+from threading import Event
 
 from common import messages as m
+from common.plan.plan import Plan
 from common.schedule import seconds
 
 log = logging.getLogger("caucus.party")
@@ -27,19 +34,35 @@ class Schedule:
     Args:
         records: The most records that it may have: a public number.
         clock: Seconds that only grow.
-        sleep: Waits so many seconds.
+        sleep: Waits so many seconds; without one, until `stop` at most.
     """
 
     def __init__(
-        self, records: int, *, clock: Callable[[], float] = time.monotonic, sleep: Callable[[float], None] = time.sleep
+        self,
+        records: int,
+        *,
+        clock: Callable[[], float] = time.monotonic,
+        sleep: Callable[[float], object] | None = None,
     ) -> None:
         self.clock = clock
         self._records = records
-        self._sleep = sleep
+        self._stopped = Event()
+        self._sleep = sleep or self._stopped.wait
 
-    def wait(self, came: float, body: m.Request | m.Reply) -> None:
-        """Wait until the reply to a message may leave that came at this reading of the clock."""
-        step = seconds(body, self._records)
+    def stop(self) -> None:
+        """End all waits, once no reply can leave any more."""
+        self._stopped.set()
+
+    def wait(self, came: float, body: m.Request | m.Reply, plan: Plan | None, index: int = 0) -> None:
+        """Wait until the reply to a message may leave.
+
+        Args:
+            came: The reading of the clock when it came.
+            body: The message.
+            plan: The plan that it belongs to; None if public facts alone decide that it is refused.
+            index: Number of the query in the plan.
+        """
+        step = seconds(body, self._records, plan, index)
         if step is None:
             return
         taken, due = self.clock() - came, step

@@ -35,6 +35,7 @@ from numpy.typing import NDArray
 
 from common.domain import PartyId
 from common.errors import MembershipError, PublicKeyError
+from common.phrases import Party, Phrase
 from common.secagg import ring, shamir
 from common.secagg.identity import Identity, Roster, check_roster, sign
 from common.secagg.keys import KeyPair, Secret, mask_key, open_sealed, seal
@@ -84,7 +85,7 @@ def begin(
     check_roster(setup, roster)
     if (identity.public if identity else None) != (roster.keys[party] if roster else None):
         raise MembershipError(
-            "identity", expected=f"that of party {party} on its roster", got="another", where="advertise"
+            "identity", expected=Phrase("that of ", Party(party), " on its roster"), got="another", where="advertise"
         )
     root = Secret(entropy)
     seal_keys = KeyPair(root.derive("own seal key", setup.binding, party, party))
@@ -127,7 +128,7 @@ class Advertised:
         transcript, graph = check_adverts(setup, adverts, me.roster, "share")
 
         agreed = {
-            peer: held.seal_keys.agree(adverts[peer].seal_public, where=f"party {peer}, seal key")
+            peer: held.seal_keys.agree(adverts[peer].seal_public, where=Phrase(Party(peer), ", seal key"))
             for peer in sorted(graph[party])
         }
         holders = (party, *agreed)
@@ -181,7 +182,7 @@ class Shared:
         check_enough("receive, neighbours", len(inbox) + 1, setup.threshold)
         rounds = {index: replace(round_, sharers=sharers) for index, round_ in secrets.rounds.items()}
         for sender, sealed in inbox.items():
-            where = f"party {sender}, sealed shares"
+            where = Phrase(Party(sender), ", sealed shares")
             check_sealed(setup, sealed, where=where)
             pairs = open_sealed(secrets.agreed[sender], secrets.transcript, sender, me.party, sealed)
             shamir.check_words(pairs, where=where)

@@ -26,9 +26,10 @@ from client.session import RefusalError, Session
 from client.writers.base import PartyWriter
 from common import messages as m
 from common import wire
-from common.domain import PartyId, named
+from common.domain import PartyId
 from common.errors import CaucusError, ProtocolError
 from common.ledger.ledger import Ledger
+from common.phrases import Party
 from common.plan.aggregation import aggregation_setup
 from common.plan.plan import Plan
 from common.queries import closed_set
@@ -110,7 +111,7 @@ class PartyService:
         self._identity = identity
         self._roster = roster
         self._names = tuple(names)
-        self._name = named(f"party {party}", names)
+        self._name = Party(party).text(names)
         self._audit_log = audit_log
         self._noted_head = noted_head
         self._schedule = schedule
@@ -131,7 +132,7 @@ class PartyService:
 
     def handle(self, parcel: m.Parcel) -> m.Parcel:
         """Answer one parcel. After any error the coordinator gets a coarse reason; the details stay in the log here."""
-        envelope = None
+        envelope, plan = None, None
         with self._lock:
             came = self._schedule.clock() if self._schedule else 0.0
             try:
@@ -140,6 +141,7 @@ class PartyService:
                 if self._noted_head:
                     self._noted_head.check(self._ledger)
                 envelope = wire.unpack(parcel)
+                plan = self._planned(envelope) if self._schedule else None
                 body = self._reply(envelope)
                 if self._noted_head:
                     self._noted_head.write(self._ledger)
@@ -164,8 +166,27 @@ class PartyService:
                 )
             )
             if self._schedule and envelope:  # under the lock: a message that comes meanwhile must not see it free
-                self._schedule.wait(came, envelope.body)
+                self._schedule.wait(came, envelope.body, plan, envelope.index)
         return reply
+
+    def stop(self) -> None:
+        """Let go of replies that wait for their time: nobody is there any more to get them."""
+        if self._schedule:
+            self._schedule.stop()
+
+    def _planned(self, envelope: m.Envelope) -> Plan | None:
+        """The plan that a message belongs to; None if public facts alone decide that it is refused."""
+        body = envelope.body
+        try:
+            if isinstance(body, m.Open):
+                plan = _read_plan(body.plan)
+                return plan if plan.digest() == envelope.plan_digest else None
+            if self._run is None or envelope.party != self._party:
+                return None
+            plan = self._run.session.after(envelope).plan
+            return None if isinstance(body, m.Ask) and body.query.spec != plan.query(envelope.index).spec else plan
+        except CaucusError:
+            return None
 
     def _note(self, envelope: m.Envelope | None, reason: str = "", detail: str = "") -> None:
         if self._audit_log:
@@ -187,7 +208,7 @@ class PartyService:
         if self._run is None:
             raise RefusalError(m.Reason.OUT_OF_ORDER, type(body).__name__, expected="Open first")
         if envelope.party != self._party:
-            raise ProtocolError("receiver", expected=f"party {self._party}", got=f"party {envelope.party}")
+            raise ProtocolError("receiver", expected=Party(self._party), got=Party(envelope.party))
         following = self._run.session.after(envelope)
         reply: m.Reply
         match body:

@@ -158,11 +158,11 @@ def _made(name: str, section: Section, where: Where) -> Any:  # noqa: ANN401 wha
     try:
         return section.make(**arguments)
     except CaucusError as error:
-        key = error.what.removeprefix(f"{name}.")
-        known = key in signature(section.make).parameters
-        full = f"{name}.{key}" if known else name
-        problem = f"{full}{error.problem.removeprefix(error.what)}" if known else f"{name}: {error.problem}"
-        raise ConfigError(problem, where=where(full), do=error.do) from error
+        keys = [f"{name}.{parameter}" for parameter in signature(section.make).parameters]
+        key = next((key for key in keys if error.what in {key, key.rpartition(".")[2]}), None)
+        what = key or f"{name}: {error.what}"
+        problem = ConfigError(what, expected=error.expected, got=error.got, where=error.where, do=error.do)
+        raise problem.placed(where(key or name)) from error
 
 
 def _mapping(

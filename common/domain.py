@@ -1,7 +1,5 @@
 """The nouns that both sides are written in."""
 
-import re
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 PartyId = int
@@ -12,8 +10,6 @@ MOST_RECORDS = 2**20
 
 NOT_STATED = "not stated"
 """What a plan says of a purpose or a recipient that nobody has stated."""
-
-_PARTY = re.compile(r"\bparty ([0-9]{1,7})\b")
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,13 +25,3 @@ class Record:
     text: str = field(repr=False)
     label: str = field(repr=False)
     user: str | None = field(default=None, repr=False)
-
-
-def named(text: str, names: Sequence[str]) -> str:
-    """The text with the hospitals' names, by number, in place of "party 0" and so on, as far as there are names."""
-
-    def name(found: re.Match[str]) -> str:
-        number = int(found[1])
-        return names[number] if number < len(names) else found[0]
-
-    return _PARTY.sub(name, text)

@@ -26,33 +26,54 @@ No message holds private text, private counts or key material: messages travel t
 parties. Each says what was expected, what came instead, where, and what to do.
 """
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
+from typing import Self
+
+from common.phrases import Phrase, Words, listed, rendered
 
 
-class CaucusError(Exception):
-    """Base of all errors.
+class CaucusError(Words, Exception):
+    """Base of all errors. Its parts stay apart until it is shown; `text` is for a reader who knows hospitals' names.
 
     Args:
-        what: The error in one clause.
+        what: The error in one clause, such as the name of a wrong setting.
         expected: The right value.
         got: The actual value. Never private text or a private count.
         where: File and line, configuration key, party or protocol step.
         do: Advice to the reader.
-
-    Attributes:
-        problem: The message without the advice.
     """
 
     def __init__(
-        self, what: str, *, expected: object = None, got: object = None, where: object = None, do: object = None
+        self,
+        what: str,
+        *,
+        expected: object = None,
+        got: object = None,
+        where: object = None,
+        do: object = None,
     ) -> None:
-        self.what, self.do = what, do
-        parts = [what]
-        parts += [f"{name} {value}" for name, value in (("expected", expected), ("got", got)) if value is not None]
-        if where is not None:
-            parts.append(f"at {where}")
-        self.problem = "; ".join(parts)
-        super().__init__(self.problem if do is None else f"{self.problem}. {do}")
+        super().__init__(what)
+        self.what, self.expected, self.got, self.where, self.do = what, expected, got, where, do
+
+    def placed(self, where: object) -> Self:
+        """This error, with one more place."""
+        self.where = where if self.where is None else Phrase(self.where, "; at ", where)
+        return self
+
+    @property
+    def problem(self) -> str:
+        """The message without the advice."""
+        return self._problem(())
+
+    def text(self, names: Sequence[str] = ()) -> str:
+        """The whole message."""
+        problem = self._problem(names)
+        return problem if self.do is None else f"{problem}. {rendered(self.do, names)}"
+
+    def _problem(self, names: Sequence[str]) -> str:
+        parts = (("expected", self.expected), ("got", self.got), ("at", self.where))
+        clauses = [f"{name} {rendered(value, names)}" for name, value in parts if value is not None]
+        return "; ".join([self.what, *clauses])
 
 
 class InputError(CaucusError):
@@ -136,7 +157,12 @@ class AwaitingError(DropoutError):
 
     def __init__(self, parties: Collection[int]) -> None:
         self.parties = tuple(sorted(parties))
-        super().__init__(f"the plan awaits approval by {' and '.join(f'party {party}' for party in self.parties)}")
+        super().__init__("the plan awaits approval")
+        self.args = (self.parties,)  # what a copy in another process is made of
+
+    def text(self, names: Sequence[str] = ()) -> str:
+        """Who has yet to approve."""
+        return f"{self.what} by {listed(self.parties, ' and ').text(names)}"
 
 
 class InternalError(CaucusError):

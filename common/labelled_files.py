@@ -114,7 +114,8 @@ def named_by(setting: str) -> Iterator[None]:
     try:
         yield
     except DataError as error:
-        raise DataError(f"{setting}: {error.problem}", do=error.do) from None
+        error.what = f"{setting}: {error.what}"
+        raise
 
 
 def duplicates(records: Sequence[Record]) -> int:

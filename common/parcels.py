@@ -14,6 +14,9 @@ from common.messages import Parcel
 SMALL = 2**17
 """Bytes up to which a bulk is in the envelope's record: the votes for 8,000 candidates."""
 
+HANDLER_RAISED = 2
+"""Flower's code of the error that answers a message whose handler raised."""
+
 
 def contents(parcels: Iterable[Parcel]) -> Iterator[RecordDict]:
     """The contents of these parcels' messages, which share an array where the parcels share a bulk."""

@@ -149,9 +149,9 @@ def _merged(spans: Iterable[Span]) -> list[Span]:
 def _analyzer() -> "AnalyzerEngine":
     """Presidio with our choice of recognisers over a pipeline without weights."""
     with blocked_import("transformers"):  # its models for names would need it; ours do without its help
-        import spacy  # noqa: PLC0415 — seconds to import
-        from presidio_analyzer import AnalyzerEngine, RecognizerRegistry  # noqa: PLC0415
-        from presidio_analyzer.nlp_engine import SpacyNlpEngine  # noqa: PLC0415
+        import spacy
+        from presidio_analyzer import AnalyzerEngine, RecognizerRegistry
+        from presidio_analyzer.nlp_engine import SpacyNlpEngine
 
     logging.getLogger("presidio-analyzer").setLevel(logging.WARNING)  # it logs every text
     engine = SpacyNlpEngine()
@@ -163,8 +163,8 @@ def _analyzer() -> "AnalyzerEngine":
 
 
 def _recognizers() -> Sequence["EntityRecognizer"]:
-    from presidio_analyzer import Pattern, PatternRecognizer  # noqa: PLC0415
-    from presidio_analyzer import predefined_recognizers as presidio  # noqa: PLC0415
+    from presidio_analyzer import Pattern, PatternRecognizer
+    from presidio_analyzer import predefined_recognizers as presidio
 
     class Email(presidio.EmailRecognizer):
         """Accepts any address: the original checks a list of suffixes that it downloads."""
@@ -191,7 +191,7 @@ def _recognizers() -> Sequence["EntityRecognizer"]:
 
 def _model(name: str) -> Callable[[str], list[Span]]:
     """A model for named entities; code that comes with it is never run, and nothing is downloaded."""
-    import spacy  # noqa: PLC0415 — seconds to import
+    import spacy
 
     try:
         if (Path(name) / "meta.json").is_file() or spacy.util.is_package(name):
@@ -207,7 +207,7 @@ def _model(name: str) -> Callable[[str], list[Span]]:
 
 
 def _classifier(name: str) -> Callable[[str], list[Span]]:
-    from transformers import TokenClassificationPipeline  # noqa: PLC0415 — seconds to import
+    from transformers import TokenClassificationPipeline
 
     model, tokenizer = checkpoints.load(name, "AutoModelForTokenClassification", what="model for names")
     pipeline: Any = TokenClassificationPipeline

@@ -1,14 +1,22 @@
 """How long a hospital's reply takes: a function of public numbers alone, which both sides know.
 
 A hospital sends its replies on this schedule ([client/schedule.py](../client/schedule.py)), and the coordinator waits
-that long before its own timeout begins. The numbers are the question's kind and shapes, and the most records of a
-hospital. The time is four times what the slowest records of that number took where we tried
-(`simulations/laboratory/audit/timing.py`).
+that long before its own timeout begins. The numbers are the question's kind and shapes, the most records of a hospital,
+and of the plan the rounds that need keys and the scale of the noise. Each kind of question was measured with a thousand
+records, votes with the slowest ones there can be (`simulations/laboratory/audit/timing.py`): they took about a quarter
+of the time or less. A table that noise is drawn from, and a vocabulary of the longest terms, take up to half of theirs.
 """
 
+import math
 from functools import singledispatch
 
+import numpy as np
+from numpy.typing import NDArray
+
 from common import messages as m
+from common.plan.plan import Plan
+from common.plan.planned import PlannedQuery
+from common.privacy.samplers import LAPLACE_REACH, LARGEST_TABLE, REACH
 from common.queries.class_sums import ClassSums
 from common.queries.correct_count import CorrectCount
 from common.queries.histograms import LabelHistogram, LengthHistogram, Vocabulary
@@ -17,34 +25,57 @@ from common.queries.page import Query
 from common.queries.seed_choice import SeedChoice
 from common.queries.self_similarity import SelfSimilarity
 from common.queries.sketch import Sketch
+from common.queries.terms import decode_terms, words
 from common.queries.texts import Texts
 from common.queries.votes import Votes
 
 BASE_SECONDS = 0.1
 """What a reply takes whatever is asked: the ledger's transactions, the log's line, the records' file's digest."""
 OPERATION_SECONDS = 1e-9
-"""Of one multiplication, added and compared: four times as much as measured for the slowest records."""
-_RECORD, _TEXT, _TERM, _NUMBER = 40_000, 400_000, 20_000, 2_000
-"""Operations for a record, for a text that is scanned, for a term of a vocabulary, for a number of the answer."""
+"""Seconds for a multiplication, with its addition and comparison: four times what it took for the slowest records."""
+_RECORD, _TEXT, _NUMBER = 40_000, 400_000, 2_000
+"""Operations for a record, for a text that is scanned, for a number of the answer or of a table of its noise."""
+_TERM, _BYTE = 20_000, 1_000
+"""Operations for a term of a vocabulary, and for each of its bytes."""
+_ROUND, _SLOW_NUMBER = 250_000, 60_000
+"""Operations for the keys of a round of secure aggregation, and for a number whose noise comes from no table."""
 _PAIR, _READ = 128, 32
 """Operations for a record and a candidate besides their product, and for each number that is read from the message."""
 _WIDTH = 1024
-"""Numbers of a record's vector, where the question has no vectors that tell."""
+"""Numbers of a record's vector, where the question itself has no vectors."""
 
 
-def seconds(body: m.Request | m.Reply, records: int) -> float | None:
-    """Seconds from a message to its reply; None for messages that touch no record.
+def seconds(body: m.Request | m.Reply, records: int, plan: Plan | None, index: int = 0) -> float | None:
+    """Seconds from a message to its reply; None for messages that neither need nor free records.
 
     Args:
         body: The message.
         records: The most records that the hospital declares.
+        plan: The plan that it belongs to; None for a message that is refused whatever the records, at once.
+        index: Number of the query in the plan.
     """
-    if isinstance(body, m.Open):
-        return BASE_SECONDS + OPERATION_SECONDS * _RECORD * records
-    if not isinstance(body, m.Ask):
+    if not isinstance(body, m.Open | m.Ask | m.Close):
         return None
-    numbers = _NUMBER * body.query.length if not isinstance(body.query, Texts) else 0
-    return BASE_SECONDS + OPERATION_SECONDS * (_RECORD * records + numbers + operations(body.query, records))
+    if plan is None or isinstance(body, m.Close):
+        return BASE_SECONDS
+    if isinstance(body, m.Open):
+        work = _ROUND * plan.total_queries if plan.secure else 0
+    else:
+        work = operations(body.query, records) + _noise(body.query, plan, plan.query(index))
+    return BASE_SECONDS + OPERATION_SECONDS * (_RECORD * records + work)
+
+
+def _noise(query: Query, plan: Plan, planned: PlannedQuery) -> int:
+    """Operations for the numbers of an answer, their noise, and the table that it is drawn from."""
+    if isinstance(query, Texts):
+        return 0
+    if planned.mechanism == "laplace":  # a plan has none that needs no table
+        return _NUMBER * (query.length + math.ceil(LAPLACE_REACH * planned.scale))
+    if planned.mechanism == "gaussian":
+        sigma = plan.share_sigma(planned)
+        slow = sigma > LARGEST_TABLE
+        return _SLOW_NUMBER * query.length if slow else _NUMBER * (query.length + math.ceil(2 * REACH * sigma))
+    return _NUMBER * query.length
 
 
 @singledispatch
@@ -89,12 +120,19 @@ def _(query: Sketch, records: int) -> int:
     products = min(terms, records * query.spec.first) * rows * (columns + _PAIR)
     means = records * rows * query.spec.first * _PAIR
     read = query.vectors.size + query.frequencies.size
-    return _TERM * terms + _TEXT * records + int(products + means) + _READ * read
+    return _vocabulary(query.terms, records) + int(products + means) + _READ * read
 
 
 @operations.register
 def _(query: Vocabulary, records: int) -> int:
-    return _TERM * query.length + _TEXT * records
+    return _vocabulary(query.terms, records)
+
+
+def _vocabulary(terms: NDArray[np.uint8], records: int) -> int:
+    listed = decode_terms(terms)
+    longest = max(sum(1 for _ in words(term)) for term in listed)
+    # At each of a text's words so many are looked up.
+    return _TERM * len(listed) + _BYTE * len(terms) + _TEXT * records * (1 + longest) // 2
 
 
 @operations.register

@@ -21,13 +21,13 @@ from common.queries.class_sums import ClassSumsSpec
 from server.domain import Earlier, Task
 from server.evaluation.small_model import Evaluation
 from server.failure import logging_to
-from server.federation.network import FlowerNetwork, Network, ask_for_parts_sooner
+from server.federation.network import FlowerNetwork, Network
+from server.flower.grid import ask_for_parts_sooner
 from server.llm import providers
 from server.llm.spending import Spending
 from server.method import Method, Reusing
 from server.operators.party_texts import PartyTexts
 from server.parts import Options, Parts, RunParts
-from server.planning.guarantee_facts import describe
 from server.planning.modes import refuse_declined
 from server.report import tensorboard
 from server.run import run
@@ -35,6 +35,7 @@ from server.settings.automatic import expected_records, settled
 from server.settings.build import build, method_of, plan_of, roster_of
 from server.settings.compose import composed, load, store
 from server.settings.schema import Settings, SimulationSettings
+from server.settings.sections import Part
 from server.tasks.sources import Source
 from server.vector_cache import Remembered
 
@@ -59,7 +60,7 @@ def main(grid: Grid, context: Context) -> None:
     network = FlowerNetwork(grid, timeout=settings.federation.timeout, enrolled=enrolled)
     simulated = isinstance(settings, SimulationSettings)
     if not simulated:
-        ask_for_parts_sooner(network)
+        ask_for_parts_sooner(lambda: network.left)
     alone = simulated and "overrides" in context.run_config
     if alone:  # `flwr run` of the project: nobody else has set up a log, and `--stream` shows this one
         log.addHandler(logging.StreamHandler(sys.stdout))
@@ -79,9 +80,15 @@ def coordinate(settings: Settings, network: Network, folder: Path) -> None:
         retries=settings.federation.retries,
         expected_records=expected_records(settings),
         tracking=settings.tracking,
+        encoder=_encoder_name(settings.embedding),
+        hospitals=tuple(hospital.name for hospital in settings.federation.hospitals or ()),
     )
     parts = build_parts(settings, folder=folder / "state")
     run(RunParts(run=settings.run, folder=folder, network=network, parts=parts, options=options))
+
+
+def _encoder_name(embedding: Part) -> str:
+    return str(embedding.settings.get("name_or_path") or embedding.settings.get("model") or "hashed n-grams")
 
 
 def build_parts(settings: Settings, *, folder: Path | None = None) -> Parts:
@@ -190,12 +197,3 @@ def _check_earlier(earlier: Earlier, encoder: Encoder, plan: Plan) -> None:
             got=", ".join(query.name for query in plan.queries),
             do="Set evaluation.federated=0, and evaluate on public texts",
         )
-    try:
-        describe(plan, earlier=earlier)
-    except (KeyError, TypeError, ValueError) as error:
-        raise ConfigError(
-            "method.census",
-            expected=f"the guarantee of run {earlier.run} under `privacy`, as its privacy.json states it",
-            got="another one, that cannot be stated",
-            do="Name the census.json of that run",
-        ) from error

@@ -1,13 +1,15 @@
 """Nouns of the coordinator: the public task, public and models' texts, the privacy target, members and earlier runs."""
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from common import validate
 from common.domain import Record
 from common.structure import Structure
+from server.documents.files import Document
+from server.documents.privacy import Privacy
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -107,7 +109,7 @@ class PrivacyTarget:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Earlier:
+class Earlier(Document):
     """A finished run, of whose released numbers another one makes texts without asking any party.
 
     Attributes:
@@ -121,12 +123,12 @@ class Earlier:
     run: str
     plan_digest: str
     encoder: str
-    privacy: Mapping[str, Any]
+    privacy: Privacy
 
     @property
     def epsilon(self) -> float:
         """Epsilon of that guarantee."""
-        return float(self.privacy["epsilon"])
+        return self.privacy.epsilon
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,10 +1,11 @@
 """How runs end: errors of settings, one-line summaries, and the log, lock and last words of a run folder.
 
-The protocol knows hospitals by number, as "party 2". In the log and the last words of a deployed run, their names stand
-in place of the numbers. This module imports little, so that commands which only read a run folder start fast.
+Errors and log lines have hospitals by number; the log and the last words of a deployed run show their names. This
+module imports little, so that commands which only read a run folder start fast.
 """
 
 import contextlib
+import copy
 import fcntl
 import logging
 import os
@@ -17,8 +18,8 @@ from typing import BinaryIO
 from hydra.errors import HydraException, InstantiationException
 from omegaconf.errors import OmegaConfBaseException
 
-from common.domain import named
 from common.errors import AwaitingError, CaucusError, CheckpointError
+from common.phrases import Party, Words, rendered
 from common.system.files import SECRET, write_atomic
 
 WRONG_SETTINGS = (HydraException, OmegaConfBaseException)
@@ -41,12 +42,12 @@ PATIENCE = 2.0
 """Seconds to try for the lock: `at_work` holds it for a moment."""
 
 
-def summary(error: BaseException) -> str:
+def summary(error: BaseException, names: Sequence[str] = ()) -> str:
     """The error in one line; of an error of Caucus that Hydra wrapped, or of an import, the inner one."""
     shown, cause = error, error.__cause__
     if isinstance(cause, CaucusError) and not isinstance(error, CaucusError):
         shown = cause
-    line = " ".join(str(shown).split())
+    line = " ".join(rendered(shown, names).split())
     if isinstance(error, InstantiationException) and isinstance(cause, ImportError):
         setting = line.rpartition("full_key: ")[2]
         line = f"{setting}; {' '.join(str(cause).split())} PYTHONPATH=FOLDER adds the folder of a module of your own"
@@ -82,13 +83,13 @@ def logging_to(folder: Path, names: Sequence[str] = ()) -> Iterator[None]:
         yield
     except AwaitingError as pause:
         logger.info("%s", pause)
-        waiting = [named(f"party {party}", names) for party in pause.parties]
+        waiting = [Party(party).text(names) for party in pause.parties]
         write_atomic(folder / AWAITING, "\n".join(waiting).encode())
     except (KeyboardInterrupt, SystemExit):
         _last_words(folder, "Flower ended the run: it was stopped, or SuperLink had no news of it for too long")
         raise
     except Exception as error:
-        _last_words(folder, named(_for_folder(error, folder), names))
+        _last_words(folder, _for_folder(error, folder, names))
         raise
     finally:
         logger.removeHandler(handler)
@@ -109,10 +110,14 @@ class _Named(logging.Formatter):
         self._names = names
 
     def format(self, record: logging.LogRecord) -> str:
-        return named(super().format(record), self._names)
+        if isinstance(record.args, tuple):
+            args = (rendered(arg, self._names) if isinstance(arg, Words) else arg for arg in record.args)
+            record = copy.copy(record)  # other handlers show the same record to other readers
+            record.args = tuple(args)
+        return super().format(record)
 
 
-def _for_folder(error: Exception, folder: Path) -> str:
+def _for_folder(error: Exception, folder: Path, names: Sequence[str]) -> str:
     """Reason of a failure in one line that may be passed on.
 
     The messages of our own errors are safe. A library's message can quote its input, such as an address or a key of a
@@ -120,7 +125,7 @@ def _for_folder(error: Exception, folder: Path) -> str:
     machine cannot read.
     """
     if isinstance(error, CaucusError) or isinstance(error.__cause__, CaucusError):
-        return summary(error)
+        return summary(error, names)
     with contextlib.suppress(OSError):  # on a full disk the reason matters more
         (folder / TRACEBACK).parent.mkdir(exist_ok=True)
         write_atomic(folder / TRACEBACK, "".join(traceback.format_exception(error)).encode(), mode=SECRET)

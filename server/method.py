@@ -14,80 +14,11 @@ from numpy.typing import NDArray
 
 from common.plan.planned import PlannedQuery
 from common.queries.closed_set import Spec
+from server.documents.rounds import RoundReport as RoundReport  # noqa: PLC0414 a name for methods of one's own
 from server.domain import Candidate, Earlier, Membership, PrivacyTarget, Task
 from server.llm.base import Request
 from server.llm.generate import Generated, Written
 from server.llm.orders import Order, RequestMaker
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RoundReport:
-    """A round's line of `rounds.jsonl`. The method creates it; `server/run.py` adds measurements, from `queries` on.
-
-    Attributes:
-        round: Number of the round, from 0.
-        requested: By model, number of texts requested as candidates.
-        generated: By model, number of them that became candidates.
-        lost: By model, number of them that did not.
-        candidates: Number of candidates after the round.
-        tokens: Input, cached and output tokens of all models.
-        calls: Number of requests.
-        losses: By model and kind of loss, number of replies.
-        cleaned: By model and the cleaner's rule, number of texts that were changed or dropped.
-        notes: Remarks for the reader.
-        figures: Figures that this method alone reports, such as WASP's weights; beside the others in the JSON.
-        queries: The queries asked in the round.
-        fid: Distance to the held-out texts; None without any.
-        fid_error: Its standard error; None without it, or for very few texts.
-        seconds: By kind of work; None until the run has measured the round.
-        paid: By remote model, payments for the round.
-        epsilon: Privacy loss of all answers so far.
-    """
-
-    round: int
-    requested: Mapping[str, int]
-    generated: Mapping[str, int]
-    lost: Mapping[str, int]
-    candidates: int
-    tokens: Mapping[str, int]
-    calls: int
-    losses: Mapping[str, Mapping[str, int]]
-    cleaned: Mapping[str, Mapping[str, int]]
-    notes: tuple[str, ...] = ()
-    figures: Mapping[str, Any] = field(default_factory=dict)
-    queries: tuple[Mapping[str, Any], ...] = ()
-    fid: float | None = None
-    fid_error: float | None = None
-    seconds: Mapping[str, float] | None = None
-    paid: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
-    epsilon: float = 0.0
-
-    def to_dict(self) -> dict[str, Any]:
-        """JSON-ready form; the run's measurements are absent until it has measured the round."""
-        line = {name: getattr(self, name) for name in _OF_THE_METHOD}
-        line |= {"queries": list(self.queries), "notes": list(self.notes), **self.figures}
-        return line if self.seconds is None else line | {name: getattr(self, name) for name in _OF_THE_RUN}
-
-    @classmethod
-    def from_dict(cls, line: Mapping[str, Any]) -> "RoundReport":
-        """The inverse of `to_dict` after a trip through JSON."""
-        fields = {name: line[name] for name in (*_OF_THE_METHOD, *_OF_THE_RUN) if name in line}
-        figures = {name: value for name, value in line.items() if name not in {*fields, "queries", "notes"}}
-        return cls(**fields, queries=tuple(line["queries"]), notes=tuple(line["notes"]), figures=figures)
-
-
-_OF_THE_METHOD = (
-    "round",
-    "requested",
-    "generated",
-    "lost",
-    "candidates",
-    "tokens",
-    "calls",
-    "losses",
-    "cleaned",
-)
-_OF_THE_RUN = ("fid", "fid_error", "seconds", "paid", "epsilon")
 
 
 class Memory(Protocol):
@@ -143,7 +74,7 @@ class State(Generic[M]):
         return {
             "round": self.round,
             "candidates": [asdict(candidate) for candidate in self.candidates],
-            "rounds": [report.to_dict() for report in self.rounds],
+            "rounds": [report.to_json() for report in self.rounds],
             "released": dict(self.released),
             "memory": self.memory.to_dict(),
         }
@@ -154,7 +85,7 @@ class State(Generic[M]):
         return State(
             round=saved["round"],
             candidates=tuple(Candidate(**candidate) for candidate in saved["candidates"]),
-            rounds=tuple(RoundReport.from_dict(line) for line in saved["rounds"]),
+            rounds=tuple(RoundReport.from_json(line) for line in saved["rounds"]),
             released=saved.get("released", {}),
             memory=memory.from_dict(saved["memory"]),
         )

@@ -64,6 +64,8 @@ class Options:
         retries: Number of retries of a failed query before the run ends.
         expected_records: Public guess of the number of records in all, by which signals are expected; or None.
         tracking: "tensorboard", or None.
+        encoder: Name of the encoder.
+        hospitals: Names of the hospitals of a deployment, by number.
     """
 
     experiment_seed: int
@@ -72,6 +74,8 @@ class Options:
     retries: int = 0
     expected_records: int | None = None
     tracking: str | None = None
+    encoder: str | None = None
+    hospitals: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -10,7 +10,8 @@ the checkpoint.
 import logging
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, replace
+from dataclasses import replace
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -20,19 +21,23 @@ from numpy.typing import NDArray
 from common.errors import CheckpointError
 from common.ledger.ledger import Ledger
 from common.privacy import accountant
+from server.documents.files import write_json
+from server.documents.metrics import Metrics
+from server.documents.rounds import Payment, RoundReport
+from server.documents.run import COMPLETE, PARTIAL, RunSummary, versions
 from server.evaluation import federated_count, fields, figures, of_texts, projection, small_model
 from server.federation.ask import Federation
 from server.federation.checkpoint import Checkpoint
 from server.llm.spending import Spending
-from server.method import RoundReport, State
+from server.method import State
 from server.metrics import fidelity
 from server.parts import RunParts
-from server.planning.guarantee_facts import describe, origin
+from server.planning.guarantee_facts import describe, released
 from server.planning.modes import simplified
 from server.planning.signal import hopeless, signals
 from server.report import read_weaknesses, write_report
 from server.report.tensorboard import track
-from server.run_folder import line_of, write_json, write_run
+from server.run_folder import write_run
 from server.tools import RunTools
 
 log = logging.getLogger("caucus.run")
@@ -75,7 +80,7 @@ def run(setup: RunParts) -> State[Any]:
         checkpoint.save(_identity(setup) | {"seconds": seconds, "state": state.to_dict()})
         _write(setup, state, ledger=ledger, status=status, seconds=seconds, warnings=warnings)
 
-    save(status="partial")
+    save(status=PARTIAL)
 
     if state.round < method.rounds:
         for provider in parts.providers.values():
@@ -93,12 +98,12 @@ def run(setup: RunParts) -> State[Any]:
             **_fid(vectors, test_vectors),
             seconds=tools.meter.seconds(),
             queries=tuple(tools.meter.queries()),
-            paid=_payments(parts.spending, before=earlier),
+            paid=payments(parts.spending, before=earlier),
             epsilon=_epsilon(setup, ledger),
         )
         state = replace(state, rounds=(*earlier, report))
-        save(status="partial")
-        track(options.tracking, folder, state.round, line_of(report))
+        save(status=PARTIAL)
+        track(options.tracking, folder, state.round, report.shown())
         said = "" if report.fid is None else f", FID {report.fid:.3f}"
         log.info("round %d of %d: %d candidates%s", state.round, method.rounds, len(state.candidates), said)
     count = _federated_count(setup, federation, tools, state)
@@ -116,18 +121,18 @@ def run(setup: RunParts) -> State[Any]:
         released=[candidate.text for candidate in state.candidates],
         public=lambda: [example.text for example in parts.source.public_examples()],
     )
-    metrics = (
-        small_model.metrics(measured.candidates, test, parts.evaluation, parts.encoder)
+    metrics = Metrics(
+        content=small_model.metrics(measured.candidates, test, parts.evaluation, parts.encoder)
         | count
         | of_texts.of_texts(measured)
         | fields.of_run(measured.whole_texts, task.structure, (report.cleaned for report in state.rounds))
     )
-    if payments := _payments(parts.spending):
-        metrics["paid"] = payments
-    write_json(folder / "metrics.json", metrics)
+    if paid := payments(parts.spending):
+        metrics = metrics.adding({"paid": paid})
+    metrics.save(folder)
     track(options.tracking, folder, state.round + 1, metrics)
-    write_json(folder / projection.SYNTHETIC, projection.synthetic_map(measured.vectors))
-    save(status="complete")
+    projection.synthetic_map(measured.vectors).save(folder)
+    save(status=COMPLETE)
     _report(folder, warnings)
     return state
 
@@ -162,20 +167,16 @@ def _federated_count(setup: RunParts, federation: Federation, tools: RunTools, s
     return {"federated": federated_count.measured(plan, federation.ask(federated_count.NAME, 0, question))}
 
 
-def _payments(spending: Spending, before: Sequence[RoundReport] = ()) -> dict[str, dict[str, Any]]:
+def payments(spending: Spending, before: Sequence[RoundReport] = ()) -> dict[str, Payment]:
     """Payments for remote models in this run, by name, minus those in the reports of earlier rounds.
 
     So a round's report has all payments for the round, by every process before and after a crash.
     """
-    payments = {model: paid.to_dict() for model, paid in spending.paid().items()}
+    left = {model: paid.payment for model, paid in spending.paid().items()}
     for report in before:
         for model, earlier in report.paid.items():
-            total = payments[model]
-            payments[model] = {
-                kind: None if total[kind] is None or earlier[kind] is None else round(total[kind] - earlier[kind], 6)
-                for kind in total
-            }
-    return {model: payment for model, payment in payments.items() if payment["replies"]}
+            left[model] -= earlier
+    return {model: payment for model, payment in left.items() if payment.replies}
 
 
 _IDENTITY = {"run": "run", "plan": "privacy plan", "models": "language models", "earlier": "earlier run"}
@@ -188,7 +189,7 @@ def _identity(setup: RunParts) -> dict[str, Any]:
         "run": setup.run,
         "plan": setup.parts.plan.digest().hex(),
         "models": list(setup.parts.providers),
-        "earlier": earlier and asdict(earlier),
+        "earlier": earlier and earlier.to_json(),
     }
 
 
@@ -227,16 +228,28 @@ def _write(
         earlier=parts.earlier,
     )
     for name, numbers in state.released.items():
-        source = origin(parts.plan, setup.run, privacy)
-        write_json(setup.folder / name, {**source, **numbers, "privacy": privacy})
-    summary = {
-        "run": setup.run,
-        "status": status,
-        "method": parts.method.name,
-        "task": parts.source.task().name,
-        "parties": parts.plan.parties,
-        "labels": parts.source.task().labels,
-        "seconds": round(seconds, 3),
-        "warnings": warnings,
-    }
+        write_json(setup.folder / name, released(parts.plan, setup.run, privacy, numbers).to_json())
+    summary = RunSummary(
+        run=setup.run,
+        status=status,
+        method=parts.method.name,
+        task=parts.source.task().name,
+        parties=parts.plan.parties,
+        labels=parts.source.task().labels,
+        seconds=round(seconds, 3),
+        warnings=warnings,
+        versions=versions(),
+        started=_started(setup.folder),
+        models=tuple(parts.providers),
+        encoder=options.encoder,
+        purpose=parts.plan.purpose,
+        recipient=parts.plan.recipient,
+        hospitals=options.hospitals or None,
+    )
     write_run(setup.folder, state, privacy=privacy, summary=summary)
+
+
+def _started(folder: Path) -> str:
+    """The day on which the run began: the first one, if it was resumed."""
+    before = RunSummary.load(folder).started if (folder / RunSummary.FILE).exists() else None
+    return before or datetime.now().astimezone().date().isoformat()

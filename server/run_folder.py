@@ -14,29 +14,30 @@ state/            what resuming needs
 """
 
 import json
-import math
-from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import asdict
-from importlib.metadata import version
+from collections.abc import Collection, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from common.system.files import write_atomic
+from common.system.files import text_of
+from server.documents.codec import from_json
+from server.documents.files import split, write_lines
+from server.documents.privacy import Privacy
+from server.documents.rounds import RoundReport
+from server.documents.run import RunSummary
 from server.domain import Candidate
-from server.method import RoundReport, State
+from server.method import State
 
-VERSIONS = ("caucus", "flwr", "torch", "sentence-transformers", "dp-accounting", "numpy", "cryptography")
-"""Packages whose versions are in `run.json`."""
+TEXTS = "synthetic.jsonl"
 
 
-def write_run(folder: Path, state: State[Any], *, privacy: Mapping[str, Any], summary: Mapping[str, Any]) -> None:
-    """Write texts and rounds of a state, the facts about privacy, and `run.json`: the summary with versions."""
+def write_run(folder: Path, state: State[Any], *, privacy: Privacy, summary: RunSummary) -> None:
+    """Write texts and rounds of a state, `privacy.json` and `run.json`."""
     first = first_round({candidate.round for candidate in state.candidates}, state.round)
-    texts = [asdict(candidate) | {"round": candidate.round + first} for candidate in state.candidates]
-    write_lines(folder / "synthetic.jsonl", texts)
-    write_lines(folder / "rounds.jsonl", map(line_of, state.rounds))
-    write_json(folder / "privacy.json", privacy)
-    write_json(folder / "run.json", {**summary, "versions": {name: version(name) for name in VERSIONS}})
+    write_lines(folder / TEXTS, [replace(candidate, round=candidate.round + first) for candidate in state.candidates])
+    write_lines(folder / RoundReport.FILE, [report.shown() for report in state.rounds])
+    privacy.save(folder)
+    summary.save(folder)
 
 
 def first_round(rounds: Collection[int], done: int) -> int:
@@ -47,53 +48,28 @@ def first_round(rounds: Collection[int], done: int) -> int:
     return 0 if done in rounds else 1
 
 
-_Lines = Sequence[Mapping[str, Any]]
-
-
-def from_round_1(rounds: _Lines, texts: _Lines) -> tuple[list[Mapping[str, Any]], list[Mapping[str, Any]]]:
-    """Lines of `rounds.jsonl` and `synthetic.jsonl`, whose rounds an earlier version counted from 0, as of this one."""
-    if not rounds or rounds[0]["round"] != 0:
+def from_round_1(
+    rounds: Sequence[RoundReport], texts: Sequence[Candidate]
+) -> tuple[list[RoundReport], list[Candidate]]:
+    """Rounds and texts as read from a run folder; an earlier version, which counted from 0, is counted from 1."""
+    if not rounds or rounds[0].round != 0:
         return list(rounds), list(texts)
-    first = first_round({row["round"] for row in texts}, len(rounds))
+    first = first_round({text.round for text in texts}, len(rounds))
     return (
-        [{**entry, "round": entry["round"] + 1} for entry in rounds],
-        [{**row, "round": row["round"] + first} for row in texts],
+        [report.shown() for report in rounds],
+        [replace(text, round=text.round + first) for text in texts],
     )
-
-
-def line_of(report: RoundReport) -> dict[str, Any]:
-    """A round as people read it: the first is 1."""
-    return report.to_dict() | {"round": report.round + 1}
-
-
-def write_json(path: Path, value: Mapping[str, Any]) -> None:
-    """Write JSON atomically."""
-    write_atomic(path, json.dumps(for_json(value), ensure_ascii=False, indent=2).encode())
 
 
 def read_candidates(folder: Path) -> list[Candidate]:
     """Read the texts of a run folder; an empty list if it has no `synthetic.jsonl`."""
-    path = folder / "synthetic.jsonl"
-    lines = path.read_text(encoding="utf-8").split("\n") if path.exists() else []
-    return [Candidate(**json.loads(line)) for line in lines if line]
+    return [candidate_of(json.loads(line)) for line in split(text_of(folder / TEXTS))]
 
 
-def write_lines(path: Path, rows: Iterable[Mapping[str, Any]]) -> None:
-    """Write JSON Lines atomically."""
-    write_atomic(path, "".join(json.dumps(for_json(row), ensure_ascii=False) + "\n" for row in rows).encode())
+def candidate_of(line: object) -> Candidate:
+    """A text from its line.
 
-
-def for_json(value: Any) -> Any:  # noqa: ANN401 — any JSON value
-    """The value in strict JSON, the one form for run folders, `report.json` and the output of commands.
-
-    An infinity is "inf" or "-inf", NaN is None, and keys are strings.
+    Raises:
+        FieldError: The line is of another format.
     """
-    match value:
-        case float() if not math.isfinite(value):
-            return None if math.isnan(value) else str(value)
-        case Mapping():
-            return {str(key): for_json(inner) for key, inner in value.items()}
-        case list() | tuple():
-            return [for_json(inner) for inner in value]
-        case _:
-            return value
+    return from_json(Candidate, line)

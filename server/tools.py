@@ -14,6 +14,7 @@ from common.models.encoder import Encoder
 from common.plan.plan import Plan
 from common.plan.planned import PlannedQuery
 from common.queries.closed_set import Spec, make_query
+from server.documents.rounds import WORK, AskedQuery
 from server.domain import Candidate
 from server.federation.ask import Federation
 from server.federation.attempt import Answered
@@ -22,8 +23,6 @@ from server.llm.generate import Generated, Written, generate, write
 from server.llm.orders import Order, RequestMaker
 from server.llm.spending import Spending
 from server.parts import Parts
-
-KINDS_OF_WORK = ("generate", "embed", "ask")
 
 
 class RunTools:
@@ -113,8 +112,8 @@ class Meter:
     """Seconds by kind of work, and the queries asked, since the last reading."""
 
     def __init__(self) -> None:
-        self._seconds = dict.fromkeys(KINDS_OF_WORK, 0.0)
-        self._queries: list[dict[str, Any]] = []
+        self._seconds = dict.fromkeys(WORK, 0.0)
+        self._queries: list[AskedQuery] = []
 
     @contextmanager
     def timed(self, kind: str) -> Iterator[None]:
@@ -129,23 +128,23 @@ class Meter:
         """Count one query."""
         planned = plan.query(answered.index)
         self._queries.append(
-            {
-                "index": answered.index,
-                "name": planned.name,
-                "mechanism": planned.mechanism,
-                "scale": planned.scale / planned.spec.noise_grid,
-                "noise": _noise(plan, planned, answered.survivors) if planned.summed else None,
-                "survivors": answered.survivors,
-                "parties": plan.parties,
-            }
+            AskedQuery(
+                index=answered.index,
+                name=planned.name,
+                mechanism=planned.mechanism,
+                scale=planned.scale / planned.spec.noise_grid,
+                noise=_noise(plan, planned, answered.survivors) if planned.summed else None,
+                survivors=answered.survivors,
+                parties=plan.parties,
+            )
         )
 
     def seconds(self) -> dict[str, float]:
         """Seconds of each kind of work since the last call."""
-        seconds, self._seconds = self._seconds, dict.fromkeys(KINDS_OF_WORK, 0.0)
+        seconds, self._seconds = self._seconds, dict.fromkeys(WORK, 0.0)
         return {kind: round(spent, 3) for kind, spent in seconds.items()}
 
-    def queries(self) -> list[dict[str, Any]]:
+    def queries(self) -> list[AskedQuery]:
         """Queries asked since the last call."""
         queries, self._queries = self._queries, []
         return queries

@@ -9,7 +9,6 @@ Settings are checked before anything heavy is imported. Wrong settings and faili
 any other error is a bug, and is shown with its traceback. Ctrl-C and SIGTERM leave what `--resume` needs.
 """
 
-import json
 import logging
 import multiprocessing
 import os
@@ -32,6 +31,9 @@ from common.errors import CaucusError, CheckpointError, ConfigError
 from common.system.commands import exit_code
 from common.system.files import text_of
 from common.validate import meant
+from server.documents.privacy import Privacy
+from server.documents.rounds import RoundReport
+from server.documents.run import RunSummary
 from server.failure import EXPECTED, FAILURE, WRONG_SETTINGS, summary
 from server.settings.compose import SEARCH_PATH, misprint, plain, reloaded, simulated, typed
 from server.settings.misprints import CONFIGS
@@ -128,9 +130,8 @@ def _sweep(folder: Path) -> list[str]:
     overrides = hydra_config.overrides
     others = [each for each in overrides.task if not each.startswith(("privacy.epsilon=", combinations.SEED))]
     others += [each for each in overrides.hydra if each.startswith(f"{SEARCH_PATH}=")]
-    asked = json.loads((folder / "privacy.json").read_text(encoding="utf-8"))["queries"]
     sources: Any = hydra_config.runtime.config_sources
-    swept = "privacy.epsilon=1,4,16" if asked else f"{combinations.SEED}0,1,2"
+    swept = "privacy.epsilon=1,4,16" if Privacy.load(folder).queries else f"{combinations.SEED}0,1,2"
     return [*combinations.config_dir(sources), swept, *others]
 
 
@@ -162,7 +163,7 @@ def _or_exit(folder: Path, settings: Callable[[], Settings]) -> None:
         _simulated(settings(), folder)
     except EXPECTED as error:
         log.debug("where it came from", exc_info=True)
-        _exit(error, f"\n{resumption(folder)}." if (folder / "run.json").exists() else "")
+        _exit(error, f"\n{resumption(folder)}." if (folder / RunSummary.FILE).exists() else "")
     except KeyboardInterrupt as stop:
         said = f"{_stopped(folder)}; {resumption(folder)}" if (folder / "config.yaml").exists() else ""
         raise type(stop)(*[said] * bool(said)) from None
@@ -182,7 +183,7 @@ def _say_ending(folder: Path, following: str | None = None) -> None:
 
 
 def _stopped(folder: Path) -> str:
-    rounds = text_of(folder / "rounds.jsonl").count("\n")
+    rounds = text_of(folder / RoundReport.FILE).count("\n")
     return f"stopped after round {rounds}" if rounds else "stopped before the end of round 1"
 
 

@@ -10,7 +10,6 @@
 `simulations/launch.py` is the command line around it.
 """
 
-import json
 import logging
 import os
 import subprocess
@@ -23,7 +22,8 @@ from flwr.app import Context, RecordDict
 from client.app import SOCKET, relay
 from common.errors import CaucusError, CheckpointError
 from server.app import app as server_app
-from server.run_folder import read_candidates, write_json
+from server.documents.run import RunSummary, Traffic
+from server.run_folder import read_candidates
 from server.settings.automatic import settled
 from server.settings.compose import simulated, store
 from server.settings.schema import Settings, SimulationSettings
@@ -46,8 +46,7 @@ def simulate(settings: Settings, folder: Path) -> None:
     """Run one federation, or resume the one in `folder`."""
     run = parties.with_identities(parties.with_labels(simulated(settings)), folder)
     run = simulated(settled(run, rows=parties.rows(run)))
-    summary_path = folder / "run.json"
-    if summary_path.exists() and json.loads(summary_path.read_text(encoding="utf-8"))["run"] != run.run:
+    if (folder / RunSummary.FILE).exists() and RunSummary.load(folder).run != run.run:
         raise CheckpointError(
             "run folder",
             expected="a new one",
@@ -72,10 +71,12 @@ def _in_process(settings: SimulationSettings, folder: Path) -> None:
     resumed = (folder / "state" / "state.json").exists()
     server_app(grid, _context(folder))
     if resumed:
-        (folder / "traffic.json.part").unlink(missing_ok=True)  # the run may have been killed while it wrote this
+        (folder / f"{Traffic.FILE}.part").unlink(missing_ok=True)  # the run may have been killed while it wrote this
     else:
-        traffic = {"bytes_to_parties": grid.bytes_sent, "bytes_from_parties": grid.bytes_received}
-        write_json(folder / "traffic.json", {"parties": len(services), **traffic})
+        traffic = Traffic(
+            parties=len(services), bytes_to_parties=grid.bytes_sent, bytes_from_parties=grid.bytes_received
+        )
+        traffic.save(folder)
 
 
 def _on_ray(settings: SimulationSettings, folder: Path) -> None:

@@ -46,6 +46,20 @@ def mutation(name, file, old, new, *tests):
 
 MUTATIONS = (
     mutation(
+        "a plan over a part of the roster",
+        "client/admission.py",
+        "plan.parties != len(roster.keys)",
+        "plan.parties > len(roster.keys)",
+        "tests/client/test_survivor_sets.py::test_helpers_cannot_be_a_larger_share_of_the_plan_than_of_the_roster",
+    ),
+    mutation(
+        "attempts that ask different questions",
+        "client/answer.py",
+        "attempts=plan.max_attempts",
+        "attempts=1",
+        "tests/client/test_survivor_sets.py::test_attempts_at_an_answer_ask_one_question_to_the_last_bit",
+    ),
+    mutation(
         "a step of training without its noise where nobody was drawn",
         "client/writers/fine_tuning.py",
         "        if scale:\n",
@@ -161,8 +175,8 @@ MUTATIONS = (
     mutation(
         "votes doubled",
         "client/contributions/votes.py",
-        "ranked[:, q], minlength=columns) << (top - 1 - q)",
-        "ranked[:, q], minlength=columns) << (top - q)",
+        "np.bincount(column, minlength=count) << (top - 1 - q)",
+        "np.bincount(column, minlength=count) << (top - q)",
         PEERS + "test_votes_halve_from_rank_to_rank",
     ),
     mutation(
@@ -238,7 +252,7 @@ MUTATIONS = (
     ),
     mutation(
         "self-similarity of records that follow each other",
-        "client/contributions/similarity.py",
+        "client/contributions/counts.py",
         "buckets = (records.digests(closed_set.digest(query)) % np.uint64(spec.buckets)).astype(np.int64)",
         "buckets = np.arange(len(records.texts), dtype=np.int64) // 2 % spec.buckets",
         "tests/properties/test_displacement.py",

@@ -55,7 +55,7 @@ PROMISED = {
     "server.method.State": "*, round=0, candidates=(), rounds=(), released=<factory>, memory",
     "server.method.Memory": {"to_dict": "self", "from_dict": "cls, saved"},
     "server.method.NoMemory": "",
-    "server.method.RoundReport": "*, round, requested, generated, lost, candidates, tokens, calls, losses, cleaned, notes=(), figures=<factory>, queries=(), fid=None, fid_error=None, seconds=None, paid=<factory>, epsilon=0.0",
+    "server.method.RoundReport": "*, round, requested, generated, lost, candidates, tokens, calls, losses=<factory>, cleaned=<factory>, queries=(), notes=(), figures=<factory>, fid=None, fid_error=None, seconds=None, paid=<factory>, epsilon=None",
     "server.domain.Task": "*, name, kind, labels, attributes=(), wording=<factory>",
     "server.domain.Wording": "*, writer='', style='', label='label'",
     "server.domain.Candidate": "*, text, label, model, round, weight=1.0",

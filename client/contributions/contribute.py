@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from client.contributions import class_sums, correct_count, histograms, similarity, sketch, votes
+from client.contributions import class_sums, counts, sketch, votes
 from client.records import EmbeddedRecords
 from common.queries.class_sums import ClassSums
 from common.queries.correct_count import CorrectCount
@@ -22,13 +22,13 @@ from common.queries.votes import Votes
 
 CONTRIBUTIONS: Mapping[type[Query], Callable[[Any, EmbeddedRecords], NDArray[np.int64]]] = {
     Votes: votes.contribution,
-    LabelHistogram: histograms.of_labels,
-    LengthHistogram: histograms.of_lengths,
-    Vocabulary: histograms.of_terms,
+    LabelHistogram: counts.of_labels,
+    LengthHistogram: counts.of_lengths,
+    Vocabulary: counts.of_terms,
     Sketch: sketch.contribution,
     ClassSums: class_sums.contribution,
-    SelfSimilarity: similarity.contribution,
-    CorrectCount: correct_count.contribution,
+    SelfSimilarity: counts.of_pairs,
+    CorrectCount: counts.of_correct,
 }
 """The function of each query that is a sum over the parties."""
 

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from client.contributions import exact_products
-from client.contributions.histograms import first_terms
+from client.contributions.counts import first_terms
 from client.records import EmbeddedRecords
 from common.queries import sketch
 from common.queries.sketch import features

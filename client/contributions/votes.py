@@ -3,48 +3,54 @@
 The result is a pure function of the similarities of all (record, candidate) pairs, independent of chunking, order and
 the machine's matrix library, so that the parties' sums equal the votes of all records in one place. Similarities are
 therefore *defined* on vectors rounded to multiples of 2^-24, whose inner products are exact in float64 in any order of
-summation (they stay below 2^49). Rough products (`client/contributions/rough_products.py`), whose error has a proved
-bound, only list a few candidates and order those they can separate; close calls are computed again exactly:
+summation (they stay below 2^49). What is computed first is their float32 product by numpy, called `rough`:
 
-1. rough products for a block of records, and their highest (lowest) Q + `_SPARE` candidates;
-2. candidates closer to a neighbour in that order than the products' error allows: exact value of these pairs;
-3. records for which the list may be too short (many near-equal candidates): exact values of all their pairs.
+    In any order of summation, with or without fused multiplication, the float32 inner product of d numbers is off by at
+    most d u / (1 - d u) times the product of the norms, for u = 2^-24 (Higham 2002, section 3.1). Norms are up to
+    1.001, which with d up to 2^16 makes at most 1.01 d u. Numbers that are too small for float32 do not occur, since
+    all are multiples of 2^-48.
 
-Step 1 is most of the time; step 3, needed for many copies of one text, costs several times as much.
+Let E be that error and M = 2 E + 1.01e-5. A candidate whose rough similarity is larger by M than another's has a
+similarity larger by more than 1e-5, hence a larger one after rounding to 5 decimals as well. Two conclusions:
+
+1. If Q candidates have rough similarities of at least t, none below t - M is among the Q nearest. The Q-th largest
+   maximum of groups of candidates serves as t, so that only a few candidates are listed (`_listed`).
+2. A listed candidate with no other within M of it is in the right place among the others. The similarities of all
+   other listed candidates are computed again, exactly (`_ranked`).
+
+A record whose list would be long, as for many copies of one text, gets exact similarities to all candidates, which
+takes about three times as long. For the furthest, minima replace maxima.
 """
 
-import math
-from collections.abc import Iterator
-from typing import Any
-
 import numpy as np
-import numpy.typing as npt
-import torch
+from numpy.typing import NDArray
 
-from client.contributions.rough_products import Rough, check_precision, rough_products
 from client.records import EmbeddedRecords
 from common.errors import InternalError, ProtocolError
 from common.queries.votes import Votes
 
-_GRID = 2.0**24
+_GRID = np.float32(2**24)
 _DECIMALS = 1e5
-_SPARE = 8
-_GROUP = 8
-_ROWS, _PAIRS, _COLUMNS = 64, 32, 512
-_FAR = (-math.inf, math.inf)
-"""What fills columns without a candidate while the largest, and the smallest, are looked for."""
+_RECORDS, _BYTES = 1024, 16 << 20
+"""Most records at a time, and most memory for their rough similarities."""
+_GROUPS = 256
+"""More groups make shorter lists, and take longer to compare."""
+_MANY = 4
+"""A list is long if it has more than this many candidates, or groups with one, for each vote of the record."""
+_APART = 4.0
+"""Two records' places are so far apart that no similarity, from -1.01 to 1.01, brings them together."""
+_SPAN = 2**18
+"""More than there are similarities of 5 decimals."""
+_PAIRS, _COLUMNS = 32, 512
+"""Pairs, and candidates, of which exact similarities are computed at a time: they stay in the processor's cache."""
 
 
-def contribution(query: Votes, records: EmbeddedRecords) -> npt.NDArray[np.int64]:
+def contribution(query: Votes, records: EmbeddedRecords) -> NDArray[np.int64]:
     """Sum of this party's votes; see `votes_of`."""
     return votes_of(query, records.vectors, records.labels)
 
 
-def votes_of(
-    query: Votes,
-    record_vectors: npt.NDArray[np.float32],
-    record_labels: npt.NDArray[np.int32],
-) -> npt.NDArray[np.int64]:
+def votes_of(query: Votes, record_vectors: NDArray[np.float32], record_labels: NDArray[np.int32]) -> NDArray[np.int64]:
     """Sum of this party's votes, in grid units (`query.spec.grid` of them are one vote).
 
     A record votes for candidates of its own label by l2 distance, which for unit vectors is the order of their inner
@@ -62,9 +68,7 @@ def votes_of(
     Raises:
         ProtocolError: If the query's vectors have another dimension than the records'.
         InternalError: If the arguments' shapes disagree.
-        RefusalError: SETTINGS, if this process multiplies float32 numbers with fewer bits than they have.
     """
-    check_precision()
     if record_vectors.ndim != 2 or record_labels.shape != record_vectors.shape[:1]:
         raise InternalError("record vectors and labels disagree in shape")
     if record_vectors.shape[1] != query.vectors.shape[1]:
@@ -85,141 +89,120 @@ def votes_of(
 
 
 def _votes_of_label(
-    records: npt.NDArray[np.float32], voters: npt.NDArray[np.int64], right: torch.Tensor, top: int, directions: int
-) -> npt.NDArray[np.int64]:
+    vectors: NDArray[np.float32], voters: NDArray[np.int64], candidates: NDArray[np.float32], top: int, directions: int
+) -> NDArray[np.int64]:
     """(directions, candidates) int64 votes of those records that are `voters`, for the candidates of one label."""
-    columns = len(right)
-    ranks = min(top, columns)
-    votes = np.zeros((directions, columns), dtype=np.int64)
-    products = rough_products(right, len(voters), width=-(-columns // _GROUP**2) * _GROUP**2)
-    for start in range(0, len(voters), products.rows):
-        left = _on_grid(records[voters[start : start + products.rows]])
-        # No name holds the products, so that their memory is free for the next ones.
-        for direction, ranked in enumerate(_rankings(products(left), left, right, ranks, directions)):
-            for q in range(ranks):
-                votes[direction] += np.bincount(ranked[:, q], minlength=columns) << (top - 1 - q)
+    count = len(candidates)
+    votes = np.zeros((directions, count), dtype=np.int64)
+    step = min(len(voters), _RECORDS, max(1, _BYTES // (4 * count)))
+    memory = np.empty(count * step, dtype=np.float32)  # used again, which is faster than to get it from the system
+    for start in range(0, len(voters), step):
+        records = _on_grid(vectors[voters[start : start + step]])
+        # A row for each candidate: this way around, the matrix library is as fast with few records as with all.
+        rough = np.matmul(candidates, records.T, out=memory[: count * len(records)].reshape(count, -1))
+        for direction, sign in enumerate((1, -1)[:directions]):
+            ranked = _ranked(rough, candidates, records, min(top, count), sign)
+            for q, column in enumerate(ranked.T):
+                votes[direction] += np.bincount(column, minlength=count) << (top - 1 - q)
     return votes
 
 
-def _on_grid(vectors: npt.NDArray[np.float32]) -> torch.Tensor:
-    """Round vectors to multiples of 2^-24, in place; exact in float32 for entries up to slightly above 1."""
-    return torch.from_numpy(vectors).mul_(_GRID).round_().div_(_GRID)
-
-
-def _rankings(
-    rough: Rough, left: torch.Tensor, right: torch.Tensor, ranks: int, directions: int
-) -> Iterator[npt.NDArray[np.int64]]:
-    """For each direction, the first `ranks` candidates of each record."""
-    listed = _listed(rough.values, len(right), min(len(right), ranks + _SPARE), directions)
-    for direction, places in enumerate(listed):
-        yield _ranked(rough, places, left, right, ranks, furthest=direction == 1)
+def _on_grid(vectors: NDArray[np.float32]) -> NDArray[np.float32]:
+    """Round to multiples of 2^-24; exact in float32 for entries up to slightly above 1."""
+    rounded: NDArray[np.float32] = np.rint(vectors * _GRID) / _GRID
+    return rounded
 
 
 def _ranked(
-    rough: Rough, places: torch.Tensor, left: torch.Tensor, right: torch.Tensor, ranks: int, *, furthest: bool
-) -> npt.NDArray[np.int64]:
-    """(records, ranks) int64: the first `ranks` candidates of each record, in order, of those listed as `places`.
+    rough: NDArray[np.float32], candidates: NDArray[np.float32], records: NDArray[np.float32], ranks: int, sign: int
+) -> NDArray[np.int64]:
+    """(records, ranks) int64: the nearest candidates of each record in order, the furthest for sign -1.
 
-    The similarities may differ from the exact products by less than their error; the result does not depend on it.
+    Records are in any order. `rough` is (candidates, records), each off by less than the error of the module's proof.
     """
-    columns = len(right)
-    values, indices = _sorted(rough.values.gather(1, places), places, largest=not furthest)
-    values = values * rough.unit
-    # Candidates further apart than this differ in the fifth decimal, and in the right direction.
-    margin = 2 * rough.error + 1.01 / _DECIMALS
-    behind_last = np.abs(values - values[:, ranks - 1 : ranks])
-    short = np.flatnonzero(behind_last[:, -1:] < margin) if places.shape[1] < columns else np.empty(0, dtype=np.int64)
+    count, dim = candidates.shape
+    margin = 2 * 1.01 * dim * 2.0**-24 + 1.01 / _DECIMALS
+    record, candidate, many = _listed(rough, ranks, margin, sign)
+    places = _APART * record + rough.take(candidate * len(records) + record)
+    order = np.argsort(places)
+    record, candidate, places = record[order], candidate[order], places[order]
 
-    close = np.abs(np.diff(values, axis=1)) < margin
-    unsettled = np.zeros(values.shape, dtype=np.bool_)
-    unsettled[:, 1:] |= close
-    unsettled[:, :-1] |= close
-    unsettled[:, ranks:] &= behind_last[:, ranks:] < margin
-    unsettled[short] = False
-    row, place = np.nonzero(unsettled)
-    values[row, place] = _exact_pairs(left, right, row, indices[row, place])
-    ordered = _in_order(values, indices, columns, ranks, furthest=furthest)
+    close = np.diff(places) < margin
+    unsettled = np.flatnonzero(np.append(close, False) | np.append(False, close))
+    similarities = places - _APART * record
+    similarities[unsettled] = _exact_pairs(candidates, records, candidate[unsettled], record[unsettled])
+    keys = np.sort(_keys(similarities, record, candidate, count, sign))
+    starts = np.unique(record, return_index=True)[1]
+    ranked = [keys[starts[:, None] + np.arange(ranks)]]
 
-    if len(short):
-        exact = _exact_rows(left[short], right)
-        ordered[short] = _in_order(exact, np.arange(columns), columns, ranks, furthest=furthest)
-    return ordered
+    if len(many):
+        keys = _keys(_exact_rows(candidates, records[many]), many[:, None], np.arange(count), count, sign)
+        ranked.append(np.sort(np.partition(keys, ranks - 1, axis=1)[:, :ranks], axis=1))
+    first: NDArray[np.int64] = np.concatenate(ranked) % count
+    return first
 
 
-def _listed(values: torch.Tensor, columns: int, count: int, directions: int) -> Iterator[torch.Tensor]:
-    """Columns of the `count` largest values of each row, then of the smallest, of the first `columns`, in any order."""
-    extremes = values.new_empty(directions, len(values), values.shape[1] // _GROUP)
-    for first in range(0, len(values) if values.device.type == "cpu" else 0, _ROWS):
-        # Some rows at a time, which the processor's cache still holds for the second direction.
-        some = values[first : first + _ROWS]
-        for direction, found in enumerate(extremes[:, first : first + _ROWS]):
-            some[:, columns:] = _FAR[direction]
-            _grouped(some, largest=direction == 0, out=found)
-    for direction, found in enumerate(extremes):
-        values[:, columns:] = _FAR[direction]
-        yield _foremost(values, count, largest=direction == 0, extremes=found)
+def _listed(
+    rough: NDArray[np.float32], ranks: int, margin: float, sign: int
+) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
+    """Pairs of a record and a candidate, with all that can be among the record's first; and the records left out.
 
-
-def _foremost(values: torch.Tensor, count: int, *, largest: bool, extremes: torch.Tensor | None = None) -> torch.Tensor:
-    """Columns of the `count` largest (smallest) values of each row, in any order.
-
-    Through the extremes of groups of columns, and of groups of those: an unlisted group's is no better than `count`
-    others, so none of its columns needs listing. That, and partitions by numpy, are less than half of the time of
-    `torch.topk` on whole rows.
+    Group g has the candidates g, g + groups, g + 2 groups and so on. Left out are records with so many pairs that it is
+    faster to compute all exactly.
     """
-    if values.device.type != "cpu":
-        return values.topk(count, largest=largest).indices
-    width = values.shape[1]
-    groups = width // _GROUP
-    if width % _GROUP or groups <= count:
-        places = np.argpartition(values.numpy(), width - count if largest else count - 1, axis=1)
-        return torch.from_numpy(places[:, -count:] if largest else places[:, :count])
-    if extremes is None:
-        extremes = _grouped(values, largest=largest)
-    best = _foremost(extremes, count, largest=largest)
-    members = (best[:, None] + groups * torch.arange(_GROUP)[:, None]).flatten(1)
-    return members.gather(1, _foremost(values.gather(1, members), count, largest=largest))
+    count, records = rough.shape
+    groups = min(count, max(ranks, _GROUPS))
+    depth, rest = divmod(count, groups)
+    extreme = np.maximum if sign > 0 else np.minimum
+    best = extreme.reduce(rough[: count - rest].reshape(depth, groups, records), axis=0)
+    extreme(best[:rest], rough[count - rest :], out=best[:rest])
+    best = np.ascontiguousarray(sign * best.T)
+    bound = np.partition(best, groups - ranks, axis=1)[:, groups - ranks] - np.float32(margin)
 
-
-def _grouped(values: torch.Tensor, *, largest: bool, out: torch.Tensor | None = None) -> torch.Tensor:
-    """The extremes of groups of columns."""
-    members = values.view(len(values), _GROUP, -1)
-    return torch.amax(members, dim=1, out=out) if largest else torch.amin(members, dim=1, out=out)
-
-
-def _sorted(
-    values: torch.Tensor, places: torch.Tensor, *, largest: bool
-) -> tuple[npt.NDArray[Any], npt.NDArray[np.int64]]:
-    """Listed values and their columns, best first."""
-    found = values.cpu().numpy()
-    order = np.argsort(-found if largest else found, axis=1)
-    return np.take_along_axis(found, order, axis=1), np.take_along_axis(places.cpu().numpy(), order, axis=1)
+    reached = best >= bound[:, None]
+    many = reached.sum(axis=1) > _MANY * ranks
+    record, group = np.nonzero(reached & ~many[:, None])
+    record = np.repeat(record, depth + 1)
+    candidate = (group[:, None] + groups * np.arange(depth + 1)).ravel()
+    values = sign * rough.take(candidate * records + record, mode="clip")  # past the last candidate: dropped here
+    listed = np.flatnonzero((values >= bound[record]) & (candidate < count))
+    many |= np.bincount(record[listed], minlength=records) > _MANY * ranks
+    listed = listed[~many[record[listed]]]
+    return record[listed], candidate[listed], np.flatnonzero(many)
 
 
 def _exact_pairs(
-    left: torch.Tensor, right: torch.Tensor, row: npt.NDArray[np.int64], column: npt.NDArray[np.int64]
-) -> npt.NDArray[np.float64]:
-    """Exact inner products of single pairs; a few at a time, which stay in the processor's cache."""
-    lefts, rights, products = left.numpy(), right.numpy(), np.empty(len(row))
-    for first in range(0, len(row), _PAIRS):
-        some = slice(first, first + _PAIRS)
-        products[some] = np.vecdot(lefts[row[some]].astype(np.float64), rights[column[some]].astype(np.float64))
-    return products
+    candidates: NDArray[np.float32],
+    records: NDArray[np.float32],
+    candidate: NDArray[np.int64],
+    record: NDArray[np.int64],
+) -> NDArray[np.float64]:
+    """Exact similarities of single pairs."""
+    exact = np.empty(len(record))
+    for start in range(0, len(record), _PAIRS):
+        part = slice(start, start + _PAIRS)
+        left, right = candidates[candidate[part]], records[record[part]]
+        exact[part] = np.vecdot(left.astype(np.float64), right.astype(np.float64))
+    return exact
 
 
-def _exact_rows(left: torch.Tensor, right: torch.Tensor) -> npt.NDArray[np.float64]:
-    """Exact inner products of all pairs; candidates a few at a time, since they need twice the memory."""
-    rows = left.double()
-    return torch.cat([rows @ columns.double().T for columns in torch.split(right, _COLUMNS)], dim=1).numpy()
+def _exact_rows(candidates: NDArray[np.float32], records: NDArray[np.float32]) -> NDArray[np.float64]:
+    """(records, candidates) exact similarities of all pairs."""
+    wide = records.astype(np.float64)
+    parts = (candidates[start : start + _COLUMNS] for start in range(0, len(candidates), _COLUMNS))
+    return np.concatenate([wide @ part.astype(np.float64).T for part in parts], axis=1)
 
 
-def _in_order(
-    values: npt.NDArray[np.float64], indices: npt.NDArray[np.int64], columns: int, ranks: int, *, furthest: bool
-) -> npt.NDArray[np.int64]:
-    """Candidates sorted by similarity rounded to 5 decimals, then by index: one integer key, without ties, for both."""
-    rounded = np.floor(values * _DECIMALS + 0.5).astype(np.int64)
-    keys = (rounded if furthest else -rounded) * columns + indices
-    if keys.shape[1] > 4 * ranks:
-        keys = np.partition(keys, ranks - 1, axis=1)[:, :ranks]
-    keys.sort(axis=1)
-    return keys[:, :ranks] % columns
+def _keys(
+    similarities: NDArray[np.float64],
+    record: NDArray[np.int64],
+    candidate: NDArray[np.int64],
+    count: int,
+    sign: int,
+) -> NDArray[np.int64]:
+    """Integers ordered by record, then as votes are: by similarity rounded to 5 decimals, then by candidate.
+
+    A key modulo `count` is its candidate.
+    """
+    rounded = np.floor(similarities * _DECIMALS + 0.5).astype(np.int64)
+    return (record * _SPAN - sign * rounded) * count + candidate

@@ -20,6 +20,7 @@ from client.deploy.settings import HospitalSettings
 from common.errors import ConfigError, PlanError
 from common.plan.plan import Plan
 from common.plan.planned import PlannedQuery
+from common.plan.words import differences
 from common.system.commands import add_command
 
 WIDTH = 17
@@ -169,12 +170,10 @@ def lines(facts: PlanFacts) -> Iterator[str]:
 
 
 def _differences(plan: Plan) -> Iterator[tuple[str, str]]:
-    """When sums over different hospitals can be subtracted."""
     if plan.secure:
-        dropping = "drops out between two questions that are nearly the same, or "
-        yield "differences", "each question of a run is summed over one set of hospitals alone; but where a hospital"
-        yield "", f"{dropping if plan.max_dropouts else ''}takes part in one of two runs that ask nearly the same,"
-        yield "", "the difference of the sums shows its own answer, under the noise of both"
+        first, *others = textwrap.wrap(differences(plan.max_dropouts, one="hospital", many="hospitals"), 100)
+        yield "differences", first
+        yield from (("", line) for line in others)
 
 
 def _facts(*pairs: tuple[str, str]) -> Iterator[str]:

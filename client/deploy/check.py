@@ -21,7 +21,8 @@ LEAVES = (
     "        texts made from records, without proof;",
     "        coarse reasons of refusals, among them that the file of records has changed, and a person's decisions;",
     "        when this hospital answers; not how long it took, while it is ready in the time that the size of the",
-    "        question and the number of records that it says to have give it, and else to a factor of two",
+    "        question and the number of records that it says to have give it, and else to a factor of two; how long",
+    "        its service takes to start, which tells roughly how many records there are",
     "never leaves: texts, labels and embeddings of records, counts without noise, secret keys, the ledger",
 )
 _RESULT = 8

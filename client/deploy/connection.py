@@ -1,10 +1,4 @@
-"""What a hospital's own machine finds out about its connection to the coordinator, without changing anything there.
-
-The node's key is tried by one signed call that SuperLink must refuse: to activate this node with heartbeats that are
-zero seconds apart. SuperLink looks the key up first and then refuses the interval, before it activates anything, so a
-SuperNode that is running with the same key is not disturbed. Which of the two refusals comes says whether it knows the
-key.
-"""
+"""What a hospital's own machine finds out about its connection to the coordinator, without changing anything there."""
 
 import ssl
 from dataclasses import dataclass
@@ -17,13 +11,9 @@ from cryptography.exceptions import UnsupportedAlgorithm
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.hazmat.primitives.serialization import Encoding, load_ssh_private_key
 from cryptography.x509 import load_der_x509_certificate
-from flwr.proto.fleet_pb2 import ActivateNodeRequest
-from flwr.supercore.error import ApiErrorCode, FlowerError
-from flwr.supercore.primitives.asymmetric import public_key_to_bytes
-from flwr.supernode.fleet_http_client import FleetHttpClient
-from flwr.supernode.node_auth_http_interceptor import NodeAuthHttpInterceptor
 
 from client.deploy.settings import HospitalSettings
+from client.flower.node_key import try_key
 from common.errors import CaucusError, ConfigError
 from common.system.certificates import certificate_of
 from common.system.files import content_of
@@ -32,9 +22,6 @@ TIMEOUT = 10.0
 AHEAD, BEHIND = 5, 300
 """Seconds that this machine's clock may differ from the coordinator's: a node signs the time of each call, and Flower
 takes it for forged beyond them."""
-
-_NO_INTERVAL = 0.0
-"""Seconds between heartbeats: outside what SuperLink accepts."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -127,10 +114,16 @@ def check_node_key(settings: HospitalSettings) -> None:
         key = None
     if not isinstance(key, ec.EllipticCurvePrivateKey):
         raise ConfigError("node's key", expected="NIST P-384 in OpenSSH form", got="another", where=path)
-    status, code = _refusal(settings, key)
-    if code == ApiErrorCode.FLEET_INVALID_HEARTBEAT_INTERVAL:
+    authority = certificate_of(settings.node / "ca.crt").public_bytes(Encoding.PEM)
+    try:
+        status, known = try_key(settings.coordinator, authority, key)
+    except (httpx.HTTPError, ValueError) as error:
+        raise CaucusError(
+            "coordinator", expected="an answer", got=type(error).__name__, where=settings.coordinator
+        ) from error
+    if known:
         return
-    if code == ApiErrorCode.FLEET_NODE_ACTIVATION_FAILED:
+    if known is not None:
         raise ConfigError(
             "node's key",
             expected="one that the coordinator knows",
@@ -147,25 +140,6 @@ def check_node_key(settings: HospitalSettings) -> None:
         where=settings.coordinator,
         do="Ask the coordinator whether its caucus-coordinator serve is well",
     )
-
-
-def _refusal(settings: HospitalSettings, key: ec.EllipticCurvePrivateKey) -> tuple[int, int | None]:
-    """Status and Flower's code of the answer to the one signed call."""
-    public = key.public_key()
-    request = ActivateNodeRequest(public_key=public_key_to_bytes(public), heartbeat_interval=_NO_INTERVAL)
-    signer = NodeAuthHttpInterceptor(key, public)
-    authority = certificate_of(settings.node / "ca.crt").public_bytes(Encoding.PEM)
-    try:
-        with FleetHttpClient.from_server_address(settings.coordinator, False, authority, [signer]) as client:
-            client.ActivateNode(request)
-    except httpx.HTTPStatusError as error:
-        refusal = FlowerError.from_json(error.response.text)
-        return error.response.status_code, refusal.code if refusal else None
-    except (httpx.HTTPError, ValueError) as error:
-        raise CaucusError(
-            "coordinator", expected="an answer", got=type(error).__name__, where=settings.coordinator
-        ) from error
-    return httpx.codes.OK, None
 
 
 def _ahead(there: str, here: datetime) -> int | None:

@@ -5,6 +5,7 @@ import json
 import os
 import pwd
 import re
+import stat
 from collections.abc import Iterator
 from importlib import resources
 from pathlib import Path
@@ -40,12 +41,9 @@ structure: null            # or text_field and schema of texts that are JSON obj
 """
 
 
-FEWEST = 1_000
-"""Records that a hospital declares at least, if it says nothing: its number is not to be read off the roster."""
-MAX_RECORDS = (
-    "the most records that this hospital will ever have; public, it bounds what the hospital can add to a sum and how "
-    "long an answer takes; default: the power of ten above their number, at least 1,000"
-)
+MOST_BY_DEFAULT = 1_000
+"""The most records that a hospital declares, if it says nothing: the same for all, so that nothing is read off it."""
+MAX_RECORDS = "the most records that this hospital will ever have; public: answers take as long as so many would"
 
 
 def register(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
@@ -62,7 +60,7 @@ def register(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") ->
     parser.add_argument("--name", required=True, help="the hospital's name, as the others will see it")
     parser.add_argument("--records", required=True, type=Path, help="CSV or JSON Lines with the columns text,label")
     parser.add_argument("--invitation", required=True, type=Path, help="invitation.json from the coordinator")
-    parser.add_argument("--max-records", type=int, metavar="N", help=MAX_RECORDS)
+    parser.add_argument("--max-records", type=int, metavar="N", help=f"{MAX_RECORDS}; default: {MOST_BY_DEFAULT}")
     parser.add_argument("--relay-user", help="started as root: account that SuperNode and relay run as")
 
 
@@ -75,7 +73,7 @@ def _init(chosen: argparse.Namespace) -> Iterator[str]:
     if account:
         _check_outside(folder, account)
     count = len(records.read(chosen.records, may_be_empty=True))
-    public, keys = new_keys(chosen.name, chosen.max_records or max(FEWEST, 10 ** len(str(count))))
+    public, keys = new_keys(chosen.name, MOST_BY_DEFAULT if chosen.max_records is None else chosen.max_records)
     check_number(count, public)
     new_folder(folder)
     for name in ("private", "node", "logs", "run"):
@@ -181,9 +179,15 @@ def _account(name: str | None) -> pwd.struct_passwd | None:
 
 def _check_outside(folder: Path, account: pwd.struct_passwd) -> None:
     """Refuse a place that the relay's account could replace as a whole, such as one in its home."""
-    for above in folder.resolve().parents:
-        if above.exists() and above.stat().st_uid == account.pw_uid:
-            raise ConfigError("folder", expected=f"one outside of what {account.pw_name} owns", got=above, where=folder)
+    groups = os.getgrouplist(account.pw_name, account.pw_gid)
+    for above in {*folder.absolute().parents, *folder.resolve().parents}:
+        if not above.exists():
+            continue
+        status = above.stat()
+        writable = status.st_mode & stat.S_IWOTH or (status.st_mode & stat.S_IWGRP and status.st_gid in groups)
+        if status.st_uid == account.pw_uid or (writable and not status.st_mode & stat.S_ISVTX):
+            expected = f"one outside of what {account.pw_name} owns or may write"
+            raise ConfigError("folder", expected=expected, got=above, where=folder)
 
 
 def _hand_over(folder: Path, account: pwd.struct_passwd) -> None:

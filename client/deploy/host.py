@@ -161,6 +161,7 @@ def main() -> int:
         signal.signal(stop, lambda *_: server.stop(grace=1))
     log.info("party service ready: %s", settings.name)
     server.wait_for_termination()
+    starting.built.result().stop()  # else the process lasts as long as a reply waits for its time
     return 0
 
 

@@ -3,9 +3,9 @@
     $XDG_STATE_HOME/caucus/records.json, or ~/.local/state/caucus/records.json      0600
 
 `init` notes there the folder, the path of its file of records, and a keyed digest of the file's bytes; the key is in
-the note, and nowhere else. A path or a digest that another folder has is told. What is not seen: a folder of another
-account or machine, and a copy with other bytes at another path. The note is an aid: what is wrong with it is told, and
-`init` goes on.
+the note, and nowhere else. A path or a digest that another folder has is reported. What is not seen: a folder of
+another account or machine, and a copy with other bytes at another path. The note is an aid: what is wrong with it is
+reported, and `init` goes on.
 """
 
 import hmac
@@ -48,8 +48,10 @@ def note(folder: Path, records: Path) -> Iterator[str]:
             and (Path(noted.folder) / "private").exists()
         ]
         if same:
-            told = f"WARNING: {', '.join(same)} has the same records, and budgets of two folders over one file add up"
-            yield f"{told}: use one folder, or caucus-party rotate"
+            warning = (
+                f"WARNING: {', '.join(same)} has the same records, and budgets of two folders over one file add up"
+            )
+            yield f"{warning}: use one folder, or caucus-party rotate"
         path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
         content = {"key": key.hex(), "folders": [asdict(noted) for noted in (*others, new)]}
         write_atomic(path, json.dumps(content, indent=1).encode(), mode=SECRET)

@@ -15,7 +15,7 @@ from datetime import UTC, datetime
 
 from client import records
 from client.deploy import connection
-from client.deploy.create import FEWEST, check_number
+from client.deploy.create import MOST_BY_DEFAULT, check_number
 from client.deploy.settings import HospitalSettings
 from common.domain import Record
 from common.errors import CaucusError, ConfigError, DataError
@@ -34,7 +34,7 @@ _TIMEOUT = 60.0
 _AS_RELAY = """
 from importlib.util import find_spec
 open("node/node.key").close()
-raise SystemExit(None if find_spec("client.deploy.relay") and find_spec("flwr") else "Caucus is not installed for it")
+raise SystemExit(None if find_spec("client.flower.relay") and find_spec("flwr") else "Caucus is not installed for it")
 """
 
 
@@ -134,7 +134,8 @@ class _Preflight:
         check_number(len(self._records), declared)
         public = f"at most {declared.max_records:,} are public"
         detail = f"{len(self._records)} records{of} (known here alone; {public}){noise}"
-        if declared.max_records > 100 * max(len(self._records), FEWEST):  # as in a folder that an older version made
+        # As in a folder that an older version made.
+        if declared.max_records > 100 * max(len(self._records), MOST_BY_DEFAULT):
             fix = "Replies take as long as so many records need: caucus-party rotate --max-records declares fewer"
             return _Outcome(WARNING, detail, fix)
         return _Outcome(PASSED, detail)

@@ -42,9 +42,7 @@ def register(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") ->
     )
     for parser in (rotate, invitation):
         parser.add_argument("folder", metavar="FOLDER", type=Path, help="made by caucus-party init")
-    rotate.add_argument(
-        "--max-records", type=int, metavar="N", help=f"{MAX_RECORDS.partition(';')[0]}; default: as before"
-    )
+    rotate.add_argument("--max-records", type=int, metavar="N", help=f"{MAX_RECORDS}; default: as before")
     invitation.add_argument("file", metavar="FILE", type=Path, help="invitation.json from the coordinator")
 
 
@@ -55,7 +53,8 @@ def _rotate(chosen: argparse.Namespace) -> Iterator[str]:
             do = f"caucus-party stop {chosen.folder}"
             raise ConfigError("processes of this folder", expected="none", got=f"process {process}", do=do)
     before = settings.folder / "party.json"
-    public, keys = new_keys(settings.name, chosen.max_records or PartyFile.load(before).max_records)
+    most = PartyFile.load(before).max_records if chosen.max_records is None else chosen.max_records
+    public, keys = new_keys(settings.name, most)
     for path, key in keys.items():
         write_atomic(settings.folder / path, key, mode=SECRET)
     write_atomic(before, public.to_json().encode())

@@ -55,7 +55,8 @@ def _roster(chosen: argparse.Namespace) -> Iterator[str]:
     yield from _changes(before, roster)
     yield f"fingerprint of the roster, to be compared with the other hospitals': {roster.fingerprint}"
     known = {own, *(before.parties if before else ())}
-    if not known.issuperset(roster.parties) and not (chosen.yes or _asked()):
+    # Fewer hospitals are asked about as well: those that may help the coordinator are then a larger share.
+    if known != set(roster.parties) and not (chosen.yes or _asked()):
         raise CaucusError("the roster is not taken", do="The one before stays, if there was one")
     write_atomic(settings.folder / "roster.json", roster.to_json().encode())
 
@@ -68,7 +69,9 @@ def _asked() -> bool:
     """
     if not sys.stdin.isatty():
         do = "Compare the fingerprints by telephone; then --yes takes the roster"
-        raise ConfigError("hospitals or keys that are new", expected="a terminal, or --yes", got="neither", do=do)
+        raise ConfigError(
+            "hospitals or keys that are new, or gone", expected="a terminal, or --yes", got="neither", do=do
+        )
     try:
         return input("take these hospitals for the others? [y/N] ").strip().lower() in {"y", "yes"}
     except EOFError:

@@ -1,8 +1,8 @@
 """`caucus-party start` and `stop`: the processes of a hospital, kept running.
 
     service      records, keys, ledger; no network; listens on a Unix socket          client/deploy/host.py
-    supernode    Flower's; the only one with a network, outbound alone                client/deploy/supernode.py
-    relay        from SuperNode to the socket; runs no pushed code                    client/deploy/relay.py
+    supernode    Flower's; the only one with a network, outbound alone                client/flower/supernode.py
+    relay        from SuperNode to the socket; runs no pushed code                    client/flower/relay.py
     metrics      where `metrics_port` is set; on loopback, for this hospital alone    client/deploy/metrics.py
 
 SuperNode and relay get the node's key and nothing else: started by root with `relay_user`, they run as that account,
@@ -19,8 +19,8 @@ from pathlib import Path
 
 from client.app import SOCKET as SOCKET_NAME
 from client.channel import SOCKET
-from client.deploy.loopback import CERTIFICATE, HOST, KEY
 from client.deploy.settings import HospitalSettings
+from client.flower.loopback import CERTIFICATE, HOST, KEY
 from common.errors import ConfigError
 from common.models import catalogue
 from common.system import locks, processes
@@ -94,7 +94,7 @@ def _relay(settings: HospitalSettings, port: int) -> list[Child]:
     supernode = Child(
         name="supernode",
         command=(
-            *(sys.executable, "-m", "client.deploy.supernode", "node", "--superlink", settings.coordinator, *node),
+            *(sys.executable, "-m", "client.flower.supernode", "node", "--superlink", settings.coordinator, *node),
             *("--isolation", "process", "--superexec-auth-secret-file", secret, "--host", HOST, "--port", str(port)),
             *("--ssl-ca-certfile", certificate, "--ssl-certfile", certificate, "--ssl-keyfile", key),
         ),
@@ -103,7 +103,7 @@ def _relay(settings: HospitalSettings, port: int) -> list[Child]:
     )
     relay = Child(
         name="relay",
-        command=(sys.executable, "-m", "client.deploy.relay", f"{HOST}:{port}", settings.bundle, secret, certificate),
+        command=(sys.executable, "-m", "client.flower.relay", f"{HOST}:{port}", settings.bundle, secret, certificate),
         environment=environment | {SOCKET_NAME: SOCKET},
         user=settings.relay_user,
     )

@@ -116,7 +116,7 @@ class Summariser:
 
     def write(self, text: str, count: int, *, tone: int, sampled: bool, rng: np.random.Generator) -> list[str]:
         """See `Abstraction.write`: by beam search, or drawn from the model."""
-        import torch  # noqa: PLC0415 — loaded already
+        import torch
 
         if self._control and tone:
             text = f"Keep {'positive' if tone > 0 else 'negative'} tone: {text}"
@@ -161,6 +161,6 @@ def _content(clause: str) -> list[str]:
 
 @cache
 def _common() -> frozenset[str]:
-    from sklearn.feature_extraction.text import ENGLISH_STOP_WORDS  # noqa: PLC0415 — takes long to import
+    from sklearn.feature_extraction.text import ENGLISH_STOP_WORDS
 
     return frozenset({*ENGLISH_STOP_WORDS, "some", "someone"})

@@ -68,8 +68,8 @@ class Causal:
 
     def write(self, label: int, count: int, *, temperature: float, top_p: float) -> list[str]:
         """Texts of one label, drawn from the model; fewer if it keeps writing blank ones."""
-        import torch  # noqa: PLC0415 — seconds to import
-        from transformers import GenerationConfig  # noqa: PLC0415
+        import torch
+        from transformers import GenerationConfig
 
         prefix, end = self.prefixes[label], self.tokenizer.eos_token_id
         how = GenerationConfig(  # type: ignore[no-untyped-call]
@@ -103,7 +103,7 @@ def load(name_or_path: str | None, labels: Sequence[str], *, max_tokens: int, de
         ConfigError: There is no such model, its tokenizer has no end sign, or texts and labels do not fit into it.
     """
     # First as a whole: while one thread imports it, another finds none of its parts. Simulated hospitals are threads.
-    import transformers  # noqa: F401, PLC0415
+    import transformers  # noqa: F401
 
     model, tokenizer = _from_nothing(max_tokens, device) if name_or_path is None else checkpoint(name_or_path, device)
     if tokenizer.eos_token_id is None:
@@ -131,7 +131,7 @@ def checkpoint(name_or_path: str, device: str) -> tuple[Any, Any]:
         ConfigError: There is no such model here, or no such device.
     """
 
-    def configure(config: Any) -> None:  # noqa: ANN401 — transformers
+    def configure(config: Any) -> None:
         # A record's gradient is to depend on the record and the weights alone.
         config.update({key: 0.0 for key, value in config.to_dict().items() if "drop" in key and type(value) is float})
         config.use_cache = True
@@ -141,9 +141,9 @@ def checkpoint(name_or_path: str, device: str) -> tuple[Any, Any]:
 
 
 @contextmanager
-def own_randomness(device: Any) -> Iterator[None]:  # noqa: ANN401 — torch's device
+def own_randomness(device: Any) -> Iterator[None]:
     """Torch's generator seeded afresh from the operating system's entropy, and afterwards as it was."""
-    import torch  # noqa: PLC0415 — loaded already
+    import torch
 
     devices = [device] if device.type == "cuda" else []
     with torch.random.fork_rng(devices=devices):
@@ -152,9 +152,9 @@ def own_randomness(device: Any) -> Iterator[None]:  # noqa: ANN401 — torch's d
 
 
 def _from_nothing(max_tokens: int, device: str) -> tuple[Any, Any]:
-    import torch  # noqa: PLC0415 — seconds to import
-    from tokenizers import Tokenizer, decoders, models, pre_tokenizers  # noqa: PLC0415
-    from transformers import GPT2Config, GPT2LMHeadModel, PreTrainedTokenizerFast  # noqa: PLC0415
+    import torch
+    from tokenizers import Tokenizer, decoders, models, pre_tokenizers
+    from transformers import GPT2Config, GPT2LMHeadModel, PreTrainedTokenizerFast
 
     alphabet = sorted(pre_tokenizers.ByteLevel.alphabet())
     inner = Tokenizer(models.BPE(vocab={sign: number for number, sign in enumerate(alphabet)}, merges=[]))

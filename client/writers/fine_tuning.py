@@ -111,7 +111,7 @@ class Tuner:
     """
 
     def __init__(self, causal: Causal, *, lora: int, resolution: int, micro_batch: int) -> None:
-        import torch  # noqa: PLC0415 — loaded with the model
+        import torch
 
         self.causal = causal
         with _quiet():
@@ -127,12 +127,12 @@ class Tuner:
             self._hooks = self._hooked()
 
     @property
-    def _device(self) -> Any:  # noqa: ANN401 — torch's device
+    def _device(self) -> Any:
         return self.causal.model.device
 
     def gradients(self, records: Sequence[Tokens]) -> "Tensor":
         """(records, size) float32: the gradient of each record's mean loss over its tokens behind the label."""
-        import torch  # noqa: PLC0415
+        import torch
 
         if self._micro_batch == 1:
             return torch.stack([self._alone(record) for record in records])
@@ -145,7 +145,7 @@ class Tuner:
 
     def clipped_sum(self, records: Sequence[Tokens], *, clip: float) -> "Tensor":
         """(size,) float64 whole numbers: the sum over records of what steps 2 and 3 make of their gradients."""
-        import torch  # noqa: PLC0415
+        import torch
 
         total = torch.zeros(self.size, dtype=torch.float64, device=self._device)
         for start in range(0, len(records), self._micro_batch):
@@ -158,7 +158,7 @@ class Tuner:
 
         This holds for any row: one that is not finite, or longer after rounding, is dropped.
         """
-        import torch  # noqa: PLC0415
+        import torch
 
         norms = _norms(rows)
         scaled = rows * (ROOM * self._resolution / norms.clamp(min=clip))[:, None].to(rows.dtype)
@@ -168,9 +168,9 @@ class Tuner:
         whole[~((whole.double() ** 2).sum(dim=1) <= self._resolution**2)] = 0
         return whole
 
-    def update(self, gradient: "Tensor", optimizer: Any) -> None:  # noqa: ANN401 — torch's optimizer
+    def update(self, gradient: "Tensor", optimizer: Any) -> None:
         """One step of the optimizer with this (size,) gradient."""
-        import torch  # noqa: PLC0415
+        import torch
 
         parts = torch.split(gradient, [weight.numel() for weight in self.weights])
         for weight, part in zip(self.weights, parts, strict=True):
@@ -194,7 +194,7 @@ class Tuner:
 
     def _losses(self, records: Sequence[Tokens]) -> "Tensor":
         """(records,) mean negative log likelihood, in nats, of each record's tokens behind its label."""
-        import torch  # noqa: PLC0415
+        import torch
 
         longest = max(len(record.ids) for record in records)
         end = self.causal.tokenizer.eos_token_id
@@ -225,16 +225,16 @@ class Tuner:
 
     def _alone(self, record: Tokens) -> "Tensor":
         """(size,) float32: the gradient of one record by torch itself."""
-        import torch  # noqa: PLC0415
+        import torch
 
         (loss,) = self._losses([record])
         grads = torch.autograd.grad(loss, self.weights, materialize_grads=True)
         return torch.cat([grad.flatten() for grad in grads])
 
-    def _hooked(self) -> Any:  # noqa: ANN401 — opacus
+    def _hooked(self) -> Any:
         """Hooks that compute gradients of single records, checked on two public ones: as torch's own, or none."""
-        import torch  # noqa: PLC0415
-        from opacus.grad_sample import GradSampleHooks  # noqa: PLC0415 — seconds to import
+        import torch
+        from opacus.grad_sample import GradSampleHooks
 
         first, last = self.causal.prefixes[0], self.causal.prefixes[-1]
         public = [Tokens(first + first, len(first)), Tokens(last + last[:1], len(last))]
@@ -274,7 +274,7 @@ def train(
         scale: Scale of the noise of each step's sum, in integer units, of which C is 0.99 B; 0: no noise.
         optimizer: Makes the optimizer; None: Adam.
     """
-    import torch  # noqa: PLC0415 — loaded with the model
+    import torch
 
     make = optimizer or (lambda weights, learning_rate: torch.optim.Adam(weights, lr=learning_rate))
     steering = make(tuner.weights, spec.learning_rate)
@@ -297,9 +297,9 @@ def _spec(planned: PlannedQuery) -> FineTunedSpec:
     return planned.spec
 
 
-def _adapted(model: Any, rank: int) -> Any:  # noqa: ANN401 — peft
+def _adapted(model: Any, rank: int) -> Any:
     """The model with adapters in all linear layers but the last (Hu et al. 2021)."""
-    from peft import LoraConfig, get_peft_model  # noqa: PLC0415 — seconds to import
+    from peft import LoraConfig, get_peft_model
 
     settings = LoraConfig(
         r=rank, lora_alpha=2 * rank, lora_dropout=0.0, target_modules="all-linear", task_type="CAUSAL_LM"

@@ -66,8 +66,8 @@ class Instructed:
     def write(self, text: str, count: int, *, tone: int, sampled: bool, rng: np.random.Generator) -> list[str]:
         """See `Abstraction.write`; all are drawn, and the tone is left to the instruction."""
         del tone, sampled
-        import torch  # noqa: PLC0415 — loaded already
-        from transformers import GenerationConfig  # noqa: PLC0415
+        import torch
+        from transformers import GenerationConfig
 
         if not says(text):
             return []
@@ -90,7 +90,7 @@ class Instructed:
         kept = (whole(row, ended=done) for row, done in zip(written, ended, strict=True))
         return list(dict.fromkeys(text for text in kept if text))
 
-    def _ids(self, text: str) -> Any:  # noqa: ANN401 — torch's tensor
+    def _ids(self, text: str) -> Any:
         """(1, tokens): instruction and text, as the model's own chat template has them if it has one."""
         chats = bool(self._tokenizer.chat_template)
         if chats:

@@ -58,7 +58,7 @@ class Classifier:
 
     def judge(self, text: str) -> Mood:
         """The text's mood."""
-        import torch  # noqa: PLC0415 — loaded already
+        import torch
 
         given = self._tokenizer(text, return_tensors="pt", truncation=True).to(self._model.device)
         with torch.inference_mode():
@@ -73,7 +73,7 @@ def _polarity(label: str) -> int:
 
 
 @cache
-def _vader() -> Any:  # noqa: ANN401 — it has no types
-    from vaderSentiment.vaderSentiment import SentimentIntensityAnalyzer  # noqa: PLC0415
+def _vader() -> Any:
+    from vaderSentiment.vaderSentiment import SentimentIntensityAnalyzer
 
     return SentimentIntensityAnalyzer()

@@ -104,6 +104,7 @@ class Ledger:
         plan_digest: bytes,
         query_digest: bytes,
         release: Release,
+        attempts: int = 1,
         data_set: str = "",
         allow: Allow | None = None,
     ) -> Entry:
@@ -115,6 +116,7 @@ class Ledger:
             plan_digest: Digest of the agreed plan.
             query_digest: Digest of the query as asked.
             release: Cost of this one answer.
+            attempts: Number of consecutive entries, from a multiple of it on, that are attempts at the same question.
             data_set: Name of the records, from `data_set`; empty stands for any records.
             allow: Called before a new charge is written, with the costs of all charges whose data set shares a record
                 with this one; the new cost is the last. If it raises, nothing is written. No other charge can come in
@@ -124,7 +126,8 @@ class Ledger:
             The entry in its present state.
 
         Raises:
-            RefusedError: If run and index have another query or other records, or the run has another plan.
+            RefusedError: If run and index, or another attempt, have another query, or other records, or the run has
+                another plan.
         """
         new = Entry(
             run=run,
@@ -139,6 +142,9 @@ class Ledger:
         with self._open(write=True) as (log, database):
             if any(log.entries[run, other].plan_digest != plan_digest for other in log.runs.get(run, ())):
                 raise RefusedError("the run has another plan", do="Start a new run to use a new plan.")
+            same = [other for other in log.runs.get(run, ()) if other // attempts == index // attempts]
+            if any(log.entries[run, other].query_digest != query_digest for other in same):
+                raise RefusedError("another query was answered here", where=place)
             if (run, index) not in log.entries:
                 charged = _charged(log, database, data_set)
                 if allow:
@@ -146,8 +152,8 @@ class Ledger:
                 log.charge(database, new)
                 return new
             entry = _with_answer(log.entries[run, index], database)
-        if (entry.query_digest, entry.release) != (query_digest, release):
-            raise RefusedError("another query was answered here", where=place)
+        if entry.release != release:
+            raise RefusedError("this answer has another cost", where=place)
         if entry.data_set != data_set and entry.answer is None and not entry.committed:
             raise RefusedError("other records than were charged", where=place, do="Bring them back, or start a new run")
         return entry

@@ -3,7 +3,7 @@
 from typing import Any
 
 
-def prompt(tokenizer: Any, system: str, user: str) -> str | None:  # noqa: ANN401 — transformers
+def prompt(tokenizer: Any, system: str, user: str) -> str | None:
     """What a model is to continue with its answer.
 
     Args:
@@ -14,7 +14,7 @@ def prompt(tokenizer: Any, system: str, user: str) -> str | None:  # noqa: ANN40
     Returns:
         The prompt, special tokens included; None if the template takes no user's message.
     """
-    from jinja2 import TemplateError  # noqa: PLC0415
+    from jinja2 import TemplateError
 
     chats = [
         [{"role": "system", "content": system}, {"role": "user", "content": user}],

@@ -99,8 +99,8 @@ def configuration(folder: Path, *heads: Head) -> "PreTrainedConfig":
     Raises:
         ConfigError: It cannot be read, needs code of its own, or has another head.
     """
-    from transformers import AutoConfig, PreTrainedConfig  # noqa: PLC0415 — seconds to import
-    from transformers.models.auto import modeling_auto as auto  # noqa: PLC0415
+    from transformers import AutoConfig, PreTrainedConfig
+    from transformers.models.auto import modeling_auto as auto
 
     with explained("configuration", folder):
         config: PreTrainedConfig = AutoConfig.from_pretrained(folder, local_files_only=True, trust_remote_code=False)
@@ -127,7 +127,7 @@ def tokenizer(folder: Path) -> "PreTrainedTokenizerBase":
     Raises:
         ConfigError: There is none, or it cannot be read.
     """
-    from transformers import AutoTokenizer, PreTrainedTokenizerBase  # noqa: PLC0415
+    from transformers import AutoTokenizer, PreTrainedTokenizerBase
 
     with explained("tokenizer", with_tokenizer(folder)):
         loaded = AutoTokenizer.from_pretrained(folder, local_files_only=True, trust_remote_code=False)
@@ -184,9 +184,9 @@ def network(
     device: str,
     configure: Callable[[Any], None] = lambda _: None,
     **settings: object,
-) -> Any:  # noqa: ANN401 — transformers
+) -> Any:
     """The model in a folder, ready to be used; see `load`. Further settings are `from_pretrained`'s."""
-    import transformers  # noqa: PLC0415 — seconds to import
+    import transformers
 
     options = {"local_files_only": True, "trust_remote_code": False}
     with explained(what, folder):
@@ -203,13 +203,13 @@ def network(
     return on_device(model, device).eval()
 
 
-def own_dtype(config: Any, device: str) -> str:  # noqa: ANN401 — transformers
+def own_dtype(config: Any, device: str) -> str:
     """Type of a checkpoint's weights on a device, as `from_pretrained` takes it: the saved one where it is fast.
 
     A processor computes in bfloat16 by instructions of its own, about twice as fast as in float32, or else emulates it
     many times more slowly; half precision it always emulates.
     """
-    import torch  # noqa: PLC0415 — seconds to import
+    import torch
 
     if torch.device(device).type != "cpu":
         return "auto"
@@ -219,7 +219,7 @@ def own_dtype(config: Any, device: str) -> str:  # noqa: ANN401 — transformers
     return "bfloat16" if saved == "bfloat16" and fast else "float32"
 
 
-def on_device(model: Any, device: str) -> Any:  # noqa: ANN401 — torch's module
+def on_device(model: Any, device: str) -> Any:
     """The model on a device, as torch names it.
 
     Raises:
@@ -238,7 +238,7 @@ def explained(what: str, where: object) -> Iterator[None]:
     Raises:
         ConfigError: In place of any error that means damaged or unsuitable files.
     """
-    from safetensors import SafetensorError  # noqa: PLC0415
+    from safetensors import SafetensorError
 
     try:
         with quiet():
@@ -253,7 +253,7 @@ def explained(what: str, where: object) -> Iterator[None]:
 @contextmanager
 def quiet() -> Iterator[None]:
     """Suppress the progress bars and the advice of transformers."""
-    from transformers.utils import logging  # noqa: PLC0415
+    from transformers.utils import logging
 
     level, bars = logging.get_verbosity(), logging.is_progress_bar_enabled()
     logging.set_verbosity_error()  # type: ignore[no-untyped-call]
@@ -266,13 +266,13 @@ def quiet() -> Iterator[None]:
             logging.enable_progress_bar()  # type: ignore[no-untyped-call]
 
 
-def _names(architectures: Any) -> set[str]:  # noqa: ANN401 — one name, or several
+def _names(architectures: Any) -> set[str]:  # one name, or several
     return {architectures} if isinstance(architectures, str) else set(architectures)
 
 
 def _snapshot(what: str, name: str, *, local_files_only: bool) -> Path:
-    from huggingface_hub import snapshot_download  # noqa: PLC0415
-    from huggingface_hub.errors import HFValidationError  # noqa: PLC0415
+    from huggingface_hub import snapshot_download
+    from huggingface_hub.errors import HFValidationError
 
     try:
         return Path(snapshot_download(name, local_files_only=local_files_only, ignore_patterns=list(_OTHER_FRAMEWORKS)))

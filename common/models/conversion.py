@@ -56,8 +56,8 @@ def convert(conversion: str, folder: Path) -> dict[str, str]:
 
 def _gguf_to_safetensors(folder: Path) -> None:
     """float32 weights, configuration, tokenizer and chat template of the one GGUF file in a folder."""
-    from safetensors import SafetensorError  # noqa: PLC0415 — seconds to import
-    from transformers import AutoModelForCausalLM, AutoTokenizer  # noqa: PLC0415
+    from safetensors import SafetensorError
+    from transformers import AutoModelForCausalLM, AutoTokenizer
 
     (file,) = folder.glob("*.gguf")
     options = {"gguf_file": file.name, "local_files_only": True, "trust_remote_code": False}

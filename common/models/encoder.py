@@ -113,7 +113,7 @@ class Encoder:
                 "encoder", expected="a sentence-transformers model, with modules.json", got="a bare checkpoint",
                 where=folder, do="Say how to pool its tokens: embedding=transformer embedding.name_or_path=PATH",
             )  # fmt: skip
-        from sentence_transformers import SentenceTransformer  # noqa: PLC0415 — seconds to import
+        from sentence_transformers import SentenceTransformer
 
         with explained("encoder", folder):
             model = SentenceTransformer(str(folder), device=device, local_files_only=True, trust_remote_code=False)
@@ -155,8 +155,8 @@ class Encoder:
         integers(4, section="embedding", longest=longest)
         folder = with_tokenizer(found(name_or_path, what="encoder", local_files_only=local_files_only))
         configuration(folder, "classification")  # any network that encodes text can have that head
-        from sentence_transformers import SentenceTransformer  # noqa: PLC0415
-        from sentence_transformers.sentence_transformer.modules import Pooling, Transformer  # noqa: PLC0415
+        from sentence_transformers import SentenceTransformer
+        from sentence_transformers.sentence_transformer.modules import Pooling, Transformer
 
         safe = {"local_files_only": True, "trust_remote_code": False}
         with explained("encoder", folder):
@@ -256,9 +256,9 @@ class _HashedNgrams(Encoder):
 
     @cached_property
     def _model(self) -> "SentenceTransformer":  # type: ignore[override]
-        from sentence_transformers import SentenceTransformer  # noqa: PLC0415 — seconds to import
+        from sentence_transformers import SentenceTransformer
 
-        from common.models.hashed_ngrams import HashedNgrams  # noqa: PLC0415 — imports torch
+        from common.models.hashed_ngrams import HashedNgrams
 
         # Only to be saved.
         return SentenceTransformer(modules=[HashedNgrams(*self._numbers)], device="cpu")
@@ -300,7 +300,7 @@ def _embedded_config(folder: Path) -> dict[str, int] | None:
         return None
 
 
-def _configuration(module: Any) -> dict[str, Any]:  # noqa: ANN401 — modules share no base class that mypy can see
+def _configuration(module: Any) -> dict[str, Any]:  # modules share no base class that mypy can see
     """Settings that affect a module's output beside its weights, without names and versions that copies may change."""
     config: dict[str, Any] = dict(module.get_config_dict()) if hasattr(module, "get_config_dict") else {}
     if (network := getattr(module, "auto_model", None)) is not None:
@@ -311,7 +311,7 @@ def _configuration(module: Any) -> dict[str, Any]:  # noqa: ANN401 — modules s
     return config
 
 
-def _tokenizer(tokenizer: Any) -> object:  # noqa: ANN401
+def _tokenizer(tokenizer: Any) -> object:
     if (backend := getattr(tokenizer, "backend_tokenizer", None)) is None:
         return sorted(tokenizer.get_vocab().items())
     described = json.loads(backend.to_str())
@@ -320,8 +320,8 @@ def _tokenizer(tokenizer: Any) -> object:  # noqa: ANN401
     return settings | {"longest": tokenizer.model_max_length, "cut": tokenizer.truncation_side}
 
 
-def _bytes_of(weights: Any) -> bytes:  # noqa: ANN401
-    import torch  # noqa: PLC0415 — loaded already when the model was built
+def _bytes_of(weights: Any) -> bytes:
+    import torch  # loaded already when the model was built
 
     flat = weights.detach().cpu().contiguous().reshape(-1)
     return bytes(memoryview(flat.view(torch.uint8).numpy()))

@@ -33,14 +33,14 @@ class HashedNgrams(InputModule):
         self,
         inputs: Sequence[str],
         prompt: str | None = None,
-        **_: Any,  # noqa: ANN401
+        **_: Any,
     ) -> dict[str, torch.Tensor]:
         """Rows of the table for each text, and where each text's rows begin."""
         texts = [f"{prompt}{text}" for text in inputs] if prompt else inputs
         rows, offsets = ngram_table.hashed_rows(texts, self.bits)
         return {"rows": torch.from_numpy(rows), "offsets": torch.from_numpy(offsets)}
 
-    def forward(self, features: dict[str, torch.Tensor], **_: Any) -> dict[str, torch.Tensor]:  # noqa: ANN401
+    def forward(self, features: dict[str, torch.Tensor], **_: Any) -> dict[str, torch.Tensor]:
         """Adds `sentence_embedding`, (texts, dimensions) float32."""
         features["sentence_embedding"] = self.table(features["rows"], features["offsets"])
         return features
@@ -49,6 +49,6 @@ class HashedNgrams(InputModule):
         """Width of a vector."""
         return self.dimensions
 
-    def save(self, output_path: str, *_: Any, **__: Any) -> None:  # noqa: ANN401
+    def save(self, output_path: str, *_: Any, **__: Any) -> None:
         """Writes the three integers; the table follows from them."""
         self.save_config(output_path)

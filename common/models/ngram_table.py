@@ -30,7 +30,7 @@ _WORD, _PAIR = 1, 2
 
 def sums(texts: Sequence[str], dimensions: int, bits: int, public_seed: int) -> NDArray[np.float32]:
     """(texts, dimensions) float32 of whole numbers: each text's rows of the table, added up; at least one text."""
-    from scipy.sparse import csr_array  # noqa: PLC0415 — settings are checked without it
+    from scipy.sparse import csr_array  # settings are checked without it
 
     rows, offsets = hashed_rows(texts, bits)
     ends = np.append(offsets, len(rows))

@@ -26,8 +26,9 @@ LARGEST_TABLE = 1e4
 LARGEST_LAPLACE_TABLE = 2e4
 """Largest scale of a discrete Laplace, in grid units, whose shares are sampled from a table."""
 
-_REACH = 12
-_LAPLACE_REACH = 76
+REACH, LAPLACE_REACH = 12, 76
+"""How far a table reaches on each side of a Gaussian, and on its one side for a Laplace, in its scale."""
+
 _ONE = 1 << PRECISION
 _UP = 1.000001
 """Covers floating-point errors in the bounds on total variation."""
@@ -98,7 +99,7 @@ def gaussian_tv(sigma: float) -> float:
     """
     if sigma > LARGEST_TABLE:
         return 0.0
-    reach = _reach(_REACH, sigma)
+    reach = _reach(REACH, sigma)
     ratio = reach / sigma
     tails = 2 / (ratio * math.sqrt(2 * math.pi)) * math.exp(-ratio * ratio / 2)
     return _UP * (tails + tables.rounding(2 * reach))
@@ -115,7 +116,7 @@ def laplace_tv(scale: float, shares: int) -> float:
     at_least(1, shares=shares)
     if scale > LARGEST_LAPLACE_TABLE:
         return 0.0
-    reach = _reach(_LAPLACE_REACH, scale)
+    reach = _reach(LAPLACE_REACH, scale)
     return _UP * 2 * (math.exp(-reach / scale) + tables.rounding(reach))
 
 
@@ -130,7 +131,7 @@ def _gaussian_table(sigma: float) -> Table:
     """
     ratio, square = _exp(1 / (2 * Fraction(sigma) ** 2)), _exp(1 / Fraction(sigma) ** 2)
     weights = [_ONE]
-    for _ in range(_reach(_REACH, sigma)):
+    for _ in range(_reach(REACH, sigma)):
         weights.append(weights[-1] * ratio >> PRECISION)
         ratio = ratio * square >> PRECISION
     return tables.build(1 - len(weights), [*reversed(weights), *weights[1:]])
@@ -147,7 +148,7 @@ def _negative_binomial_table(scale: float, shares: int) -> Table:
     """
     ratio = _exp(1 / Fraction(scale))
     weights = [_ONE]
-    for k in range(_reach(_LAPLACE_REACH, scale)):
+    for k in range(_reach(LAPLACE_REACH, scale)):
         weights.append((weights[-1] * ratio >> PRECISION) * (k * shares + 1) // ((k + 1) * shares))
     return tables.build(0, weights)
 

@@ -16,6 +16,9 @@ from common.errors import ProtocolError
 from common.queries.arrays import shape_of, wrong
 
 _WORD = re.compile(r"[^\W_]+")
+MOST_WORDS, MOST_BYTES = 8, 256
+"""Of a term. Each word of a text may begin one, so that without a bound the text that begins a long term at each of its
+words takes time by the square of its length, and a time beyond that of any other text tells that it is there."""
 
 
 def words(text: str) -> Iterator[str]:
@@ -27,7 +30,7 @@ class Extractor:
     """Finds terms in texts.
 
     The vocabulary is one trie over words: (node, word) to the next node, with the root as node 0. Time and memory are
-    linear in the vocabulary's words, and a text costs at most its words times the longest term's.
+    linear in the vocabulary's words, and a text costs at most its words times the longest term's (MOST_WORDS).
 
     Args:
         terms: The vocabulary. Among terms with the same words the first is found; a term without words is never found.
@@ -67,14 +70,22 @@ class Extractor:
         return term, behind
 
 
+def fits(term: str) -> bool:
+    """Whether a term has at most MOST_WORDS words and MOST_BYTES bytes."""
+    return len(term.encode(errors="replace")) <= MOST_BYTES and sum(1 for _ in words(term)) <= MOST_WORDS
+
+
 def encode_terms(terms: tuple[str, ...]) -> NDArray[np.uint8]:
     """The array form of a vocabulary.
 
     Raises:
-        ProtocolError: It has no terms, or a term is empty, repeated, or contains a line feed or half of a character.
+        ProtocolError: It has no terms, or a term is empty, repeated, too long, or contains a line feed or half of a
+            character.
     """
-    expected = "different terms in Unicode, none empty, each on one line"
+    expected = f"different terms in Unicode, none empty, each on one line of {MOST_WORDS} words at most"
     if not terms or "" in terms or len(set(terms)) < len(terms) or any("\n" in term for term in terms):
+        raise ProtocolError("vocabulary", expected=expected, got="others")
+    if not all(map(fits, terms)):
         raise ProtocolError("vocabulary", expected=expected, got="others")
     try:
         return np.frombuffer("".join(f"{term}\n" for term in terms).encode(), dtype=np.uint8)
@@ -94,4 +105,5 @@ def check_terms(kind: str, terms: NDArray[np.uint8]) -> None:
     try:
         encode_terms(decode_terms(terms))
     except (UnicodeDecodeError, ProtocolError) as error:
-        raise wrong(kind, "terms", "different terms in UTF-8, none empty", "others") from error
+        expected = f"different terms in UTF-8, none empty, of {MOST_WORDS} words at most"
+        raise wrong(kind, "terms", expected, "others") from error

@@ -21,6 +21,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey,
 
 from common.domain import MOST_RECORDS, PartyId
 from common.errors import ConfigError, MembershipError, SignatureError
+from common.phrases import Party, Phrase, listed
 from common.secagg.messages import KEY_BYTES, PROTOCOL, AggregationSetup
 from common.system.enrolment import RosterFile
 
@@ -76,9 +77,7 @@ class Roster:
             if type(party) is not int or not 0 <= party < 2**20:
                 raise ConfigError("roster", expected="party numbers from 0", got=party)
             if not isinstance(key, bytes) or len(key) != KEY_BYTES:
-                raise ConfigError(
-                    "roster", expected=f"keys of {KEY_BYTES} bytes", got="another", where=f"party {party}"
-                )
+                raise ConfigError("roster", expected=f"keys of {KEY_BYTES} bytes", got="another", where=Party(party))
         if len(set(self.keys.values())) != len(self.keys):
             raise ConfigError("roster", expected="a key of its own for each party", got="a repeated one")
         if type(self.max_records) is not int or not 1 <= self.max_records <= MOST_RECORDS:
@@ -138,7 +137,10 @@ def check_roster(setup: AggregationSetup, roster: Roster | None) -> None:
     missing = sorted(set(setup.parties) - set(roster.keys)) if roster else []
     if missing:
         raise MembershipError(
-            "roster", expected="every party of the set-up", got=f"none of {missing}", do="Add their public keys"
+            "roster",
+            expected="every party of the set-up",
+            got=Phrase("none of ", listed(missing)),
+            do="Add their public keys",
         )
 
 
@@ -147,18 +149,18 @@ def sign(identity: Identity | None, statement: bytes) -> bytes:
     return identity.sign(statement) if identity else b""
 
 
-def verify(roster: Roster | None, party: PartyId, statement: bytes, signature: bytes, *, where: str) -> None:
+def verify(roster: Roster | None, party: PartyId, statement: bytes, signature: bytes, *, where: Phrase) -> None:
     """Refuse a statement that `party` did not sign; in semi-honest mode, refuse any signature.
 
     Raises:
         SignatureError: Naming party and step.
     """
     if roster:
-        expected = f"that of party {party} over this very statement"
+        expected = Phrase("that of ", Party(party), " over this very statement")
         # The length first: what is verified is kept, and a sender could fill the memory with long ones.
         good = len(signature) == _SIGNATURE_BYTES and _holds(roster.keys[party], statement, signature)
     else:
-        expected = "none in semi-honest mode"
+        expected = Phrase("none in semi-honest mode")
         good = not signature
     if not good:
         raise SignatureError("signature", expected=expected, got="another", where=where)

@@ -19,6 +19,7 @@ from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 
 from common.domain import PartyId
 from common.errors import InternalError, PublicKeyError, SealError
+from common.phrases import Party, Phrase
 from common.secagg.messages import KEY_BYTES, PROTOCOL
 
 Purpose = Literal["mask", "seal", "own mask key", "own seal key", "own self-mask seed", "own share coefficients"]
@@ -80,7 +81,7 @@ class KeyPair:
         """The private key, for sharing among the peers."""
         return self._private
 
-    def agree(self, public: bytes, *, where: str) -> Secret:
+    def agree(self, public: bytes, *, where: str | Phrase) -> Secret:
         """Diffie-Hellman with a peer's public key.
 
         Args:
@@ -95,7 +96,7 @@ class KeyPair:
 
 def mask_key(own: KeyPair, public: bytes, binding: bytes, party: PartyId, peer: PartyId) -> Secret:
     """The key of the mask that `party` and `peer` share; the same from either side."""
-    agreed = own.agree(public, where=f"party {peer}, mask key")
+    agreed = own.agree(public, where=Phrase(Party(peer), ", mask key"))
     return agreed.derive("mask", binding, min(party, peer), max(party, peer))
 
 
@@ -128,13 +129,13 @@ def open_sealed(agreed: Secret, binding: bytes, sender: PartyId, receiver: Party
     except InvalidTag:
         raise SealError(
             "sealed shares",
-            expected=f"what party {sender} sealed for party {receiver} in this set-up",
+            expected=Phrase("what ", Party(sender), " sealed for ", Party(receiver), " in this set-up"),
             got="a ciphertext that does not authenticate",
-            where=f"party {sender}, sealed shares",
+            where=Phrase(Party(sender), ", sealed shares"),
         ) from None
 
 
-def check_public(public: bytes, *, where: str) -> X25519PublicKey:
+def check_public(public: bytes, *, where: str | Phrase) -> X25519PublicKey:
     """The public key of these 32 bytes; one of low order is refused: it agrees on zero with every private key alike.
 
     Raises:

@@ -127,9 +127,9 @@ def signers(parties: int, *, corrupt: int, degree: int, threshold: int, survivor
        honest party signs once a round, and each corrupt one at most twice: L + C in all. With more corrupt parties than
        C there can be two sets, and shares from both open a single party's vector.
     2. In two rounds that ask the same question. A party whose shares opened a sum signs no other set for the question.
-       Shares of at least H parties open a sum: on the full graph t; on a sparse one t shares of each of s seeds, of
-       which a party holds those of its neighbours and its own, so t s / (k + 1). H - C of them are honest, and without
-       these L - H + C can sign.
+       Shares of at least H parties open a sum: on the full graph t; on a sparse one t shares of the seed of each
+       honest survivor, s - C at least, of which a party holds those of its neighbours and its own, so
+       t (s - C) / (k + 1). H - C of them are honest, and without these L - H + C can sign.
 
     Args:
         parties: L.
@@ -138,7 +138,7 @@ def signers(parties: int, *, corrupt: int, degree: int, threshold: int, survivor
         threshold: t.
         survivors: s, the fewest vectors in a sum.
     """
-    holders = threshold if degree == parties - 1 else math.ceil(threshold * survivors / (degree + 1))
+    holders = threshold if degree == parties - 1 else math.ceil(threshold * (survivors - corrupt) / (degree + 1))
     return max((parties + corrupt) // 2, parties + corrupt - holders) + 1
 
 

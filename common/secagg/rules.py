@@ -7,6 +7,7 @@ from functools import lru_cache
 
 from common.domain import PartyId
 from common.errors import DropoutError, MembershipError, PublicKeyError, SealError
+from common.phrases import Party, Phrase, listed
 from common.secagg.graph import neighbours
 from common.secagg.identity import Roster, verify
 from common.secagg.keys import SEAL_OVERHEAD, check_public
@@ -57,7 +58,7 @@ def _checked(
     seen: set[bytes] = set()
     statements = []
     for party, advert in adverts:
-        where = f"party {party}, {step}"
+        where = Phrase(Party(party), ", ", step)
         if len(advert.mask_publics) != len(setup.rounds):
             raise PublicKeyError(
                 "public keys", expected=f"{len(setup.rounds)} for masks", got=len(advert.mask_publics), where=where
@@ -112,11 +113,11 @@ def check_signatures(
     """
     check_members("survivors' signatures", signatures, survivors)
     for party, signature in signatures.items():
-        verify(roster, party, statement, signature, where=f"party {party}, survivors' signatures")
+        verify(roster, party, statement, signature, where=Phrase(Party(party), ", survivors' signatures"))
     check_enough("survivors' signatures", len(signatures), setup.signers)
 
 
-def check_sealed(setup: AggregationSetup, sealed: bytes, *, where: str) -> None:
+def check_sealed(setup: AggregationSetup, sealed: bytes, *, where: Phrase) -> None:
     """Refuse bytes that cannot be a ciphertext of a pair of shares for each round.
 
     Raises:
@@ -151,21 +152,24 @@ def check_members(step: str, parties: Collection[PartyId], allowed: Collection[P
     strangers = set(parties) - set(allowed)
     if strangers:
         raise MembershipError(
-            "parties in this step", expected=f"some of {sorted(allowed)}", got=sorted(strangers), where=step
+            "parties in this step",
+            expected=Phrase("some of ", listed(allowed)),
+            got=listed(strangers),
+            where=step,
         )
 
 
-def check_exactly(step: str, parties: Collection[PartyId], expected: Collection[PartyId]) -> None:
+def check_exactly(step: str | Phrase, parties: Collection[PartyId], expected: Collection[PartyId]) -> None:
     """Refuse messages unless they are of or about exactly the expected parties.
 
     Raises:
         MembershipError: Naming both and the step.
     """
     if set(parties) != set(expected):
-        raise MembershipError("parties in this step", expected=sorted(expected), got=sorted(parties), where=step)
+        raise MembershipError("parties in this step", expected=listed(expected), got=listed(parties), where=step)
 
 
-def check_enough(step: str, count: int, needed: int) -> None:
+def check_enough(step: str | Phrase, count: int, needed: int) -> None:
     """Refuse to go on with too few parties.
 
     Raises:

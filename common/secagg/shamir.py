@@ -102,15 +102,15 @@ def combine_many(
     for name, by_point in shares.items():
         if sorted(by_point) != points:
             raise ShareError("points of shares", expected="the same for every secret", got="others", where=name)
-        check_shares(by_point.values(), where=str(name))
+        check_shares(by_point.values(), where=name)
     used = points[:threshold]
     joined = b"".join(by_point[point] for point in used for by_point in shares.values())
     values = np.frombuffer(joined, dtype="<u4").reshape(threshold, -1).astype(np.float64)
     limbs = _product(_basis(used), values).reshape(len(shares), _LIMBS)
-    return {name: _from_limbs(row, label, where=str(name)) for name, row in zip(shares, limbs.tolist(), strict=True)}
+    return {name: _from_limbs(row, label, where=name) for name, row in zip(shares, limbs.tolist(), strict=True)}
 
 
-def check_shares(shares: Iterable[bytes], *, where: str) -> None:
+def check_shares(shares: Iterable[bytes], *, where: object) -> None:
     """Refuse shares that are no vectors of residues.
 
     Raises:
@@ -122,7 +122,7 @@ def check_shares(shares: Iterable[bytes], *, where: str) -> None:
     check_words(b"".join(shares), where=where)
 
 
-def check_words(shares: bytes, *, where: str) -> None:
+def check_words(shares: bytes, *, where: object) -> None:
     """Refuse whole shares, one after the other, that are no vectors of residues.
 
     Raises:
@@ -148,7 +148,7 @@ def _to_limbs(secret: bytes, label: bytes) -> list[int]:
     return [number >> (_LIMB_BITS * place) & (2**_LIMB_BITS - 1) for place in range(_LIMBS)]
 
 
-def _from_limbs(limbs: list[int], label: bytes, *, where: str) -> bytes:
+def _from_limbs(limbs: list[int], label: bytes, *, where: object) -> bytes:
     number = sum(limb << (_LIMB_BITS * place) for place, limb in enumerate(limbs))
     # A limb of 2^20 or more, possible since p is larger, would carry into its neighbour or beyond the last byte.
     if max(limbs) < 2**_LIMB_BITS:

@@ -54,7 +54,7 @@ class _Public:
         try:
             return cls.from_values(values)
         except ConfigError as error:
-            raise ConfigError(error.problem, where=path, do=error.do) from None
+            raise error.placed(path) from None
 
     @classmethod
     def from_values(cls, values: object) -> Self:
@@ -111,8 +111,8 @@ class PartyFile(_Public):
         name: Its name.
         identity: Ed25519 public key, hexadecimal.
         node_key: Public key of its node, NIST P-384, in OpenSSH form.
-        max_records: The most records that it will ever have: public, since it bounds what it can add to a sum, and how
-            long an answer takes.
+        max_records: The most records that it will ever have: public, since answers take as long as so many would, and
+            no sum of L parties may be of more than L times the largest number that one of them declares.
     """
 
     FILE = "party.json"

@@ -74,8 +74,8 @@ def content_of(path: Path) -> bytes:
 def _folder_of(path: Path) -> Iterator[int]:
     """The descriptor of a file's folder; errors name the file."""
     try:
-        found = path.parent.lstat()
-        trusted = stat.S_ISLNK(found.st_mode) and found.st_uid in {0, os.geteuid()}
+        status = path.parent.lstat()
+        trusted = stat.S_ISLNK(status.st_mode) and status.st_uid in {0, os.geteuid()}
         folder = os.open(path.parent, os.O_RDONLY | os.O_DIRECTORY | (0 if trusted else os.O_NOFOLLOW))
         try:
             yield folder
@@ -93,20 +93,20 @@ def _opener(folder: int, mode: int = SECRET) -> Callable[[str, int], int]:
 def _owner(name: str, folder: int) -> tuple[int, int] | None:
     """User and group of what is there under this name, were it a link; None if nothing is."""
     try:
-        found = os.stat(name, dir_fd=folder, follow_symlinks=False)
+        status = os.stat(name, dir_fd=folder, follow_symlinks=False)
     except FileNotFoundError:
         return None
-    return found.st_uid, found.st_gid
+    return status.st_uid, status.st_gid
 
 
 def new_folder(path: Path, *, mode: int = 0o700) -> None:
-    """Make a folder that only its owner can enter, who is ourselves.
+    """Make a folder that only this account, its owner, can enter.
 
     Raises:
         ConfigError: It exists and is not empty: nothing is ever overwritten.
     """
-    if path.exists() and (not path.is_dir() or any(path.iterdir())):
-        raise ConfigError("folder", expected="a new or empty one", got="one that is in use", where=path)
+    if path.is_symlink() or (path.exists() and (not path.is_dir() or any(path.iterdir()))):
+        raise ConfigError("folder", expected="a new or empty one", got="one that is in use, or a link", where=path)
     path.mkdir(parents=True, exist_ok=True)
     folder = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
     try:

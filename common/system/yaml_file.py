@@ -81,7 +81,7 @@ def located(where: Callable[[str], object]) -> Iterator[None]:
     try:
         yield
     except ConfigError as error:
-        raise ConfigError(error.problem, where=where(error.what), do=error.do) from error
+        raise error.placed(where(error.what)) from None
 
 
 def _keys(node: Any, section: str, above: set[int]) -> Iterator[tuple[str, int]]:  # noqa: ANN401 PyYAML has no types

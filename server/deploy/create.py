@@ -11,8 +11,8 @@ from common.system.enrolment import Invitation
 from common.system.files import SECRET, new_folder, write_atomic
 from server.deploy.authority import make_authority, make_certificate
 from server.deploy.enrolment import enrolled, store
-from server.deploy.flower import write_bundle, write_connection
 from server.deploy.settings import YAML, CoordinatorSettings
+from server.flower.commands import write_bundle, write_connection
 
 
 def register(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
@@ -65,8 +65,9 @@ def _init(chosen: argparse.Namespace) -> Iterator[str]:
     make_authority(folder)
     make_certificate(folder, valid.host)
     write_atomic(folder / "superexec.secret", secure_bytes(32).hex().encode(), mode=SECRET)
-    write_connection(CoordinatorSettings.load(folder))
-    yield from _invited(CoordinatorSettings.load(folder))
+    made = CoordinatorSettings.load(folder)
+    write_connection(made.folder, made.superlink)
+    yield from _invited(made)
     yield f"then: caucus-coordinator serve {folder}; caucus-coordinator enrol {folder} party.json, for each hospital"
 
 

@@ -16,8 +16,8 @@ from common.secagg.identity import Roster
 from common.system.commands import add_command
 from common.system.enrolment import PartyFile, RosterFile
 from common.system.files import write_atomic
-from server.deploy.flower import flwr
 from server.deploy.settings import CoordinatorSettings
+from server.flower.commands import flwr
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -91,7 +91,7 @@ def store(settings: CoordinatorSettings, parties: list[Enrolled]) -> None:
 
 def attendance(settings: CoordinatorSettings) -> list[Attending]:
     """All enrolled hospitals, ordered by number, as SuperLink sees them; it must be running."""
-    nodes = {str(node["node-id"]): node for node in flwr(settings, "supernode", "list")["nodes"]}
+    nodes = {str(node["node-id"]): node for node in flwr(settings.folder, "supernode", "list")["nodes"]}
     found = []
     for number, entry in enumerate(enrolled(settings)):
         node = nodes.get(entry.node, {})
@@ -118,7 +118,7 @@ def _enrol(chosen: argparse.Namespace) -> Iterator[str]:
     with tempfile.NamedTemporaryFile("w", suffix=".pub") as key:
         key.write(party.node_key)
         key.flush()
-        node = str(flwr(settings, "supernode", "register", key.name)["node-id"])
+        node = str(flwr(settings.folder, "supernode", "register", key.name)["node-id"])
     store(settings, [*parties, Enrolled(party=party, node=node)])
     yield f"party {len(parties)}: {party.name}; fingerprint, to be compared by telephone: {party.fingerprint}"
     yield f"now send {settings.folder / 'roster.json'} to all {len(parties) + 1}"
@@ -131,6 +131,6 @@ def _remove(chosen: argparse.Namespace) -> Iterator[str]:
     if removed is None:
         names = ", ".join(entry.party.name for entry in parties) or "nobody"
         raise ConfigError("hospital", expected=f"one of {names}", got=chosen.name)
-    flwr(settings, "supernode", "unregister", removed.node)
+    flwr(settings.folder, "supernode", "unregister", removed.node)
     store(settings, [entry for entry in parties if entry is not removed])
     yield f"{chosen.name} is removed; now send {settings.folder / 'roster.json'} to the {len(parties) - 1} others"

@@ -50,10 +50,10 @@ def _plan(chosen: argparse.Namespace) -> Iterator[str]:
         runs.settled(CoordinatorSettings.load(chosen.folder), overrides) if chosen.folder else composed(overrides)
     )
 
-    from server.run_folder import for_json  # noqa: PLC0415 takes seconds: a wrong setting is named first
+    from server.documents.codec import strict  # noqa: PLC0415 takes seconds: a wrong setting is named first
 
     facts = forwards(settings) if target is None else _backwards(settings, target, for_epsilon=chosen.epsilon is None)
-    yield json.dumps(for_json(facts), indent=2, ensure_ascii=False)
+    yield json.dumps(strict(facts), indent=2, ensure_ascii=False)
 
 
 def _target(chosen: argparse.Namespace) -> float:
@@ -86,11 +86,7 @@ def forwards(settings: Settings) -> dict[str, Any]:
     parts = build_parts(chosen)
     task = parts.source.task()
     estimates = signals(parts.plan, parts.method.compared(task), records)
-    facts = describe(parts.plan, earlier=parts.earlier)
-    del facts["spent"]
-    # Queries of an earlier run, whose answers are used again, are none of this plan.
-    for query, estimate in zip(facts["queries"], estimates, strict=False):
-        query["signal"] = estimate.to_dict()
+    facts = describe(parts.plan, earlier=parts.earlier).before_asking([each.to_dict() for each in estimates])
     price = collusion.collusion(parts.plan, settings.secagg.corrupt) if parts.plan.malicious else None
     return facts | {
         "expected_records": records,

@@ -19,10 +19,12 @@ from typing import Any
 from common.errors import CaucusError
 from common.system import processes
 from common.system.files import text_of, write_atomic
-from server.deploy.flower import flwr
 from server.deploy.serve import LOCKS
 from server.deploy.settings import CoordinatorSettings
+from server.documents.rounds import RoundReport
+from server.documents.run import RunSummary
 from server.failure import AWAITING, CANCELLED, FAILURE, LOCK, at_work
+from server.flower.commands import flwr
 from server.report import read_weaknesses
 from server.report.ending import ending
 
@@ -84,7 +86,7 @@ class Progress:
 def progress(folder: Path) -> Progress:
     """Read the state of a run from its folder."""
     working = at_work(folder)  # asked first: a process that ends after this question leaves its last words first
-    found = Progress(name=folder.name, status=Status.NEW, rounds=text_of(folder / "rounds.jsonl").count("\n"))
+    found = Progress(name=folder.name, status=Status.NEW, rounds=text_of(folder / RoundReport.FILE).count("\n"))
     if _complete(folder):
         return replace(found, status=Status.COMPLETE, weaknesses=tuple(map(str, read_weaknesses(folder))))
     if when := text_of(folder / CANCELLED):
@@ -106,7 +108,8 @@ def checked(settings: CoordinatorSettings, folder: Path) -> Progress:
     if found.status is not Status.STARTING or not flower or not ended(flower):
         return found
     why = " ".join(str(flower.get("status-details") or flower["status"]).split())
-    reason = f"the process of the run did not begin: {why}{_full_disk(folder)}"
+    disk = ", and a full disk" if _disk_is_full(folder) else ""  # the run could not even write its error
+    reason = f"the process of the run did not begin: {why}{disk}"
     return replace(found, status=Status.FAILED, reason=reason)
 
 
@@ -116,7 +119,7 @@ def submit(settings: CoordinatorSettings, folder: Path) -> None:
         (folder / name).unlink(missing_ok=True)
     (folder / LOCK).write_bytes(b"")
     write_atomic(folder / "run.toml", f"run-folder = {json.dumps(str(folder), ensure_ascii=False)}\n".encode())
-    answer = flwr(settings, "run", "--run-config", str(folder / "run.toml"), str(settings.folder / "bundle"))
+    answer = flwr(settings.folder, "run", "--run-config", str(folder / "run.toml"), str(settings.folder / "bundle"))
     note = {"run-id": str(answer["run-id"]), "processes": _processes(settings)}
     write_atomic(folder / FLOWER, json.dumps(note).encode())
 
@@ -177,7 +180,7 @@ def last(settings: CoordinatorSettings, folder: Path) -> dict[str, Any] | None:
     if not text:
         return None
     try:
-        (run,) = flwr(settings, "list", "--run-id", json.loads(text)["run-id"])["runs"]
+        (run,) = flwr(settings.folder, "list", "--run-id", json.loads(text)["run-id"])["runs"]
     except (CaucusError, ValueError):
         return None
     return dict(run)
@@ -195,7 +198,8 @@ def listed(names: Sequence[str]) -> str:
 
 def _with_last_words(settings: CoordinatorSettings, folder: Path, found: Progress) -> Progress:
     """Leave the last words of a process that could not: it was killed, or never began."""
-    reason = f"{DIED}: {_cause(settings, folder)}" if found.reason == DIED else found.reason
+    began = bool(text_of(folder / LOCK))  # the process wrote its number there
+    reason = f"{DIED}: {_cause(settings, folder)}" if began else found.reason
     with contextlib.suppress(OSError):  # on a full disk they are printed alone
         with (folder / "run.log").open("a", encoding="utf-8") as log:
             log.write(f"{time.strftime('%Y-%m-%d %H:%M:%S')},000 ERROR caucus.run: {reason}\n")
@@ -204,8 +208,8 @@ def _with_last_words(settings: CoordinatorSettings, folder: Path, found: Progres
 
 
 def _cause(settings: CoordinatorSettings, folder: Path) -> str:
-    if full := _full_disk(folder):
-        return full.removeprefix(", and ")
+    if _disk_is_full(folder):
+        return "a full disk"
     before, now = json.loads(text_of(folder / FLOWER)).get("processes"), _processes(settings)
     if not now:
         return "caucus-coordinator serve was stopped"
@@ -214,9 +218,8 @@ def _cause(settings: CoordinatorSettings, folder: Path) -> str:
     return "it was killed, perhaps for lack of memory; if so, dmesg says it"
 
 
-def _full_disk(folder: Path) -> str:
-    """A cause to add: the run could not even write its error."""
-    return ", and a full disk" if shutil.disk_usage(folder).free < LEAST_ROOM else ""
+def _disk_is_full(folder: Path) -> bool:
+    return shutil.disk_usage(folder).free < LEAST_ROOM
 
 
 def _processes(settings: CoordinatorSettings) -> dict[str, int | None]:
@@ -236,5 +239,5 @@ def _new_lines(log: Path, at: int) -> tuple[list[str], int]:
 
 
 def _complete(folder: Path) -> bool:
-    text = text_of(folder / "run.json")
-    return bool(text) and json.loads(text)["status"] == "complete" and (folder / "report.html").exists()
+    text = text_of(folder / RunSummary.FILE)
+    return bool(text) and RunSummary.parse(text).complete and (folder / "report.html").exists()

@@ -5,15 +5,17 @@ import json
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 from common.errors import ConfigError, DataError
 from common.labelled_files import named_by, read_records
 from common.system.commands import add_command
+from server.documents.metrics import Metrics
+from server.documents.run import RunSummary
 from server.evaluation import figures, of_texts, small_model
 from server.evaluation.small_model import Evaluation
 from server.report import write_report
-from server.run_folder import for_json, read_candidates, write_json
+from server.report.ending import ending
+from server.run_folder import read_candidates
 from server.settings.build import build
 from server.settings.compose import load
 from server.settings.evaluation import METRICS
@@ -27,10 +29,11 @@ def register(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") ->
         _evaluate,
         summary="evaluate a run's texts on a test file; updates metrics.json and the report",
         description="Evaluate the texts of a run folder, complete or partial, on real texts that are no party's "
-        "records, and print metrics.json. Earlier figures are kept.",
+        "records. Earlier figures are kept.",
         example="caucus-coordinator evaluate runs/mine --test test.csv --metrics utility fidelity",
     )
     later.add_argument("--test", type=Path, required=True, help="CSV or JSON Lines with text,label; no party's records")
+    later.add_argument("--json", action="store_true", help="print metrics.json in place of the summary")
     later.add_argument(
         "--metrics", nargs="*", metavar="GROUP", help=f"any of {', '.join(METRICS)}; default: those of the run"
     )
@@ -59,13 +62,17 @@ def _report(chosen: argparse.Namespace) -> Iterator[str]:
 
 
 def _evaluate(chosen: argparse.Namespace) -> Iterator[str]:
-    metrics = _measured(_run_folder(chosen), chosen.test, chosen.metrics)
-    yield json.dumps(for_json(metrics), indent=2, ensure_ascii=False)
+    run = _run_folder(chosen)
+    metrics = _measured(run, chosen.test, chosen.metrics)
+    if chosen.json:
+        yield json.dumps(metrics.to_json(), indent=2, ensure_ascii=False)
+    else:
+        yield from ending(run)
 
 
-def _measured(run: Path, test: Path, chosen: Sequence[str] | None) -> dict[str, Any]:
+def _measured(run: Path, test: Path, chosen: Sequence[str] | None) -> Metrics:
     """Add the figures on these test texts to the run's `metrics.json`; earlier figures are kept."""
-    settings, path = load(run), run / "metrics.json"
+    settings = load(run)
     evaluation: Evaluation = build(settings.evaluation)
     if chosen is not None:
         evaluation = replace(evaluation, metrics=tuple(chosen))
@@ -88,11 +95,12 @@ def _measured(run: Path, test: Path, chosen: Sequence[str] | None) -> dict[str, 
         raise ConfigError("run folder", expected="synthetic texts", got="none yet", where=run)
     groups = {name: group | {"test": test.name} for name, group in of_texts.of_texts(measured).items()}
     small = small_model.metrics(measured.candidates, measured.test, evaluation, measured.encoder)
-    before = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
-    metrics = before | small | {"test": test.name} | groups | of_texts.without_records(evaluation.metrics, before)
-    status = json.loads((run / "run.json").read_text(encoding="utf-8"))["status"]
-    if status != "complete":
-        metrics["note"] = f"the run is {status}: these are the texts that it had so far"
-    write_json(path, metrics)
+    before = Metrics.load(run) if (run / Metrics.FILE).exists() else Metrics()
+    missing = of_texts.without_records(evaluation.metrics, before.content)
+    metrics = before.adding(small | {"test": test.name} | groups | missing)
+    summary = RunSummary.load(run)
+    if not summary.complete:
+        metrics = metrics.adding({"note": f"the run is {summary.status}: these are the texts that it had so far"})
+    metrics.save(run)
     write_report(run)
     return metrics

@@ -20,7 +20,6 @@ from common.system.commands import add_command
 from common.system.enrolment import LONGEST_NAME
 from common.system.files import write_atomic
 from server.deploy.enrolment import attendance, enrolled
-from server.deploy.flower import flwr
 from server.deploy.progress import (
     POLL_SECONDS,
     Status,
@@ -34,6 +33,7 @@ from server.deploy.progress import (
 )
 from server.deploy.settings import CoordinatorSettings
 from server.failure import CANCELLED, at_work
+from server.flower.commands import flwr
 from server.settings.compose import composed, load, store
 from server.settings.files import check_files
 from server.settings.schema import Hospital, Settings
@@ -240,7 +240,7 @@ def _stop(settings: CoordinatorSettings, folder: Path) -> None:
     before = last(settings, folder)
     if before and not ended(before):
         with contextlib.suppress(CaucusError):  # it may have ended just now
-            flwr(settings, "stop", before["run-id"])
+            flwr(settings.folder, "stop", before["run-id"])
 
 
 def _ended(folder: Path) -> bool:

@@ -1,8 +1,8 @@
 """`caucus-coordinator serve` and `stop`: three processes, kept running.
 
-superlink    Flower's, on loopback; remembers nodes and messages in superlink.db    server/deploy/superlink.py
-executor     starts the ServerApp of each run; knows SuperLink's secret            server/deploy/executor.py
-front_door   the only public endpoint                                              server/deploy/front_door.py
+superlink    Flower's, on loopback; remembers nodes and messages in superlink.db    server/flower/superlink.py
+executor     starts the ServerApp of each run; knows SuperLink's secret            server/flower/executor.py
+front_door   the only public endpoint                                              server/flower/front_door.py
 
 What remains: root and the coordinator's own account can do everything here, so no other person or service should have
 that account.
@@ -23,8 +23,8 @@ from common.system.commands import add_command
 from common.system.files import check_secret
 from common.system.processes import Child
 from server.deploy.authority import check_certificate, ending_soon
-from server.deploy.flower import TOKEN, write_connection
 from server.deploy.settings import CoordinatorSettings
+from server.flower.commands import TOKEN, write_connection
 
 PASSED_ON = ("ANTHROPIC_API_KEY", "OPENAI_API_KEY")
 """Environment variables for a run's models: only the executor, and through it the ServerApp, gets them."""
@@ -60,7 +60,7 @@ def _serve(chosen: argparse.Namespace) -> Iterator[str]:
         check_secret(settings.folder / "superexec.secret")
         for address in ((settings.listen, settings.port), ("127.0.0.1", settings.superlink_port)):
             _free(*address)
-        write_connection(settings)
+        write_connection(settings.folder, settings.superlink)
         logging.basicConfig(level=logging.INFO, format="%(asctime)s %(message)s", stream=sys.stdout)
         if os.geteuid() == 0:
             yield (
@@ -76,13 +76,13 @@ def _children(settings: CoordinatorSettings) -> list[Child]:
     environment = processes.environment(settings.folder)
     models = {catalogue.MODELS: str(catalogue.root())}  # the home of children is another than ours
     secret = "superexec.secret"  # noqa: S105 a path
-    superlink = [sys.executable, "-m", "server.deploy.superlink", TOKEN]
+    superlink = [sys.executable, "-m", "server.flower.superlink", TOKEN]
     superlink += ["--host", "127.0.0.1", "--port", str(settings.superlink_port)]
     superlink += ["--ssl-ca-certfile", "ca.crt", "--ssl-certfile", "server.crt", "--ssl-keyfile", "server.key"]
     superlink += ["--enable-supernode-auth", "--isolation", "process", "--superexec-auth-secret-file", secret]
     superlink += ["--disable-runtime-dependency-installation", "--database", "superlink.db"]
-    executor = [sys.executable, "-m", "server.deploy.executor", settings.superlink, "ca.crt", secret]
-    door = [sys.executable, "-m", "server.deploy.front_door", settings.listen, str(settings.port), settings.superlink]
+    executor = [sys.executable, "-m", "server.flower.executor", settings.superlink, "ca.crt", secret]
+    door = [sys.executable, "-m", "server.flower.front_door", settings.listen, str(settings.port), settings.superlink]
     door += ["server.crt", "server.key", "ca.crt", TOKEN]
     return [
         Child(name="superlink", command=superlink, environment=environment),

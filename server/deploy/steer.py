@@ -16,13 +16,12 @@ from common.errors import CheckpointError, ConfigError, InternalError
 from common.messages import Parcel
 from common.system.commands import add_command
 from common.system.files import new_folder
+from server.documents.census import Released
 from server.failure import logging_to
 from server.settings.compose import load, overridden, store
 from server.settings.schema import Settings
 from server.settings.sections import changed, setting
 
-CENSUS = "census.json"
-"""`server.operators.census_file.FILE`, whose import takes as long as a wrong setting must not."""
 FIXED = ("privacy", "federation", "secagg", "embedding", "purpose", "recipient", "run")
 ASKED = ("method", "method.census", "method.directions", "method.count", "method.description", "evaluation.federated")
 """Groups and settings of the question that was asked: they cannot change any more."""
@@ -80,7 +79,7 @@ def settled(run: Path, overrides: Sequence[str], folder: Path) -> Settings:
     Raises:
         ConfigError: The finished run has no census, or an override would change the question.
     """
-    for needed in ("config.yaml", CENSUS):
+    for needed in ("config.yaml", Released.FILE):
         if not (run / needed).is_file():
             do = "Name the folder of a run of method=census that got past its first round"
             raise ConfigError("run folder", expected=f"one with a {needed}", got="none", where=run, do=do)
@@ -92,7 +91,7 @@ def settled(run: Path, overrides: Sequence[str], folder: Path) -> Settings:
             )
     known: dict[str, Any] = {
         "run": f"{folder.name}-{secrets.token_hex(4)}",
-        "method.census": str((run / CENSUS).resolve()),
+        "method.census": str((run / Released.FILE).resolve()),
         "evaluation.federated": 0.0,
         "secagg.mode": "none",
         "secagg.roster": None,
@@ -106,8 +105,9 @@ def settled(run: Path, overrides: Sequence[str], folder: Path) -> Settings:
 class Nobody:
     """The network of a run that asks nobody (`server.federation.network.Network`)."""
 
-    def join(self, parcel: Parcel, parties: int) -> NoReturn:
+    def join(self, parcel: Parcel, parties: int, *, computing: float = 0.0) -> NoReturn:
         """Nothing is sent."""
+        del computing
         raise InternalError("a run without queries", expected="nothing to send", got=f"{type(parcel)} to {parties}")
 
     def exchange(self, parcels: Mapping[PartyId, Parcel], *, computing: float = 0.0) -> NoReturn:

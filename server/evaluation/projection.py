@@ -4,17 +4,15 @@ The axes are computed from the synthetic texts alone, so that their map reveals 
 simulation projects the private records onto the same axes; their coordinates are private, and in a file of their own.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
+from server.documents.maps import TextMap
 from server.metrics.fidelity import blocks, mean_of
-
-SYNTHETIC, PRIVATE = "map.json", "map_private.json"
-"""Files of a run folder; only a simulation writes the second (`simulations/private_evaluation/compare.py`)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,27 +50,29 @@ class Projection:
         )
 
     @classmethod
-    def from_dict(cls, saved: Mapping[str, Any]) -> Self:
-        """Inverse of `to_dict`, except for rounding."""
-        return cls(mean=np.array(saved["mean"]), axes=np.array(saved["axes"]), explained=tuple(saved["explained"]))
-
-    def to_dict(self) -> dict[str, Any]:
-        """JSON-ready form."""
-        return {
-            "explained": [round(share, 4) for share in self.explained],
-            "mean": self.mean.round(6).tolist(),
-            "axes": self.axes.round(6).tolist(),
-        }
+    def of(cls, saved: TextMap) -> Self | None:
+        """The plane of a map, except for rounding; None if it has none."""
+        if saved.explained is None:
+            return None
+        first, second = saved.explained
+        return cls(mean=np.array(saved.mean), axes=np.array(saved.axes), explained=(first, second))
 
     def place(self, vectors: NDArray[np.float32]) -> list[list[float]]:
         """Two coordinates on the plane for each row of (texts, dimensions) vectors."""
         return [point for rows in blocks(vectors) for point in ((rows - self.mean) @ self.axes.T).round(4).tolist()]
 
 
-def synthetic_map(vectors: NDArray[np.float32]) -> dict[str, Any]:
-    """`map.json`: the axes, and a point for each line of `synthetic.jsonl`; no points if the vectors span no plane."""
+def synthetic_map(vectors: NDArray[np.float32]) -> TextMap:
+    """The axes, and a point for each line of `synthetic.jsonl`; no points if the vectors span no plane."""
     projection = Projection.fit(vectors)
-    return {"points": []} if projection is None else projection.to_dict() | {"points": projection.place(vectors)}
+    if projection is None:
+        return TextMap()
+    return TextMap(
+        explained=tuple(round(share, 4) for share in projection.explained),
+        mean=tuple(projection.mean.round(6).tolist()),
+        axes=tuple(map(tuple, projection.axes.round(6).tolist())),
+        points=tuple(map(tuple, projection.place(vectors))),
+    )
 
 
 def evenly(items: Sequence[Any], most: int) -> list[Any]:

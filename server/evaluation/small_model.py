@@ -133,7 +133,7 @@ def score(
     evaluation: Evaluation | None = None,
     encoder: Encoder | None = None,
 ) -> dict[str, Any]:
-    """Accuracy and macro-F1 on `test` of the small model trained on `train`, with weights if given.
+    """Accuracy, macro-F1 and recall by label on `test` of the small model trained on `train`, with weights if given.
 
     Raises:
         DataError: A target text is a test text.
@@ -144,6 +144,7 @@ def score(
         "records": len(train),
         "accuracy": accuracy.accuracy(predicted, right),
         "macro_f1": accuracy.macro_f1(predicted, right),
+        "recall_by_label": accuracy.recall_by_label(predicted, right),
     }
 
 

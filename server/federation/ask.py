@@ -27,6 +27,7 @@ from common import messages as m
 from common.domain import PartyId
 from common.errors import DropoutError, ProtocolError
 from common.ledger.ledger import Ledger
+from common.phrases import Party
 from common.plan.aggregation import aggregation_setup
 from common.plan.plan import Plan
 from common.queries import closed_set
@@ -237,7 +238,7 @@ class Federation:
         attempt.check_survivors(frozenset(answers))
         for party, answer in answers.items():
             if answer.words.shape != shape:
-                raise ProtocolError("answer", expected=shape[0], got=answer.words.shape, where=f"party {party}")
+                raise ProtocolError("answer", expected=shape[0], got=answer.words.shape, where=Party(party))
             attempt.joined.deliveries.pop(party, None)
         return np.array([ring.decode(answer.words) for answer in answers.values()]), frozenset(answers)
 

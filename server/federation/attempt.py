@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 from common import messages as m
 from common.domain import PartyId
 from common.errors import DropoutError
+from common.phrases import Phrase, listed
 from common.queries import closed_set
 from server.federation import secagg
 
@@ -69,12 +70,8 @@ class Attempt:
         if self.named is not None and survivors != self.named:
             raise DropoutError(
                 "parties of the interrupted round",
-                expected=f"the same {_listed(self.named)}",
-                got=_listed(survivors),
+                expected=Phrase("the same ", listed(self.named)),
+                got=listed(survivors),
                 where=f"query {self.index}",
                 do="Bring them back and resume; sums over different parties would give too much away",
             )
-
-
-def _listed(parties: frozenset[PartyId]) -> str:
-    return ", ".join(f"party {party}" for party in sorted(parties))

@@ -4,17 +4,20 @@ Each message is put into an envelope that names its place in the run. A reply co
 place and is of the expected kind. A party that sends anything else, or nothing, is left out of the exchange. The reason
 is logged and is part of the error if too few parties remain.
 
-Parties are numbers here; where people read, a deployment puts the hospitals' names in their place (`failure.py`).
+Parties are numbers here; whoever shows a log line or an error puts hospitals' names in their place (`failure.py`).
 """
 
 import logging
 from collections.abc import Mapping
+from dataclasses import dataclass
+from itertools import islice
 from typing import TypeVar
 
 from common import messages as m
 from common import wire
 from common.domain import PartyId
 from common.errors import AwaitingError, DropoutError, ProtocolError
+from common.phrases import Party, Phrase, joined
 from common.plan.plan import Plan
 from common.schedule import seconds
 from server.federation.network import Network
@@ -24,14 +27,27 @@ log = logging.getLogger("caucus.ask")
 Body = TypeVar("Body")
 
 
-def _refused(reason: m.Reason, compared: str = "") -> str:
-    return f"refused: {reason.name}, {compared or m.WORDS[reason]}"
+@dataclass(frozen=True, slots=True)
+class Absence:
+    """Why a party is missing from an exchange.
+
+    Attributes:
+        words: What it did, as a clause that follows its name.
+        refusal: The reason that it gave, if it refused.
+        silent: Whether nothing came from it.
+    """
+
+    words: str | Phrase
+    refusal: m.Reason | None = None
+    silent: bool = False
+
+    @property
+    def restarts(self) -> bool:
+        """Whether the party restarts (it is silent) or has restarted (it knows no run)."""
+        return self.silent or self.refusal is m.Reason.OUT_OF_ORDER
 
 
-_SILENT = "did not answer"
-_AWAITING = _refused(m.Reason.AWAITING)
-_RESTARTED = {_SILENT, _refused(m.Reason.OUT_OF_ORDER)}
-"""Reasons seen while a party restarts (silent) and after it has restarted (it knows no run)."""
+_SILENT = Absence("did not answer", silent=True)
 
 
 class Parties:
@@ -51,20 +67,20 @@ class Parties:
         self._network = network
         self._plan, self._plan_digest = plan, plan.digest()
         self._run = run
-        self._reasons: dict[PartyId, str] = {}
+        self._absences: dict[PartyId, Absence] = {}
 
     def begin_setup(self) -> None:
         """Number the messages that follow as those of a new set-up."""
         self.attempt += 1
-        self._reasons.clear()
+        self._absences.clear()
 
     def begin_query(self) -> None:
         """Forget why parties were missing before this query."""
-        self._reasons.clear()
+        self._absences.clear()
 
     def may_return(self) -> bool:
         """Whether a missing party restarts, or has just restarted; any other refusal would come again."""
-        return bool(_RESTARTED & set(self._reasons.values()))
+        return any(absence.restarts for absence in self._absences.values())
 
     def join(self, request: m.Open | m.Close, kind: type[Body], *, needed: int, index: int) -> dict[PartyId, Body]:
         """Send one request to every node; the replies tell which party each node is.
@@ -82,7 +98,8 @@ class Parties:
             AwaitingError: Fewer than `needed` parties sent one, because the others have yet to approve the plan.
             DropoutError: Fewer than `needed` parties sent one; the reasons of the others are named.
         """
-        replies = self._network.join(wire.pack(self._envelope(0, request, index=index)), self._plan.parties)
+        parcel = wire.pack(self._envelope(0, request, index=index))
+        replies = self._network.join(parcel, self._plan.parties, computing=self._computing(request, index))
         silent = set(range(self._plan.parties)) - replies.keys()
         return self._read(replies, silent, kind, needed=needed, index=index, where=type(request).__name__.lower())
 
@@ -91,12 +108,15 @@ class Parties:
     ) -> dict[PartyId, Body]:
         """Send each party its request; arguments, result and error are otherwise those of `join`."""
         parcels = wire.pack_all({party: self._envelope(party, body, index=index) for party, body in requests.items()})
-        most = self._plan.max_records_per_party
-        computing = max((seconds(body, most) or 0.0 for body in requests.values()), default=0.0)
-        replies = self._network.exchange(parcels, computing=computing)
+        computing = [self._computing(body, index) for body in islice(requests.values(), 1)]  # the same for all
+        replies = self._network.exchange(parcels, computing=sum(computing))
         silent = requests.keys() - replies.keys()
         where = f"query {index}, {kind.__name__}"
         return self._read(replies, silent, kind, needed=needed, index=index, where=where)
+
+    def _computing(self, request: m.Request, index: int) -> float:
+        """Seconds that a hospital's reply takes by its schedule."""
+        return seconds(request, self._plan.max_records_per_party, self._plan, index) or 0.0
 
     def _envelope(self, party: PartyId, body: m.Request, *, index: int) -> m.Envelope:
         return m.Envelope(
@@ -118,34 +138,35 @@ class Parties:
         index: int,
         where: str,
     ) -> dict[PartyId, Body]:
-        self._reasons |= dict.fromkeys(silent, _SILENT)
+        self._absences |= dict.fromkeys(silent, _SILENT)
         bodies: dict[PartyId, Body] = {}
         for party, parcel in sorted(replies.items()):
             try:
                 reply = wire.unpack(parcel)
             except ProtocolError as error:
-                self._reasons[party] = f"unreadable reply: {error}"
+                self._absences[party] = Absence(Phrase("unreadable reply: ", error))
                 continue
             place = (reply.run, reply.party, reply.plan_digest, reply.index, reply.attempt)
             match reply.body:
                 case m.Refusal(reason):
-                    self._reasons[party] = _refused(reason, self._compared(reason))
+                    words = self._compared(reason) or m.WORDS[reason]
+                    self._absences[party] = Absence(f"refused: {reason.name}, {words}", refusal=reason)
                 case kind() if place == (self._run, party, self._plan_digest, index, self.attempt):
                     bodies[party] = reply.body
                 case _ if reply.party != party:
-                    self._reasons[party] = f"answered as number {reply.party}: it has another roster.json"
+                    words = f"answered as number {reply.party}: it has another roster.json"
+                    self._absences[party] = Absence(words)
                 case _:
-                    self._reasons[party] = f"out of place: {type(reply.body).__name__}"
-        for party, why in self._reasons.items():
-            log.warning("party %d %s", party, why)
+                    self._absences[party] = Absence(f"out of place: {type(reply.body).__name__}")
+        for party, absence in self._absences.items():
+            log.warning("%s %s", Party(party), absence.words)
         if len(bodies) < needed:
-            if set(self._reasons.values()) == {_AWAITING}:
-                raise AwaitingError(self._reasons)
-            reasons = "; ".join(f"party {party} {why}" for party, why in sorted(self._reasons.items()))
+            if self._absences and all(one.refusal is m.Reason.AWAITING for one in self._absences.values()):
+                raise AwaitingError(self._absences)
             raise DropoutError(
                 "too few parties take part",
                 expected=f"at least {needed} of {self._plan.parties}",
-                got=f"{len(bodies)}" + (f" ({reasons})" if reasons else ""),
+                got=_turnout(len(bodies), self._absences),
                 where=where,
                 do="See the logs of those that are missing; then resume, or plan for more dropouts",
             )
@@ -160,3 +181,9 @@ class Parties:
                 return f"not {self._plan.roster[:16]}: rosters are compared (caucus-party roster, then start anew)"
             case _:
                 return ""
+
+
+def _turnout(present: int, absences: Mapping[PartyId, Absence]) -> object:
+    """How many take part, and why each other party does not."""
+    clauses = [Phrase(Party(party), " ", absence.words) for party, absence in sorted(absences.items())]
+    return Phrase(present, " (", joined(clauses, "; "), ")") if clauses else present

@@ -7,25 +7,23 @@ decides what that means.
 
 import logging
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Protocol
 
 from flwr.app import Message
 from flwr.serverapp import Grid
-from flwr.supercore.inflatable.inflatable_utils import pull_objects
 
 from common import wire
 from common.domain import PartyId
 from common.errors import DropoutError, ProtocolError
 from common.messages import Parcel
 from common.parcels import contents, parcel_of
+from common.phrases import Party, Phrase, listed
 
 log = logging.getLogger("caucus.network")
 
 POLL_SECONDS = 0.1
 """Seconds between two polls for replies. Flower's own `send_and_receive` sleeps three seconds."""
-PART_SECONDS = 0.05
-"""Seconds before a part of a reply is asked for again: doubled each time."""
 GRACE_SECONDS = 5.0
 """Seconds for the parts of a reply that began to come before the timeout."""
 
@@ -33,8 +31,14 @@ GRACE_SECONDS = 5.0
 class Network(Protocol):
     """Sends parcels to the parties and returns their replies."""
 
-    def join(self, parcel: Parcel, parties: int) -> dict[PartyId, Parcel]:
-        """Send one parcel to every node, wait for up to `parties` of them, and learn which party each node is."""
+    def join(self, parcel: Parcel, parties: int, *, computing: float = 0.0) -> dict[PartyId, Parcel]:
+        """Send one parcel to every node, wait for up to `parties` of them, and learn which party each node is.
+
+        Args:
+            parcel: The same for all.
+            parties: Number of nodes to wait for.
+            computing: As for `exchange`.
+        """
 
     def exchange(self, parcels: Mapping[PartyId, Parcel], *, computing: float = 0.0) -> dict[PartyId, Parcel]:
         """Send each party its parcel; return the replies that came in time.
@@ -68,36 +72,39 @@ class FlowerNetwork:
         """Seconds that a reply of this exchange may still take."""
         return max(self._deadline - time.monotonic(), GRACE_SECONDS)
 
-    def join(self, parcel: Parcel, parties: int) -> dict[PartyId, Parcel]:
-        """See Network."""
+    def join(self, parcel: Parcel, parties: int, *, computing: float = 0.0) -> dict[PartyId, Parcel]:
+        """See Network; in a simulation, replies are on no schedule."""
         deadline, logged = time.monotonic() + self._timeout, -1
         while len(nodes := sorted(self._grid.get_node_ids())) < parties and time.monotonic() < deadline:
             if len(nodes) != logged:
                 logged = len(nodes)
-                missing = [f"party {p}" for node, p in self._enrolled.items() if node not in nodes and p < parties]
-                awaited = " and ".join(missing) or "the others"
+                missing = [p for node, p in self._enrolled.items() if node not in nodes and p < parties]
+                awaited = listed(missing, " and ") if missing else "the others"
                 log.info("%d of %d nodes connected; waiting up to %g s for %s", logged, parties, self._timeout, awaited)
             time.sleep(POLL_SECONDS)
         if not nodes:
             raise DropoutError("nodes", expected=parties, got=0, do="Start the parties' nodes, then run again")
         joined = {}
-        for node, reply in self._send(dict.fromkeys(nodes, parcel), self._timeout).items():
+        for node, reply in self._send(dict.fromkeys(nodes, parcel), self._patience(computing)).items():
             try:
                 party = self._enrolled[node] if node in self._enrolled else wire.sender(reply)
             except ProtocolError as error:
                 log.warning("node %d: unreadable reply: %s", node, error.what)
                 continue
             if party in joined:
-                raise ProtocolError("parties", expected="one node for each", got=f"two for party {party}")
+                raise ProtocolError("parties", expected="one node for each", got=Phrase("two for ", Party(party)))
             self._nodes[party], joined[party] = node, reply
         return joined
 
     def exchange(self, parcels: Mapping[PartyId, Parcel], *, computing: float = 0.0) -> dict[PartyId, Parcel]:
         """See Network; in a simulation, replies are on no schedule."""
         party_of = {self._nodes[party]: party for party in parcels}
-        timeout = self._timeout + computing if self._enrolled else self._timeout
-        replies = self._send({self._nodes[party]: parcel for party, parcel in parcels.items()}, timeout)
+        to = {self._nodes[party]: parcel for party, parcel in parcels.items()}
+        replies = self._send(to, self._patience(computing))
         return {party_of[node]: reply for node, reply in replies.items()}
+
+    def _patience(self, computing: float) -> float:
+        return self._timeout + computing if self._enrolled else self._timeout
 
     def _send(self, parcels: Mapping[int, Parcel], timeout: float) -> dict[int, Parcel]:
         messages = [
@@ -128,21 +135,7 @@ class FlowerNetwork:
             log.warning("%s: no reply within %g s", self._sender(node_of[message_id]), timeout)
         return replies
 
-    def _sender(self, node: int) -> str:
+    def _sender(self, node: int) -> object:
         """A node in a log line: the party, if it is known."""
         known = self._enrolled | {node: party for party, node in self._nodes.items()}
-        return f"party {known[node]}" if node in known else f"node {node}"
-
-
-def ask_for_parts_sooner(network: FlowerNetwork) -> None:
-    """Wait less for a reply that is still being sent, in the process of a deployed run.
-
-    A reply is seen as soon as its node begins to send it. Flower asks for parts that are still to come after a second,
-    and where a network is cut meanwhile, for two hours; here no longer than the exchange may take.
-    """
-    from flwr.superlink.grid import http_grid  # noqa: PLC0415 a second that a simulation need not spend
-
-    def pulled(object_ids: list[str], pull_object_fn: Callable[[str], bytes]) -> dict[str, bytes]:
-        return pull_objects(object_ids, pull_object_fn, initial_backoff=PART_SECONDS, max_time=network.left)
-
-    http_grid.pull_objects = pulled  # type: ignore[assignment, attr-defined]
+        return Party(known[node]) if node in known else f"node {node}"

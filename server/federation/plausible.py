@@ -8,7 +8,7 @@ Honest answers are integers x with x in some convex set, such as |S_c| <= n_c fo
 Each inequality is given the room that noise needs so that an honest sum fails one with a probability below 1e-9 in all:
 for Gaussian noise of standard deviation s, the functional a x has room 9 s |a|, missed with probability 2 exp(-9^2 / 2)
 at most (the discrete Gaussian is subgaussian), and the length of k coordinates s (sqrt(k) + 9). Laplace noise of n
-parties is at most 100 b for each U of them but for a chance of 1e-40, so that a x has room |a|_1 times that.
+parties exceeds 100 b for each U of them with a probability below 1e-40, so that a x has room |a|_1 times that.
 
 A party that stays within these bounds, with false records or as if it had them, is not seen (README, audit).
 """
@@ -23,6 +23,7 @@ from numpy.typing import NDArray
 
 from common.domain import PartyId
 from common.errors import ProtocolError
+from common.phrases import Phrase, listed
 from common.plan.plan import Plan
 from common.queries.class_sums import ClassSums
 from common.queries.correct_count import CorrectCount
@@ -95,7 +96,7 @@ def check_sum(
                 f"sum of the answers to {planned.name}: {what}",
                 expected=f"at most {bound:.4g} grid units, noise included",
                 got=f"{value:.4g}, which no records add up to",
-                where=f"query {index}: {', '.join(f'party {party}' for party in sorted(survivors))}",
+                where=Phrase(f"query {index}: ", listed(survivors)),
                 do="One of them computes something else, or lies: let each run caucus-party check, and begin a new "
                 "run; what was asked is paid for, and its answers are not used",
             )

@@ -36,6 +36,7 @@ from numpy.typing import NDArray
 
 from common.domain import PartyId
 from common.errors import ProtocolError, PublicKeyError, ReplayError
+from common.phrases import Party, Phrase
 from common.secagg import ring, shamir
 from common.secagg.identity import Roster, check_roster
 from common.secagg.keys import KeyPair, Secret, mask_key
@@ -110,13 +111,15 @@ class Sharing:
         setup, graph = common.setup, common.graph
         check_members("share", shares, graph)
         for sender, sealed in shares.items():
-            check_exactly(f"party {sender}, share", sealed, graph[sender])
+            where = Phrase(Party(sender), ", share")
+            check_exactly(where, sealed, graph[sender])
             for text in sealed.values():
-                check_sealed(setup, text, where=f"party {sender}, share")
+                check_sealed(setup, text, where=where)
         check_enough("share", len(shares), setup.quorum)
         sharers = frozenset(shares)
         for party in sharers:
-            check_enough(f"party {party}, share, neighbours", len(graph[party] & sharers) + 1, setup.threshold)
+            where = Phrase(Party(party), ", share, neighbours")
+            check_enough(where, len(graph[party] & sharers) + 1, setup.threshold)
 
         self._state.take()
         inboxes = {
@@ -183,7 +186,7 @@ class Masking:
         """
         total = self._state.get()
         check_members("mask", {party}, total.publics)
-        where = f"party {party}, mask"
+        where = Phrase(Party(party), ", mask")
         if party in total.survivors:
             raise ReplayError("masked vector", expected="one", got="a second one", where=where)
         if not isinstance(vector, np.ndarray) or vector.dtype != np.uint64 or vector.shape != total.words.shape:
@@ -270,19 +273,18 @@ class Unmasking:
         dropped = total.publics.keys() - survivors
         check_members("unmask", shares, survivors)
         for party, party_shares in shares.items():
-            where = f"party {party}, unmask"
+            where = Phrase(Party(party), ", unmask")
             owners = graph[party] | {party}
-            check_exactly(f"{where}, seeds of survivors", party_shares.self_seeds, owners & survivors)
-            check_exactly(f"{where}, mask keys of the dropped", party_shares.mask_keys, owners & dropped)
+            check_exactly(Phrase(where, ", seeds of survivors"), party_shares.self_seeds, owners & survivors)
+            check_exactly(Phrase(where, ", mask keys of the dropped"), party_shares.mask_keys, owners & dropped)
             shamir.check_shares([*party_shares.self_seeds.values(), *party_shares.mask_keys.values()], where=where)
         seeds = _recover(total, {party: party_shares.self_seeds for party, party_shares in shares.items()}, survivors)
         keys = _recover(total, {party: party_shares.mask_keys for party, party_shares in shares.items()}, dropped)
         pairs = {party: KeyPair(secret) for party, secret in keys.items()}
         for party, pair in pairs.items():
             if pair.public != total.publics[party]:
-                raise PublicKeyError(
-                    "mask key", expected="the advertised one", got="another", where=f"party {party}, unmask"
-                )
+                where = Phrase(Party(party), ", unmask")
+                raise PublicKeyError("mask key", expected="the advertised one", got="another", where=where)
 
         self._state.take()
         add_masks(total.words, ((seed.reveal(), -1) for seed in seeds.values()))
@@ -327,15 +329,14 @@ def _recover(
     """Secrets by owner, recovered from the shares of its holders (`shares` is by holder and owner)."""
     threshold = total.common.setup.threshold
     # Owners with the same holders have the same Lagrange basis: on the full graph, all owners.
-    groups: defaultdict[tuple[PartyId, ...], dict[str, dict[int, bytes]]] = defaultdict(dict)
-    names = {f"party {owner}, unmask": owner for owner in sorted(owners)}
-    for name, owner in names.items():
+    groups: defaultdict[tuple[PartyId, ...], dict[Party, dict[int, bytes]]] = defaultdict(dict)
+    for owner in map(Party, sorted(owners)):
         holders = sorted((total.common.graph[owner] | {owner}) & shares.keys())
-        check_enough(f"{name}, holders of its shares", len(holders), threshold)
+        check_enough(Phrase(owner, ", unmask, holders of its shares"), len(holders), threshold)
         quorum = tuple(holders[:threshold])
-        groups[quorum][name] = {point_of(holder): shares[holder][owner] for holder in quorum}
+        groups[quorum][owner] = {point_of(holder): shares[holder][owner] for holder in quorum}
     return {
-        names[name]: Secret(secret)
+        owner: Secret(secret)
         for group in groups.values()
-        for name, secret in shamir.combine_many(group, threshold, label=total.binding).items()
+        for owner, secret in shamir.combine_many(group, threshold, label=total.binding).items()
     }

@@ -11,10 +11,10 @@ import threading
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from common.errors import ConfigError, ProviderError
 from common.validate import at_least, not_empty, positive
+from server.documents.rounds import Payment
 
 _MILLION = 1e6
 
@@ -98,16 +98,16 @@ class Paid:
         cost = None if self.cost is None or other.cost is None else self.cost + other.cost
         return Paid(replies=self.replies + other.replies, usage=usage, cost=cost)
 
-    def to_dict(self) -> dict[str, Any]:
-        """JSON-ready form."""
-        use = self.usage
-        return {
-            "replies": self.replies,
-            "input_tokens": use.read,
-            "cached_tokens": use.cached,
-            "output_tokens": use.output,
-            "cost": self.cost if self.cost is None else round(self.cost, 6),
-        }
+    @property
+    def payment(self) -> Payment:
+        """What the run folder says of it."""
+        return Payment(
+            replies=self.replies,
+            input_tokens=self.usage.read,
+            cached_tokens=self.usage.cached,
+            output_tokens=self.usage.output,
+            cost=None if self.cost is None else round(self.cost, 6),
+        )
 
 
 class Spending:

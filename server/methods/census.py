@@ -29,6 +29,7 @@ from common import validate
 from common.errors import ConfigError
 from common.plan.planned import PlannedQuery
 from common.queries.class_sums import MOST_DIRECTIONS, ClassSumsSpec
+from server.documents.census import CensusNumbers, Released
 from server.domain import Candidate, Earlier, Membership, PrivacyTarget, Task
 from server.llm import prompts
 from server.llm.base import Request
@@ -133,7 +134,7 @@ class CensusMethod(CensusSettings):
         if self.census is None:
             return State(memory=memory)
         census, _ = census_file.read(Path(self.census))
-        return State(released={census_file.FILE: census_file.to_dict(census)}, memory=memory)
+        return State(released=_released(census), memory=memory)
 
     def step(self, state: State[CensusMemory], tools: Tools) -> State[CensusMemory]:
         """One round, top to bottom."""
@@ -142,8 +143,8 @@ class CensusMethod(CensusSettings):
         vectors = tools.embed([candidate.text for candidate in candidates])
         requested = selection.label_numbers(candidates, tools.task)
 
-        released = state.released or {census_file.FILE: census_file.to_dict(self._ask(vectors, requested, tools))}
-        census = census_file.from_dict(released[census_file.FILE])
+        released = state.released or _released(self._ask(vectors, requested, tools))
+        census = census_file.census_of(CensusNumbers.from_json(released[Released.FILE]))
         estimated = estimates(census, shrinkage=self.shrinkage)
         posterior = posteriors(vectors, estimated.means, census.softness)
         memory, texts = state.memory, candidates
@@ -258,3 +259,8 @@ class CensusMethod(CensusSettings):
             return tuple(chosen)
         weights = steering.text_weights(labels[kept], shares, floor=FLOOR)
         return tuple(replace(text, weight=float(weight)) for text, weight in zip(chosen, weights, strict=True))
+
+
+def _released(census: Census) -> dict[str, dict[str, Any]]:
+    """What the run releases besides its texts."""
+    return {Released.FILE: census_file.numbers_of(census).to_json()}

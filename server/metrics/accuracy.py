@@ -102,6 +102,12 @@ def macro_f1(predicted: Sequence[str] | NDArray[np.str_], right: Sequence[str] |
     return float((2 * hits[present] / (predicted_counts + true_counts)[present]).mean())
 
 
+def recall_by_label(predicted: Sequence[str], right: Sequence[str]) -> dict[str, float]:
+    """Of the texts with each label among the right answers, the share that gets this label, 0 to 1."""
+    given, true = np.asarray(predicted), np.asarray(right)
+    return {label: float((given[true == label] == label).mean()) for label in sorted(set(right))}
+
+
 def _check(what: str, texts: Sequence[str], values: Sequence[object]) -> None:
     if len(texts) == 0:
         raise DataError(what, expected="at least one text", got="none")

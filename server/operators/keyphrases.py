@@ -28,7 +28,7 @@ from numpy.typing import NDArray
 from common.errors import ConfigError
 from common.labelled_files import named_by, read_texts
 from common.queries.sketch import SketchSpec
-from common.queries.terms import words
+from common.queries.terms import MOST_BYTES, MOST_WORDS, fits, words
 
 _ROWS = 256
 """Number of sequences extended at once: their scores for 10,000 phrases take 20 MB."""
@@ -41,7 +41,7 @@ def public_vocabulary(path: str, *, at_least: int) -> tuple[str, ...]:
 
     Raises:
         DataError: The file cannot be read, or is empty.
-        ConfigError: No line holds a word, or there are fewer terms than `at_least`.
+        ConfigError: No line holds a word, a term is too long to be asked for, or there are fewer terms than `at_least`.
     """
     first: dict[tuple[str, ...], str] = {}
     with named_by("method.vocabulary"):
@@ -51,6 +51,9 @@ def public_vocabulary(path: str, *, at_least: int) -> tuple[str, ...]:
             first.setdefault(spelled, term)
     if not first:
         raise ConfigError("method.vocabulary", expected="at least one term with a letter or digit", got="none")
+    if long := [term for term in first.values() if not fits(term)]:
+        expected = f"terms of at most {MOST_WORDS} words and {MOST_BYTES} bytes"
+        raise ConfigError("method.vocabulary", expected=expected, got=long[0], do="Shorten it, or leave it out")
     if len(first) < at_least:
         raise ConfigError("method.kept_terms", expected=f"at most {len(first)}, the public vocabulary", got=at_least)
     return tuple(first.values())

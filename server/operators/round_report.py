@@ -4,9 +4,9 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from server.documents.rounds import RoundReport, Tokens
 from server.domain import Candidate
 from server.llm.generate import Generated, Written
-from server.method import RoundReport
 
 
 def make_report(
@@ -40,11 +40,11 @@ def make_report(
         generated={model: written[model] for model in models},
         lost={model: requested.get(model, 0) - written[model] for model in models},
         candidates=candidates,
-        tokens={
-            "input": sum(use.input_tokens for use in uses),
-            "cached": sum(use.cached_tokens for use in uses),
-            "output": sum(use.output_tokens for use in uses),
-        },
+        tokens=Tokens(
+            input=sum(use.input_tokens for use in uses),
+            cached=sum(use.cached_tokens for use in uses),
+            output=sum(use.output_tokens for use in uses),
+        ),
         calls=sum(use.calls for use in uses),
         losses=_merged(use.losses for use in uses),
         cleaned=_merged(use.cleaned for use in uses),

@@ -1,7 +1,8 @@
-"""Content of `privacy.json`: a plan's guarantee, its assumptions, and the part of it that has been spent."""
+"""What a plan guarantees, what it assumes, and the part of it that has been spent: `privacy.json`."""
 
 import math
 from collections.abc import Mapping
+from dataclasses import asdict, replace
 from typing import Any
 
 from common.ledger.ledger import Ledger
@@ -10,12 +11,25 @@ from common.plan.plan import Plan
 from common.plan.planned import PlannedQuery
 from common.privacy import accountant, gaussian_max
 from common.privacy.gaussian import gaussian_mu
-from common.queries.closed_set import spec_to_dict
 from common.queries.sketch import SketchSpec
 from common.queries.texts import AbstractedSeedsSpec, FineTunedSpec
+from server.documents.census import Released
+from server.documents.privacy import (
+    MALICIOUS,
+    NO_AGGREGATION,
+    SECURE,
+    Adjacency,
+    AgainstColluders,
+    Choice,
+    Origin,
+    Privacy,
+    Spent,
+    StatedQuery,
+    Subsampling,
+)
 from server.domain import Earlier
-from server.planning.not_covered import not_covered
-from server.planning.statement import show_delta, show_epsilon, statement
+from server.guarantee.rounding import show_delta, show_epsilon
+from server.guarantee.statement import stated
 
 
 def describe(
@@ -26,7 +40,7 @@ def describe(
     simulation: bool = False,
     labels_from_records: bool = False,
     earlier: Earlier | None = None,
-) -> dict[str, Any]:
+) -> Privacy:
     """`privacy.json`: the plan's guarantee, its assumptions, what it does not cover and what has been spent.
 
     Texts made of an earlier run's released numbers alone have the guarantee under which those were released.
@@ -37,103 +51,108 @@ def describe(
     charged = ledger.releases(run) if ledger else ()
     pure = guarantee.epsilon_pure(plan)
     proven = [release for planned in plan.queries if not planned.unproven for release in plan.releases_of(planned)]
-    facts: dict[str, Any] = {
-        "epsilon": plan.epsilon,
-        "delta": plan.delta if plan.queries else 0.0,
-        "planned_epsilon": guarantee.verify(plan),
-        "unproven": [planned.name for planned in plan.queries if planned.unproven],
-        "proven_epsilon": accountant.epsilon(proven, plan.delta),
-        "pure_epsilon": pure if math.isfinite(pure) else None,
-        "released_epsilon": guarantee.epsilon_released(plan),
-        "party_epsilon": guarantee.epsilon_against(plan, min(plan.colluders, plan.parties - 1)),
-        "calibration": plan.calibration,
-        "adjacency": {
-            "relation": "add or remove",
-            "unit": plan.unit,
-            "max_records": max((planned.spec.max_records for planned in plan.queries), default=1),
-        },
-        "mechanism": _mechanisms(plan),
-        "queries": [_query(plan, planned) for planned in plan.queries],
-        "max_attempts": plan.max_attempts,
-        "parties": plan.parties,
-        "max_dropouts": plan.max_dropouts,
-        "assumed_survivors": plan.survivors,
-        "assumed_colluders": plan.colluders,
-        "noise_parties": plan.noise_parties,
-        "threshold": plan.threshold,
-        "aggregation": _aggregation(plan),
-        "neighbours": plan.degree,
-        "corrupt": plan.corrupt,
-        "largest_coalition": plan.largest_coalition,
-        "against_colluders": [
-            {"colluders": colluders, "epsilon": guarantee.epsilon_against(plan, colluders)}
+    facts = Privacy(
+        epsilon=plan.epsilon,
+        delta=plan.delta if plan.queries else 0.0,
+        planned_epsilon=guarantee.verify(plan),
+        unproven=tuple(planned.name for planned in plan.queries if planned.unproven),
+        proven_epsilon=accountant.epsilon(proven, plan.delta),
+        pure_epsilon=pure if math.isfinite(pure) else None,
+        released_epsilon=guarantee.epsilon_released(plan),
+        party_epsilon=guarantee.epsilon_against(plan, min(plan.colluders, plan.parties - 1)),
+        calibration=plan.calibration,
+        adjacency=Adjacency(
+            unit=plan.unit, max_records=max((planned.spec.max_records for planned in plan.queries), default=1)
+        ),
+        mechanism=_mechanisms(plan),
+        queries=tuple(_query(plan, planned) for planned in plan.queries),
+        max_attempts=plan.max_attempts,
+        parties=plan.parties,
+        max_dropouts=plan.max_dropouts,
+        assumed_survivors=plan.survivors,
+        assumed_colluders=plan.colluders,
+        noise_parties=plan.noise_parties,
+        threshold=plan.threshold,
+        aggregation=NO_AGGREGATION if not plan.secure else MALICIOUS if plan.malicious else SECURE,
+        neighbours=plan.degree,
+        corrupt=plan.corrupt,
+        largest_coalition=plan.largest_coalition,
+        against_colluders=tuple(
+            AgainstColluders(colluders=colluders, epsilon=guarantee.epsilon_against(plan, colluders))
             for colluders in range(plan.parties)
-        ],
-        "spent": {
-            "epsilon": accountant.epsilon(charged, plan.delta),
-            "queries_asked": len(asked),
-            "queries_planned": plan.total_queries // plan.max_attempts,
-        },
-        "plan_digest": plan.digest().hex(),
-        "simulation": simulation,
-        "labels_from_records": labels_from_records,
-    }
-    # The statement comes first, then the figures.
-    return {"statement": statement(facts), **facts, "not_covered": not_covered(facts)}
-
-
-def origin(plan: Plan, run: str, privacy: Mapping[str, Any]) -> dict[str, Any]:
-    """Where a run's released numbers come from: a sentence, and what `server.domain.Earlier` has besides `privacy`."""
-    source = privacy.get("earlier") or {"run": run, "plan_digest": plan.digest().hex(), "encoder": plan.encoder}
-    unit = "user" if privacy["adjacency"]["unit"] == "user" else "record"
-    bought = f"ε = {show_epsilon(privacy['epsilon'])} and δ = {show_delta(float(privacy['delta']))} for each {unit}"
-    sentence = (
-        f"Released by run {source['run']} with {bought}. Whatever is made of these numbers alone has the same "
-        "guarantee, however often they are used: `privacy` states it in full."
+        ),
+        spent=Spent(
+            epsilon=accountant.epsilon(charged, plan.delta),
+            queries_asked=len(asked),
+            queries_planned=plan.total_queries // plan.max_attempts,
+        ),
+        plan_digest=plan.digest().hex(),
+        simulation=simulation,
+        labels_from_records=labels_from_records,
     )
-    if math.isinf(float(privacy["epsilon"])):
-        sentence = f"Released by run {source['run']} without noise: nothing that is made of these numbers is private."
-    return {"statement": sentence, **source}
+    return stated(facts)
 
 
-def _of_earlier(plan: Plan, earlier: Earlier, *, simulation: bool, labels_from_records: bool) -> dict[str, Any]:
+def released(plan: Plan, run: str, privacy: Privacy, numbers: Mapping[str, Any]) -> Released:
+    """The file of a run's released numbers: with the run that asked for them, and its guarantee in a sentence."""
+    source = privacy.earlier or Origin(run=run, plan_digest=plan.digest().hex(), encoder=plan.encoder)
+    sentence = f"Released by run {source.run} without noise: nothing that is made of these numbers is private."
+    if privacy.noisy:
+        sentence = (
+            f"Released by run {source.run} with ε = {show_epsilon(privacy.epsilon)} and δ = "
+            f"{show_delta(privacy.delta)} for each {'user' if privacy.by_user else 'record'}. Whatever is made of "
+            "these numbers alone has the same guarantee, however often they are used: `privacy` states it in full."
+        )
+    return Released(
+        statement=sentence,
+        run=source.run,
+        plan_digest=source.plan_digest,
+        encoder=source.encoder,
+        numbers=numbers,
+        privacy=privacy,
+    )
+
+
+def _of_earlier(plan: Plan, earlier: Earlier, *, simulation: bool, labels_from_records: bool) -> Privacy:
     """The earlier run's facts, which hold for all that is made of its answers, and that this run asked nothing."""
     assert not plan.queries
-    facts = {name: fact for name, fact in earlier.privacy.items() if name not in {"statement", "not_covered"}}
-    facts |= {
-        "earlier": {"run": earlier.run, "plan_digest": earlier.plan_digest, "encoder": earlier.encoder},
-        "spent": {"epsilon": 0.0, "queries_asked": 0, "queries_planned": 0},
-        "plan_digest": plan.digest().hex(),
-        "simulation": simulation or facts["simulation"],
-        "labels_from_records": labels_from_records or facts.get("labels_from_records", False),
-    }
-    return {"statement": statement(facts), **facts, "not_covered": not_covered(facts)}
+    before = earlier.privacy
+    return stated(
+        replace(
+            before,
+            earlier=Origin(run=earlier.run, plan_digest=earlier.plan_digest, encoder=earlier.encoder),
+            spent=Spent(epsilon=0.0, queries_asked=0, queries_planned=0),
+            plan_digest=plan.digest().hex(),
+            simulation=simulation or before.simulation,
+            labels_from_records=labels_from_records or before.labels_from_records,
+        )
+    )
 
 
-def _query(plan: Plan, planned: PlannedQuery) -> dict[str, Any]:
-    """One planned query; scales and sensitivities in votes, records, cosines, features or radii."""
+def _query(plan: Plan, planned: PlannedQuery) -> StatedQuery:
     spec, grid = planned.spec, planned.spec.noise_grid
-    return {
-        "name": planned.name,
-        "times": planned.times,
-        **spec_to_dict(spec),
-        "mechanism": planned.mechanism,
-        "summed": planned.summed,
-        "share_of_epsilon": planned.share,
-        "epsilon_alone": accountant.epsilon(plan.releases_of(planned), plan.delta),
-        "subsampling": None if planned.rate == 1 else {"rate": planned.rate, "redrawn": planned.redraw},
-        "grid": grid,
-        "sensitivity_l1": spec.sensitivity.l1 / grid,
-        "sensitivity_l2": spec.sensitivity.l2 / grid,
-        "scale": planned.scale / grid,
-        "scale_grid": planned.scale,
-        **_density_errors(plan, planned),
-        **_choice(plan, planned),
-        **_training(planned),
-    }
+    return StatedQuery(
+        name=planned.name,
+        times=planned.times,
+        kind=spec.kind,
+        parameters=asdict(spec),
+        mechanism=planned.mechanism,
+        summed=planned.summed,
+        share_of_epsilon=planned.share,
+        epsilon_alone=accountant.epsilon(plan.releases_of(planned), plan.delta),
+        subsampling=None if planned.rate == 1 else Subsampling(rate=planned.rate, redrawn=planned.redraw),
+        grid=grid,
+        sensitivity_l1=spec.sensitivity.l1 / grid,
+        sensitivity_l2=spec.sensitivity.l2 / grid,
+        scale=planned.scale / grid,
+        scale_grid=planned.scale,
+        density_error_times_records=_density_errors(plan, planned),
+        choice=_choice(plan, planned),
+        noise_multiplier=planned.scale / spec.sensitivity.l2 if isinstance(spec, FineTunedSpec) else None,
+    )
 
 
-def _density_errors(plan: Plan, planned: PlannedQuery) -> dict[str, Any]:
+def _density_errors(plan: Plan, planned: PlannedQuery) -> dict[str, float] | None:
     """Root mean square error that noise adds to a sketched density, times the label's number of records (private).
 
     As planned; and for comparison with both mechanisms in their best setting at this query's share of epsilon: single
@@ -141,38 +160,27 @@ def _density_errors(plan: Plan, planned: PlannedQuery) -> dict[str, Any]:
     """
     spec = planned.spec
     if not isinstance(spec, SketchSpec) or planned.scale == 0:
-        return {}
+        return None
     rows = spec.features // 2 if spec.paired else spec.features
     share, units, attempts = planned.share * plan.epsilon, spec.max_records, planned.times * plan.max_attempts
     mu = gaussian_mu(share, plan.delta) / math.sqrt(attempts)
     return {
-        "density_error_times_records": {
-            "planned": noise_error(planned.mechanism, planned.scale / spec.grid, rows),
-            "laplace": noise_error("laplace", units * attempts * math.sqrt(2) * spec.features / share, spec.features),
-            "gaussian": noise_error("gaussian", units * math.sqrt(spec.features / 2) / mu, spec.features / 2),
-        }
+        "planned": noise_error(planned.mechanism, planned.scale / spec.grid, rows),
+        "laplace": noise_error("laplace", units * attempts * math.sqrt(2) * spec.features / share, spec.features),
+        "gaussian": noise_error("gaussian", units * math.sqrt(spec.features / 2) / mu, spec.features / 2),
     }
 
 
-def _choice(plan: Plan, planned: PlannedQuery) -> dict[str, Any]:
+def _choice(plan: Plan, planned: PlannedQuery) -> Choice | None:
     """Epsilon of one noised choice among a record's abstractions: by the paper, and if the candidates were public."""
     spec = planned.spec
     if not isinstance(spec, AbstractedSeedsSpec):
-        return {}
+        return None
     sigma = planned.scale / spec.utility_grid
-    return {
-        "choice": {
-            "claimed_epsilon": gaussian_max.claimed_epsilon(sigma, plan.delta),
-            "epsilon_among_public_candidates": gaussian_max.epsilon(sigma, spec.candidates),
-        }
-    }
-
-
-def _training(planned: PlannedQuery) -> dict[str, Any]:
-    """The noise multiplier of DP-SGD as its papers define it: noise of one step in units of the sensitivity."""
-    if not isinstance(planned.spec, FineTunedSpec):
-        return {}
-    return {"noise_multiplier": planned.scale / planned.spec.sensitivity.l2}
+    return Choice(
+        claimed_epsilon=gaussian_max.claimed_epsilon(sigma, plan.delta),
+        epsilon_among_public_candidates=gaussian_max.epsilon(sigma, spec.candidates),
+    )
 
 
 def _mechanisms(plan: Plan) -> str:
@@ -181,12 +189,6 @@ def _mechanisms(plan: Plan) -> str:
     names["dp-sgd"] = "DP-SGD with discrete Gaussian noise"
     noised = (names.get(query.mechanism, query.mechanism) for query in plan.queries if query.scale > 0)
     return ", ".join(dict.fromkeys(noised)) or "none"
-
-
-def _aggregation(plan: Plan) -> str:
-    if not plan.secure:
-        return "none"
-    return "secure, malicious coordinator" if plan.malicious else "secure, semi-honest coordinator"
 
 
 def noise_error(mechanism: str, scale: float, rows: float) -> float:

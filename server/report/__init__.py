@@ -1,13 +1,10 @@
 """The report of a run or a sweep: one page for people (`report.html`) and one file for programs (`report.json`).
 
-    reading.py        files that may be damaged or missing
-    facts.py          all files of a run folder, read once, in JSON's types: `report.json`
-    guarantee.py      which of four guarantees a run has, and what it means for its two sides
+    facts.py          all documents of a run folder (`server/documents`), and what follows from them: `report.json`
     utility.py        accuracies of one classifier by what it was trained on
     verdict.py        one sentence on the run
     labels.py         texts and records by label
-    metric_groups.py  the figures of `metrics.json` in groups
-    figure_tables.py  these groups as tables, with the direction that is better and references beside
+    figure_tables.py  all other figures as tables, with the direction that is better and references beside
     votes.py          distribution of the noised votes
     ending.py         the last lines of a command that made a data set
     weaknesses.py     what is poor about a run, and what to change

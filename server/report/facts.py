@@ -1,247 +1,222 @@
-"""All files of a run folder, read once, in JSON's types: the content of `report.json` and of the page."""
+"""All documents of a run folder, read once, and what follows from them: `report.json` and the page."""
 
-import json
-import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from server.evaluation.projection import PRIVATE, SYNTHETIC
-from server.planning.not_covered import not_covered
-from server.planning.statement import statement
-from server.report import labels, metric_groups, utility, votes, weaknesses
-from server.report.guarantee import Kind, guarantee, guarantee_kind
-from server.report.reading import JsonObject, as_object, read, read_lines
+from server.documents.codec import strict
+from server.documents.files import read, read_lines
+from server.documents.maps import Point, PrivateMap, TextMap
+from server.documents.metrics import Metrics
+from server.documents.privacy import Privacy
+from server.documents.rounds import WORK, RoundReport
+from server.documents.run import RunSummary
+from server.domain import Candidate
+from server.guarantee.case import Kind, guarantee_kind
+from server.guarantee.sides import Guarantee, guarantee
+from server.guarantee.statement import stated
+from server.report.labels import by_label
+from server.report.utility import utility
 from server.report.verdict import verdict
-from server.run_folder import for_json, from_round_1
+from server.report.votes import Histogram, Votes, distributions, histogram_of
+from server.report.weaknesses import Weakness, weaknesses
+from server.run_folder import TEXTS, candidate_of, from_round_1
 
-_PRIVACY_FIELDS = (
-    "epsilon",
-    "delta",
-    "planned_epsilon",
-    "calibration",
-    "adjacency",
-    "mechanism",
-    "aggregation",
-    "parties",
-    "max_dropouts",
-    "assumed_colluders",
-    "against_colluders",
-    "queries",
-    "spent",
-    "simulation",
-)
-_QUERY_FIELDS = (
-    "name",
-    "kind",
-    "times",
-    "mechanism",
-    "summed",
-    "grid",
-    "sensitivity_l1",
-    "sensitivity_l2",
-    "scale",
-    "epsilon_alone",
-)
+_UNKNOWN: dict[str, Any] = {
+    "versions": {},
+    "reason": None,
+    "warnings": {},
+    "labels": {},
+    "started": None,
+    "models": [],
+    "encoder": None,
+    "purpose": None,
+    "recipient": None,
+    "hospitals": [],
+}
+"""What the `run.json` of a baseline or of an earlier version lacks."""
 
-_NO_LABELS: dict[str, Any] = {"records": None, "simulation_only": False, "rows": []}
-_NO_UTILITY: dict[str, Any] = {"rows": [], "notes": []}
-
-Places = Mapping[str, Sequence[Sequence[float]]]
+Places = Mapping[str, Sequence[Point]]
 """Points on the map, by label."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Gathered:
+@dataclass(frozen=True, kw_only=True)
+class Facts:
     """Content of a report.
 
     Attributes:
-        facts: `report.json`.
-        texts: The lines of `synthetic.jsonl`.
-        synthetic: Points of these texts on the map; empty without a map.
+        run: `run.json`; None if it cannot be read, as are all that follow.
+        privacy: `privacy.json`.
+        metrics: `metrics.json`; empty if it cannot be read.
+        rounds: `rounds.jsonl`, as people count.
+        texts: `synthetic.jsonl`, as people count.
+        votes: Distributions of the noised votes.
+        config: `config.yaml`.
+        synthetic: Points of the texts on the map; empty without a map.
         simulated: Points of `map_private.json`, which only a simulation writes; always empty in a deployment.
+        problems: What could not be read.
     """
 
-    facts: dict[str, Any]
-    texts: list[JsonObject] = field(repr=False)
+    run: RunSummary | None
+    privacy: Privacy | None
+    metrics: Metrics
+    rounds: Sequence[RoundReport]
+    texts: Sequence[Candidate] = field(repr=False)
+    votes: Sequence[Votes]
+    config: str | None
     synthetic: Places = field(repr=False)
     simulated: Places = field(repr=False)
+    problems: Sequence[str]
+
+    @cached_property
+    def guarantee(self) -> Guarantee:
+        """What the run promises."""
+        return guarantee(self.privacy)
+
+    @cached_property
+    def weaknesses(self) -> tuple[Weakness, ...]:
+        """What is poor about the run."""
+        if self.run is None:
+            return ()
+        return weaknesses(
+            self.run,
+            privacy=self.privacy,
+            rounds=self.rounds,
+            metrics=self.metrics,
+            texts=self.texts,
+            votes=self.votes,
+        )
+
+    @cached_property
+    def words(self) -> Histogram | None:
+        """The texts by their number of words."""
+        return histogram_of([len(text.text.split()) for text in self.texts], whole=True) if self.texts else None
+
+    def to_json(self) -> dict[str, Any]:
+        """`report.json`, which is what the templates of the page are given too."""
+        texts, run, privacy = self.texts, self.run, self.privacy
+        facts = {
+            "run": run and _UNKNOWN | run.to_json(),
+            "guarantee": self.guarantee,
+            "partial": _why_partial(run, privacy),
+            "problems": self.problems,
+            "warning": _warning(privacy),
+            "privacy": privacy and {"statement": "", "not_covered": [], "earlier": None} | privacy.to_json(),
+            "released": {
+                "texts": len(texts),
+                "label": Counter(text.label for text in texts),
+                "model": Counter(text.model for text in texts),
+                "round": Counter(text.round for text in texts),
+                "words": self.words,
+            },
+            "metrics": self.metrics.groups,
+            "rounds": [_round(report) for report in self.rounds],
+            "cost": _cost(run, self.rounds),
+            "votes": self.votes,
+            "map": {
+                source: {label: len(points) for label, points in places.items()}
+                for source, places in (("synthetic", self.synthetic), ("private", self.simulated))
+            },
+            "config": self.config,
+            "weaknesses": self.weaknesses,
+            "labels": by_label(run, privacy, self.rounds, self.metrics, texts),
+            "utility": utility(self.metrics),
+            "verdict": verdict(self.guarantee, self.metrics, texts=len(texts), weaknesses=len(self.weaknesses)),
+        }
+        plain: dict[str, Any] = strict(facts)
+        return plain
 
 
-def gather(run: Path) -> Gathered:
-    """Read a run folder, complete or partial; files that cannot be read are listed in "problems"."""
+def gather(run: Path) -> Facts:
+    """Read a run folder, complete or partial; files that cannot be read are named among the problems."""
     problems: list[str] = []
-    ended = read(run / "run.json", _ended, problems)
-    privacy = read(run / "privacy.json", _privacy, problems)
-    rounds = read_lines(run / "rounds.jsonl", _round, problems)
-    texts = read_lines(run / "synthetic.jsonl", _text, problems)
-    rounds, texts = from_round_1(rounds, texts)
-    metrics = read(run / "metrics.json", lambda text: metric_groups.groups(as_object(text)), problems)
-    measured = read(run / "metrics.json", as_object, []) or {}
+    summary = read(run / RunSummary.FILE, RunSummary.parse, problems)
+    privacy = read(run / Privacy.FILE, Privacy.parse, problems)
+    rounds, texts = from_round_1(
+        read_lines(run / RoundReport.FILE, RoundReport.from_json, problems),
+        read_lines(run / TEXTS, candidate_of, problems),
+    )
+    metrics = read(run / Metrics.FILE, Metrics.parse, problems)
     config = read(run / "config.yaml", str, problems)
     synthetic, simulated = _map(run, privacy, texts, problems)
-    vote_distributions = []
-    if privacy is not None:
-        vote_distributions = read(run / "rounds.jsonl", lambda _: votes.distributions(run, privacy, rounds), []) or []
-    promised = guarantee(privacy)
-    facts: dict[str, Any] = {
-        "run": ended,
-        "guarantee": asdict(promised),
-        "partial": _why_partial(ended, privacy),
-        "problems": problems,
-        "warning": _warning(privacy),
-        "privacy": privacy,
-        "released": {
-            "texts": len(texts),
-            **{part: dict(Counter(str(row[part]) for row in texts)) for part in ("label", "model", "round")},
-            "words": votes.histogram([len(row["text"].split()) for row in texts], whole=True) if texts else None,
-        },
-        "metrics": metrics or [],
-        "rounds": rounds,
-        "cost": _cost(ended, rounds),
-        "votes": vote_distributions,
-        "map": {
-            source: {label: len(points) for label, points in places.items()}
-            for source, places in (("synthetic", synthetic), ("private", simulated))
-        },
-        "config": config,
-    }
-    # A damaged figure must not keep the page from being written: its file is named among the problems, or its part left
-    # out.
-    facts["weaknesses"] = read(run / "run.json", lambda _: weaknesses.weaknesses(facts, measured, texts), []) or []
-    facts["labels"] = read(run / "synthetic.jsonl", lambda _: labels.by_label(facts, measured, texts), []) or _NO_LABELS
-    facts["utility"] = read(run / "metrics.json", lambda _: utility.utility(measured), []) or _NO_UTILITY
-    facts["verdict"] = verdict(promised, measured, len(texts), facts["weaknesses"])
-    return Gathered(facts=facts, texts=texts, synthetic=synthetic, simulated=simulated)
-
-
-def _ended(text: str) -> dict[str, Any]:
-    ended = _having(as_object(text), "status", "method", "task", "parties", "seconds")
-    ended = {"versions": {}, "reason": None, "warnings": {}, "labels": {}} | ended
-    if isinstance(ended["warnings"], list):  # of an earlier version, which named no queries
-        ended["warnings"] = {warning: warning for warning in ended["warnings"]}
-    return ended | {"seconds": float(ended["seconds"])}
-
-
-def _privacy(text: str) -> dict[str, Any]:
-    privacy = _having(as_object(text), *_PRIVACY_FIELDS)
-    for query in privacy["queries"]:
-        _having(query, *_QUERY_FIELDS)
-    _having(privacy["spent"], "epsilon", "queries_asked", "queries_planned")
-    guarantee(privacy)  # has the fields that it needs
-    return {"statement": statement(privacy), "not_covered": not_covered(privacy), "earlier": None} | privacy
-
-
-def _round(line: Any) -> JsonObject:  # noqa: ANN401 — from JSON
-    """A line of `rounds.jsonl`, with numbers wherever the page computes sums."""
-    required = ("round", "requested", "generated", "lost", "candidates", "tokens", "calls", "seconds")
-    entry = {"queries": [], "notes": [], "fid": None, "paid": {}} | _having(line, *required)
-    entry["seconds"] = dict.fromkeys(("generate", "embed", "ask"), 0.0) | entry["seconds"]
-    for part in ("requested", "generated", "lost", "tokens", "seconds"):
-        sum(entry[part].values(), entry["candidates"] + entry["calls"])
-    _having(entry["tokens"], "input", "output")
-    sum(paid["cost"] or 0 for paid in entry["paid"].values())
-    for query in entry["queries"]:
-        _having(query, "index", "name", "mechanism", "scale", "survivors", "parties")
-    return entry
-
-
-def _text(line: Any) -> JsonObject:  # noqa: ANN401
-    row = _having(line, "text", "label", "model", "round")
-    if not isinstance(row["text"], str):
-        raise TypeError("text")
-    return row
-
-
-def _having(value: Any, *fields: str) -> dict[str, Any]:  # noqa: ANN401
-    """The value, if it is a mapping with these fields.
-
-    Raises:
-        KeyError, TypeError: A field is missing, or the value is not a mapping.
-    """
-    if not isinstance(value, dict):
-        raise TypeError("not an object")
-    for name in fields:
-        value[name]
-    return value
+    return Facts(
+        run=summary,
+        privacy=privacy and (privacy if privacy.statement else stated(privacy)),
+        metrics=metrics or Metrics(),
+        rounds=rounds,
+        texts=texts,
+        votes=list(distributions(run, privacy, rounds)) if privacy else [],
+        config=config,
+        synthetic=synthetic,
+        simulated=simulated,
+        problems=problems,
+    )
 
 
 def _map(
-    run: Path, privacy: JsonObject | None, texts: Sequence[JsonObject], problems: list[str]
-) -> tuple[dict[str, list[Any]], dict[str, list[Any]]]:
+    run: Path, privacy: Privacy | None, texts: Sequence[Candidate], problems: list[str]
+) -> tuple[dict[str, list[Point]], Places]:
     """Points by label, synthetic and private. Private points are read only in a simulation, even if the file exists."""
-    points = read(run / SYNTHETIC, lambda text: _pairs(as_object(text)["points"]), problems, needed=False) or []
-    synthetic: dict[str, list[Any]] = {}
-    if points and len(points) != len(texts):
-        problems.append(f"{SYNTHETIC} does not belong to the texts in synthetic.jsonl")
-    elif points:
-        for row, point in zip(texts, points, strict=True):
-            synthetic.setdefault(str(row["label"]), []).append(point)
-    if privacy is None or not privacy["simulation"]:
-        if (run / PRIVATE).exists():
-            problems.append(f"{PRIVATE} was not read: private records are drawn only in simulations")
+    drawn = read(run / TextMap.FILE, TextMap.parse, problems, needed=False) or TextMap()
+    synthetic: dict[str, list[Point]] = {}
+    if drawn.points and len(drawn.points) != len(texts):
+        problems.append(f"{TextMap.FILE} does not belong to the texts in {TEXTS}")
+    elif drawn.points:
+        for text, point in zip(texts, drawn.points, strict=True):
+            synthetic.setdefault(text.label, []).append(point)
+    if privacy is None or not privacy.simulation:
+        if (run / PrivateMap.FILE).exists():
+            problems.append(f"{PrivateMap.FILE} was not read: private records are drawn only in simulations")
         return synthetic, {}
-    simulated = read(run / PRIVATE, lambda text: _by_label(as_object(text)["points"]), problems, needed=False)
-    return synthetic, (simulated or {}) if synthetic else {}
+    private = read(run / PrivateMap.FILE, PrivateMap.parse, problems, needed=False)
+    return synthetic, private.points if private and synthetic else {}
 
 
-def _by_label(points: Mapping[str, Any]) -> dict[str, list[Any]]:
-    return {label: _pairs(places) for label, places in points.items()}
-
-
-def _pairs(points: Sequence[Any]) -> list[list[float]]:
-    pairs = [[float(x), float(y)] for x, y in points]
-    if not all(math.isfinite(value) for pair in pairs for value in pair):
-        raise ValueError("a point is not finite")
-    return pairs
-
-
-def _why_partial(ended: JsonObject | None, privacy: JsonObject | None) -> str | None:
+def _why_partial(run: RunSummary | None, privacy: Privacy | None) -> str | None:
     """Sentences on why a run is partial; None for a complete one."""
-    if ended is not None and ended["status"] == "complete":
+    if run is not None and run.complete:
         return None
-    reason = "The run did not reach its end." if ended is None else "The run stopped before its end."
-    reason += f" {ended['reason']}" if ended and ended["reason"] else ""
+    reason = "The run did not reach its end." if run is None else "The run stopped before its end."
+    reason += f" {run.reason}" if run and run.reason else ""
     if privacy is not None:
-        spent = privacy["spent"]
-        reason += f" {spent['queries_asked']} of {spent['queries_planned']} planned private queries were asked."
+        spent = privacy.spent
+        reason += f" {spent.queries_asked} of {spent.queries_planned} planned private queries were asked."
     return reason
 
 
-def _warning(privacy: JsonObject | None) -> str | None:
+def _warning(privacy: Privacy | None) -> str | None:
     """Warning at the top of the page; None if the texts have a guarantee, or need none."""
     if privacy is None:
         return "No guarantee: no readable privacy statement was found. Treat these texts as private data."
-    if guarantee_kind(privacy) is not Kind.NONE:
-        return None
-    warning: str = privacy["statement"].split("\n\n")[0]
-    return warning
+    return privacy.statement.split("\n\n")[0] if guarantee_kind(privacy) is Kind.NONE else None
 
 
-def _cost(ended: JsonObject | None, rounds: Sequence[JsonObject]) -> dict[str, Any]:
+def _round(report: RoundReport) -> dict[str, Any]:
+    """A round with all of its measurements, which no baseline has."""
+    line = {"queries": [], "notes": [], "fid": None, "paid": {}} | report.to_json()
+    return line | {"seconds": dict.fromkeys(WORK, 0.0) | dict(report.seconds or {})}
+
+
+def _cost(run: RunSummary | None, rounds: Sequence[RoundReport]) -> dict[str, Any]:
     """Model calls, tokens, seconds (wall time of a finished run, else the sum over its rounds), money if known."""
     return {
-        "calls": sum(entry["calls"] for entry in rounds),
-        "input_tokens": sum(entry["tokens"]["input"] for entry in rounds),
-        "cached_tokens": sum(entry["tokens"].get("cached", 0) for entry in rounds),
-        "output_tokens": sum(entry["tokens"]["output"] for entry in rounds),
-        "seconds": ended["seconds"] if ended else sum(sum(entry["seconds"].values()) for entry in rounds),
+        "calls": sum(report.calls for report in rounds),
+        "input_tokens": sum(report.tokens.input for report in rounds),
+        "cached_tokens": sum(report.tokens.cached for report in rounds),
+        "output_tokens": sum(report.tokens.output for report in rounds),
+        "seconds": run.seconds if run else sum(sum((report.seconds or {}).values()) for report in rounds),
         "money": _money(rounds),
     }
 
 
-def _money(rounds: Sequence[JsonObject]) -> dict[str, float | None]:
+def _money(rounds: Sequence[RoundReport]) -> dict[str, float | None]:
     """Cost of all rounds by model, in the currency of the prices; None for a model without a known price."""
     sums: dict[str, float | None] = {}
-    for entry in rounds:
-        for model, paid in entry["paid"].items():
+    for report in rounds:
+        for model, paid in report.paid.items():
             before = sums.get(model, 0.0)
-            sums[model] = None if paid["cost"] is None or before is None else before + paid["cost"]
+            sums[model] = None if paid.cost is None or before is None else before + paid.cost
     return sums
-
-
-def as_json(facts: Mapping[str, Any]) -> str:
-    """`report.json`."""
-    return json.dumps(for_json(facts), ensure_ascii=False, indent=1, allow_nan=False) + "\n"

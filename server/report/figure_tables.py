@@ -4,13 +4,14 @@ A group whose title is that of an earlier group and one more word, and whose fig
 to it: "fidelity real" compares real texts with real texts as "fidelity" compares synthetic ones with them.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from typing import Any
 
-from server.report.metric_groups import GENERAL
-from server.report.utility import SHOWN
+from server.documents.figure_groups import GENERAL, FigureGroup
+from server.documents.metrics import CLASSIFIERS
 
-_OF_UTILITY = {name.replace("_", " ") for name in SHOWN}
+_OF_UTILITY = {name.replace("_", " ") for name in CLASSIFIERS}
 _IN_UTILITY = ("accuracy", "macro f1", "trained on", "records")
 """Figures of these groups that the table of utility shows."""
 
@@ -34,18 +35,18 @@ def better(name: str) -> str | None:
     return "higher" if last in _HIGHER else None
 
 
-def tables(groups: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
+def tables(groups: Iterable[FigureGroup]) -> list[dict[str, Any]]:
     """The tables of a page, without the figures that it shows elsewhere.
 
     Args:
-        groups: As `metric_groups.groups` returns them.
+        groups: The groups of `metrics.json`.
 
     Returns:
         Tables with "title", "private", "columns" (headings), "marked" (headings of private records), "rows",
         "has_rows", "has_words" and "notes". A row has "name", "better", "private", "cells" (a figure or None for each
         column), "rows" and "words".
     """
-    stacks: list[list[Mapping[str, Any]]] = []
+    stacks: list[list[FigureGroup]] = []
     for group in filter(None, map(_without_others, groups)):
         stack = next((stack for stack in stacks if _refers(group, stack[0])), None)
         if stack is None:
@@ -55,62 +56,62 @@ def tables(groups: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
     return [_table(stack) for stack in stacks]
 
 
-def _without_others(group: Mapping[str, Any]) -> Mapping[str, Any] | None:
+def _without_others(group: FigureGroup) -> FigureGroup | None:
     """The group without the figures that the tables of utility and labels show; None if none is left."""
-    title, figures = group["title"], group["figures"]
+    title, figures = group.title, group.figures
     if title == "label shares":
         return None
     if title in _OF_UTILITY:
         # The number of records that the parties counted with noise is a figure of its own.
         elsewhere = ("accuracy",) if title == "federated" else _IN_UTILITY
-        figures = [each for each in figures if each["name"] not in elsewhere]
-        group = {**group, "definition": None, "note": None}
+        figures = tuple(each for each in figures if each.name not in elsewhere)
+        group = replace(group, definition=None, note=None)
     if title == GENERAL:
-        figures = [each for each in figures if each["name"] not in {*_OF_UTILITY, "test records"}]
-        group = {**group, "definition": None}
-    return {**group, "figures": figures} if figures else None
+        figures = tuple(each for each in figures if each.name not in {*_OF_UTILITY, "test records"})
+        group = replace(group, definition=None)
+    return replace(group, figures=figures) if figures else None
 
 
-def _refers(group: Mapping[str, Any], to: Mapping[str, Any]) -> bool:
-    before, _, last = group["title"].rpartition(" ")
-    return bool(before == to["title"] and last and _names(group) == _names(to))
+def _refers(group: FigureGroup, to: FigureGroup) -> bool:
+    before, _, last = group.title.rpartition(" ")
+    return bool(before == to.title and last and _names(group) == _names(to))
 
 
-def _names(group: Mapping[str, Any]) -> list[str]:
-    return [figure["name"] for figure in group["figures"]]
+def _names(group: FigureGroup) -> list[str]:
+    return [figure.name for figure in group.figures]
 
 
-def _table(stack: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+def _table(stack: Sequence[FigureGroup]) -> dict[str, Any]:
     first, *references = stack
-    headings = [_HEADINGS.get(last := group["title"].rpartition(" ")[2], last) for group in references]
+    headings = [_HEADINGS.get(last := group.title.rpartition(" ")[2], last) for group in references]
     rows = [
         {
-            "name": figure["name"],
-            "better": better(figure["name"]),
-            "private": figure["private"],
-            "cells": [group["figures"][at] for group in stack],
-            "rows": figure["rows"],
-            "words": figure["reason"] or figure["definition"] or "",
+            "name": figure.name,
+            "better": better(figure.name),
+            "private": figure.private,
+            "cells": [group.figures[at] for group in stack],
+            "rows": figure.rows,
+            "words": figure.reason or figure.definition or "",
         }
-        for at, figure in enumerate(first["figures"])
+        for at, figure in enumerate(first.figures)
     ]
     return {
-        "title": _capital(first["title"]),
-        "private": first["private"],
+        "title": _capital(first.title),
+        "private": first.private,
         "columns": ["synthetic texts" if references else "value", *headings],
-        "marked": [heading for heading, group in zip(headings, references, strict=True) if group["private"]],
+        "marked": [heading for heading, group in zip(headings, references, strict=True) if group.private],
         "rows": rows,
-        "has_rows": any(row["rows"] for row in rows),
-        "has_words": any(row["words"] for row in rows),
+        "has_rows": any(figure.rows for figure in first.figures),
+        "has_words": any(figure.reason or figure.definition for figure in first.figures),
         "notes": list(_notes(["", *headings], stack)),
     }
 
 
-def _notes(headings: Sequence[str], stack: Sequence[Mapping[str, Any]]) -> Iterable[dict[str, str]]:
+def _notes(headings: Sequence[str], stack: Sequence[FigureGroup]) -> Iterable[dict[str, str]]:
     """Definitions, each once, and notes of the columns."""
     said: set[str] = set()
     for heading, group in zip(headings, stack, strict=True):
-        for text in (group["note"] and f"{group['note']}.", group["definition"]):
+        for text in (group.note and f"{group.note}.", group.definition):
             if text and text not in said:
                 said.add(text)
                 yield {"of": _capital(heading), "text": text}

@@ -1,59 +1,98 @@
 """A run's texts by label, beside the records': counted in a simulation, or as the method's noised answers have them."""
 
-import math
 import statistics
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from typing import Any
+from dataclasses import dataclass
 
-from server.report.reading import JsonObject, finite
+from server.documents.files import Document
+from server.documents.metrics import Metrics
+from server.documents.privacy import Privacy
+from server.documents.rounds import RoundReport
+from server.documents.run import RunSummary
+from server.domain import Candidate
 
 
-def by_label(facts: Mapping[str, Any], metrics: JsonObject, texts: Sequence[JsonObject]) -> dict[str, Any]:
-    """The table of labels, as `report.json` has it.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LabelRow(Document):
+    """A label.
 
-    Args:
-        facts: "run", "privacy" and "rounds", as `report.json` has them; "run" and "privacy" may be None.
-        metrics: Content of `metrics.json`; empty if there is none.
-        texts: The lines of `synthetic.jsonl`.
-
-    Returns:
-        "records", which is "counted" for exact numbers of private records, in a simulation alone, "noised" for shares
-        that the method's answers released, or None; "simulation_only", whether they are counted; and "rows", each with
-        "label", "texts", "share" (of their weights), "words" (median), and of the records "records" (only if counted)
-        and "record_share".
+    Attributes:
+        label: Its name.
+        texts: Number of its texts.
+        share: Its share of the texts' weights; None without texts.
+        words: Median number of words of its texts; None without any.
+        records: Number of its records; None unless they are counted.
+        record_share: Its share of the records; None if it is not known.
+        recall: Share of its test texts that a classifier of the texts gives this label; None if it was not measured.
     """
-    shares, exact = record_shares(facts["privacy"], facts["rounds"], metrics)
+
+    label: str
+    texts: int
+    share: float | None
+    words: float | None
+    records: int | None
+    record_share: float | None
+    recall: float | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LabelTable(Document):
+    """The table of labels.
+
+    Attributes:
+        records: "counted" for exact numbers of private records, in a simulation alone; "noised" for shares that the
+            method's answers released; None for neither.
+        simulation_only: Whether they are counted.
+        rows: The labels.
+    """
+
+    records: str | None
+    simulation_only: bool
+    rows: tuple[LabelRow, ...]
+
+
+def by_label(
+    run: RunSummary | None,
+    privacy: Privacy | None,
+    rounds: Sequence[RoundReport],
+    metrics: Metrics,
+    texts: Sequence[Candidate],
+) -> LabelTable:
+    """The table of labels, of a run folder whose documents may be missing."""
+    shares, exact = record_shares(privacy, rounds, metrics)
     number = _number(metrics) if exact else None
     weights, words = weights_of(texts), _words(texts)
     total = sum(weights.values())
-    names = dict.fromkeys([*(facts["run"] or {}).get("labels", {}), *sorted(words), *sorted(shares)])
-    rows = [
-        {
-            "label": label,
-            "texts": len(words.get(label, ())),
-            "share": weights[label] / total if total > 0 else None,
-            "words": statistics.median(words[label]) if label in words else None,
-            "records": None if number is None else round(number * shares.get(label, 0.0)),
-            "record_share": shares.get(label, 0.0) if shares else None,
-        }
-        for label in names
-    ]
+    named = (run and run.labels) or {}
+    recalls = metrics.synthetic.recall_by_label if metrics.synthetic else {}
+    rows = tuple(
+        LabelRow(
+            label=label,
+            texts=len(words.get(label, ())),
+            share=weights[label] / total if total > 0 else None,
+            words=statistics.median(words[label]) if label in words else None,
+            records=None if number is None else round(number * shares.get(label, 0.0)),
+            record_share=shares.get(label, 0.0) if shares else None,
+            recall=recalls.get(label),
+        )
+        for label in dict.fromkeys([*named, *sorted(words), *sorted(shares)])
+    )
     source = ("counted" if exact else "noised") if shares else None
-    return {"records": source, "simulation_only": exact, "rows": rows}
+    return LabelTable(records=source, simulation_only=exact, rows=rows)
 
 
-def weights_of(texts: Sequence[JsonObject]) -> Counter[str]:
+def weights_of(texts: Sequence[Candidate]) -> Counter[str]:
     """Sum of the texts' weights by label."""
     weights: Counter[str] = Counter()
-    for row in texts:
-        weights[str(row["label"])] += row.get("weight", 1.0)
+    for text in texts:
+        weights[text.label] += text.weight  # type: ignore[assignment]
     return weights
 
 
 def record_shares(
-    privacy: JsonObject | None, rounds: Sequence[JsonObject], metrics: JsonObject
-) -> tuple[dict[str, float], bool]:
+    privacy: Privacy | None, rounds: Sequence[RoundReport], metrics: Metrics
+) -> tuple[Mapping[str, float], bool]:
     """Share of each label among the records, and whether it is exact; without a source, none.
 
     Exact ones are a simulation's. A method that asks for them has noised ones in its rounds; where its answers carry no
@@ -61,22 +100,21 @@ def record_shares(
     """
     if privacy is None:
         return {}, False
-    if privacy["simulation"] and (exact := metrics.get("label_shares", {}).get("records")):
-        return exact, True
-    if math.isinf(float(privacy["epsilon"])):
+    if privacy.simulation and (exact := metrics.label_shares) and exact.records:
+        return exact.records, True
+    if not privacy.noisy:
         return {}, False
-    released = [entry.get("shares") or entry.get("metadata", {}).get("labels") for entry in rounds]
-    return next((shares for shares in reversed(released) if shares), {}), False
+    return next((report.label_shares for report in reversed(rounds) if report.label_shares), {}), False
 
 
-def _number(metrics: JsonObject) -> float | None:
+def _number(metrics: Metrics) -> int | None:
     """Number of all private records; folders of earlier versions have it only beside their scores."""
-    counted = finite(metrics["label_shares"].get("count"))
-    return counted if counted is not None else finite((metrics.get("real_private") or {}).get("records"))
+    counted = metrics.label_shares and metrics.label_shares.count
+    return counted if counted is not None else metrics.real_private and metrics.real_private.records
 
 
-def _words(texts: Sequence[JsonObject]) -> dict[str, list[int]]:
+def _words(texts: Sequence[Candidate]) -> dict[str, list[int]]:
     lengths: dict[str, list[int]] = {}
-    for row in texts:
-        lengths.setdefault(str(row["label"]), []).append(len(row["text"].split()))
+    for text in texts:
+        lengths.setdefault(text.label, []).append(len(text.text.split()))
     return lengths

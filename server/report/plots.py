@@ -8,7 +8,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from server.report.reading import finite
+from server.documents.figure_groups import finite
 
 _WIDTH, _HEIGHT = 420, 230
 _LEFT, _RIGHT, _TOP, _BOTTOM = 46, 12, 12, 34
@@ -53,12 +53,17 @@ class Frame:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Series:
-    """One line: its values (None for a missing one), and these values as points of the drawing."""
+    """One line: its values (None for a missing one), and these values as points of the drawing.
+
+    `intervals` are those of the values, None where there is none, and `whiskers` is their path.
+    """
 
     name: str
     values: tuple[float | None, ...]
     points: tuple[tuple[float, float], ...]
     path: str
+    intervals: tuple[tuple[float, float] | None, ...] = ()
+    whiskers: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -116,12 +121,18 @@ def lines(
     x_name: str,
     places: Sequence[object],
     values: Mapping[str, Sequence[float | None]],
+    intervals: Mapping[str, Sequence[tuple[float, float] | None]] | None = None,
 ) -> Lines | None:
-    """Lines over evenly spaced places, with 0 on the y axis; None if there is no value to draw."""
+    """Lines over evenly spaced places, with 0 on the y axis; None if there is no value to draw.
+
+    Intervals, if given, are drawn through the points of a line and stand in the table of values.
+    """
     clean = {name: tuple(map(finite, line)) for name, line in values.items()}
+    spans = {name: tuple(line) for name, line in (intervals or {}).items()}
     present = [value for line in clean.values() for value in line if value is not None]
     if not present:
         return None
+    present += [end for line in spans.values() for span in line if span for end in span]
     ticks = steps(min(0.0, *present), max(0.0, *present))
     inner = _WIDTH - _LEFT - _RIGHT - 16
 
@@ -132,7 +143,18 @@ def lines(
     for name, line in clean.items():
         spots = [None if value is None else (x(at), _y(value, ticks)) for at, value in enumerate(line)]
         points = tuple(spot for spot in spots if spot is not None)
-        series.append(Series(name=name, values=line, points=points, path=_path(spots)))
+        ends = [span and (_y(span[0], ticks), _y(span[1], ticks)) for span in spans.get(name, ())]
+        whiskers = "".join(f"M{x(at)} {end[0]}V{end[1]}" for at, end in enumerate(ends) if end)
+        series.append(
+            Series(
+                name=name,
+                values=line,
+                points=points,
+                path=_path(spots),
+                intervals=spans.get(name, ()),
+                whiskers=whiskers,
+            )
+        )
     labels = tuple(map(str, places))
     stride = math.ceil(len(labels) / _X_LABELS)
     return Lines(

@@ -1,12 +1,13 @@
 """The plots of one run."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any
 
+from server.documents.figure_groups import FigureGroup, finite
+from server.documents.rounds import RoundReport
 from server.evaluation.projection import evenly
 from server.report import plots
-from server.report.facts import Gathered, Places
-from server.report.reading import finite
+from server.report.facts import Facts, Places
+from server.report.votes import Votes
 
 MOST_POINTS = 2000
 """Most points of one source on the map; more points would overlap."""
@@ -47,39 +48,41 @@ _FIGURES = {
 }
 """Title and note of known figures of a round; any other number is plotted under its own name."""
 
-_BOOKKEEPING = {"round", "candidates", "calls", "population", "seconds", "tokens", "paid", "queries", "notes"}
-_BOOKKEEPING |= {"requested", "generated", "lost", "losses", "cleaned", "metadata", "fid_error"}
+_BOOKKEEPING = {"population", "metadata"}
+"""Figures of a method that are no plot."""
 
 
-def of_rounds(rounds: Sequence[Mapping[str, Any]], groups: Sequence[Mapping[str, Any]] = ()) -> list[plots.Plot]:
+def of_rounds(rounds: Sequence[RoundReport], groups: Sequence[FigureGroup] = ()) -> list[plots.Plot]:
     """One plot for each figure of the rounds, known ones first, with one line or one line for each model.
 
     Args:
-        rounds: The lines of `rounds.jsonl`.
+        rounds: The rounds.
         groups: Groups of figures of the whole run; the distance of real texts from real ones is drawn beside FID.
     """
-    names = [name for name in dict.fromkeys(name for entry in rounds for name in entry) if name not in _BOOKKEEPING]
-    drawings, places = [], [entry["round"] for entry in rounds]
+    figures = [{**report.figures, "fid": report.fid, "epsilon": report.epsilon} for report in rounds]
+    names = [name for name in dict.fromkeys(name for each in figures for name in each) if name not in _BOOKKEEPING]
+    drawings, places = [], [report.round for report in rounds]
     for name in sorted(names, key=lambda name: list(_FIGURES).index(name) if name in _FIGURES else len(_FIGURES)):
         title, note = _FIGURES.get(name, (name.replace("_", " "), ""))
-        values = _values(rounds, name) | (_reference(groups, len(rounds)) if name == "fid" else {})
+        values = _values([each.get(name) for each in figures], name)
+        if name == "fid":
+            values |= _reference(groups, len(rounds))
         drawings.append(plots.lines(f"round-{name}", title, note=note, x_name="round", places=places, values=values))
     return [plot for plot in drawings if plot is not None]
 
 
-def _reference(groups: Sequence[Mapping[str, Any]], rounds: int) -> dict[str, list[float | None]]:
+def _reference(groups: Sequence[FigureGroup], rounds: int) -> dict[str, list[float | None]]:
     """FID of real texts from real ones, as a line; empty if it was not measured."""
-    figures = [each for group in groups if group["title"] == "fidelity real" for each in group["figures"]]
+    figures = [figure for group in groups if group.title == "fidelity real" for figure in group.figures]
     return {
-        f"real against real{' (simulation only)' * each['private']}": [finite(each["value"])] * rounds
-        for each in figures
-        if each["name"] == "fid" and finite(each["value"]) is not None
+        f"real against real{' (simulation only)' * figure.private}": [value] * rounds
+        for figure in figures
+        if figure.name == "fid" and (value := finite(figure.value)) is not None
     }
 
 
-def _values(rounds: Sequence[Mapping[str, Any]], name: str) -> dict[str, list[float | None]]:
+def _values(values: Sequence[object], name: str) -> dict[str, list[float | None]]:
     """Values by round for each line; a figure that is never a mapping has one line."""
-    values = [entry.get(name) for entry in rounds]
     inner = dict.fromkeys(key for value in values if isinstance(value, Mapping) for key in value)
     if not inner:
         return {name.replace("_", " "): [finite(value) for value in values]}
@@ -88,29 +91,29 @@ def _values(rounds: Sequence[Mapping[str, Any]], name: str) -> dict[str, list[fl
     }
 
 
-def of_texts(gathered: Gathered) -> list[plots.Plot]:
+def of_texts(facts: Facts) -> list[plots.Plot]:
     """The map of the texts and the histogram of their lengths."""
-    words = gathered.facts["released"]["words"]
+    words = facts.words
     lengths = words and plots.bars(
         "lengths",
         "Length of the texts",
         note="Texts by their number of words.",
         x_name="words",
-        edges=words["edges"],
-        counts=words["counts"],
-        open_end=words["open_end"],
+        edges=words.edges,
+        counts=words.counts,
+        open_end=words.open_end,
     )
-    return [plot for plot in (_map(gathered), lengths) if plot]
+    return [plot for plot in (_map(facts), lengths) if plot]
 
 
-def _map(gathered: Gathered) -> plots.Dots | None:
-    sources = {"synthetic": gathered.synthetic}
+def _map(facts: Facts) -> plots.Dots | None:
+    sources = {"synthetic": facts.synthetic}
     note = (
         "Each text by the two directions in which the embeddings of the synthetic texts differ most (principal "
         "components). Near means similar."
     )
-    if gathered.simulated:
-        sources["private (simulation only)"] = gathered.simulated
+    if facts.simulated:
+        sources["private (simulation only)"] = facts.simulated
         note += " Private records, drawn as lines, are on the same axes: simulation only, without noise."
     if any(_count(places) > MOST_POINTS for places in sources.values()):
         note += f" At most {MOST_POINTS:,} of each kind are drawn, at even distances in their order."
@@ -127,19 +130,18 @@ def _thinned(places: Places) -> Places:
     return {label: evenly(points, max(1, round(share * len(points)))) for label, points in places.items()}
 
 
-def of_votes(votes: Sequence[Mapping[str, Any]]) -> list[plots.Plot]:
+def of_votes(votes: Sequence[Votes]) -> list[plots.Plot]:
     """Histograms of the votes of the last query, one for each direction."""
-    last_query = [entry for entry in votes if entry["round"] == votes[-1]["round"]]
     return [
         plots.bars(
             f"votes-{number}",
-            f"{entry['direction'].capitalize()} votes, round {entry['round']}",
+            f"{answer.direction.capitalize()} votes, round {answer.round}",
             note="Candidates by their noised votes. Shaded: two scales of the noise to either side of 0, where most "
             "candidates without any vote fall.",
             x_name="noised votes",
-            edges=entry["edges"],
-            counts=entry["counts"],
-            shade=(-2 * entry["scale"], 2 * entry["scale"]),
+            edges=answer.edges,
+            counts=answer.counts,
+            shade=(-2 * answer.scale, 2 * answer.scale),
         )
-        for number, entry in enumerate(last_query)
+        for number, answer in enumerate(answer for answer in votes if answer.round == votes[-1].round)
     ]

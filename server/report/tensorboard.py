@@ -4,13 +4,13 @@ Figures that a simulation computes from private records are left out, because ev
 """
 
 import importlib.util
-import math
-from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any
 
 from common import validate
 from common.errors import ConfigError
+from server.documents.figure_groups import shareable
+from server.documents.metrics import Metrics
+from server.documents.rounds import RoundReport
 
 FOLDER = "tensorboard"
 """Folder of the event files, in the run folder."""
@@ -36,14 +36,14 @@ def check(kind: str | None) -> None:
         )
 
 
-def track(kind: str | None, run: Path, step: int, figures: Mapping[str, Any]) -> None:
+def track(kind: str | None, run: Path, step: int, document: RoundReport | Metrics) -> None:
     """Add figures to a run folder's event files.
 
     Args:
         kind: "tensorboard", or None, which does nothing.
         run: The run folder.
         step: Number of the step; figures that earlier attempts left for it and for later steps are replaced.
-        figures: Numbers by name; nested names are joined by slashes.
+        document: Its numbers are added; nested names are joined by slashes.
     """
     if kind is None:
         return
@@ -51,16 +51,5 @@ def track(kind: str | None, run: Path, step: int, figures: Mapping[str, Any]) ->
 
     # One file for each step, so that a killed run leaves whole files.
     with SummaryWriter(run / FOLDER, purge_step=step) as writer:
-        for name, value in scalars(figures):
+        for name, value in shareable(document.to_json()):
             writer.add_scalar(name, value, step)
-
-
-def scalars(figures: Mapping[str, Any], above: str = "") -> Iterator[tuple[str, float]]:
-    """All finite numbers with their names, except those that only a simulation can compute."""
-    if figures.get("simulation_only"):
-        return
-    for name, value in figures.items():
-        if isinstance(value, Mapping):
-            yield from scalars(value, f"{above}{name}/")
-        elif isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value):
-            yield f"{above}{name}", float(value)

@@ -4,12 +4,12 @@ The same small model is trained on one set of texts after another and tested on 
 it was trained on is said with each, since more texts teach more.
 """
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
 
+from server.documents.files import Document
+from server.documents.metrics import Classifier, Estimate, Metrics
 from server.metrics.intervals import of_share
-from server.report.reading import JsonObject, finite
 
 SHOWN = {
     *("synthetic", "majority_class", "real_private"),
@@ -19,7 +19,7 @@ SHOWN = {
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Accuracies:
+class Accuracies(Document):
     """Accuracy, 0 to 1, on the held-out texts; None where it was not measured.
 
     Attributes:
@@ -45,108 +45,125 @@ class Accuracies:
         return low > self.majority
 
 
-def accuracies(metrics: JsonObject) -> Accuracies:
-    """The accuracies in the content of a `metrics.json`; figures that are missing or no numbers are None."""
-    # Several trainings have a mean, of which the plain figure is the first.
-    synthetic = _figure("accuracy", _group(metrics, "utility"), _group(metrics, "synthetic"))
-    tested = metrics.get("test_records")
-    return Accuracies(
-        synthetic=synthetic["value"],
-        interval=synthetic["interval"],
-        real=_figure("accuracy", _group(metrics, "real_private"))["value"],
-        majority=_figure("accuracy", _group(metrics, "majority_class"))["value"],
-        tested=tested if isinstance(tested, int) else None,
-    )
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UtilityRow(Document):
+    """A classifier in the table.
 
-
-def counted(metrics: JsonObject) -> float | None:
-    """Share of the parties' own records on which a classifier of the texts is right, by a count with noise."""
-    share: float | None = _figure("accuracy", _group(metrics, "federated"))["value"]
-    return share
-
-
-def utility(metrics: JsonObject) -> dict[str, Any]:
-    """The table, as `report.json` has it.
-
-    Returns:
-        "rows", each with "trained_on" and "tested_on" in words, "texts" (trained on) and "tested" (numbers, None if
-        unknown), "accuracy" and "macro_f1" (each with "value" and "interval"), "reason" if there is no figure and
-        "simulation_only"; "notes", sentences on what was measured. Without figures there is no row.
+    Attributes:
+        trained_on: What it was trained on, in words.
+        texts: Number of texts that it was trained on; None if unknown.
+        tested_on: What it was tested on, in words.
+        tested: Their number; None if unknown.
+        accuracy: Its accuracy.
+        macro_f1: Its macro-F1.
+        reason: Why it has no accuracy.
+        simulation_only: Whether it was trained on private records.
     """
-    rows = list(_rows(metrics))
-    notes = dict.fromkeys(
-        f"{title}: {text}"
-        for title, group in (
-            ("The classifier", metrics),
-            ("The second classifier", _group(metrics, "utility_encoder")),
-            ("The parties' own records", _group(metrics, "federated")),
-        )
-        if (text := group.get("definition")) and rows
+
+    trained_on: str
+    texts: int | None
+    tested_on: str
+    tested: int | None
+    accuracy: Estimate
+    macro_f1: Estimate
+    reason: str | None
+    simulation_only: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Utility(Document):
+    """The table, with sentences on what was measured."""
+
+    rows: tuple[UtilityRow, ...]
+    notes: tuple[str, ...]
+
+
+def accuracies(metrics: Metrics) -> Accuracies:
+    """The accuracies that were measured."""
+    # Several trainings have a mean, of which the plain figure is the first.
+    synthetic = _first(_accuracy(metrics.utility), _accuracy(metrics.synthetic))
+    return Accuracies(
+        synthetic=synthetic.value,
+        interval=synthetic.interval,
+        real=_accuracy(metrics.real_private).value,
+        majority=_accuracy(metrics.majority_class).value,
+        tested=metrics.test_records,
     )
-    remarks = (_group(metrics, name).get("note") for name in ("utility", "utility_encoder"))
-    return {"rows": rows, "notes": [*notes, *(f"Note: {remark}." for remark in dict.fromkeys(remarks) if remark)]}
 
 
-def _rows(metrics: JsonObject) -> Iterator[dict[str, Any]]:
-    synthetic, real, detailed = (_group(metrics, name) for name in ("synthetic", "real_private", "utility"))
-    tested, trained, number = metrics.get("test_records"), synthetic.get("records"), real.get("records")
-    if synthetic or "utility" in metrics:
+def counted(metrics: Metrics) -> float | None:
+    """Share of the parties' own records on which a classifier of the texts is right, by a count with noise."""
+    return _accuracy(metrics.federated).value
+
+
+def utility(metrics: Metrics) -> Utility:
+    """The table; without figures it has no row."""
+    rows = tuple(_rows(metrics))
+    definitions = {
+        "The classifier": metrics.definition,
+        "The second classifier": metrics.utility_encoder and metrics.utility_encoder.definition,
+        "The parties' own records": metrics.federated and metrics.federated.definition,
+    }
+    notes = [f"{title}: {text}" for title, text in definitions.items() if text and rows]
+    remarks = dict.fromkeys(each.note for each in (metrics.utility, metrics.utility_encoder) if each)
+    return Utility(rows=rows, notes=(*notes, *(f"Note: {remark}." for remark in remarks if remark)))
+
+
+def _rows(metrics: Metrics) -> Iterator[UtilityRow]:
+    synthetic, real, detailed = metrics.synthetic, metrics.real_private, metrics.utility
+    tested, trained = metrics.test_records, synthetic and synthetic.records
+    number = real and real.records
+    if synthetic or detailed:
         yield _row("synthetic texts", trained, tested, detailed, synthetic)
-    as_many = _group(metrics, "utility_real")
+    as_many = metrics.utility_real
     # Other test texts, of a later evaluation, are no reference.
-    if as_many.get("test") != detailed.get("test"):
-        as_many = {}
-    drawn = as_many.get("trained_on", None if number is None or trained is None else min(number, trained))
-    if as_many and (not real or drawn != number):
-        yield _row("private records, as many as texts", drawn, tested, as_many, simulation_only=True)
-        as_many = {}
+    if as_many and as_many.test != (detailed and detailed.test):
+        as_many = None
+    if as_many:
+        drawn = as_many.trained_on
+        if drawn is None and number is not None and trained is not None:
+            drawn = min(number, trained)
+        if real is None or drawn != number:
+            yield _row("private records, as many as texts", drawn, tested, as_many, simulation_only=True)
+            as_many = None
     if real or as_many:
         yield _row("all private records", number, tested, as_many, real, simulation_only=True)
-    if majority := _group(metrics, "majority_class"):
-        yield _row("nothing: always the most frequent label", 0, tested, majority)
-    if encoder := _group(metrics, "utility_encoder"):
-        private = bool(encoder.get("simulation_only"))
-        name = "all private records" if private else "synthetic texts"
-        texts = encoder.get("records", trained)
-        yield _row(f"{name}, second classifier", texts, tested, encoder, simulation_only=private)
-    if federated := _group(metrics, "federated"):
-        rows = _group(federated, "accuracy").get("rows")
-        yield _row("synthetic texts", trained, rows, federated) | {
-            "tested_on": "the parties' records, counted with noise"
-        }
+    if metrics.majority_class:
+        yield _row("nothing: always the most frequent label", 0, tested, metrics.majority_class)
+    if encoder := metrics.utility_encoder:
+        name = "all private records" if encoder.simulation_only else "synthetic texts"
+        texts = trained if encoder.records is None else encoder.records
+        yield _row(f"{name}, second classifier", texts, tested, encoder, simulation_only=encoder.simulation_only)
+    if federated := metrics.federated:
+        row = _row("synthetic texts", trained, federated.rows, federated)
+        yield replace(row, tested_on="the parties' records, counted with noise")
 
 
 def _row(
-    trained_on: str, texts: object, tested: object, *groups: JsonObject, simulation_only: bool = False
-) -> dict[str, Any]:
-    """A row of the table: each figure is of the first group that has it, the reason for none of the first of all."""
-    figures = {name: _figure(name, *groups) for name in ("accuracy", "macro_f1")}
-    about = _group(groups[0], "accuracy") or groups[0]
-    return {
-        "trained_on": trained_on,
-        "texts": texts,
-        "tested_on": "test texts",
-        "tested": tested,
-        **figures,
-        "reason": about.get("reason") if figures["accuracy"]["value"] is None else None,
-        "simulation_only": simulation_only,
-    }
+    trained_on: str,
+    texts: int | None,
+    tested: int | None,
+    *classifiers: Classifier | None,
+    simulation_only: bool = False,
+) -> UtilityRow:
+    """A row: each figure is of the first classifier that has it, the reason for none of the first of all."""
+    known = [classifier for classifier in classifiers if classifier]
+    accuracy = _first(*(classifier.accuracy for classifier in known))
+    return UtilityRow(
+        trained_on=trained_on,
+        texts=texts,
+        tested_on="test texts",
+        tested=tested,
+        accuracy=accuracy,
+        macro_f1=_first(*(classifier.macro_f1 for classifier in known)),
+        reason=known[0].reason if accuracy.value is None else None,
+        simulation_only=simulation_only,
+    )
 
 
-def _figure(name: str, *groups: JsonObject) -> dict[str, Any]:
-    """The first number of this name in these groups, which have it plain or with an interval."""
-    for group in groups:
-        figure = _group(group, name) or {"value": group.get(name)}
-        if (value := finite(figure.get("value"))) is not None:
-            return {"value": value, "interval": _pair(figure.get("interval"))}
-    return {"value": None, "interval": None}
+def _accuracy(classifier: Classifier | None) -> Estimate:
+    return classifier.accuracy if classifier else Estimate()
 
 
-def _group(metrics: JsonObject, name: str) -> JsonObject:
-    group = metrics.get(name)
-    return group if isinstance(group, Mapping) else {}
-
-
-def _pair(interval: object) -> tuple[float, float] | None:
-    low, high = (finite(end) for end in interval) if isinstance(interval, list | tuple) else (None, None)
-    return None if low is None or high is None else (low, high)
+def _first(*estimates: Estimate) -> Estimate:
+    return next((estimate for estimate in estimates if estimate.value is not None), Estimate())

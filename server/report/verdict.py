@@ -1,11 +1,11 @@
 """One sentence on a run: what its texts teach beside real records and guessing, and whether they have a guarantee."""
 
-from collections.abc import Sequence
-from dataclasses import asdict
-from typing import Any
+from dataclasses import dataclass
 
-from server.report.guarantee import Guarantee, Kind
-from server.report.reading import JsonObject
+from server.documents.files import Document
+from server.documents.metrics import Metrics
+from server.guarantee.case import Kind
+from server.guarantee.sides import Guarantee
 from server.report.utility import Accuracies, accuracies, counted
 
 NEARLY = 0.9
@@ -14,32 +14,38 @@ USABLE = 0.5
 """Share of that way from which texts can stand in for real records, with a loss that is said."""
 
 
-def verdict(guarantee: Guarantee, metrics: JsonObject, texts: int, weaknesses: Sequence[JsonObject]) -> dict[str, Any]:
-    """The verdict, as `report.json` has it.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Verdict(Document):
+    """What is said of a run first.
 
-    Args:
-        guarantee: What the run promises.
-        metrics: Content of `metrics.json`; empty if there is none.
-        texts: Number of texts.
-        weaknesses: What is poor about the run.
-
-    Returns:
-        "sentence"; "guarantee", its title; "accuracy" with "synthetic", "interval", "real", "majority" and "tested";
-        and "simulation_only", whether the sentence tells a figure of private records.
+    Attributes:
+        sentence: The verdict.
+        guarantee: Title of the guarantee.
+        accuracy: The accuracies behind the sentence.
+        simulation_only: Whether the sentence tells a figure of private records.
     """
+
+    sentence: str
+    guarantee: str
+    accuracy: Accuracies
+    simulation_only: bool
+
+
+def verdict(guarantee: Guarantee, metrics: Metrics, *, texts: int, weaknesses: int) -> Verdict:
+    """The verdict on a run with so many texts and weaknesses."""
     measured = accuracies(metrics)
     sentence = _taught(measured, counted(metrics), texts)
     if texts and weaknesses:
-        sentence += f"; see the {'weakness' if len(weaknesses) == 1 else f'{len(weaknesses)} weaknesses'} below"
+        sentence += f"; see the {'weakness' if weaknesses == 1 else f'{weaknesses} weaknesses'} below"
     if guarantee.kind in {Kind.NONE, Kind.UNKNOWN}:
         what = "texts" if texts else "run"
         sentence = f"{guarantee.title}, so treat the {what} as private data. {sentence}"
-    return {
-        "sentence": f"{sentence}.",
-        "guarantee": guarantee.title,
-        "accuracy": asdict(measured),
-        "simulation_only": measured.real is not None,
-    }
+    return Verdict(
+        sentence=f"{sentence}.",
+        guarantee=guarantee.title,
+        accuracy=measured,
+        simulation_only=measured.real is not None,
+    )
 
 
 def _taught(measured: Accuracies, share: float | None, texts: int) -> str:

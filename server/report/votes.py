@@ -4,70 +4,118 @@ Only noised sums over parties are read. Nothing is shown for sums without noise,
 records.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+
+from server.documents.files import Document
+from server.documents.privacy import Privacy
+from server.documents.rounds import AskedQuery, RoundReport
 
 BINS = 24
 
 _QUANTILES = (0.0, 0.1, 0.5, 0.9, 1.0)
 
 
-def distributions(run: Path, privacy: Mapping[str, Any], rounds: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Histogram(Document):
+    """Values in bins of equal width.
+
+    Attributes:
+        edges: (bins + 1,) ends of the bins, ascending.
+        counts: (bins,) values in each bin.
+        open_end: Whether the last bin contains all larger values.
+    """
+
+    edges: tuple[float, ...]
+    counts: tuple[int, ...]
+    open_end: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Votes(Document):
+    """Noised votes over the candidates of one answer, in one direction.
+
+    Attributes:
+        query: Name of the query.
+        direction: What the votes are for.
+        round: The round.
+        candidates: Number of candidates.
+        mechanism: The mechanism that noises them.
+        scale: Scale of the noise, in votes.
+        spread: Standard deviation over the candidates.
+        noise: That of the noise; None in a folder without it.
+        quantiles: The least, 10 %, half, 90 % and the most.
+        beyond_noise: Share of the candidates with more than two scales of votes.
+        edges: As of a `Histogram`, and so are `counts` and `open_end`.
+        counts: (bins,).
+        open_end: False.
+    """
+
+    query: str
+    direction: str
+    round: int
+    candidates: int
+    mechanism: str
+    scale: float
+    spread: float
+    noise: float | None
+    quantiles: tuple[float, ...]
+    beyond_noise: float
+    edges: tuple[float, ...]
+    counts: tuple[int, ...]
+    open_end: bool
+
+
+def distributions(run: Path, privacy: Privacy, rounds: Sequence[RoundReport]) -> Iterator[Votes]:
     """For each answered query of votes, and each direction, its distribution over the candidates.
 
-    Args:
-        run: The run folder.
-        privacy: The fields of `privacy.json`.
-        rounds: The lines of `rounds.jsonl`.
-
-    Returns:
-        One mapping for each, with "query", "direction", "round", "candidates", "mechanism", "scale" (in votes),
-        "spread" (standard deviation over the candidates), "noise" (that of the noise; None in a folder without it),
-        "quantiles" (0, 0.1, 0.5, 0.9 and 1), "beyond_noise" (share of the candidates with more than two scales of
-        votes), "edges" and "counts".
+    Answers that are missing or cannot be read are left out.
     """
-    specs = {query["name"]: query for query in privacy["queries"] if query["kind"] == "votes" and query["summed"]}
-    entries = []
-    for entry in rounds:
-        for query in entry["queries"]:
-            spec, path = specs.get(query["name"]), run / "state" / f"answer-{query['index']:03}.npy"
-            if spec is None or not query["scale"] > 0 or not path.is_file():
+    planned = {query.name: query for query in privacy.queries if query.summed}
+    for report in rounds:
+        for asked in report.queries:
+            query = planned.get(asked.name)
+            if query is None or not query.directions or not asked.scale > 0:
                 continue
-            values = np.load(path, allow_pickle=False) / spec["grid"]
-            directions = ("nearest", "furthest") if spec.get("furthest") else ("nearest",)
-            for direction, votes in zip(directions, np.split(values, len(directions)), strict=True):
-                about = {"query": query["name"], "direction": direction, "round": entry["round"]}
-                entries.append(about | _distribution(votes, query))
-    return entries
+            try:
+                values = np.load(run / "state" / f"answer-{asked.index:03}.npy", allow_pickle=False) / query.grid
+                parts = np.split(values, len(query.directions))
+            except (OSError, ValueError):
+                continue
+            for direction, votes in zip(query.directions, parts, strict=True):
+                yield _distribution(votes, asked, direction, report.round)
 
 
-def _distribution(votes: NDArray[np.float64], query: Mapping[str, Any]) -> dict[str, Any]:
-    return {
-        "candidates": len(votes),
-        "mechanism": query["mechanism"],
-        "scale": query["scale"],
-        "spread": float(votes.std()),
-        "noise": query.get("noise"),
-        "quantiles": np.quantile(votes, _QUANTILES).round(3).tolist(),
-        "beyond_noise": round(float((votes > 2 * query["scale"]).mean()), 4),
-        **histogram(votes.tolist()),
-    }
+def _distribution(votes: NDArray[np.float64], asked: AskedQuery, direction: str, round_number: int) -> Votes:
+    histogram = histogram_of(votes.tolist())
+    return Votes(
+        query=asked.name,
+        direction=direction,
+        round=round_number,
+        candidates=len(votes),
+        mechanism=asked.mechanism,
+        scale=asked.scale,
+        spread=float(votes.std()),
+        noise=asked.noise,
+        quantiles=tuple(np.quantile(votes, _QUANTILES).round(3).tolist()),
+        beyond_noise=round(float((votes > 2 * asked.scale).mean()), 4),
+        edges=histogram.edges,
+        counts=histogram.counts,
+        open_end=histogram.open_end,
+    )
 
 
-def histogram(values: Sequence[float], *, whole: bool = False) -> dict[str, Any]:
+def histogram_of(values: Sequence[float], *, whole: bool = False) -> Histogram:
     """Count at least one value in a few bins of equal width.
 
     Args:
         values: The values to count.
         whole: Whether the values are integers. The edges of the bins then are integers too and start at 0, and the last
             bin is open if up to a hundredth of the values lies far beyond the rest.
-
-    Returns:
-        "edges" (bins + 1), "counts" (bins) and "open_end".
     """
     sample = np.asarray(values, dtype=np.float64)
     low, high = sample.min(), sample.max()
@@ -77,7 +125,7 @@ def histogram(values: Sequence[float], *, whole: bool = False) -> dict[str, Any]
     first, last = int(np.floor(low / width)), int(np.floor(high / width)) + 1
     edges = [float(f"{at * width:.9g}") for at in range(first, last + 1)]
     counts, _ = np.histogram(np.clip(sample, edges[0], edges[-1]), edges)
-    return {"edges": edges, "counts": counts.tolist(), "open_end": bool(sample.max() > edges[-1])}
+    return Histogram(edges=tuple(edges), counts=tuple(counts.tolist()), open_end=bool(sample.max() > edges[-1]))
 
 
 def _nice(width: float, *, whole: bool) -> float:

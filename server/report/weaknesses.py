@@ -16,16 +16,22 @@ warning is a weakness too, until the votes are at hand: then what was measured t
 import json
 import math
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
+from server.documents.files import Document
+from server.documents.metrics import Metrics
+from server.documents.privacy import Privacy
+from server.documents.rounds import RoundReport
+from server.documents.run import RunSummary
+from server.domain import Candidate
+from server.guarantee.case import Kind, guarantee_kind
+from server.guarantee.rounding import show_epsilon
 from server.planning.signal import HOPELESS
-from server.planning.statement import show_epsilon
 from server.report.labels import record_shares, weights_of
-from server.report.reading import JsonObject
 from server.report.utility import accuracies
+from server.report.votes import Votes
 
 RISE = 2.0
 """Standard errors of a difference in FID from which it counts: one in 40 is above by chance. For few texts the error is
@@ -43,7 +49,7 @@ _NAMED = 3
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Weakness:
+class Weakness(Document):
     """Something poor about a run.
 
     Attributes:
@@ -61,26 +67,23 @@ class Weakness:
         return f"{self.what}{' (simulation only)' if self.simulation_only else ''}; {self.do}"
 
 
-def weaknesses(facts: Mapping[str, Any], metrics: JsonObject, texts: Sequence[JsonObject]) -> list[dict[str, Any]]:
-    """All weaknesses of a run, as `report.json` has them.
-
-    Args:
-        facts: "run", "privacy", "rounds" and "votes", as `report.json` has them.
-        metrics: Content of `metrics.json`; empty if there is none.
-        texts: The lines of `synthetic.jsonl`.
-
-    Raises:
-        AttributeError, KeyError, TypeError, ValueError: A file is in another format.
-    """
-    run, privacy, rounds = facts["run"], facts["privacy"], facts["rounds"]
-    found = [
+def weaknesses(
+    run: RunSummary,
+    *,
+    privacy: Privacy | None,
+    rounds: Sequence[RoundReport],
+    metrics: Metrics,
+    texts: Sequence[Candidate],
+    votes: Sequence[Votes],
+) -> tuple[Weakness, ...]:
+    """All weaknesses of a run folder."""
+    return (
         *_accuracy(run, rounds, metrics, texts),
         *_fid(run, privacy, rounds),
-        *_votes(run, privacy, facts["votes"]),
+        *_votes(run, privacy, votes),
         *_labels(run, privacy, rounds, metrics, texts),
         *_lost(rounds),
-    ]
-    return [asdict(weakness) for weakness in found]
+    )
 
 
 def read_weaknesses(run: Path) -> list[Weakness]:
@@ -94,7 +97,7 @@ def read_weaknesses(run: Path) -> list[Weakness]:
 
 
 def _accuracy(
-    run: JsonObject, rounds: Sequence[JsonObject], metrics: JsonObject, texts: Sequence[JsonObject]
+    run: RunSummary, rounds: Sequence[RoundReport], metrics: Metrics, texts: Sequence[Candidate]
 ) -> Iterator[Weakness]:
     measured = accuracies(metrics)
     accuracy, majority, tested = measured.synthetic, measured.majority, measured.tested
@@ -103,12 +106,13 @@ def _accuracy(
     if measured.clearly_above_guessing:
         return
     what, teach = ("below", "teach less") if accuracy < majority else ("not clearly above", "may teach no more")
-    bare = sum(not description for description in run["labels"].values())
-    models = sorted(rounds[0]["requested"]) if rounds else []
+    labels = run.labels or {}
+    bare = sum(not description for description in labels.values())
+    models = sorted(rounds[0].requested) if rounds else []
     steps = [
         *(["test on more texts (task.test)"] if accuracy > majority else []),
-        *([f"describe the labels (task.labels: {bare} of {len(run['labels'])} have no description)"] if bare else []),
-        *([f"try method=census (now {run['method']})"] if run["method"] != "census" else []),
+        *([f"describe the labels (task.labels: {bare} of {len(labels)} have no description)"] if bare else []),
+        *([f"try method=census (now {run.method})"] if run.method != "census" else []),
         f"write more texts (method.samples, now {len(texts)})",
         f"take larger language models (now {_listed(models)})" if models else "take larger language models",
     ]
@@ -119,36 +123,40 @@ def _accuracy(
     )
 
 
-def _fid(run: JsonObject, privacy: JsonObject | None, rounds: Sequence[JsonObject]) -> Iterator[Weakness]:
+def _fid(run: RunSummary, privacy: Privacy | None, rounds: Sequence[RoundReport]) -> Iterator[Weakness]:
     """FID is biased upward for few texts: rounds with more texts than the last have a lower one for that alone."""
-    *earlier, last = [entry for entry in rounds if entry.get("fid_error") is not None] or [{"candidates": 0}]
-    earlier = [entry for entry in earlier if entry["candidates"] <= last["candidates"]]
+    measured = [
+        (report.fid, report.fid_error, report)
+        for report in rounds
+        if report.fid is not None and report.fid_error is not None
+    ]
+    earlier = [each for each in measured[:-1] if each[2].candidates <= measured[-1][2].candidates]
     if not earlier:
         return
-    best = min(earlier, key=lambda entry: float(entry["fid"]))
-    if last["fid"] - best["fid"] <= RISE * math.hypot(last["fid_error"], best["fid_error"]):
+    (best_fid, best_error, best), (fid, error, last) = min(earlier, key=lambda each: each[0]), measured[-1]
+    if fid - best_fid <= RISE * math.hypot(error, best_error):
         return
-    steps = [f"stop there (method.rounds={best['round']}, now {len(rounds)})"] if best["round"] > 1 else []
-    if privacy and privacy["queries"] and not math.isinf(float(privacy["planned_epsilon"])):
+    steps = [f"stop there (method.rounds={best.round}, now {len(rounds)})"] if best.round > 1 else []
+    if privacy and guarantee_kind(privacy) is Kind.BOUNDED:
         steps += _more_signal(run, privacy)
     yield Weakness(
-        what=f"FID rises: {last['fid']:.3g} after round {last['round']}, {best['fid']:.3g} after round "
-        f"{best['round']}, and lower is nearer to real texts",
+        what=f"FID rises: {fid:.3g} after round {last.round}, {best_fid:.3g} after round {best.round}, and lower is "
+        "nearer to real texts",
         do=_either(steps or ["take another encoder (embedding)", "other language models (llm)"]),
     )
 
 
-def _votes(run: JsonObject, privacy: JsonObject | None, votes: Sequence[JsonObject]) -> Iterator[Weakness]:
+def _votes(run: RunSummary, privacy: Privacy | None, votes: Sequence[Votes]) -> Iterator[Weakness]:
     """Votes that came, by query over all rounds; and warnings of queries without such."""
-    warnings: Mapping[str, str] = run["warnings"]
-    measured = [vote for vote in votes if vote["noise"]]
-    names = list(dict.fromkeys(vote["query"] for vote in measured))
-    for name in names:
-        answers = [vote for vote in measured if vote["query"] == name]
-        numbers = sum(vote["candidates"] for vote in answers)
-        spread, noise = (
-            sum(vote["candidates"] * vote[part] ** 2 for vote in answers) / numbers for part in ("spread", "noise")
-        )
+    warnings = run.warnings or {}
+    answers: dict[str, list[tuple[int, float, float]]] = {}
+    for vote in votes:
+        if vote.noise:
+            answers.setdefault(vote.query, []).append((vote.candidates, vote.spread, vote.noise))
+    for name, measured in answers.items():
+        numbers = sum(count for count, _, _ in measured)
+        spread = sum(count * deviation**2 for count, deviation, _ in measured) / numbers
+        noise = sum(count * deviation**2 for count, _, deviation in measured) / numbers
         if spread - noise >= HOPELESS**2 * noise:
             continue
         advice = warnings.get(name, "").partition("; ")[2]
@@ -158,25 +166,26 @@ def _votes(run: JsonObject, privacy: JsonObject | None, votes: Sequence[JsonObje
             do=advice or f"it takes {_either([*_more_signal(run, privacy), 'fewer candidates (method.samples)'])}",
         )
     for name, warning in warnings.items():
-        if name not in names:
+        if name not in answers:
             what, _, do = warning.partition("; ")
             yield Weakness(what=what, do=do)
 
 
 def _labels(
-    run: JsonObject,
-    privacy: JsonObject | None,
-    rounds: Sequence[JsonObject],
-    metrics: JsonObject,
-    texts: Sequence[JsonObject],
+    run: RunSummary,
+    privacy: Privacy | None,
+    rounds: Sequence[RoundReport],
+    metrics: Metrics,
+    texts: Sequence[Candidate],
 ) -> Iterator[Weakness]:
     weights = weights_of(texts)
     total = sum(weights.values())
     if total <= 0:
         return
-    if without := [label for label in run["labels"] if label not in weights]:
+    labels = run.labels or {}
+    if without := [label for label in labels if label not in weights]:
         yield Weakness(
-            what=f"{len(without)} of {len(run['labels'])} labels have no text: {_listed(without)}",
+            what=f"{len(without)} of {len(labels)} labels have no text: {_listed(without)}",
             do=f"write more texts (method.samples, now {len(texts)}), or describe these labels (task.labels)",
         )
     shares, exact = record_shares(privacy, rounds, metrics)
@@ -193,8 +202,8 @@ def _labels(
     )
     by = "" if exact else ", by the released, noised counts"
     steps = ["weigh or draw the texts by the labels' shares before training"]
-    if run["method"] not in {"census", "dpga"}:
-        steps.append(f"try method=census or dpga (now {run['method']}), which ask how many records have each label")
+    if run.method not in {"census", "dpga"}:
+        steps.append(f"try method=census or dpga (now {run.method}), which ask how many records have each label")
     yield Weakness(
         what=f"labels of texts and records differ by {apart:.0%}{by}: {named}",
         do=_either(steps),
@@ -202,15 +211,16 @@ def _labels(
     )
 
 
-def _lost(rounds: Sequence[JsonObject]) -> Iterator[Weakness]:
-    requested, lost = (sum(sum(entry[part].values()) for entry in rounds) for part in ("requested", "lost"))
+def _lost(rounds: Sequence[RoundReport]) -> Iterator[Weakness]:
+    requested = sum(sum(report.requested.values()) for report in rounds)
+    lost = sum(sum(report.lost.values()) for report in rounds)
     if lost <= MOST_LOST * requested:
         return
     kinds: Counter[str] = Counter()
-    for entry in rounds:
-        for counts in entry.get("losses", {}).values():
+    for report in rounds:
+        for counts in report.losses.values():
             kinds.update(counts)
-        for counts in entry.get("cleaned", {}).values():
+        for counts in report.cleaned.values():
             dropped = (kind for kind in counts if kind in _DROPPED or kind.startswith("no structure"))
             kinds.update({kind: counts[kind] for kind in dropped})
     reasons = f" ({', '.join(f'{kind}: {count:,}' for kind, count in kinds.most_common(_NAMED))})" if kinds else ""
@@ -220,9 +230,9 @@ def _lost(rounds: Sequence[JsonObject]) -> Iterator[Weakness]:
     )
 
 
-def _more_signal(run: JsonObject, privacy: JsonObject | None) -> list[str]:
-    now = f" (now {show_epsilon(privacy['planned_epsilon'])})" if privacy else ""
-    return ["more records", f"a larger epsilon{now}", *(["method=census"] if run["method"] != "census" else [])]
+def _more_signal(run: RunSummary, privacy: Privacy | None) -> list[str]:
+    now = f" (now {show_epsilon(privacy.planned_epsilon)})" if privacy else ""
+    return ["more records", f"a larger epsilon{now}", *(["method=census"] if run.method != "census" else [])]
 
 
 def _listed(names: Sequence[str]) -> str:

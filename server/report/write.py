@@ -3,6 +3,7 @@
 import base64
 import functools
 import hashlib
+import json
 import math
 import os
 from collections.abc import Sequence
@@ -14,12 +15,12 @@ import jinja2
 from markupsafe import Markup
 
 from common.errors import DataError
+from server.domain import Candidate
 from server.evaluation.projection import evenly
-from server.planning.statement import show_delta, show_epsilon
+from server.guarantee.rounding import show_delta, show_epsilon
 from server.report import run_plots
-from server.report.facts import as_json, gather
+from server.report.facts import gather
 from server.report.figure_tables import better, tables
-from server.report.reading import JsonObject
 
 EXAMPLES = 5
 """Texts of each label in the page itself; the search on the page finds the others."""
@@ -42,19 +43,19 @@ def write_report(run: Path) -> Path:
     """
     if not run.is_dir():
         raise DataError("run folder", expected="a folder", got="none", where=run, do="Name a folder that a run wrote.")
-    gathered = gather(run)
-    facts = gathered.facts
+    facts = gather(run)
+    plain, groups = facts.to_json(), facts.metrics.groups
     page = render(
         "page.html",
-        **facts,
-        metric_tables=tables(facts["metrics"]),
-        round_plots=run_plots.of_rounds(facts["rounds"], facts["metrics"]),
-        text_plots=run_plots.of_texts(gathered),
-        vote_plots=run_plots.of_votes(facts["votes"]) if facts["votes"] else [],
-        samples=_columns(gathered.texts),
-        examples=_examples(gathered.texts),
+        **plain,
+        metric_tables=tables(groups),
+        round_plots=run_plots.of_rounds(facts.rounds, groups),
+        text_plots=run_plots.of_texts(facts),
+        vote_plots=run_plots.of_votes(facts.votes),
+        samples=_columns(facts.texts),
+        examples=_examples(facts.texts),
     )
-    replace(run / "report.json", as_json(facts))
+    replace(run / "report.json", json.dumps(plain, ensure_ascii=False, indent=1, allow_nan=False) + "\n")
     return replace(run / "report.html", page)
 
 
@@ -106,25 +107,31 @@ def _source(name: str) -> str:
     return (resources.files(__package__) / "templates" / name).read_text("utf-8")
 
 
-def _columns(rows: Sequence[JsonObject]) -> dict[str, Any]:
+def _columns(texts: Sequence[Candidate]) -> dict[str, Any]:
     """All texts, with labels and models as indices into lists, which halves the page for short texts."""
-    names = {part: list(dict.fromkeys(str(row[part]) for row in rows)) for part in ("label", "model", "round")}
-    places = {part: {name: at for at, name in enumerate(values)} for part, values in names.items()}
+    labels, models, rounds = (
+        {name: at for at, name in enumerate(dict.fromkeys(names))}
+        for names in (
+            (text.label for text in texts),
+            (text.model for text in texts),
+            (str(text.round) for text in texts),
+        )
+    )
     return {
-        "labels": names["label"],
-        "models": names["model"],
-        "rounds": names["round"],
+        "labels": list(labels),
+        "models": list(models),
+        "rounds": list(rounds),
         "long": LONG,
-        "rows": [[row["text"], *(places[part][str(row[part])] for part in places)] for row in rows],
+        "rows": [[text.text, labels[text.label], models[text.model], rounds[str(text.round)]] for text in texts],
     }
 
 
-def _examples(rows: Sequence[JsonObject]) -> dict[str, dict[str, Any]]:
+def _examples(texts: Sequence[Candidate]) -> dict[str, dict[str, Any]]:
     """For each label, the number of its texts and a few of them, at even distances over the run."""
-    by_label: dict[str, list[JsonObject]] = {}
-    for row in rows:
-        by_label.setdefault(str(row["label"]), []).append(row)
-    return {label: {"total": len(texts), "rows": evenly(texts, EXAMPLES)} for label, texts in by_label.items()}
+    by_label: dict[str, list[Candidate]] = {}
+    for text in texts:
+        by_label.setdefault(text.label, []).append(text)
+    return {label: {"total": len(own), "rows": evenly(own, EXAMPLES)} for label, own in by_label.items()}
 
 
 def show_number(value: object) -> str:

@@ -24,7 +24,7 @@ from server.settings.files import PATHS, with_absolute_paths
 from server.settings.methods import METHODS
 from server.settings.misprints import CONFIGS, NOT_COMPOSED, explained, is_group, names
 from server.settings.reading import defaults, mapping_of, number, settings_of
-from server.settings.schema import Llm, Privacy, Secagg, Settings, SimulationSettings
+from server.settings.schema import Llm, Privacy, Rules, Secagg, Settings, SimulationSettings
 from server.settings.sections import changed
 from server.settings.tasks import TASKS
 
@@ -45,7 +45,7 @@ NOT_TYPED = ("automatic", "others", "labels_from_records", "overrides", "experim
 def register() -> None:
     """Give Hydra the defaults of the schema, as the group `schema` that the files of `configs/` begin with."""
     store = ConfigStore.instance().store
-    for section in (*METHODS, *TASKS, Llm, Privacy, Secagg):
+    for section in (*METHODS, *TASKS, Llm, Rules, Privacy, Secagg):
         store(group="schema", name=section.__name__.removesuffix("Settings"), node=defaults(section))
     coordinator, simulation = (
         {name: value for name, value in defaults(schema).items() if name not in (*CHOSEN, *NOT_TYPED)} | {"run": None}

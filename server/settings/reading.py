@@ -103,7 +103,8 @@ def within(section: str, error: InputError, names: Mapping[str, object]) -> Inpu
     """The error of a part that knows its settings by short names, with the full one."""
     if not section or error.what not in names:
         return error
-    return type(error)(f"{section}.{error.problem}", do=error.do)
+    what = f"{section}.{error.what}"
+    return type(error)(what, expected=error.expected, got=error.got, where=error.where, do=error.do)
 
 
 def of_kind(name: str, value: object, hint: Any) -> Any:  # noqa: ANN401 whatever stands behind a field

@@ -200,14 +200,14 @@ class Llm:
 
     Attributes:
         use: Names of the models to use; None: all (K).
-        clean: Rules that clean the texts; None: the models write bare texts.
+        clean: Rules that clean the texts, which `configs/llm/clean` has; None: the models write bare texts.
         max_cost: Cap on money for all models of the run together, in the currency of the prices; None: no cap.
         max_tokens: Cap on tokens, read and written, of all models of the run together; None: no cap.
         models: Models by name.
     """
 
     use: tuple[str, ...] | None = None
-    clean: Rules | None = field(default_factory=Rules)
+    clean: Rules | None = None
     max_cost: float | None = None
     max_tokens: float | None = None
     models: Mapping[str, Part] = field(default_factory=dict)

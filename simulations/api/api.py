@@ -32,13 +32,14 @@ from common import validate
 from common.errors import CaucusError, CheckpointError, ConfigError
 from common.system.files import temporary_folder
 from server.deploy.plan import forwards
+from server.documents.codec import strict, with_infinities
+from server.documents.run import RunSummary
 from server.failure import EXPECTED, WRONG_SETTINGS, summary
-from server.run_folder import for_json
 from server.settings.compose import composed, reloaded
 from server.settings.schema import Settings
 from server.settings.sections import changed, setting
 from simulations import run
-from simulations.api.result import Result, with_infinities
+from simulations.api.result import Result
 from simulations.api.tables import LABELLED, PUBLIC, Table, Texts, as_file, is_path
 
 __all__ = ["Result", "plan", "resume", "simulate"]
@@ -171,7 +172,7 @@ def plan(
         settings = _settings(
             tables, labels, overrides, config_dir, method=method, parties=parties, epsilon=epsilon, delta=delta
         )
-        facts: dict[str, Any] = with_infinities(json.loads(json.dumps(for_json(forwards(settings)))))
+        facts: dict[str, Any] = with_infinities(json.loads(json.dumps(strict(forwards(settings)))))
         return facts
 
 
@@ -232,7 +233,7 @@ def _run(settings: Settings, folder: Path) -> Result:
         try:
             run.simulate(settings, folder)
         except (KeyboardInterrupt, *EXPECTED) as stopped:
-            if (folder / "run.json").exists():
+            if (folder / RunSummary.FILE).exists():
                 cause = stopped.__cause__ if isinstance(stopped.__cause__, CaucusError) else stopped
                 cause.add_note(f"simulations.resume({str(folder)!r}), with the tables that were in memory, goes on.")
             raise

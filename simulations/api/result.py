@@ -10,7 +10,13 @@ import pandas as pd
 
 from common.errors import CheckpointError
 from common.system.files import text_of
-from server.run_folder import from_round_1
+from server.documents.codec import with_infinities
+from server.documents.files import split
+from server.documents.metrics import Metrics
+from server.documents.privacy import Privacy
+from server.documents.rounds import RoundReport
+from server.documents.run import RunSummary
+from server.run_folder import from_round_1, read_candidates
 
 _TEXTS = ("text", "label", "model", "round", "weight")
 _HEIGHT = 800
@@ -63,40 +69,23 @@ class Result:
             CheckpointError: It is no run folder.
         """
         path = Path(folder).resolve()
-        if not (path / "run.json").is_file():
-            raise CheckpointError("run folder", expected="one with a run.json", got="none", where=path)
-        done, texts = from_round_1(_lines(path / "rounds.jsonl"), _lines(path / "synthetic.jsonl"))
-        rounds = pd.json_normalize(done, max_level=1)
+        if not (path / RunSummary.FILE).is_file():
+            raise CheckpointError("run folder", expected=f"one with a {RunSummary.FILE}", got="none", where=path)
+        lines = split(text_of(path / RoundReport.FILE))
+        reports, texts = from_round_1([RoundReport.parse(line) for line in lines], read_candidates(path))
+        rounds = pd.json_normalize([report.to_json() for report in reports], max_level=1)
         rounds.index = pd.RangeIndex(1, len(rounds) + 1, name="round")
         return cls(
             folder=path,
-            status=_json(path / "run.json")["status"],
+            status=RunSummary.load(path).status,
             texts=pd.DataFrame(texts, columns=_TEXTS),
-            metrics=_json(path / "metrics.json"),
-            privacy=_json(path / "privacy.json"),
+            metrics=_json(path / Metrics.FILE),
+            privacy=_json(path / Privacy.FILE),
             rounds=rounds.drop(columns="round", errors="ignore"),
             report=Report(path / "report.html"),
         )
 
 
-def with_infinities(value: Any) -> Any:  # noqa: ANN401 any JSON value
-    """JSON as our files have it, with the numbers that they write as text: the inverse of `for_json`."""
-    match value:
-        case dict():
-            return {key: with_infinities(inner) for key, inner in value.items()}
-        case list():
-            return [with_infinities(inner) for inner in value]
-        case "inf" | "-inf":
-            return float(value)
-        case _:
-            return value
-
-
 def _json(path: Path) -> dict[str, Any]:
     read: dict[str, Any] = with_infinities(json.loads(text_of(path) or "{}"))
     return read
-
-
-def _lines(path: Path) -> list[dict[str, Any]]:
-    # Not splitlines: a JSON string may hold the other separators of Unicode as they are.
-    return [json.loads(line) for line in text_of(path).split("\n") if line]

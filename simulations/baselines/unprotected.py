@@ -6,17 +6,20 @@ refuses it. Its folder says first that epsilon is infinite, and why.
 
 import math
 import time
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from common.domain import Record
 from common.errors import ConfigError
 from common.plan.plan import Plan
+from server.documents.metrics import Metrics
+from server.documents.run import COMPLETE, RunSummary, versions
 from server.domain import Task
 from server.method import NoMemory, State
 from server.planning.guarantee_facts import describe
 from server.report import write_report
-from server.run_folder import write_json, write_run
+from server.run_folder import write_run
 from server.settings.build import build
 from server.settings.schema import SimulationSettings
 from server.tasks.sources import Source
@@ -74,17 +77,26 @@ def write(
         queries=(),
     )
     facts = describe(plan, simulation=True)
-    facts |= dict.fromkeys(("planned_epsilon", "released_epsilon", "party_epsilon"), math.inf) | {"pure_epsilon": None}
-    facts |= {"against_colluders": [], "spent": facts["spent"] | {"epsilon": math.inf}}
-    facts |= {"statement": statement, "not_covered": [not_covered, *facts["not_covered"]]}
-    summary = {
-        "run": settings.run,
-        "status": "complete",
-        "method": settings.method.name,
-        "task": task.name,
-        "parties": settings.federation.parties,
-        "seconds": round(time.monotonic() - started, 3),
-    }
-    write_json(folder / "metrics.json", metrics)
-    write_run(folder, state, privacy={"statement": statement, **facts}, summary=summary)
+    privacy = replace(
+        facts,
+        statement=statement,
+        planned_epsilon=math.inf,
+        pure_epsilon=None,
+        released_epsilon=math.inf,
+        party_epsilon=math.inf,
+        against_colluders=(),
+        spent=replace(facts.spent, epsilon=math.inf),
+        not_covered=(not_covered, *facts.not_covered),
+    )
+    summary = RunSummary(
+        run=settings.run,
+        status=COMPLETE,
+        method=settings.method.name,
+        task=task.name,
+        parties=settings.federation.parties,
+        seconds=round(time.monotonic() - started, 3),
+        versions=versions(),
+    )
+    Metrics(content=metrics).save(folder)
+    write_run(folder, state, privacy=privacy, summary=summary)
     write_report(folder)

@@ -14,22 +14,24 @@ from threading import Lock
 
 from flwr.app import ArrayRecord, Context, Error, Message, RecordDict
 from flwr.clientapp import ClientApp
-from flwr.common.constant import SUPERLINK_NODE_ID
-from flwr.common.serde import message_from_proto, message_to_proto, recorddict_from_proto, recorddict_to_proto
-from flwr.proto.message_pb2 import Message as ProtoMessage
-from flwr.proto.recorddict_pb2 import RecordDict as ProtoRecordDict
 from flwr.serverapp import Grid
-from flwr.supercore.run import Run
-from flwr.supercore.task_identity import TaskIdentity
+
+from common.parcels import HANDLER_RAISED
+from server.flower.in_process import (
+    Run,
+    become_coordinator,
+    message_bytes,
+    message_of,
+    record_bytes,
+    record_of,
+    set_id,
+)
 
 Fault = Callable[[int, Message], Iterable[Message]]
 """Map (partition, message) to the messages that arrive instead: none, one or several."""
 
 BULK = "bulk"
 """Name of the record of arrays in a message with a large bulk (`common/parcels.py`)."""
-
-CLIENT_APP_RAISED = 2
-"""Flower's error code for a handler that raised."""
 
 
 def deliver(_: int, message: Message) -> Iterable[Message]:
@@ -61,8 +63,7 @@ class LocalGrid(Grid):
         on_reply: Fault = deliver,
         workers: int = 1,
     ) -> None:
-        # Flower's messages take the sender from the task that the process runs; in process nobody else sets it.
-        TaskIdentity.task_id, TaskIdentity.run_id, TaskIdentity.node_id = 1, 1, SUPERLINK_NODE_ID
+        become_coordinator()
         self._client_app = client_app
         self._on_request = on_request
         self._on_reply = on_reply
@@ -116,15 +117,15 @@ class LocalGrid(Grid):
     def _deliver(self, message: Message, bulk: "_SharedBulk") -> tuple[str, Message | None, int, int]:
         """Id of the message, the last reply that came back, bytes sent and bytes received."""
         message_id = uuid.uuid4().hex
-        message.metadata.__dict__["_message_id"] = message_id
+        set_id(message, message_id)
         partition = message.metadata.dst_node_id - 1
         arrived, sent = bulk.transported(message)
         reply, received = None, 0
         for arriving in self._on_request(partition, arrived):
             for leaving in self._on_reply(partition, self._answer(partition, arriving)):
-                back = message_to_proto(leaving).SerializeToString()
+                back = message_bytes(leaving)
                 received += len(back)
-                reply = message_from_proto(ProtoMessage.FromString(back))
+                reply = message_of(back)
         return message_id, reply, sent, received
 
     def _answer(self, partition: int, message: Message) -> Message:
@@ -138,7 +139,7 @@ class LocalGrid(Grid):
         try:
             return self._client_app(message, context)
         except Exception as error:  # noqa: BLE001 Flower reports any exception of a handler as this error
-            return Message(Error(CLIENT_APP_RAISED, type(error).__name__), reply_to=message)
+            return Message(Error(HANDLER_RAISED, type(error).__name__), reply_to=message)
 
 
 class _SharedBulk:
@@ -153,18 +154,18 @@ class _SharedBulk:
         """The message as it arrives, and its number of bytes."""
         content = message.content
         if BULK not in content:
-            data = message_to_proto(message).SerializeToString()
-            return message_from_proto(ProtoMessage.FromString(data)), len(data)
+            data = message_bytes(message)
+            return message_of(data), len(data)
         bulk = content.array_records[BULK]
         with self._lock:
             if bulk is not self._sent:
-                data = recorddict_to_proto(RecordDict({BULK: bulk})).SerializeToString()
-                self._arrived = recorddict_from_proto(ProtoRecordDict.FromString(data)).array_records[BULK]
+                data = record_bytes(RecordDict({BULK: bulk}))
+                self._arrived = record_of(data).array_records[BULK]
                 self._sent, self._size = bulk, len(data)
             arrived_bulk, size = self._arrived, self._size
         del content[BULK]
-        data = message_to_proto(message).SerializeToString()
+        data = message_bytes(message)
         content[BULK] = bulk
-        arrived = message_from_proto(ProtoMessage.FromString(data))
+        arrived = message_of(data)
         arrived.content[BULK] = ArrayRecord({name: copy(array) for name, array in arrived_bulk.items()})
         return arrived, len(data) + size

@@ -1,10 +1,10 @@
-"""The input of a simulation's figures: the released texts, and all records as its settings deals them out."""
+"""The input of a simulation's figures: the released texts, and all records as its settings deal them out."""
 
-import json
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
+from server.documents.privacy import Privacy
 from server.domain import Candidate
 from server.settings.build import build
 from server.settings.schema import SimulationSettings
@@ -15,7 +15,7 @@ from simulations.private_evaluation.of_records import MeasuredWithRecords
 
 
 def with_records(settings: SimulationSettings, candidates: Sequence[Candidate]) -> MeasuredWithRecords:
-    """Input of the figures of a simulated run: these texts, and the records that its settings deals out.
+    """Input of the figures of a simulated run: these texts, and the records that its settings deal out.
 
     What the run promises is not in its settings: see `promised`.
     """
@@ -41,5 +41,5 @@ def with_records(settings: SimulationSettings, candidates: Sequence[Candidate]) 
 
 def promised(measured: MeasuredWithRecords, folder: Path) -> MeasuredWithRecords:
     """The same, with the guarantee of a run folder: 0 without private answers, infinite without a proof."""
-    privacy = json.loads((folder / "privacy.json").read_text(encoding="utf-8"))
-    return replace(measured, epsilon=float(privacy["planned_epsilon"]), delta=float(privacy["delta"]))
+    privacy = Privacy.load(folder)
+    return replace(measured, epsilon=privacy.planned_epsilon, delta=privacy.delta)

@@ -5,7 +5,6 @@ same small model trained on the private records, the shares of their labels and 
 `map_private.json` the coordinates of the records.
 """
 
-import json
 import logging
 from collections import Counter
 from collections.abc import Sequence
@@ -16,10 +15,11 @@ from typing import Any
 from common.domain import Record
 from common.errors import ConfigError
 from common.models.encoder import Encoder
+from server.documents.maps import Point, PrivateMap, TextMap
+from server.documents.metrics import Metrics
 from server.evaluation import projection, small_model
 from server.evaluation.small_model import Evaluation
 from server.report import read_weaknesses, write_report
-from server.run_folder import write_json
 from simulations.private_evaluation.of_records import MeasuredWithRecords, of_records
 
 log = logging.getLogger("caucus.simulation")
@@ -31,15 +31,11 @@ MOST_MAPPED = 2000
 def compare(folder: Path, measured: MeasuredWithRecords) -> None:
     """Add the comparison to `metrics.json`, write `map_private.json`, and write the report again."""
     log.info("comparing with the private records, for this simulation alone")
-    metrics = json.loads((folder / "metrics.json").read_text(encoding="utf-8"))
-    metrics["real_private"] = (
-        None
-        if measured.evaluation.uses_endpoint
-        else real_private(measured.private, measured.test, measured.evaluation, measured.encoder)
-    )
-    metrics["label_shares"] = _label_shares(measured.private)
-    metrics |= of_records(measured)
-    write_json(folder / "metrics.json", metrics)
+    scores = None
+    if not measured.evaluation.uses_endpoint:
+        scores = real_private(measured.private, measured.test, measured.evaluation, measured.encoder)
+    shares = {"real_private": scores, "label_shares": _label_shares(measured.private)}
+    Metrics.load(folder).adding(shares | of_records(measured)).save(folder)
     _map(folder, measured.private, measured.encoder)
     write_report(folder)
     for weakness in read_weaknesses(folder):
@@ -78,12 +74,12 @@ def _label_shares(private: Sequence[Record]) -> dict[str, Any]:
 
 def _map(folder: Path, private: Sequence[Record], encoder: Encoder) -> None:
     """Write the projection of the private records onto the axes of the synthetic texts, if there are axes."""
-    synthetic_map = json.loads((folder / projection.SYNTHETIC).read_text(encoding="utf-8"))
-    if not synthetic_map["points"]:
+    plane = projection.Projection.of(TextMap.load(folder))
+    if plane is None:
         return
     sample = projection.evenly(private, MOST_MAPPED)
-    places = projection.Projection.from_dict(synthetic_map).place(encoder.encode([record.text for record in sample]))
-    points: dict[str, list[list[float]]] = {}
+    places = plane.place(encoder.encode([record.text for record in sample]))
+    points: dict[str, list[Point]] = {}
     for record, place in zip(sample, places, strict=True):
-        points.setdefault(record.label, []).append(place)
-    write_json(folder / projection.PRIVATE, {"simulation_only": True, "points": points})
+        points.setdefault(record.label, []).append(tuple(place))
+    PrivateMap(points={label: tuple(own) for label, own in points.items()}).save(folder)

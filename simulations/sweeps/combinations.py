@@ -7,7 +7,6 @@ Each combination has its own folder. A sweep goes on after the failure of a run,
 (`table.py`). One that was stopped goes on with the run that was at work, and with those that had not begun.
 """
 
-import json
 import shlex
 import sys
 from collections.abc import Iterable, Mapping, Sequence
@@ -22,6 +21,7 @@ from hydra.experimental.callback import Callback
 
 from common.errors import ConfigError
 from common.validate import meant
+from server.documents.run import RunSummary
 from server.failure import FAILURE
 from server.settings.compose import FILE, composed, reloaded, simulated, values, write
 from server.settings.schema import Settings, SimulationSettings
@@ -97,16 +97,16 @@ def in_row(settings: SimulationSettings, overrides: Sequence[str]) -> Simulation
 
 def continued(settings: SimulationSettings, overrides: Sequence[str], folder: Path) -> Settings:
     """The stored settings of the same run of the same sweep, if it was stopped before its end; else this one."""
-    if (folder / "run.json").exists() and values(folder / FILE).get("overrides") == list(overrides):
+    if (folder / RunSummary.FILE).exists() and values(folder / FILE).get("overrides") == list(overrides):
         return reloaded(folder, [])
     return replace(settings, overrides=tuple(overrides))
 
 
 def complete(folder: Path) -> bool:
     """Whether the run of this folder reached its end."""
-    if not (folder / "run.json").exists() or (folder / FAILURE).exists():
+    if not (folder / RunSummary.FILE).exists() or (folder / FAILURE).exists():
         return False
-    return bool(json.loads((folder / "run.json").read_text(encoding="utf-8"))["status"] == "complete")
+    return RunSummary.load(folder).complete
 
 
 def named_by(overrides: Sequence[str]) -> list[str]:

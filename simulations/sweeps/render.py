@@ -10,9 +10,10 @@ from pathlib import Path
 
 import pandas as pd
 
+from server.documents.codec import strict
+from server.metrics.intervals import over_seeds
 from server.report import plots
 from server.report.write import render, replace
-from server.run_folder import for_json
 from simulations.sweeps.table import Difference, Row, Table, read_table
 
 _AXES = {
@@ -30,7 +31,7 @@ def write_table(folder: Path) -> Table:
     """
     table = read_table(folder)
     (folder / "table.md").write_text(as_markdown(table), encoding="utf-8")
-    plain = json.dumps(for_json(table.to_dict()), ensure_ascii=False, indent=2)
+    plain = json.dumps(strict(table.to_dict()), ensure_ascii=False, indent=2)
     (folder / "table.json").write_text(plain, encoding="utf-8")
     replace(folder / "report.html", as_page(folder, table))
     sys.stdout.write(f"{as_text(table)}\nreport:   {folder / 'report.html'}\ntable:    {folder / 'table.md'}\n")
@@ -144,18 +145,27 @@ def as_page(folder: Path, table: Table) -> str:
 def _by_setting(runs: pd.DataFrame, axis: str) -> plots.Lines | None:
     """Mean accuracy along an axis, one line for each row without that setting; None if no line has two points."""
     setting, name, title = _AXES[axis]
-    rest = runs["row"].map(lambda row: _without(setting, row))
-    means = runs.assign(rest=rest).pivot_table("accuracy", "rest", axis, sort=False).sort_index(axis="columns")
+    by_row = runs.assign(rest=runs["row"].map(lambda row: _without(setting, row)))
+    means = by_row.pivot_table("accuracy", "rest", axis, sort=False).sort_index(axis="columns")
     if means.empty or means.count(axis="columns").max() < 2:
         return None
+    grouped = by_row.dropna(subset=["accuracy", axis]).groupby(["rest", axis])["accuracy"]
+    spans = {place: _interval(list(accuracies)) for place, accuracies in grouped}
     return plots.lines(
         axis,
         title,
-        note="Mean accuracy on real texts of the small model.",
+        note="Mean accuracy on real texts of the small model, with its 95 % interval over the seeds (Student's t).",
         x_name=name,
         places=[f"{place:g}".replace("inf", "∞") for place in means.columns],
         values={row: _missing_as_none(line) for row, line in means.iterrows()},
+        intervals={row: [spans.get((row, place)) for place in means.columns] for row in means.index},
     )
+
+
+def _interval(accuracies: Sequence[float]) -> tuple[float, float] | None:
+    """95 % interval of the mean, within 0 and 1; None for one run."""
+    interval = over_seeds(accuracies)
+    return interval and (max(0.0, interval[0]), min(1.0, interval[1]))
 
 
 def _without(setting: str, row: str) -> str:

@@ -4,7 +4,6 @@
 numbers them; each belongs to a row of the sweep's table: the experiment's, or else the overrides that vary.
 """
 
-import json
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -12,10 +11,14 @@ from typing import Any
 import pandas as pd
 
 from common.errors import CheckpointError
+from server.documents.files import read_lines
+from server.documents.metrics import Metrics
+from server.documents.privacy import Privacy
+from server.documents.rounds import RoundReport
+from server.documents.run import RunSummary, Traffic
 from server.failure import FAILURE
-from server.report import metric_groups, read_weaknesses
-from server.report.guarantee import effective_epsilon, unprotected
-from server.report.reading import read_lines
+from server.guarantee.case import effective_epsilon, unprotected
+from server.report import read_weaknesses
 from server.settings.compose import values
 
 FACTS = {
@@ -81,40 +84,38 @@ def read_run(folder: Path) -> dict[str, Any]:
     were read and written by all models; `seconds` is wall time. `figures` has every measured figure by its name in the
     report, and `figures_of_records` the names of those that were computed from private records.
     """
-    ended = _json(folder / "run.json")
-    if ended.get("status") != "complete":
+    ended = RunSummary.load(folder) if (folder / RunSummary.FILE).exists() else None
+    if ended is None or not ended.complete:
         error = folder / FAILURE
         why = error.read_text(encoding="utf-8").strip() if error.exists() else "it did not reach its end"
         return {"error": why, "unprotected": False}
-    privacy, metrics, traffic = (_json(folder / f"{name}.json") for name in ("privacy", "metrics", "traffic"))
-    scores = metrics.get("synthetic") or metrics.get("real_private") or {}
-    facts: dict[str, Any] = {name: ended[name] for name in ("method", "parties", "seconds") if name in ended}
-    if answers := privacy["spent"]["queries_asked"] * traffic.get("parties", 0):
-        facts["bytes_to_party"] = traffic["bytes_to_parties"] / answers
-        facts["bytes_from_party"] = traffic["bytes_from_parties"] / answers
+    privacy, metrics = Privacy.load(folder), Metrics.load(folder)
+    traffic = Traffic.load(folder) if (folder / Traffic.FILE).exists() else None
+    scores = metrics.synthetic or metrics.real_private
+    facts: dict[str, Any] = {"method": ended.method, "parties": ended.parties, "seconds": ended.seconds}
+    if traffic and (answers := privacy.spent.queries_asked * traffic.parties):
+        facts["bytes_to_party"] = traffic.bytes_to_parties / answers
+        facts["bytes_from_party"] = traffic.bytes_from_parties / answers
+    tokens = [report.tokens for report in _reports(folder)]
     return facts | {
-        "accuracy": scores.get("accuracy"),
+        "accuracy": scores.accuracy.value if scores else None,
         "epsilon": effective_epsilon(privacy),
         "unprotected": unprotected(privacy),
-        "tokens": sum(line["tokens"][kind] for line in _lines(folder) for kind in ("input", "output")),
+        "tokens": sum(each.input + each.output for each in tokens),
         "weaknesses": tuple(map(str, read_weaknesses(folder))),
-        "figures": metric_groups.by_name(metrics) | ({"seconds": ended["seconds"]} if "seconds" in ended else {}),
-        "figures_of_records": metric_groups.private_names(metrics),
+        "figures": metrics.finite | {"seconds": ended.seconds},
+        "figures_of_records": frozenset(name for name, figure in metrics.named.items() if figure.private),
     }
 
 
 def read_rounds(folder: Path) -> Iterator[dict[str, float | None]]:
     """The figures `BY_ROUND` of each round of a run, in order; None where one was not measured."""
-    return ({name: line.get(name) for name in BY_ROUND} for line in _lines(folder))
+    lines = ({**report.figures, "fid": report.fid} for report in _reports(folder))
+    return ({name: line.get(name) for name in BY_ROUND} for line in lines)
 
 
-def _json(path: Path) -> dict[str, Any]:
-    content: dict[str, Any] = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
-    return content
-
-
-def _lines(folder: Path) -> list[dict[str, Any]]:
-    return read_lines(folder / "rounds.jsonl", dict, [])
+def _reports(folder: Path) -> list[RoundReport]:
+    return read_lines(folder / RoundReport.FILE, RoundReport.from_json, [])
 
 
 def _names(rows: Sequence[Any]) -> list[str]:

@@ -1,17 +1,24 @@
 """Replies leave at times that depend on public numbers alone, whatever the records, and whether answered or refused."""
 
+import math
+from concurrent.futures import ThreadPoolExecutor
+
 import pytest
 
 from client import answer
 from client.admission import Terms
 from client.schedule import Schedule
 from common import messages as m
-from common.queries.closed_set import QUERIES
+from common.plan.plan import Plan
+from common.plan.planned import PlannedQuery
+from common.queries.closed_set import QUERIES, make_query
+from common.queries.histograms import LabelHistogramSpec, Vocabulary, VocabularySpec
+from common.queries.terms import encode_terms
 from common.queries.texts import RewrittenSpec, Texts
 from common.schedule import BASE_SECONDS, operations, seconds
 from simulations.laboratory.audit import timing
 from tests.client.test_service import PLAIN, send
-from tests.support.federations import each_kind, lenient, query, records, service
+from tests.support.federations import LABELS, each_kind, lenient, plan, query, records, service
 
 ASKED = {**each_kind(), RewrittenSpec.kind: Texts(spec=RewrittenSpec(texts=2))}
 
@@ -33,6 +40,18 @@ class Clock:
 MOST = 1000
 
 
+def planned(asked, mechanism=None, scale=0.0, **changes):
+    """A plan for this question alone."""
+    one = PlannedQuery(name="q", spec=asked.spec, mechanism=mechanism or asked.spec.mechanisms[0], scale=scale)
+    settings = {"parties": 1, "threshold": 1, "secure": False, "max_dropouts": 0, "colluders": 0}
+    fixed = {"method": "t", "labels": LABELS, "encoder": "e", "epsilon": math.inf, "delta": 1e-5, "unit": "sample"}
+    return Plan(**(settings | fixed | changes), queries=(one,))
+
+
+def due_after(asked, most=MOST, **noise):
+    return seconds(m.Ask(asked), most, planned(asked, **noise))
+
+
 def schedule(clock):
     return Schedule(MOST, clock=clock, sleep=clock.sleep)
 
@@ -47,23 +66,63 @@ def test_every_question_of_the_closed_set_has_its_time():
 
 @pytest.mark.parametrize("kind", ASKED)
 def test_more_records_take_no_less_time_and_a_question_never_less_than_the_least(kind):
-    times = [seconds(m.Ask(ASKED[kind]), most) for most in (1, 1000, 10**6)]
+    times = [due_after(ASKED[kind], most) for most in (1, 1000, 10**6)]
     assert BASE_SECONDS < times[0] < times[1] < times[2]
 
 
-def test_what_touches_no_record_leaves_at_once():
-    bodies = (m.AskShares({}), m.AskAgree(frozenset()), m.AskUnmask(frozenset()), m.Close())
-    assert {seconds(body, MOST) for body in bodies} == {None}
-    assert seconds(m.Open(b""), MOST) > BASE_SECONDS
+def test_what_neither_needs_nor_frees_records_leaves_at_once():
+    bodies = (m.AskShares({}), m.AskAgree(frozenset()), m.AskUnmask(frozenset()))
+    assert {seconds(body, MOST, PLAIN) for body in bodies} == {None}
+    assert seconds(m.Open(b""), MOST, PLAIN) > BASE_SECONDS
+    assert {seconds(m.Close(), MOST, agreed) for agreed in (PLAIN, None)} == {BASE_SECONDS}
+
+
+def test_an_opening_has_time_for_the_keys_of_all_rounds():
+    few, many = (seconds(m.Open(b""), MOST, plan(3, times=times)) for times in (1, 10_000))
+    assert many - few > 2.4  # 10,000 took 0.5 to 0.75 s
+    assert seconds(m.Open(b""), MOST, plan(1, times=10_000)) < few
+
+
+@pytest.mark.parametrize(
+    ("noise", "numbers", "least"),
+    [
+        ({"mechanism": "gaussian", "scale": 1e6}, 20_000, 0.9),  # took 0.22 to 0.29 s
+        ({"mechanism": "laplace", "scale": 5000.0}, 1000, 0.7),  # 0.36 to 0.40 s, for the table
+    ],
+)
+def test_a_question_has_time_for_noise_that_takes_long(noise, numbers, least):
+    asked = make_query(LabelHistogramSpec(labels=numbers), {})
+    labels = tuple(map(str, range(numbers)))
+    usual = due_after(asked, labels=labels, mechanism=noise["mechanism"], scale=4.0)
+    assert due_after(asked, labels=labels, **noise) - usual > least > usual
+
+
+def test_a_question_has_time_for_the_words_and_bytes_of_its_vocabulary():
+    def asked(*terms):
+        return due_after(Vocabulary(spec=VocabularySpec(first=2), terms=encode_terms(terms)))
+
+    assert asked("a") < asked("abc") < asked("a b") < asked("a b c d e f g h")
+    assert asked("a b c d e f g h") > 4 * (asked("a") - BASE_SECONDS)
+
+
+def test_waits_end_when_the_service_has_stopped(tmp_path):
+    waiting = Schedule(2**20)
+    party = service(tmp_path, 0, schedule=waiting)
+    with ThreadPoolExecutor(1) as relay:
+        reply = relay.submit(send, party, m.Open(PLAIN.to_json()))
+        assert not reply.done()
+        party.stop()
+        assert isinstance(reply.result(timeout=20), m.Opened)  # of the 42 s of its schedule
+    service(tmp_path, 1).stop()
 
 
 @pytest.mark.parametrize(("taken", "times"), [(0.0, 1), (0.5, 1), (0.99, 1), (1.01, 2), (2.5, 4), (100.0, 128)])
 def test_a_late_reply_leaves_at_the_first_doubling_at_which_it_is_ready_and_the_log_says_so(taken, times, caplog):
     clock = Clock()
     due, body = schedule(clock), m.Ask(query())
-    step = seconds(body, MOST)
+    step = seconds(body, MOST, PLAIN)
     clock.now = 7.0 + taken * step
-    due.wait(7.0, body)
+    due.wait(7.0, body, PLAIN)
     assert clock.now == pytest.approx(7.0 + times * step)
     assert ("slow or busy" in caplog.text) == (times > 1)
 
@@ -91,12 +150,33 @@ def test_when_replies_leave_shows_neither_how_many_records_there_are_nor_a_refus
     few, many = (timed(tmp_path / str(count), monkeypatch, records(0, count)) for count in (1, 90))
     refused = timed(tmp_path / "refused", monkeypatch, records(0, 5), limits=lenient(max_epsilon=1.0))
     assert (few[0], many[0], refused[0]) == (["Opened", "Answer"], ["Opened", "Answer"], ["Opened", "Refusal"])
-    expected = [seconds(body, MOST) for body in (m.Open(b""), m.Ask(query()))]
+    expected = [seconds(body, MOST, PLAIN) for body in (m.Open(b""), m.Ask(query()))]
     assert [left for _, left in (few, many, refused)] == [pytest.approx(expected)] * 3
 
 
-def test_a_simulation_waits_for_nothing(tmp_path):
-    assert service(tmp_path, 0)._schedule is None
+LARGE = m.Ask(make_query(LabelHistogramSpec(labels=2**20), {}))
+
+
+@pytest.mark.parametrize(
+    ("body", "place", "reason"),
+    [
+        (LARGE, {"run": "another"}, m.Reason.UNPLANNED),
+        (LARGE, {}, m.Reason.UNPLANNED),
+        (LARGE, {"index": 10**6}, m.Reason.UNPLANNED),
+        (LARGE, {"attempt": 3}, m.Reason.OUT_OF_ORDER),
+        (LARGE, {"party": 1}, m.Reason.MALFORMED),
+        (m.Open(b"{}"), {}, m.Reason.MALFORMED),
+        (m.Open(PLAIN.to_json()), {"plan_digest": bytes(32)}, m.Reason.UNPLANNED),
+    ],
+)
+def test_what_public_facts_refuse_keeps_nobody_waiting(tmp_path, body, place, reason):
+    clock = Clock()
+    party = service(tmp_path, 0, schedule=schedule(clock))
+    assert send(party, LARGE) == m.Refusal(m.Reason.OUT_OF_ORDER)
+    send(party, m.Open(PLAIN.to_json()))
+    assert send(party, body, **place) == m.Refusal(reason)
+    assert send(party, m.Close()) == m.Closed()
+    assert [clock.waits[place] for place in (0, 2, 3)] == [pytest.approx(BASE_SECONDS)] * 3
 
 
 def test_the_audit_times_each_kind_that_is_computed_here():

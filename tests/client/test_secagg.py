@@ -58,13 +58,13 @@ def test_reused_entropy_still_gives_fresh_keys_in_each_set_up_and_party():
 
 
 def test_a_party_outside_the_set_up_cannot_take_part():
-    with pytest.raises(MembershipError, match=r"\[9\]; at advertise"):
+    with pytest.raises(MembershipError, match="party 9; at advertise"):
         secagg.begin(setup(), 9, entropy(9))
 
 
 def test_a_party_that_the_roster_does_not_name_cannot_take_part():
     held = roster((0, 1, 2))
-    with pytest.raises(MembershipError, match=r"none of \[3\]"):
+    with pytest.raises(MembershipError, match="none of party 3"):
         secagg.begin(setup(roster_digest=held.digest), 0, entropy(0), identity=identity(0), roster=held)
 
 
@@ -107,7 +107,7 @@ def test_each_neighbour_gets_one_ciphertext():
 @pytest.mark.parametrize(
     ("change", "error", "message"),
     [
-        (lambda keys: keys | {7: keys[1]}, MembershipError, r"\[7\]"),
+        (lambda keys: keys | {7: keys[1]}, MembershipError, "party 7"),
         (lambda keys: {peer: keys[peer] for peer in (1, 2, 3)}, PublicKeyError, "this party's own"),
         (lambda keys: keys | {0: keys[1]}, PublicKeyError, "this party's own"),
         (lambda keys: keys | {2: keys[1]}, PublicKeyError, "repeated one; at party 2"),
@@ -160,9 +160,13 @@ def test_keys_that_the_coordinator_put_in_place_of_a_party_s_are_refused():
         (lambda inbox: inbox | {1: inbox[1][:40]}, SealError, "expected 400 bytes.*party 1"),
         (lambda inbox: inbox | {1: b""}, SealError, "expected 400 bytes.*party 1"),
         (lambda inbox: inbox | {1: inbox[2], 2: inbox[1]}, SealError, "authenticate; at party 1"),
-        (lambda inbox: inbox | {9: inbox[1]}, MembershipError, r"got \[1, 2, 3, 9\]"),
-        (lambda inbox: inbox | {0: inbox[1]}, MembershipError, r"got \[0, 1, 2, 3\]"),
-        (lambda inbox: {1: inbox[1], 2: inbox[2]}, MembershipError, r"expected \[1, 2, 3\]; got \[1, 2\]"),
+        (lambda inbox: inbox | {9: inbox[1]}, MembershipError, "got party 1, party 2, party 3, party 9"),
+        (lambda inbox: inbox | {0: inbox[1]}, MembershipError, "got party 0, party 1, party 2, party 3"),
+        (
+            lambda inbox: {1: inbox[1], 2: inbox[2]},
+            MembershipError,
+            "expected party 1, party 2, party 3; got party 1, party 2",
+        ),
     ],
     ids=["tampered", "truncated", "empty", "swapped senders", "stranger", "from itself", "one kept back"],
 )
@@ -200,8 +204,8 @@ def test_parties_that_saw_different_keys_cannot_open_each_other_s_shares():
 @pytest.mark.parametrize(
     ("sharers", "error", "message"),
     [
-        ({0, 1, 2, 3, 9}, MembershipError, r"\[9\]; at receive"),
-        ({1, 2, 3}, MembershipError, r"\[0\]; at receive"),
+        ({0, 1, 2, 3, 9}, MembershipError, "party 9; at receive"),
+        ({1, 2, 3}, MembershipError, "party 0; at receive"),
         ({0, 1}, DropoutError, "at least 3; got 2; at receive"),
     ],
     ids=["stranger", "without me", "too few"],
@@ -327,10 +331,10 @@ def test_the_input_is_left_alone():
     ("survivors", "error", "message"),
     [
         ({0, 1}, DropoutError, "at least 3; got 2; at agree"),
-        (set(), MembershipError, r"\[0\]; at agree"),
-        ({1, 2, 3}, MembershipError, r"\[0\]; at agree"),
-        ({0, 1, 2, 4}, MembershipError, r"\[4\]"),
-        ({0, 1, 2, 9}, MembershipError, r"\[9\]"),
+        (set(), MembershipError, "party 0; at agree"),
+        ({1, 2, 3}, MembershipError, "party 0; at agree"),
+        ({0, 1, 2, 4}, MembershipError, "party 4"),
+        ({0, 1, 2, 9}, MembershipError, "party 9"),
     ],
     ids=["too few", "nobody", "without me", "one that never shared", "stranger"],
 )
@@ -394,7 +398,7 @@ def signed(run, index=3, survivors=frozenset(range(4))):
         (lambda good: good | {2: bytes(64)}, SignatureError, "at party 2"),
         (lambda good: good | {2: good[2][:63]}, SignatureError, "at party 2"),
         (lambda good: good | {2: b""}, SignatureError, "at party 2"),
-        (lambda good: good | {7: good[2]}, MembershipError, r"\[7\]"),
+        (lambda good: good | {7: good[2]}, MembershipError, "party 7"),
     ],
     ids=["none", "too few", "copied", "zeros", "truncated", "empty", "stranger"],
 )

@@ -121,13 +121,14 @@ def test_a_plan_for_signed_parties_needs_this_partys_own_roster(tmp_path):
     assert isinstance(send(service(tmp_path, 0, known=roster(3)), m.Open(agreed.to_json()), agreed=agreed), m.Opened)
 
 
-def test_a_plan_has_no_more_parties_than_this_partys_own_roster(tmp_path, caplog):
-    agreed = plan(4)
+def test_a_plan_has_all_parties_of_this_partys_own_roster(tmp_path, caplog):
     party = service(tmp_path, 0, known=roster(3))
-    assert send(party, m.Open(agreed.to_json()), agreed=agreed) == m.Refusal(m.Reason.ROSTER)
-    assert "parties; expected at most 3, those of this party's roster; got 4" in caplog.text
-    for fewer in (plan(3), plan(2)):
-        assert isinstance(send(party, m.Open(fewer.to_json()), agreed=fewer), m.Opened)
+    for count in (2, 4):
+        other = plan(count)
+        assert send(party, m.Open(other.to_json()), agreed=other) == m.Refusal(m.Reason.ROSTER)
+        assert f"parties; expected 3, all of this party's roster; got {count}" in caplog.text
+    agreed = plan(3)
+    assert isinstance(send(party, m.Open(agreed.to_json()), agreed=agreed), m.Opened)
 
 
 def test_closing_forgets_the_run_and_its_answers(tmp_path):

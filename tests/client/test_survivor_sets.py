@@ -4,6 +4,9 @@ The limit `corrupt` says how many of them a hospital fears. A plan that says tha
 parties sign for two sets of survivors in one round; a second attempt at a question asks it of other survivors.
 """
 
+from dataclasses import replace
+
+import numpy as np
 import pytest
 
 from client.guard import Limits
@@ -86,6 +89,26 @@ def test_that_a_question_was_opened_outlives_the_service(tmp_path):
     assert [entry.unmasked for entry in Ledger(tmp_path / "party-0.db").entries()] == [True]
     restarted = Adversary(tmp_path, 6, **SIGNED)
     assert restarted.attack(second).unmask(otherwise=EVERYBODY - {0}).opened() == set()
+
+
+@MODES
+def test_attempts_at_an_answer_ask_one_question_to_the_last_bit(mode, tmp_path):
+    adversary, (first, second) = Adversary(tmp_path, 6, **mode), shown_twice(mode)
+    assert adversary.attack(first).unmask().opened() == {EVERYBODY}
+    nudged = first.query.vectors.copy()
+    nudged[0, 0] = np.nextafter(nudged[0, 0], 1)
+    other = replace(second, query=replace(first.query, vectors=nudged))
+    assert adversary.attack(other).unmask(otherwise=EVERYBODY - {0}).words == {}
+    assert all(len(paid) == 1 for paid in adversary.attack(other).charges.values())
+
+
+def test_helpers_cannot_be_a_larger_share_of_the_plan_than_of_the_roster(tmp_path):
+    """Two of six may help; of a plan over the first four of the roster, with these two in it, they would be half."""
+    adversary = Adversary(tmp_path, 6, corrupt={0, 1}, **SIGNED)
+    fewer = plan(4, max_dropouts=0, threshold=3, corrupt=2, roster=roster(6).digest.hex())
+    attack = adversary.attack(Shown(fewer, query()))
+    assert attack.words == {}
+    assert all(set(replies) == {"ROSTER"} for replies in adversary.replies.values())
 
 
 def test_who_only_signed_may_take_part_in_another_attempt(tmp_path):

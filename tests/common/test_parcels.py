@@ -2,10 +2,10 @@
 
 import pytest
 from flwr.app import ConfigRecord, RecordDict
-from flwr.supercore.inflatable.inflatable_object import get_all_nested_objects
 
 from common.messages import Parcel
 from common.parcels import SMALL, contents, parcel_of
+from tests.support.parts import parts_of
 
 
 @pytest.mark.parametrize(("size", "objects"), [(0, 2), (SMALL, 2), (SMALL + 1, 5)])
@@ -13,7 +13,7 @@ def test_a_parcel_comes_back_from_few_objects_if_it_is_small(size, objects):
     parcel = Parcel(b"envelope", bytes(size))
     (content,) = contents([parcel])
     assert parcel_of(RecordDict(dict(content))) == parcel
-    assert len(get_all_nested_objects(content)) == objects
+    assert len(parts_of(content)) == objects
 
 
 def test_a_large_bulk_is_one_array_for_all_who_share_it():

@@ -100,7 +100,7 @@ def test_the_plan_pays_for_every_attempt(tmp_path):
     parties = federation(tmp_path, services, agreed, known=known, **vanishing(m.AskAgree))
     parties.open()
     parties.ask("votes", 0, query())
-    spent = describe(agreed, ledger=Ledger(tmp_path / "coordinator.db"), run="run")["spent"]
+    spent = describe(agreed, ledger=Ledger(tmp_path / "coordinator.db"), run="run").to_json()["spent"]
     assert spent == {"epsilon": verify(agreed), "queries_asked": 1, "queries_planned": 1}
     assert epsilon(Ledger(tmp_path / "party-0.db").releases(), agreed.delta) == verify(agreed) <= FINITE
 
@@ -110,7 +110,7 @@ def test_an_attempt_that_was_not_needed_is_not_spent(tmp_path):
     parties = federation(tmp_path, services, agreed, known=known)
     parties.open()
     assert [parties.ask("votes", nth, query(nth)).index for nth in range(2)] == [0, 2]
-    spent = describe(agreed, ledger=Ledger(tmp_path / "coordinator.db"), run="run")["spent"]
+    spent = describe(agreed, ledger=Ledger(tmp_path / "coordinator.db"), run="run").to_json()["spent"]
     assert (spent["queries_asked"], spent["queries_planned"]) == (2, 2)
     assert 0.5 * FINITE < spent["epsilon"] < 0.8 * FINITE
 

@@ -16,9 +16,10 @@ import httpx
 import pytest
 
 from server.tasks import demo_notes
+from simulations.laboratory.nodes.folders import wait, write_records
 from tests.support import containers
 from tests.support.containers import BASE, DEPLOYMENT, ROOT, SERVICES, SUBNET, Containers, memory
-from tests.support.deployed import SMALL, wait, write_records
+from tests.support.deployed import SMALL
 from tests.support.faults import measured
 from tests.support.runs import lines
 

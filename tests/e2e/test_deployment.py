@@ -14,9 +14,10 @@ from pathlib import Path
 import pytest
 
 from common.ledger.ledger import Ledger
-from server.deploy.flower import flwr
 from server.deploy.settings import CoordinatorSettings
-from tests.support.deployed import coordinator, party, running, text, wait
+from server.flower.commands import flwr
+from simulations.laboratory.nodes.folders import text, wait
+from tests.support.deployed import coordinator, party, running
 
 pytestmark = pytest.mark.deployment
 
@@ -126,7 +127,7 @@ def main(grid, context):
     seen = [str(r.error) if r.has_error() else "ran" for r in replies]
     pathlib.Path({str(tmp_path / "saw")!r}).write_text(repr(seen))
 """)
-    flwr(CoordinatorSettings.load(deployed.here), "run", str(bundle))
+    flwr(deployed.here, "run", str(bundle))
     saw = wait(lambda: text(tmp_path / "saw"), "the hostile run ends")
     assert "ran" not in saw
     assert saw.count("code") == 3 or saw.count("Error") == 3

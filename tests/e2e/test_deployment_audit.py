@@ -24,7 +24,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from client.contributions import histograms, seed_choices
+from client.contributions import counts, seed_choices
 from client.contributions.contribute import contribution
 from client.records import embed
 from common import rng
@@ -97,7 +97,7 @@ def test_sound_noise_passes_and_half_of_it_is_found_for_each_mechanism(planted, 
         return seed_choices.choose(queries[CHOICES], each, share * scales[CHOICES], key(), replacement=True)
 
     def lengths(each):
-        return length_range(histograms.lengths(each), CAP, share * scales[LENGTHS], key())
+        return length_range(counts.lengths(each), CAP, share * scales[LENGTHS], key())
 
     answers = {
         VOTES: [noised(VOTES, discrete_gaussian)],

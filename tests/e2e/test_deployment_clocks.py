@@ -13,7 +13,8 @@ import time
 
 import pytest
 
-from tests.support.deployed import party, text, wait
+from simulations.laboratory.nodes.folders import text, wait
+from tests.support.deployed import party
 from tests.support.faults import EXACT, measured, restarted, whole
 
 pytestmark = [

@@ -6,7 +6,8 @@ import time
 
 import pytest
 
-from tests.support.deployed import coordinator, text, wait
+from simulations.laboratory.nodes.folders import text, wait
+from tests.support.deployed import coordinator
 from tests.support.faults import EXACT, asked, finished, measured, read_run, refused, restarted, whole
 
 pytestmark = pytest.mark.deployment

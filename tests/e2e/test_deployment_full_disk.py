@@ -15,7 +15,8 @@ from pathlib import Path
 import pytest
 
 from common.ledger.ledger import Ledger
-from tests.support.deployed import Deployment, text, wait
+from simulations.laboratory.nodes.folders import text, wait
+from tests.support.deployed import Deployment
 from tests.support.faults import EXACT, asked, finished, measured, read_run, whole
 from tests.support.runs import read
 

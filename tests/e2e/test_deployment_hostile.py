@@ -15,8 +15,9 @@ import numpy as np
 import pytest
 
 from common.ledger.ledger import Ledger
+from simulations.laboratory.nodes.folders import text
 from tests.support import hostile
-from tests.support.deployed import Deployment, text
+from tests.support.deployed import Deployment
 from tests.support.faults import charges, measured, read_run
 
 pytestmark = pytest.mark.deployment

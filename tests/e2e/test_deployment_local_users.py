@@ -12,9 +12,10 @@ from pathlib import Path
 
 import pytest
 
-from server.deploy.flower import TOKEN
 from server.deploy.settings import CoordinatorSettings
-from tests.support.deployed import coordinator, party, wait
+from server.flower.commands import TOKEN
+from simulations.laboratory.nodes.folders import wait
+from tests.support.deployed import coordinator, party
 from tests.support.faults import EXACT, finished
 
 pytestmark = pytest.mark.deployment
@@ -51,7 +52,7 @@ def stranger(deployed):
             timeout=120,
         )
 
-    if run("import flwr.cli.app").returncode != 0:
+    if run("import flwr").returncode != 0:
         pytest.skip("another user cannot run this Python")
     yield run, home
     shutil.rmtree(home)
@@ -59,7 +60,10 @@ def stranger(deployed):
 
 def test_another_user_can_neither_start_nor_see_nor_stop_a_run(deployed, stranger):
     run, home = stranger
-    flwr = "import sys; from flwr.cli.app import app; sys.argv[0] = 'flwr'; app()"
+    flwr = (
+        "import sys; from importlib.metadata import entry_points; sys.argv[0] = 'flwr'; "
+        "(script,) = entry_points(group='console_scripts', name='flwr'); script.load()()"
+    )
     calls = [("run", home / "bundle"), ("list",), ("stop", "1"), ("supernode", "list"), ("federation", "list")]
     forged = json.loads((deployed.here / "flwr" / "credentials.yaml").read_text())
     forged |= {name: base64.b64encode(b"ab" * 32).decode() for name in forged if name.endswith("-token")}

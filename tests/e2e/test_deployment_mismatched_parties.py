@@ -18,7 +18,8 @@ from common.models.encoder import Encoder
 from common.secagg.identity import Identity, Roster
 from common.secagg.messages import VERSION
 from common.system.enrolment import RosterFile
-from tests.support.deployed import ROOT, text
+from simulations.laboratory.nodes.folders import text
+from tests.support.deployed import ROOT
 from tests.support.faults import EXACT, charges, measured, phases, read_run, refused, restarted, whole
 from tests.support.runs import SMALL, read, texts, tiny
 from tests.support.tiny_models import tiny_transformer

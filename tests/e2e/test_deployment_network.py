@@ -12,10 +12,12 @@ from pathlib import Path
 import pytest
 
 from server.deploy.authority import make_authority, make_certificate
+from simulations.laboratory.nodes.folders import text, wait
+from simulations.laboratory.nodes.line import Line
 from tests.support import hosts
-from tests.support.deployed import party, running, text, wait
+from tests.support.deployed import party, running
 from tests.support.faults import EXACT, asked, finished, measured, whole
-from tests.support.hosts import Hosts, listening, passing_on
+from tests.support.hosts import Hosts, listening
 
 pytestmark = pytest.mark.deployment
 
@@ -130,7 +132,7 @@ def test_a_network_that_changes_bits_costs_time_alone(deployed, machines, undist
     deployed.begin("spoiled", EXACT, "federation.timeout=40")
     asked(deployed, 1, "spoiled", "AskShares")
     started = time.monotonic()
-    with between(machines, deployed, 1, passing_on(deployed.host, deployed.port, spoil=10)):
+    with between(machines, deployed, 1, Line(spoil=10).to(deployed.host, deployed.port)):
         code, said = finished(deployed, "spoiled")
     assert code == 1
     assert "too few parties take part" in said.splitlines()[-1]
@@ -176,7 +178,7 @@ def test_an_impostor_in_the_coordinator_s_place_hears_nothing(which, deployed, m
 
 def test_a_slow_network_makes_a_slow_run(deployed, machines, undisturbed):
     started = time.monotonic()
-    with between(machines, deployed, 1, passing_on(deployed.host, deployed.port, delay=0.3)):
+    with between(machines, deployed, 1, Line(0.6).to(deployed.host, deployed.port)):
         deployed.run("slow", EXACT)
     measured("300 ms more each way for one hospital", started)
     whole(deployed, "slow", undisturbed)

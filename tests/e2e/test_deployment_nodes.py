@@ -5,7 +5,8 @@ import time
 import pytest
 
 from server.tasks import demo_notes
-from tests.support.deployed import SMALL, text, write_records
+from simulations.laboratory.nodes.folders import text, write_records
+from tests.support.deployed import SMALL
 from tests.support.faults import EXACT, asked, charges, finished, measured, read_run, restarted, whole
 from tests.support.runs import lines, read
 from tests.support.tiny_models import tiny_transformer

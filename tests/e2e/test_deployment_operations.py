@@ -9,7 +9,8 @@ import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
 from common.ledger.ledger import Ledger
-from tests.support.deployed import free_port, party, text, wait
+from simulations.laboratory.nodes.folders import free_port, text, wait
+from tests.support.deployed import party
 from tests.support.faults import EXACT, measured
 
 pytestmark = pytest.mark.deployment

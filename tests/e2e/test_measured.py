@@ -7,6 +7,7 @@ import pytest
 
 from server.command import main
 from server.report import read_weaknesses, write_report
+from server.report.ending import ending
 from tests.support.runs import read, tiny
 
 FAST = "evaluation.language_model={epochs: 1, width: 16, layers: 1, vocabulary: 300, length: 24}"
@@ -25,7 +26,7 @@ def copy(run, tmp_path):
 
 
 def evaluate(capsys, *arguments):
-    code = main(["evaluate", *map(str, arguments)])
+    code = main(["evaluate", "--json", *map(str, arguments)])
     out, error = capsys.readouterr()
     return code, json.loads(out) if code == 0 else error
 
@@ -86,6 +87,8 @@ def test_later_by_a_test_file(copy, tmp_path, capsys):
     assert made["real_private"] is None  # it was of other test texts
     code, made = evaluate(capsys, copy, "--test", file)
     assert made["fidelity"]["test"] == "own.csv"
+    assert main(["evaluate", str(copy), "--test", str(file), "--metrics", "utility"]) == 0
+    assert capsys.readouterr().out.splitlines() == list(ending(copy))
 
 
 def test_of_a_run_that_died_what_there_is(copy, tmp_path, capsys):

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from client import answer
-from client.contributions.histograms import lengths
+from client.contributions.counts import lengths
 from client.records import embed
 from client.writers.base import SECTIONS
 from common import messages as m

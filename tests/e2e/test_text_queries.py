@@ -130,7 +130,7 @@ def test_texts_and_sums_follow_each_other_in_one_run(tmp_path):
     coordinator = world.coordinator()
     assert coordinator.ask("one", 0, EVERY["abstracted seeds"]).survivors == 3
     assert coordinator.ask("votes", 0, query()).values.shape == (24,)
-    facts = describe(world.agreed)
+    facts = describe(world.agreed).to_json()
     assert next(iter(facts)) == "statement"
     assert facts["statement"].startswith("The released texts have no end-to-end guarantee (ε is infinite): one ")
     assert facts["unproven"] == ["one"]

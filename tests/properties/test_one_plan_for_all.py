@@ -92,17 +92,17 @@ OTHERS = {
     str: lambda value, name: [word for word in CHOICES.get(name, [f"{value}x"]) if word != value],
     bytes: lambda value, _: [bytes([value[0] ^ 1]) + value[1:]] if value else [b"x"],
     frozenset: lambda value, _: [value - {VICTIM}, value - {max(value)}, value | {max(value) + 1}],
-    np.ndarray: lambda value, _: [_nudged(value), *_turned(value)],
+    np.ndarray: lambda value, _: [_nudged(value, 0), _nudged(value, -1), *_turned(value)],
     type(None): lambda *_: [],
 }
 """By type: other values."""
 
 
-def _nudged(array):
+def _nudged(array, place):
     """The array with the least change of one number."""
     other = array.copy()
-    last = array.flat[-1]
-    other.flat[-1] = np.nextafter(last, last + 1) if array.dtype.kind == "f" else last ^ 1
+    value = array.flat[place]
+    other.flat[place] = np.nextafter(value, value + 1) if array.dtype.kind == "f" else value ^ 1
     return other
 
 
@@ -139,7 +139,7 @@ def of_spec(query, spec):
 TOGETHER = (
     ("votes", {"parties": 4, "degree": 3, "max_dropouts": 0}, {}, {}),
     ("votes", {"threshold": 5, "max_dropouts": 0}, {}, {}),
-    ("votes", {"degree": 2, "threshold": 3}, {}, {}),
+    ("votes", {"degree": 2, "threshold": 3, "max_dropouts": 0}, {}, {}),
     ("votes", {"secure": False, "degree": 0, "corrupt": 0, "threshold": 1, "roster": ""}, {}, {}),
     ("votes", {}, {"rate": 0.5, "redraw": True}, {}),
     ("votes", {}, {"mechanism": "laplace", "pure": True}, {}),
@@ -195,6 +195,8 @@ def test_a_hospital_alone_does_not_see_that_the_others_have_another_plan(tmp_pat
     assert {path: reasons for path, reasons in seen.items() if path not in unseen} == {
         "votes/encoder": {"ENCODER"},
         "votes/roster": {"ROSTER", "OVER_LIMIT"},
+        "votes/parties": {"ROSTER"},
+        "votes/degree": {"ROSTER", "OVER_LIMIT"},
         "votes/max_records_per_party": {"ROSTER"},
         "votes/corrupt": {"OVER_LIMIT"},
         "votes/secure": {"OVER_LIMIT"},
@@ -207,6 +209,12 @@ QUERIES = [
     for path, other in variants(query)
     if other is not None
 ]
+
+
+def test_every_part_of_a_question_is_changed_alone_or_with_the_plan():
+    changed = {param.id for param in (*QUERIES, *PLANS)}
+    for kind, query in ASKED.items():
+        assert {path for path, _ in variants(query) if not {kind + path, f"{kind}/queries/0{path}"} & changed} == set()
 
 
 @pytest.mark.parametrize(("kind", "other"), QUERIES)

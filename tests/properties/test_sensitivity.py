@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from client.contributions import histograms, seed_choices
+from client.contributions import counts, seed_choices
 from client.contributions.contribute import contribution
 from client.records import EmbeddedRecords
 from common.privacy.mechanisms import UNIT
@@ -299,10 +299,10 @@ def test_rounding_to_nearest_would_exceed_the_bound_of_paired_sketches():
 def test_a_record_moves_each_count_of_a_length_range_by_at_most_one():
     for data in _data_sets(2):
         for record in _RECORDS:
-            before, after = (histograms.lengths(_embedded(records)) for records in (data, [*data, record]))
+            before, after = (counts.lengths(_embedded(records)) for records in (data, [*data, record]))
             for x in range(8):
-                for counts in (lambda lengths, x=x: (lengths > x).sum(), lambda lengths, x=x: (lengths < x).sum()):
-                    assert counts(after) - counts(before) in (0, 1)
+                for count in (lambda lengths, x=x: (lengths > x).sum(), lambda lengths, x=x: (lengths < x).sum()):
+                    assert count(after) - count(before) in (0, 1)
 
 
 def _seed_choice(labels, **spec):

@@ -3,6 +3,7 @@ from flwr.app import Context, RecordDict
 
 from common.errors import ConfigError, DropoutError
 from common.models.encoder import Encoder
+from common.phrases import Party, Phrase
 from server import app, failure
 from server.app import build_parts
 from server.llm.base import Request
@@ -65,7 +66,7 @@ def test_a_deployed_run_knows_the_hospitals_by_name_and_node(tmp_path, monkeypat
     def coordinate(_, network, folder):
         assert folder == tmp_path
         assert network._enrolled == {70: 0, 2**64 - 1: 1}
-        raise DropoutError("too few", got="party 1 did not answer")
+        raise DropoutError("too few", got=Phrase(Party(1), " did not answer"))
 
     monkeypatch.setattr(app, "coordinate", coordinate)
     context = Context(run_id=1, node_id=0, node_config={}, state=RecordDict(), run_config={"run-folder": str(tmp_path)})

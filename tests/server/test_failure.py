@@ -11,6 +11,7 @@ from hydra.errors import InstantiationException
 from hydra.utils import instantiate
 
 from common.errors import AwaitingError, CheckpointError, DropoutError
+from common.phrases import Party, Phrase
 from server import failure
 from server.failure import at_work, lock_folder, logging_to, summary
 
@@ -20,8 +21,8 @@ NAMES = ("St. Mary", "party 0", "St. Luke")
 def test_log_and_last_words_have_the_names(tmp_path):
     def work():
         assert (tmp_path / "lock").read_text() == str(os.getpid())
-        logging.getLogger("caucus.network").warning("%s: no reply", "party 2")
-        raise DropoutError("too few parties take part", got="2 (party 0 did not answer)")
+        logging.getLogger("caucus.network").warning("%s: no reply", Party(2))
+        raise DropoutError("too few parties take part", got=Phrase("2 (", Party(0), " did not answer)"))
 
     with pytest.raises(DropoutError), logging_to(tmp_path, NAMES):
         work()

@@ -2,9 +2,11 @@
 
 import json
 
+from server.domain import Candidate
 from server.report.facts import gather
 from server.run_folder import first_round, from_round_1
 from simulations.api.result import Result
+from tests.support.documents import report_of
 from tests.support.runs import lines, tiny
 
 
@@ -23,17 +25,20 @@ def test_report_and_result_of_an_earlier_version_s_folder_count_from_1_too(tmp_p
         (run / name).write_text("".join(json.dumps(row) + "\n" for row in rows))
     assert {row["round"] for row in lines(run, "synthetic.jsonl")} == {0, 1}
     then = gather(run)
-    assert [entry["round"] for entry in then.facts["rounds"]] == [1, 2]
-    assert then.facts["released"]["round"] == now.facts["released"]["round"] == {"1": 30, "2": 30}
+    assert [entry["round"] for entry in then.to_json()["rounds"]] == [1, 2]
+    assert then.to_json()["released"]["round"] == now.to_json()["released"]["round"] == {"1": 30, "2": 30}
     result = Result.load(run)
     assert result.texts["round"].value_counts().to_dict() == {1: 30, 2: 30}
     assert list(result.rounds.index) == [1, 2]
 
 
 def test_a_round_0_before_all_stays_and_a_lost_first_line_shifts_nothing():
-    earlier = [{"round": 0}, {"round": 1}]
-    assert from_round_1(earlier, [{"round": 0}, {"round": 2}]) == (
-        [{"round": 1}, {"round": 2}],
-        [*earlier[:1], {"round": 2}],
-    )
-    assert from_round_1([{"round": 2}], [{"round": 1}]) == ([{"round": 2}], [{"round": 1}])
+    def numbers(rounds, texts):
+        made = from_round_1(
+            [report_of(number) for number in rounds],
+            [Candidate(text="", label="", model="", round=number) for number in texts],
+        )
+        return [[each.round for each in part] for part in made]
+
+    assert numbers([0, 1], [0, 2]) == [[1, 2], [0, 2]]
+    assert numbers([2], [1]) == [[2], [1]]

@@ -9,13 +9,13 @@ import pytest
 
 from common.domain import Record
 from common.errors import CheckpointError, ProviderError
+from server.documents.codec import strict
 from server.evaluation.small_model import Evaluation
 from server.llm.base import Reply
 from server.methods.wasp import Wasp
 from server.parts import Options, Parts, RunParts
 from server.report import read_weaknesses
 from server.run import run
-from server.run_folder import for_json
 from tests.server.federation.test_ask import TASK, Encoder, World
 
 
@@ -166,5 +166,5 @@ def test_without_held_out_texts_there_is_no_distance_and_no_score(setup):
 
 
 def test_infinity_is_a_string_in_json_wherever_it_stands():
-    assert for_json({"a": math.inf, "b": [1, (math.inf,)], "c": "x"}) == {"a": "inf", "b": [1, ["inf"]], "c": "x"}
-    assert np.isfinite(for_json(1.5))
+    assert strict({"a": math.inf, "b": [1, (math.inf,)], "c": "x"}) == {"a": "inf", "b": [1, ["inf"]], "c": "x"}
+    assert np.isfinite(strict(1.5))

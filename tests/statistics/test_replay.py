@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from client import answer
-from client.contributions import class_sums, contribute, histograms, sketch, votes
+from client.contributions import class_sums, contribute, counts, sketch, votes
 from client.records import EmbeddedRecords
 from client.writers import fine_tuning
 from common.privacy import mechanisms
@@ -73,7 +73,7 @@ def unclipped(tuner, rows, *, clip):
 
 def shared(query, records):
     """A share of the records, which every record moves."""
-    return 1000 * histograms.of_labels(query, records) // max(1, len(records.labels))
+    return 1000 * counts.of_labels(query, records) // max(1, len(records.labels))
 
 
 def every_pair(query, records):
@@ -104,14 +104,14 @@ BROKEN = {
         contribute, "CONTRIBUTIONS", {**contribute.CONTRIBUTIONS, LabelHistogram: shared}, "dpga", "label histogram"
     ),
     "each length twice": (
-        histograms, "lengths", lambda records: np.repeat([len(text) for text in records.texts], 2).astype(np.int64),
+        counts, "lengths", lambda records: np.repeat([len(text) for text in records.texts], 2).astype(np.int64),
         "dpga", "length range",
     ),
     "every pair counted": (
         contribute, "CONTRIBUTIONS", {**contribute.CONTRIBUTIONS, SelfSimilarity: every_pair}, "dpga", "self-similarity"
     ),
     "all terms of a text": (
-        histograms, "first_terms", lambda terms, texts, k, real=histograms.first_terms: real(terms, texts, 99),
+        counts, "first_terms", lambda terms, texts, k, real=counts.first_terms: real(terms, texts, 99),
         "dp_kps, gaussian", "vocabulary histogram",
     ),
     "features a hundredth too large": (

@@ -1,22 +1,29 @@
 """A coordinator and hospitals as real processes on loopback, by the commands that an operator types."""
 
 import contextlib
-import csv
 import json
 import os
 import shutil
 import signal
-import socket
 import ssl
 import subprocess
 import sys
 import tempfile
-import time
 from pathlib import Path
 
 import httpx
 
 from server.tasks import demo_notes
+from simulations.laboratory.nodes.folders import (
+    audit_log,
+    free_port,
+    init_coordinator,
+    init_hospital,
+    set_limits,
+    text,
+    wait,
+    write_records,
+)
 from tests.support.runs import read
 
 BIN = Path(sys.executable).parent
@@ -36,12 +43,6 @@ def environment(path=()):
     kept = {name: value for name, value in os.environ.items() if name in passed_on}
     python = ":".join(map(str, (*path, ROOT)))
     return kept | {"PATH": f"{BIN}:/usr/sbin:/usr/bin:/bin", "PYTHONPATH": python, "OMP_NUM_THREADS": "1"}
-
-
-def free_port():
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
 
 
 def command(name, *arguments, timeout=PATIENCE, code=0, within=(), path=()):
@@ -65,25 +66,6 @@ def party(*arguments, **how):
 
 def coordinator(*arguments, **how):
     return command("caucus-coordinator", *arguments, **how)
-
-
-def wait(condition, what, patience=PATIENCE):
-    deadline = time.monotonic() + patience
-    while not (found := condition()):
-        assert time.monotonic() < deadline, f"not within {patience:g} s: {what}"
-        time.sleep(0.1)
-    return found
-
-
-def text(path):
-    return path.read_text("utf-8", errors="replace") if path.exists() else ""
-
-
-def write_records(path, notes):
-    with path.open("w", newline="") as file:
-        csv.writer(file).writerows([("text", "label"), *((note.text, note.label) for note in notes)])
-    path.chmod(0o600)
-    return path
 
 
 @contextlib.contextmanager
@@ -132,10 +114,7 @@ class Deployment:
             raise
 
     def _make(self, relay_user, private):
-        self.coordinator(
-            *("init", self.here, "--address", f"{self.host}:{self.port}", "--listen", self.host),
-            *("--superlink-port", free_port()),
-        )
+        init_coordinator(self.coordinator, self.here, address=f"{self.host}:{self.port}", listen=self.host)
         self.serve()
         for number, notes in enumerate(private):
             self.make(number, write_records(self.folder / f"notes{number}.csv", notes), relay_user)
@@ -154,20 +133,10 @@ class Deployment:
         return self.at(number) / "private" / "ledger.db"
 
     def make(self, number, records, relay_user=None):
-        account = ("--relay-user", relay_user) if relay_user else ()
-        invitation = self.here / "invitation.json"
-        name = f"Hospital {number}"
-        party("init", self.at(number), "--name", name, "--records", records, "--invitation", invitation, *account)
-        self.set(number, approval="auto")
+        init_hospital(party, self.at(number), records, self.here / "invitation.json", relay_user=relay_user)
 
     def set(self, number, **values):
-        """Change settings and limits in a hospital's YAML."""
-        path = self.at(number) / "client.yaml"
-        lines = path.read_text().splitlines()
-        for name, value in values.items():
-            (at,) = (i for i, line in enumerate(lines) if line.strip().startswith(f"{name}:"))
-            lines[at] = lines[at][: lines[at].index(":")] + f": {value}"
-        path.write_text("\n".join(lines) + "\n")
+        set_limits(self.at(number), **values)
 
     def without_noise(self):
         """Let the hospitals answer plans without noise."""
@@ -257,7 +226,7 @@ class Deployment:
         return folder
 
     def audit(self, number):
-        return [json.loads(line) for line in text(self.at(number) / "private" / "audit.jsonl").splitlines()]
+        return audit_log(self.at(number))
 
     def ended(self):
         for process in self._running.values():

@@ -12,7 +12,7 @@ from datetime import datetime
 import yaml
 
 from common.ledger.ledger import Ledger
-from tests.support.deployed import text, wait
+from simulations.laboratory.nodes.folders import text, wait
 from tests.support.runs import texts
 
 EXACT = "privacy.epsilon=.inf"

@@ -6,7 +6,6 @@ The root namespace is on the bridge too: it is the rest of the world, from where
 import asyncio
 import contextlib
 import ctypes
-import itertools
 import os
 import socket
 import subprocess
@@ -130,40 +129,6 @@ class Hosts:
     @staticmethod
     def _ip(*arguments):
         subprocess.run(["ip", *arguments], check=True, capture_output=True, timeout=30)
-
-
-def passing_on(host, port, *, spoil=0, delay=0.0):
-    """For `Hosts.between`: hands everything on to host and port, and back.
-
-    Args:
-        host: Where to, from the rest of the world.
-        port: Of it.
-        spoil: In every so many pieces, one bit is changed; 0: in none.
-        delay: Seconds that each piece is on its way.
-    """
-    pieces = itertools.count(1)
-
-    async def pump(reader, writer):
-        loop = asyncio.get_running_loop()
-        with contextlib.suppress(OSError):
-            while data := await reader.read(2**16):
-                spoiled = spoil and next(pieces) % spoil == 0
-                loop.call_later(delay, writer.write, data[:-1] + bytes([data[-1] ^ spoiled]))
-        loop.call_later(delay, writer.close)
-
-    async def serve(reader, writer):
-        try:
-            back, forth = await asyncio.open_connection(host, port)
-        except OSError:
-            writer.close()
-            return
-        try:
-            await asyncio.gather(pump(reader, forth), pump(back, writer))
-        except asyncio.CancelledError:
-            forth.close()
-            writer.close()
-
-    return serve
 
 
 def listening(heard):

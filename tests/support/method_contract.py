@@ -213,7 +213,7 @@ class MethodContract:
 
     def test_reports_what_models_were_asked_and_wrote(self, method):
         world = World(method)
-        lines = [report.to_dict() for report in run(method, world).rounds]
+        lines = [report.to_json() for report in run(method, world).rounds]
         for line in lines:
             assert line.keys() >= {
                 "requested",
@@ -238,7 +238,7 @@ class MethodContract:
 
     def test_the_page_shows_its_rounds(self, method, tmp_path):
         times = {"fid": None, "seconds": {"generate": 0.0, "embed": 0.0, "ask": 0.0}}
-        lines = [{**line.to_dict(), **times} for line in run(method, World(method)).rounds]
+        lines = [{**line.to_json(), **times} for line in run(method, World(method)).rounds]
         (tmp_path / "rounds.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
         assert "Texts asked for" in write_report(tmp_path).read_text("utf-8")
 

@@ -1,8 +1,14 @@
-"""Parts of a message of Flower's that are still on the way."""
+"""The parts of a message of Flower's: how many there are, and when one that is still on the way is asked for again."""
 
 import time
 
+from flwr.supercore.inflatable.inflatable_object import get_all_nested_objects
 from flwr.supercore.inflatable.inflatable_utils import ObjectUnavailableError
+
+
+def parts_of(content):
+    """The parts of a message's content, by their names."""
+    return get_all_nested_objects(content)
 
 
 def asked_again_after(pull_objects):

@@ -9,7 +9,7 @@ import urllib.error
 import urllib.request
 from pathlib import Path
 
-from tests.support.deployed import wait
+from simulations.laboratory.nodes.folders import wait
 
 LLAMA_CPP = """
 import signal, sys, xllamacpp

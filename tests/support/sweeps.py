@@ -4,6 +4,8 @@ import json
 
 from omegaconf import OmegaConf
 
+from tests.support.documents import privacy_json, summary_json
+
 
 def run(
     folder, number, row, accuracy=None, *, experiment=None, epsilon=4.0, status="complete", traffic=None, seed=None
@@ -16,8 +18,8 @@ def run(
     )
     (path / "config.yaml").write_text(OmegaConf.to_yaml(OmegaConf.create(config)))
     files = {
-        "run": {"status": status},
-        "privacy": {"epsilon": epsilon, "planned_epsilon": epsilon, "queries": [{}], "spent": {"queries_asked": 4}},
+        "run": summary_json(status=status),
+        "privacy": privacy_json(epsilon=epsilon, planned_epsilon=epsilon),
         "metrics": {"synthetic": {"accuracy": accuracy}, "real_private": {"accuracy": 0.99}} if accuracy else {},
         **({"traffic": traffic} if traffic else {}),
     }

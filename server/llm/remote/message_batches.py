@@ -16,12 +16,13 @@ from common.validate import positive
 from server.llm.base import Arrived, Reply, Request
 from server.llm.remote.chat import Chat, Completion, MalformedError
 from server.llm.remote.provider import Remote
-from server.llm.remote.retry import Retries, failure_of
+from server.llm.remote.retry import Retries, UnansweredError
 from server.llm.remote.tokens import counted, read, worst
 from server.llm.render import render
 from server.llm.spending import Spending, Usage
 
 _MOST_REQUESTS = 10_000  # of one batch: the API's bound is ten times higher, this one keeps notes and memory small
+_DAY = 86_400.0  # seconds that a batch may take
 _NO_REPLY = Reply(texts=(), input_tokens=0, output_tokens=0, loss="failed")
 
 
@@ -59,7 +60,7 @@ class MessageBatches:
         self._chat, self._poll = chat, poll
         self._max_tokens = chat.settings.max_tokens
         self._clock = chat.settings.clock
-        self._retries = Retries(most=chat.settings.retries)
+        self._retries = Retries(most=chat.settings.retries, patience=_DAY, clock=chat.settings.clock)
         self._price = chat.settings.token_price()
         self._spending = spending or Spending()
         self._notes = _Notes(folder / "message_batches.json" if folder else None)
@@ -100,7 +101,7 @@ class MessageBatches:
                 if not sent and refused is not None:
                     raise self._spending.exhausted(self.name, refused, self._price)
                 try:
-                    created = await self._patiently(partial(self._send, client, sent, by_key))
+                    created = await self._answer(partial(self._send, client, sent, by_key))
                     self._notes.add(created.id, sent)
                     await self._collect(client, created.id, remaining, reserved, deliver)
                 finally:
@@ -133,9 +134,9 @@ class MessageBatches:
         deliver: Callable[[str, Reply], None],
     ) -> None:
         """Wait for a batch to end, then read its results; those that are no longer requested are paid for too."""
-        while (await self._patiently(partial(client.messages.batches.retrieve, batch))).processing_status != "ended":
+        while (await self._answer(partial(client.messages.batches.retrieve, batch))).processing_status != "ended":
             await self._clock.sleep(self._poll)
-        for line in await self._patiently(partial(self._results, client, batch)):
+        for line in await self._answer(partial(self._results, client, batch)):
             key, request = line.custom_id, left.pop(line.custom_id, None)
             completion = self._read(line.result)
             if request is None:
@@ -159,23 +160,18 @@ class MessageBatches:
         except MalformedError:
             return Completion(text="", usage=Usage(), loss="malformed")
 
-    async def _patiently(self, ask: Callable[[], Any]) -> Any:  # noqa: ANN401
+    async def _answer(self, ask: Callable[[], Any]) -> Any:  # noqa: ANN401
         """One call of the service, with the retry policy of all requests."""
-        for attempt in range(self._retries.most + 1):
-            try:
-                return await ask()
-            except self._chat.errors as error:
-                failure = failure_of(error, date=self._clock.date())
-                if failure.kind != "again" or attempt == self._retries.most:
-                    raise ProviderError(
-                        f"the language model {self.name} takes no batch",
-                        expected="a batch that ends",
-                        got=failure.summary,
-                        where=self._chat.settings.model,
-                        do=failure.do,
-                    ) from error
-                await self._clock.sleep(self._retries.wait(attempt, failure.wait, self._clock.chance()))
-        raise AssertionError
+        try:
+            return await self._retries.answer(ask, errors=self._chat.errors)
+        except UnansweredError as error:
+            raise ProviderError(
+                f"the language model {self.name} takes no batch",
+                expected="a batch that ends",
+                got=error.failure.summary,
+                where=self._chat.settings.model,
+                do=error.failure.do,
+            ) from error.cause
 
 
 class _Notes:

@@ -12,19 +12,20 @@ import asyncio
 from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 from common.errors import ProviderError
 from server.llm.base import Arrived, Reply, Request
 from server.llm.remote.chat import Chat, Completion
-from server.llm.remote.retry import Failure, RateLimiter, Retries, failure_of, said
+from server.llm.remote.retry import Failure, RateLimiter, Retries, UnansweredError, said
 from server.llm.remote.tokens import counted, estimate, read, worst
 from server.llm.render import render
 from server.llm.spending import Spending, Usage
 
 _MOST_LOST_IN_A_ROW = 8
 _LOOK_AGAIN_S = 0.1
-_CHECK_RETRIES = 2
+_CHECK_RETRIES, _CHECK_PATIENCE = 2, 60.0
 _NOT_FOUND = 404
 _PROBE = "You answer with one word.", "Say yes."
 _PROBED = Request(task_kind="word", labels=(("yes", "yes"),))
@@ -52,7 +53,8 @@ class Remote:
         self._max_tokens = settings.max_tokens
         self._concurrency = settings.concurrency
         self._clock = settings.clock
-        self._retries = Retries(most=settings.retries)
+        self._retries = Retries(most=settings.retries, clock=settings.clock)
+        self._check_retries = Retries(most=_CHECK_RETRIES, patience=_CHECK_PATIENCE, clock=settings.clock)
         self._limiter = RateLimiter(
             requests_per_minute=settings.requests_per_minute,
             tokens_per_minute=settings.tokens_per_minute,
@@ -121,33 +123,22 @@ class Remote:
     ) -> Completion | None:
         """Ask until the request is answered or lost; None if all requests stop."""
         expected = sum(estimate(request, self._max_tokens))
-        for attempt in range(self._retries.most + 1):
-            await self._limiter.enter(expected)
-            if job.stop is not None:
-                return None
-            try:
-                completion = await self._chat.complete(client, *prompt, request)
-            except self._chat.errors as error:
-                failure = failure_of(error, date=self._clock.date())
-                if failure.kind != "again":
-                    break
-                if attempt == self._retries.most or (failure.wait or 0) > self._retries.patience:
-                    break
-                await self._pause(attempt, failure)
-            else:
-                self._answered += 1
-                self._lost_in_a_row = 0
-                completion = counted(completion, request, self._max_tokens)
-                self._limiter.used(completion.usage.tokens - expected)
-                return completion
-        return self._lost(job, failure)
 
-    async def _pause(self, attempt: int, failure: Failure) -> None:
-        seconds = self._retries.wait(attempt, failure.wait, self._clock.chance())
-        if failure.wait is not None:
-            self._limiter.pause(seconds)  # the server's wait applies to all requests
-        else:
-            await self._clock.sleep(seconds)
+        async def once() -> Completion | None:
+            await self._limiter.enter(expected)
+            return await self._chat.complete(client, *prompt, request) if job.stop is None else None
+
+        try:
+            completion = await self._retries.answer(once, errors=self._chat.errors, pause=self._limiter.pause)
+        except UnansweredError as error:
+            return self._lost(job, error.failure)
+        if completion is None:
+            return None
+        self._answered += 1
+        self._lost_in_a_row = 0
+        completion = counted(completion, request, self._max_tokens)
+        self._limiter.used(completion.usage.tokens - expected)
+        return completion
 
     def _lost(self, job: "Job", failure: Failure) -> Completion | None:
         """Give up one item, or the whole model."""
@@ -164,17 +155,10 @@ class Remote:
 
     async def _check_model(self) -> None:
         async with self._chat.client() as client:
-            for attempt in range(_CHECK_RETRIES + 1):
-                try:
-                    await self._look_up(client)
-                except self._chat.errors as error:
-                    failure = failure_of(error, date=self._clock.date())
-                    wait = self._retries.wait(attempt, failure.wait, self._clock.chance())
-                    if failure.kind != "again" or attempt == _CHECK_RETRIES or wait > self._retries.longest:
-                        raise self._broken(failure, told=said(error)) from error
-                    await self._clock.sleep(wait)
-                else:
-                    return
+            try:
+                await self._check_retries.answer(partial(self._look_up, client), errors=self._chat.errors)
+            except UnansweredError as error:
+                raise self._broken(error.failure, told=said(error.cause)) from error.cause
 
     async def _look_up(self, client: Any) -> None:  # noqa: ANN401
         try:

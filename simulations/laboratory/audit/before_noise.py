@@ -146,10 +146,11 @@ class _Blank(Ledger):
         plan_digest: bytes,
         query_digest: bytes,
         release: Release,
+        attempts: int = 1,
         data_set: str = "",
         allow: Allow | None = None,
     ) -> Entry:
-        del data_set, allow
+        del attempts, data_set, allow
         return Entry(run=run, index=index, plan_digest=plan_digest, query_digest=query_digest, release=release)
 
     def commit_before(self, run: str, index: int) -> None:

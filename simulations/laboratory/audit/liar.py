@@ -17,7 +17,6 @@ from an offset that is 0.4 radii long, and what becomes of the label's share, 0.
 """
 
 import argparse
-import json
 import logging
 import statistics
 import sys
@@ -34,6 +33,7 @@ from common.domain import Record
 from common.plan.planned import PlannedQuery
 from common.queries.class_sums import ClassSumsSpec
 from common.queries.votes import VotesSpec
+from server.documents.metrics import Metrics
 from server.operators.census import Census, Subspace, estimates
 from server.operators.selection import top_per_label
 from server.settings.compose import composed
@@ -106,8 +106,10 @@ def accuracy(method: str, records: int, epsilon: float, times: int, seed: int) -
             composed([f"method={method}", *METHODS[method], *(f"{name}={value}" for name, value in settings.items())]),
             Path(folder),
         )
-        metrics = json.loads((Path(folder) / "metrics.json").read_text(encoding="utf-8"))
-    return float(metrics["synthetic"]["accuracy"])
+        synthetic = Metrics.load(Path(folder)).synthetic
+    assert synthetic is not None
+    assert synthetic.accuracy.value is not None
+    return synthetic.accuracy.value
 
 
 def mislabelled(records: Sequence[Record]) -> list[Record]:

@@ -9,8 +9,9 @@ through a line with a delay. Printed are medians, and the share of pairs of answ
 one with the record took longer: 0.5 tells nothing, 1 all.
 
 Then, for each kind of question, how much of its time on the schedule a party with as many records as are declared takes
-to compute what it adds; for votes with the slowest records there can be, all of them at that distance. Above 1 a reply
-would be late, and its time would tell that there are so many.
+to compute what it adds; for votes with the slowest records there can be, all of them at that distance; for a vocabulary
+with texts of which each word begins a term that is as long as may be and does not go on as the text does. Above 1 a
+reply would be late, and its time would tell that there are so many.
 """
 
 import argparse
@@ -30,7 +31,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from client.admission import Terms
-from client.contributions import histograms, seed_choices
+from client.contributions import counts, seed_choices
 from client.contributions.contribute import contribution
 from client.guard import Limits
 from client.records import EmbeddedRecords, PartyRecords
@@ -59,7 +60,7 @@ from common.queries.page import Query
 from common.queries.seed_choice import SeedChoice, SeedChoiceSpec
 from common.queries.self_similarity import SelfSimilarity, SelfSimilaritySpec
 from common.queries.sketch import Sketch, SketchSpec
-from common.queries.terms import encode_terms
+from common.queries.terms import MOST_WORDS, encode_terms
 from common.queries.votes import Votes, VotesSpec
 from common.schedule import seconds
 from server.planning.calibration import calibrate
@@ -67,6 +68,8 @@ from simulations.laboratory.nodes.line import Line
 
 Call = Callable[[m.Parcel], m.Parcel]
 
+KNOWN = tuple(f"known{place}" for place in range(150))
+"""Words of a text that the coordinator knows."""
 DIMENSIONS, CANDIDATES, RECORDS, DECLARED = 384, 3000, 100, 200
 
 
@@ -112,15 +115,17 @@ def used(records: int = 1000) -> Iterator[tuple[str, float]]:
     texts = tuple(f"{' '.join(f'word{(number * place) % 997}' for place in range(150))}" for number in range(records))
     for query in (votes, *_questions(others)):
         slowest = np.repeat(target, records, axis=0) if query is votes else rows
-        private = EmbeddedRecords(vectors=slowest, labels=np.zeros(records, dtype=np.int32), texts=texts)
+        read = (" ".join(KNOWN),) * records if isinstance(query, Vocabulary) else texts
+        private = EmbeddedRecords(vectors=slowest, labels=np.zeros(records, dtype=np.int32), texts=read)
         began = time.perf_counter()
         if isinstance(query, SeedChoice):
             seed_choices.choose(query, private, 1.0, bytes(32), replacement=False)
         elif isinstance(query, LengthRange):
-            mechanisms.length_range(histograms.lengths(private), query.spec.cap, 1.0, bytes(32))
+            mechanisms.length_range(counts.lengths(private), query.spec.cap, 1.0, bytes(32))
         else:
             contribution(query, private)
-        due = seconds(m.Ask(query), records)
+        planned = PlannedQuery(name="timed", spec=query.spec, mechanism=query.spec.mechanisms[0])
+        due = seconds(m.Ask(query), records, _plan(planned))
         assert due is not None
         yield query.spec.kind, (time.perf_counter() - began) / due
 
@@ -144,7 +149,8 @@ def _questions(rows: NDArray[np.float32]) -> Iterator[Query]:
         frequencies=generator.normal(size=(128, DIMENSIONS)).astype(np.float32),
         phases=np.zeros(0, dtype=np.float32),
     )
-    yield Vocabulary(spec=VocabularySpec(first=10), terms=terms)
+    almost = (" ".join((*KNOWN[place : place + MOST_WORDS - 1], "otherwise")) for place in range(len(KNOWN)))
+    yield Vocabulary(spec=VocabularySpec(first=10), terms=encode_terms(tuple(almost)))
     yield LabelHistogram(spec=LabelHistogramSpec(labels=1))
     yield LengthHistogram(spec=LengthHistogramSpec(bins=4), edges=np.array([3, 5, 9], dtype=np.int32))
     yield SelfSimilarity(spec=SelfSimilaritySpec(buckets=1000))
@@ -162,23 +168,7 @@ def share_longer(without: Sequence[float], beside: Sequence[float]) -> float:
 def measured(answers: int, *, delay: float, scheduled: bool) -> tuple[list[float], list[float]]:
     """Seconds of the answers of a service without the record, and of one with it, asked in turn."""
     target, query, others = _attack()
-    plan = calibrate(
-        Plan(
-            method="timing",
-            labels=("a",),
-            encoder=_Fixed.digest,
-            parties=1,
-            max_dropouts=0,
-            colluders=0,
-            threshold=1,
-            secure=False,
-            epsilon=math.inf,
-            delta=1e-5,
-            unit="sample",
-            queries=(PlannedQuery(name="votes", spec=query.spec, times=answers),),
-        ),
-        4.0,
-    )
+    plan = calibrate(_plan(PlannedQuery(name="votes", spec=query.spec, times=answers)), 4.0)
     beside = np.concatenate([others[:-1], target])
     times: tuple[list[float], list[float]] = [], []
     with tempfile.TemporaryDirectory() as folder:
@@ -193,6 +183,24 @@ def measured(answers: int, *, delay: float, scheduled: bool) -> tuple[list[float
                 for seconds, call in zip(times, calls, strict=True):
                     seconds.append(_sent(call, plan, m.Ask(query), index))
     return times
+
+
+def _plan(planned: PlannedQuery) -> Plan:
+    """A plan of one party for one query, without noise."""
+    return Plan(
+        method="timing",
+        labels=("a",),
+        encoder=_Fixed.digest,
+        parties=1,
+        max_dropouts=0,
+        colluders=0,
+        threshold=1,
+        secure=False,
+        epsilon=math.inf,
+        delta=1e-5,
+        unit="sample",
+        queries=(planned,),
+    )
 
 
 def _attack() -> tuple[NDArray[np.float32], Votes, NDArray[np.float32]]:

@@ -21,7 +21,8 @@ from pathlib import Path
 from simulations.laboratory.benchmarks.nodes import Stretch, measure, say_memory, spent, terms
 from simulations.laboratory.benchmarks.ratios import Ratio, benchmark
 from simulations.laboratory.nodes.cost import Cost, phases
-from simulations.laboratory.nodes.federation import Nodes, small_run, wait
+from simulations.laboratory.nodes.federation import Nodes, small_run
+from simulations.laboratory.nodes.folders import wait
 from simulations.laboratory.nodes.line import Line
 from simulations.laboratory.nodes.usage import descendants, proportional_set
 

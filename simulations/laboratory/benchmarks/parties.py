@@ -233,8 +233,8 @@ class _TimedNetwork:
     def __init__(self, network: Network, parties: Collection[_TimedParty], seconds: dict[str, float]) -> None:
         self._network, self._parties, self._seconds = network, parties, seconds
 
-    def join(self, parcel: Parcel, parties: int) -> dict[PartyId, Parcel]:
-        return self._counted(self._network.join(parcel, parties))
+    def join(self, parcel: Parcel, parties: int, *, computing: float = 0.0) -> dict[PartyId, Parcel]:
+        return self._counted(self._network.join(parcel, parties, computing=computing))
 
     def exchange(self, parcels: Mapping[PartyId, Parcel], *, computing: float = 0.0) -> dict[PartyId, Parcel]:
         return self._counted(self._network.exchange(parcels, computing=computing))

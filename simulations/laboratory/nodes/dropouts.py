@@ -133,9 +133,9 @@ class _Watched(FlowerNetwork):
         super().__init__(grid, timeout=0)
         self._faults = faults
 
-    def join(self, parcel: Parcel, parties: int) -> dict[PartyId, Parcel]:
+    def join(self, parcel: Parcel, parties: int, *, computing: float = 0.0) -> dict[PartyId, Parcel]:
         self._faults.begin()
-        return self._counted(super().join(parcel, parties), parties)
+        return self._counted(super().join(parcel, parties, computing=computing), parties)
 
     def exchange(self, parcels: Mapping[PartyId, Parcel], *, computing: float = 0.0) -> dict[PartyId, Parcel]:
         self._faults.begin()

@@ -29,10 +29,11 @@ from typing import NamedTuple
 from flwr.app import Context, Message
 
 from client.app import app
-from client.deploy import relay
+from client.flower import relay
 from simulations.laboratory.nodes.cost import phases
 from simulations.laboratory.nodes.dropouts import KINDS, QUERIES, Ending, Faults, ended
-from simulations.laboratory.nodes.federation import Nodes, small_run, wait
+from simulations.laboratory.nodes.federation import Nodes, small_run
+from simulations.laboratory.nodes.folders import wait
 
 RELAY = "simulations.laboratory.nodes.failing:failing_relay"
 _FAULTS = "faults.json"

@@ -5,17 +5,16 @@ The coordinator's processes are those of `caucus-coordinator serve`. Each hospit
 """
 
 import contextlib
-import csv
 import json
 import os
-import re
 import shutil
 import signal
 import socket
 import subprocess
-import time
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Collection, Mapping
 from datetime import datetime
+from functools import partial
+from importlib.metadata import entry_points
 from pathlib import Path
 from typing import Any, Self
 
@@ -28,17 +27,26 @@ from common.system.enrolment import PartyFile
 from server.deploy.enrolment import Enrolled, store
 from server.deploy.settings import CoordinatorSettings
 from server.tasks import demo_notes
+from simulations.laboratory.nodes.folders import (
+    audit_log,
+    free_port,
+    init_coordinator,
+    init_hospital,
+    set_limits,
+    wait,
+    write_records,
+)
 from simulations.laboratory.nodes.forks import Forks
 from simulations.laboratory.nodes.line import Line
 from simulations.laboratory.nodes.usage import stat
 
-PARTY, COORDINATOR, FLOWER = "client.command:main", "server.command:main", "flwr.cli.app:app"
-PATIENCE = 600.0
+PARTY, COORDINATOR = "client.command:main", "server.command:main"
+(FLOWER,) = (script.value for script in entry_points(group="console_scripts", name="flwr"))
 GROUP = 10
 """Hospitals that are started at a time: their first connections are most of the work of a start."""
 OWN, NEAR = "127.0.0.2", "127.0.0.1"
 """Where the front door listens; and, with the same port, the end of a line to it."""
-_MODULES = ("client.deploy.host", "client.deploy.supernode", "client.deploy.relay")
+_MODULES = ("client.deploy.host", "client.flower.supernode", "client.flower.relay")
 
 
 class Nodes:
@@ -58,7 +66,7 @@ class Nodes:
         folder.mkdir()
         self.folder, self.count, self._relay = folder, count, relay
         self.here = folder / "coordinator"
-        self.port = _free_port()
+        self.port = free_port()
         near = OWN if line is None else NEAR
         self._ending = contextlib.ExitStack()
         functions = (PARTY, COORDINATOR, FLOWER, *map(_function, _MODULES), *([relay] if relay else []))
@@ -91,38 +99,25 @@ class Nodes:
         shutil.rmtree(self.folder, ignore_errors=True)
 
     def _make(self, address: str, records: int) -> None:
-        own = ("--listen", OWN, "--superlink-port", _free_port())
-        self._command(COORDINATOR, "init", self.here, "--address", address, *own)
+        party_command = partial(self._command, PARTY)
+        init_coordinator(partial(self._command, COORDINATOR), self.here, address=address, listen=OWN)
         self._serve()
         settings = CoordinatorSettings.load(self.here)
         parties = []
         for number in range(self.count):
-            self._make_hospital(number, records)
+            notes = write_records(self.folder / f"notes{number}.csv", demo_notes.private_notes(number, records, 0))
+            init_hospital(party_command, self.at(number), notes, self.here / "invitation.json")
             party = PartyFile.load(self.at(number) / "party.json")
             key = self.folder / "node.pub"
             key.write_text(party.node_key, encoding="ascii")
             parties.append(Enrolled(party=party, node=str(self._flower("supernode", "register", key)["node-id"])))
         store(settings, parties)
         for number in range(self.count):
-            self._command(PARTY, "roster", "--yes", self.at(number), self.here / "roster.json")
-
-    def _make_hospital(self, number: int, records: int) -> None:
-        file = self.folder / f"notes{number}.csv"
-        with file.open("w", newline="", encoding="utf-8") as out:
-            notes = demo_notes.private_notes(number, records, 0)
-            csv.writer(out).writerows([("text", "label"), *((note.text, note.label) for note in notes)])
-        file.chmod(0o600)
-        named = ("--name", f"Hospital {number}", "--records", file, "--invitation", self.here / "invitation.json")
-        self._command(PARTY, "init", self.at(number), *named)
-        self.set(number, approval="auto")
+            party_command("roster", "--yes", self.at(number), self.here / "roster.json")
 
     def set(self, number: int, **values: str) -> None:
         """Change settings or limits of a hospital."""
-        path = self.at(number) / "client.yaml"
-        text = path.read_text(encoding="utf-8")
-        for name, value in values.items():
-            text = re.sub(rf"^(\s*{name}:).*$", rf"\1 {value}", text, flags=re.MULTILINE)
-        path.write_text(text, encoding="utf-8")
+        set_limits(self.at(number), **values)
 
     def _serve(self) -> None:
         with (self.folder / "coordinator.out").open("ab") as out:
@@ -224,10 +219,9 @@ class Nodes:
 
     def requests(self, number: int, run: str) -> list[tuple[str, float]]:
         """What a hospital was asked in the run of this name, and when (Unix time), in order."""
-        lines = map(json.loads, _text(self.at(number) / "private" / "audit.jsonl").splitlines())
         return [
             (line["request"], datetime.fromisoformat(line["when"]).timestamp())
-            for line in lines
+            for line in audit_log(self.at(number))
             if line["run"].rpartition("-")[0] == run
         ]
 
@@ -268,29 +262,6 @@ class Nodes:
 
 def _function(module: str) -> str:
     return f"{module}:main"
-
-
-def _free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
-
-
-def _text(path: Path) -> str:
-    return path.read_text(encoding="utf-8") if path.exists() else ""
-
-
-def wait(condition: Callable[[], object], what: str, *, patience: float = PATIENCE, every: float = 0.2) -> None:
-    """Wait until a condition holds.
-
-    Raises:
-        CaucusError: It does not in time.
-    """
-    deadline = time.monotonic() + patience
-    while not condition():
-        if time.monotonic() > deadline:
-            raise CaucusError("nodes", expected=what, got=f"not within {patience:g} s")
-        time.sleep(every)
 
 
 def small_run(rounds: int) -> tuple[str, ...]:

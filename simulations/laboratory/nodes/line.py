@@ -6,12 +6,17 @@ line adds a few round trips to each large message.
 
 import asyncio
 import contextlib
-from collections.abc import Iterator
+import itertools
+from collections.abc import Awaitable, Callable, Iterator
 from threading import Thread
 
 
 class Line:
     """The line; delay and rate can be set while it is in use.
+
+    Args:
+        delay: As the attribute.
+        spoil: In every so many pieces one bit is changed; 0: in none.
 
     Attributes:
         delay: Seconds of a round trip, half of them in each direction; also that of a connection's first packets.
@@ -20,19 +25,19 @@ class Line:
         passed: Bytes so far, "up" to the coordinator and "down" from it.
     """
 
-    def __init__(self) -> None:
-        self.delay = 0.0
+    def __init__(self, delay: float = 0.0, *, spoil: int = 0) -> None:
+        self.delay = delay
         self.rate: float | None = None
         self.passed = {"up": 0, "down": 0}
         self._free = {"up": 0.0, "down": 0.0}
+        self._spoil = spoil
+        self._pieces = itertools.count(1)
 
     @contextlib.contextmanager
     def between(self, near: tuple[str, int], far: tuple[str, int]) -> Iterator[None]:
         """Relay what connects to `near` (host and port) to `far`, as long as the context lasts."""
         loop = asyncio.new_event_loop()
-        listening = loop.run_until_complete(
-            asyncio.start_server(lambda reader, writer: self._serve(reader, writer, far), *near, backlog=1024)
-        )
+        listening = loop.run_until_complete(asyncio.start_server(self.to(*far), *near, backlog=1024))
         thread = Thread(target=loop.run_forever, daemon=True)
         thread.start()
         try:
@@ -42,6 +47,10 @@ class Line:
             loop.call_soon_threadsafe(loop.stop)
             thread.join()
             loop.close()
+
+    def to(self, host: str, port: int) -> Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]:
+        """What relays one connection over this line to a host and port: a callback of `asyncio.start_server`."""
+        return lambda reader, writer: self._serve(reader, writer, (host, port))
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, far: tuple[str, int]) -> None:
         await asyncio.sleep(self.delay)  # of TCP's own first round trip
@@ -62,8 +71,12 @@ class Line:
             while data := await reader.read(2**16):
                 self.passed[direction] += len(data)
                 due = max(due, self._through(loop.time(), len(data), direction) + self.delay / 2)
-                loop.call_at(due, writer.write, data)
+                loop.call_at(due, writer.write, self._passed(data))
         loop.call_at(max(due, loop.time()), writer.close)
+
+    def _passed(self, data: bytes) -> bytes:
+        spoiled = self._spoil and next(self._pieces) % self._spoil == 0
+        return data[:-1] + bytes([data[-1] ^ 1]) if spoiled else data
 
     def _through(self, now: float, size: int, direction: str) -> float:
         """When so many bytes are on the line, after all before them."""

@@ -13,8 +13,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from server.documents.codec import strict
 from server.metrics.intervals import Interval
-from server.run_folder import for_json
 from simulations.laboratory.results import computed
 from simulations.laboratory.results.cells import Preset
 from simulations.laboratory.results.claims import (
@@ -97,7 +97,7 @@ class Finding:
 
     def to_dict(self) -> dict[str, Any]:
         """JSON-ready form; an infinite epsilon is "inf"."""
-        values: dict[str, Any] = for_json(asdict(self))
+        values: dict[str, Any] = strict(asdict(self))
         return values
 
 

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from client.contributions import histograms
+from client.contributions import counts
 from common.queries import terms
 from common.queries.histograms import (
     LabelHistogram,
@@ -16,32 +16,32 @@ from tests.support.asking import TERMS, embedded
 
 def test_labels():
     records = embedded("abcde", [2, 0, 2, 1, 5])
-    assert histograms.of_labels(LabelHistogram(spec=LabelHistogramSpec(labels=4)), records).tolist() == [
+    assert counts.of_labels(LabelHistogram(spec=LabelHistogramSpec(labels=4)), records).tolist() == [
         1, 1, 2, 0,
     ]  # fmt: skip
 
 
 def test_lengths_are_words_between_white_space():
     records = embedded(["", "one", " two\twords \n", "don't - count, that", "x" * 1000])
-    assert histograms.lengths(records).tolist() == [0, 1, 2, 4, 1]
-    assert histograms.lengths(embedded([])).dtype == np.int64
+    assert counts.lengths(records).tolist() == [0, 1, 2, 4, 1]
+    assert counts.lengths(embedded([])).dtype == np.int64
 
 
 @pytest.mark.parametrize(("edges", "expected"), [([2, 4], [3, 1, 1]), ([-5, 0], [0, 0, 5]), ([], [5]), ([9], [5, 0])])
 def test_bins_cover_everything(edges, expected):
     query = LengthHistogram(spec=LengthHistogramSpec(bins=len(edges) + 1), edges=np.array(edges, dtype=np.int32))
     records = embedded(["", "a", "a", "a b", "a b c d"])
-    assert histograms.of_lengths(query, records).tolist() == expected
+    assert counts.of_lengths(query, records).tolist() == expected
 
 
 def test_terms_among_the_first_k_count_once_a_record():
     query = Vocabulary(spec=VocabularySpec(first=2), terms=terms.encode_terms(TERMS))
     texts = ["Fever, fever; chest pain and a cough", "pain relief", "nothing", "cough cough"]
-    assert histograms.of_terms(query, embedded(texts)).tolist() == [1, 1, 1, 1, 0]
+    assert counts.of_terms(query, embedded(texts)).tolist() == [1, 1, 1, 1, 0]
 
 
 def test_no_records():
     none = embedded([])
-    assert histograms.of_labels(LabelHistogram(spec=LabelHistogramSpec(labels=2)), none).tolist() == [0, 0]
+    assert counts.of_labels(LabelHistogram(spec=LabelHistogramSpec(labels=2)), none).tolist() == [0, 0]
     vocabulary = Vocabulary(spec=VocabularySpec(first=2), terms=terms.encode_terms(TERMS))
-    assert histograms.of_terms(vocabulary, none).tolist() == [0] * 5
+    assert counts.of_terms(vocabulary, none).tolist() == [0] * 5

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from client.contributions import sketch as module
-from client.contributions.histograms import first_terms
+from client.contributions.counts import first_terms
 from client.contributions.sketch import contribution
 from common.queries.sketch import features
 from tests.support import asking

@@ -1,28 +1,14 @@
 """Votes against a slow reference in exact integers, and their independence of partition, order and chunking."""
 
-from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
 import pytest
-import torch
 
-from client.contributions import rough_products
 from client.contributions import votes as client_votes
 from client.contributions.votes import votes_of
 from common.errors import InternalError, ProtocolError
 from common.queries.votes import Votes, VotesSpec
-
-
-@pytest.fixture(params=["float32", "digits"])
-def _way(request, monkeypatch):
-    """Each way of rough products, on any processor."""
-    digits = request.param == "digits"
-    if digits and not rough_products.adds_exactly():
-        pytest.skip("this processor adds products of digits in 16 bits")
-    monkeypatch.setattr(rough_products, "multiplies_digits", lambda: digits)
-    monkeypatch.setattr(rough_products, "_FEW", 0)
-    monkeypatch.setattr(rough_products, "_COARSE", 1.0)
 
 
 def _unit(rows):
@@ -74,11 +60,10 @@ def _hard_case(rng):
     return vectors[rng.permutation(len(vectors))], np.concatenate([centres, _random(rng, 16, 24)])
 
 
-@pytest.mark.usefixtures("_way")
-@pytest.mark.parametrize("group", [8, 3, 2, 100])
+@pytest.mark.parametrize("groups", [1, 7, 30, 256])
 @pytest.mark.parametrize("top", [1, 3, 8, 20])
-def test_equals_the_definition(monkeypatch, top, group):
-    monkeypatch.setattr(client_votes, "_GROUP", group)
+def test_equals_the_definition(monkeypatch, top, groups):
+    monkeypatch.setattr(client_votes, "_GROUPS", groups)
     rng = np.random.default_rng(top)
     vectors, records = _hard_case(rng)
     labels = rng.integers(0, 3, len(vectors))
@@ -90,7 +75,6 @@ def test_equals_the_definition(monkeypatch, top, group):
     np.testing.assert_array_equal(votes_of(one_label, records, zeros), _reference(one_label, records, zeros))
 
 
-@pytest.mark.usefixtures("_way")
 @pytest.mark.parametrize(("share", "harmless"), [(0.0, True), (0.9, True), (30.0, False)])
 def test_errors_up_to_the_bound_change_nothing_and_larger_ones_would(monkeypatch, share, harmless):
     rng = np.random.default_rng(3)
@@ -98,25 +82,18 @@ def test_errors_up_to_the_bound_change_nothing_and_larger_ones_would(monkeypatch
     query, labels = _query(vectors), np.zeros(len(records), np.int32)
     noise = np.random.default_rng(4)
 
-    class WithErrors:
-        def __init__(self, right, records, *, width):
-            self._right, self._products = right, rough_products.rough_products(right, records, width=width)
-            self.rows = self._products.rows
+    ranked = client_votes._ranked
 
-        def __call__(self, left):
-            rough = self._products(left)
-            exact = (left.double() @ self._right.double().T).numpy()
-            values = rough.values.new_zeros(rough.values.shape, dtype=torch.float64)
-            wrong = exact + share * rough.error * noise.uniform(-1, 1, exact.shape)
-            values[:, : len(self._right)] = torch.from_numpy(wrong)
-            return replace(rough, values=values, unit=np.ones_like(rough.unit))
+    def with_errors(rough, candidates, records, ranks, sign):
+        exact = candidates.astype(np.float64) @ records.T.astype(np.float64)
+        wrong = exact + share * 1.01 * candidates.shape[1] * 2.0**-24 * noise.uniform(-1, 1, exact.shape)
+        return ranked(wrong.astype(np.float32), candidates, records, ranks, sign)
 
     expected = _reference(query, records, labels)
-    monkeypatch.setattr(client_votes, "rough_products", WithErrors)
+    monkeypatch.setattr(client_votes, "_ranked", with_errors)
     assert np.array_equal(votes_of(query, records, labels), expected) == harmless
 
 
-@pytest.mark.usefixtures("_way")
 @pytest.mark.parametrize("centre", [0.0, 2.0])
 def test_parties_sum_to_the_central_votes_whatever_the_split(monkeypatch, centre):
     rng = np.random.default_rng(5)
@@ -126,10 +103,7 @@ def test_parties_sum_to_the_central_votes_whatever_the_split(monkeypatch, centre
     labels = rng.integers(0, 2, 400).astype(np.int32)
     query = _query(vectors, rng.integers(0, 2, 700))
     central = votes_of(query, records, labels)
-    monkeypatch.setattr(rough_products, "_BYTES", 4 * 700 * 7)
-    monkeypatch.setattr(rough_products, "_DIGIT_BYTES", 4 * 700 * 7)
-    monkeypatch.setattr(rough_products, "_PART", 3)
-    monkeypatch.setattr(client_votes, "_ROWS", 2)
+    monkeypatch.setattr(client_votes, "_BYTES", 4 * 700 * 7)
     np.testing.assert_array_equal(votes_of(query, records, labels), central)
     order = rng.permutation(400)
     for parties in (2, 5, 60):
@@ -137,7 +111,6 @@ def test_parties_sum_to_the_central_votes_whatever_the_split(monkeypatch, centre
         np.testing.assert_array_equal(sum(votes_of(query, records[p], labels[p]) for p in split), central)
 
 
-@pytest.mark.usefixtures("_way")
 @pytest.mark.parametrize("dim", [384, 768])
 def test_in_the_dimensions_of_pretrained_encoders_votes_equal_the_definition(dim):
     rng = np.random.default_rng(dim)
@@ -148,10 +121,21 @@ def test_in_the_dimensions_of_pretrained_encoders_votes_equal_the_definition(dim
     np.testing.assert_array_equal(votes_of(query, records, labels), _reference(query, records, labels))
 
 
-def test_a_device_lists_candidates_itself():
-    values = torch.empty(5, 64, device="meta")
-    listed = list(client_votes._listed(values, 60, 16, 2))
-    assert [(places.device.type, places.shape) for places in listed] == [("meta", (5, 16))] * 2
+@pytest.mark.parametrize("dim", [96, 2**14])
+def test_float32_products_keep_the_bound_of_the_proof(dim):
+    rng = np.random.default_rng(dim)
+    normal = rng.standard_normal((20, dim))
+    kinds = [
+        normal,
+        np.sign(normal),
+        normal * np.exp(-rng.uniform(0, 20, normal.shape)),
+        np.abs(normal),
+        np.eye(20, dim),
+    ]
+    vectors = client_votes._on_grid(_unit(np.concatenate(kinds)))
+    wide = vectors.astype(np.float64)
+    off = np.abs(vectors @ vectors.T - wide @ wide.T).max()
+    assert 0 < off < 1.01 * dim * 2.0**-24
 
 
 def test_weights_of_three_and_four_votes():

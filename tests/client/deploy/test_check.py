@@ -14,11 +14,11 @@ from pathlib import Path
 from threading import Thread
 
 import pytest
-from flwr.proto.fleet_pb2 import ActivateNodeRequest
 
 from client.command import main
 from client.deploy import connection, preflight
 from client.deploy.settings import HospitalSettings
+from client.flower.node_key import ActivateNodeRequest
 from common.errors import ConfigError
 from common.models.encoder import Encoder
 from common.system.enrolment import RosterFile

@@ -73,11 +73,11 @@ def new_key(party):
 
 
 TRUSTED = {
-    "removed": lambda own, luke, anne: (own, anne),
     "in another order": lambda own, luke, anne: (anne, luke, own),
-    "alone": lambda own, luke, anne: (own,),
 }
 NEW = {
+    "removed": lambda own, luke, anne: (own, anne),
+    "alone": lambda own, luke, anne: (own,),
     "added": lambda own, luke, anne: (own, luke, anne, replace(third(), name="St. Jude", identity="34" * 32)),
     "another name": lambda own, luke, anne: (own, luke, replace(anne, name="St. Ann")),
     "another key of the node": lambda own, luke, anne: (own, new_key(luke), anne),
@@ -118,7 +118,7 @@ def test_hospitals_and_keys_that_are_new_are_taken_by_a_person_or_with_yes_alone
 
     monkeypatch.setattr(sys.stdin, "isatty", lambda: False, raising=False)
     line = said(capsys, "roster", made, new)
-    assert "hospitals or keys that are new; expected a terminal, or --yes; got neither. Compare the" in line
+    assert "hospitals or keys that are new, or gone; expected a terminal, or --yes; got neither. Compare the" in line
     monkeypatch.setattr(sys.stdin, "isatty", lambda: True, raising=False)
     for reply in ("", "n", "no", "perhaps", None):
         assert answered(reply) == 1

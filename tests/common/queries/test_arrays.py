@@ -243,6 +243,9 @@ def test_edges_are_ascending_and_one_fewer_than_bins(edges):
         np.frombuffer(b"\xed\xa0\x80\n", np.uint8),
         np.frombuffer(b"fever\n", np.int8),
         _TERMS[None],
+        np.frombuffer(b"a b c d e f g h i\n", np.uint8),
+        np.frombuffer("\ufdfa \ufdfa i\n".encode(), np.uint8),  # two characters of four words each
+        np.frombuffer(b"x" * 257 + b"\n", np.uint8),
     ],
 )
 def test_terms_are_different_lines_of_utf_8(terms):
@@ -256,7 +259,8 @@ def test_terms_become_bytes_and_back():
     terms = ("naïve", "a b", "ﬁ", "x\ty", "\u2028")
     assert decode_terms(encode_terms(terms)) == terms
     assert _vocabulary(encode_terms(terms)).length == 5
-    for wrong in ((), ("\ud800",), ("",), ("a", "a"), ("a\nb",)):
+    assert decode_terms(encode_terms(("a b c d e f g h", "x" * 256))) == ("a b c d e f g h", "x" * 256)
+    for wrong in ((), ("a b c d e f g h i",), ("\ud800",), ("",), ("a", "a"), ("a\nb",)):
         with pytest.raises(ProtocolError, match="vocabulary"):
             encode_terms(wrong)
 

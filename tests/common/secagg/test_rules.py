@@ -125,7 +125,7 @@ def test_enough_survivors_must_have_signed():
     check({0, 1, 2})
     with pytest.raises(DropoutError, match="at least 3; got 2; at survivors' signatures"):
         check({0, 1})
-    with pytest.raises(MembershipError, match=r"\[3\]"):
+    with pytest.raises(MembershipError, match="got party 3;"):
         check({0, 1, 3})
     with pytest.raises(SignatureError, match="at party 2, survivors' signatures"):
         check({0, 1, 2}, bad={2: signatures[1]})
@@ -154,14 +154,14 @@ def test_two_shares_travel_as_one():
 
 def test_strangers_are_named():
     rules.check_members("mask", {1, 2}, [1, 2, 3])
-    with pytest.raises(MembershipError, match=r"got \[7, 9\]; at mask"):
+    with pytest.raises(MembershipError, match="got party 7, party 9; at mask"):
         rules.check_members("mask", [9, 1, 7], {1, 2, 3})
 
 
 def test_absent_ones_are_named_where_all_are_needed():
     rules.check_exactly("share", [2, 1], {1, 2})
     for found in ([1], [1, 2, 3]):
-        with pytest.raises(MembershipError, match=r"expected \[1, 2\]; got \[1.*at share"):
+        with pytest.raises(MembershipError, match=r"expected party 1, party 2; got party 1.*at share"):
             rules.check_exactly("share", found, {1, 2})
 
 

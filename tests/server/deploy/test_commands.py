@@ -14,8 +14,8 @@ from common.system import processes
 from common.system.enrolment import RosterFile
 from server.command import main
 from server.deploy import authority, create, enrolment, serve
-from server.deploy.flower import TOKEN, write_connection
 from server.deploy.settings import CoordinatorSettings
+from server.flower.commands import TOKEN, write_connection
 from tests.common.system.test_enrolment import GOOD, openssh
 from tests.support.locking import locking
 
@@ -127,7 +127,7 @@ def test_each_start_draws_a_token_that_flowers_commands_send(folder):
     settings = CoordinatorSettings.load(folder)
     seen = set()
     for _ in range(2):
-        write_connection(settings)
+        write_connection(settings.folder, settings.superlink)
         seen.add(token := (folder / TOKEN).read_text())
         stored = json.loads((folder / "flwr" / "credentials.yaml").read_text())
         (sent,) = (value for name, value in stored.items() if name.endswith(f"{settings.superlink}.oidc-access-token"))

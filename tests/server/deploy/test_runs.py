@@ -6,6 +6,7 @@ import shutil
 import subprocess
 import sys
 import time
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -19,10 +20,11 @@ from server.deploy import create, enrolment, progress, runs
 from server.deploy.settings import CoordinatorSettings
 from server.failure import lock_folder
 from tests.common.system.test_enrolment import GOOD, openssh
+from tests.support.documents import summary_json
 
 OTHER = {"name": "St. Luke", "identity": "cd" * 32, "node_key": openssh(ec.generate_private_key(ec.SECP384R1()))}
 SMALL = ("secagg=none", "method=fusegen")
-DONE = {"run.json": '{"status": "complete"}', "report.html": "page", "run.log": "round 1 of 1\n"}
+DONE = {"run.json": json.dumps(summary_json()), "report.html": "page", "run.log": "round 1 of 1\n"}
 SERVE = {"children": {"superlink": {"process": 5}, "executor": {"process": 6}, "front_door": {"process": 7}}}
 
 
@@ -429,7 +431,5 @@ def test_a_name_with_spaces_and_quotes_reaches_flower_whole(flower):
     name = 'the "first" year\'s'
     assert start(flower, name=name) == 0
     given = Path(flower.given[flower.given.index("--run-config") + 1])
-    from flwr.common.config import parse_config_args
-
-    assert parse_config_args([str(given)]) == {"run-folder": str(flower.folder / "runs" / name)}
+    assert tomllib.loads(given.read_text()) == {"run-folder": str(flower.folder / "runs" / name)}
     assert CoordinatorSettings.load(flower.folder).folder == flower.folder

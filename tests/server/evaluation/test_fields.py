@@ -1,7 +1,7 @@
 """Shares of fields and of values, and what the models lost, from texts and counts alone."""
 
+from server.documents.metrics import Metrics
 from server.evaluation import fields
-from server.report.metric_groups import groups
 from tests.common.test_structure import STRUCTURE
 
 TEXTS = [
@@ -43,6 +43,6 @@ def test_without_texts_there_is_a_reason_in_place_of_each_share():
 def test_a_run_of_plain_texts_has_no_group_and_one_of_objects_says_what_was_repaired_and_dropped():
     assert fields.of_run(TEXTS, None, CLEANED) == {}
     assert "note" not in fields.of_run(TEXTS, STRUCTURE, [])["fields"]
-    (group,) = groups(fields.of_run(TEXTS, STRUCTURE, CLEANED))
-    assert group["note"] == "Of what the models wrote, repaired: notation 3; dropped: missing field 1,201."
-    assert {figure["name"] for figure in group["figures"]} >= {"with note", "triage = yellow"}
+    (group,) = Metrics(content=fields.of_run(TEXTS, STRUCTURE, CLEANED)).groups
+    assert group.note == "Of what the models wrote, repaired: notation 3; dropped: missing field 1,201."
+    assert {figure.name for figure in group.figures} >= {"with note", "triage = yellow"}

@@ -6,12 +6,13 @@ import pytest
 
 from common.domain import Record
 from common.errors import ConfigError
+from server.documents.codec import strict
+from server.documents.metrics import Metrics
 from server.domain import Candidate
 from server.evaluation.figures import Measured, figure
 from server.evaluation.of_texts import of_texts, without_records
 from server.evaluation.small_model import Evaluation
-from server.report import figure_tables, metric_groups
-from server.run_folder import for_json
+from server.report import figure_tables
 from tests.support.measured_texts import FAST, assert_whole, candidates, figures, measured_parts, records
 
 
@@ -27,7 +28,7 @@ def test_every_figure_has_a_value_rows_and_a_definition():
     assert not any(group.get("simulation_only") for group in groups.values())
     assert groups["utility"]["accuracy"]["value"] == 1.0
     assert groups["language"]["perplexity"]["value"] > 1
-    json.dumps(for_json(groups), allow_nan=False)
+    json.dumps(strict(groups), allow_nan=False)
 
 
 def test_nothing_that_was_not_chosen_is_measured():
@@ -68,7 +69,7 @@ def test_personal_information_stands_beside_that_of_public_texts_with_the_same_k
     assert ours["of_a_kind"].keys() == theirs["of_a_kind"].keys()
     assert (ours["of_a_kind"]["email"]["value"], theirs["of_a_kind"]["email"]["value"]) == (1000, 0)
     assert (ours["personal_information"]["value"], theirs["personal_information"]["rows"]) == (1000, 2)
-    tables = {table["title"]: table for table in figure_tables.tables(metric_groups.groups(groups))}
+    tables = {table["title"]: table for table in figure_tables.tables(Metrics(content=groups).groups)}
     assert tables["Privacy"]["columns"] == ["synthetic texts", "public text"]
 
 

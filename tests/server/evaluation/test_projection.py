@@ -3,6 +3,7 @@ import json
 import numpy as np
 import pytest
 
+from server.documents.maps import TextMap
 from server.evaluation.projection import Projection, evenly, synthetic_map
 
 
@@ -23,20 +24,21 @@ def test_it_is_principal_component_analysis(vectors):
 
 
 def test_other_texts_are_laid_on_the_axes_that_a_file_keeps(vectors):
-    made = json.loads(json.dumps(synthetic_map(vectors)))
-    again = Projection.from_dict(made).place(vectors)
-    assert np.allclose(again, made["points"], atol=1e-3)
-    assert len(made["points"]) == 60
+    made = TextMap.from_json(json.loads(json.dumps(synthetic_map(vectors).to_json())))
+    again = Projection.of(made).place(vectors)
+    assert np.allclose(again, made.points, atol=1e-3)
+    assert len(made.points) == 60
 
 
 @pytest.mark.parametrize("rows", [0, 1, 2])
 def test_few_texts_span_no_plane(vectors, rows):
-    assert synthetic_map(vectors[:rows]) == {"points": []}
+    assert synthetic_map(vectors[:rows]).to_json() == {"points": []}
+    assert Projection.of(TextMap()) is None
 
 
 def test_equal_texts_and_texts_on_a_line_span_no_plane(vectors):
-    assert synthetic_map(np.tile(vectors[:1], (9, 1))) == {"points": []}
-    assert synthetic_map(np.arange(9, dtype=np.float32)[:, None] * vectors[:1]) == {"points": []}
+    assert synthetic_map(np.tile(vectors[:1], (9, 1))) == TextMap()
+    assert synthetic_map(np.arange(9, dtype=np.float32)[:, None] * vectors[:1]) == TextMap()
 
 
 def test_evenly():

@@ -45,8 +45,8 @@ class Direct:
         self.sent = []
         self.change = lambda party, parcel: parcel
 
-    def join(self, parcel, parties):
-        return self.exchange(dict.fromkeys(range(parties), parcel))
+    def join(self, parcel, parties, *, computing=0.0):
+        return self.exchange(dict.fromkeys(range(parties), parcel), computing=computing)
 
     def exchange(self, parcels, *, computing=0.0):
         replies = {}

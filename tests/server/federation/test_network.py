@@ -1,22 +1,17 @@
 """Which party a node is, whom a run waits for, and what is said of those who do not answer; the Grid is a stand-in."""
 
-import inspect
 import logging
 import time
 
 import pytest
 from flwr.app import Message
-from flwr.common.constant import SUPERLINK_NODE_ID
-from flwr.supercore.inflatable.inflatable_utils import ObjectPullError, ObjectUnavailableError
-from flwr.supercore.task_identity import TaskIdentity
-from flwr.superlink.grid import http_grid
 
 from common import messages as m
 from common import wire
 from common.errors import DropoutError, ProtocolError
 from server.federation import network
-from server.federation.network import FlowerNetwork, ask_for_parts_sooner
-from tests.support.parts import asked_again_after
+from server.federation.network import FlowerNetwork
+from server.flower.in_process import become_coordinator, set_id
 
 PARCEL = m.Parcel(b"a request")
 
@@ -30,7 +25,7 @@ class Grid:
     """Nodes that answer at once, each with its own reply; None: it is silent."""
 
     def __init__(self, replies, connected=None):
-        TaskIdentity.task_id, TaskIdentity.run_id, TaskIdentity.node_id = 1, 1, SUPERLINK_NODE_ID  # sender of messages
+        become_coordinator()
         self.replies, self.waiting = replies, {}
         self.connected = connected or [list(replies)]
 
@@ -41,7 +36,7 @@ class Grid:
         identities = []
         for message in messages:
             identity = f"m{message.metadata.dst_node_id}"
-            message.metadata.__dict__["_message_id"] = identity
+            set_id(message, identity)
             self.waiting[identity] = message
             identities.append(identity)
         return identities
@@ -112,25 +107,17 @@ def test_a_hospital_has_its_schedules_time_before_the_timeout_begins(enrolled, w
     asked = FlowerNetwork(Grid({70: reply(0)}), timeout=0.0, enrolled=enrolled)
     asked.join(PARCEL, 1)
     asked._grid.replies[70] = None
-    began = time.monotonic()
-    assert asked.exchange({0: PARCEL}, computing=0.2) == {}
-    assert waited <= time.monotonic() - began
-    assert f"party 0: no reply within {waited:g} s" in caplog.text
+    for send in (lambda: asked.exchange({0: PARCEL}, computing=0.2), lambda: asked.join(PARCEL, 1, computing=0.2)):
+        began = time.monotonic()
+        caplog.clear()
+        assert send() == {}
+        assert waited <= time.monotonic() - began
+        assert f"party 0: no reply within {waited:g} s" in caplog.text
 
 
-def test_a_deployed_run_asks_for_the_parts_of_a_reply_again_soon(monkeypatch):
-    assert inspect.getsource(http_grid).count("pull_objects(") == 1
-    monkeypatch.setattr(http_grid, "pull_objects", http_grid.pull_objects)
-    ask_for_parts_sooner(FlowerNetwork(Grid({}), timeout=600))
-    assert asked_again_after(http_grid.pull_objects) < 0.5
-
-
-def test_a_deployed_run_waits_for_the_parts_of_a_reply_no_longer_than_the_exchange(monkeypatch):
-    def missing(part):
-        raise ObjectUnavailableError(part)
-
-    monkeypatch.setattr(http_grid, "pull_objects", http_grid.pull_objects)
+def test_a_reply_may_take_what_is_left_of_its_exchange_and_a_grace(monkeypatch):
     monkeypatch.setattr(network, "GRACE_SECONDS", 0.1)
-    ask_for_parts_sooner(FlowerNetwork(Grid({}), timeout=600))
-    with pytest.raises(ObjectPullError, match="timeout"):
-        http_grid.pull_objects(["part"], missing)
+    asked = FlowerNetwork(Grid({1: reply(0)}), timeout=600)
+    assert asked.left == 0.1
+    asked.join(PARCEL, 1)
+    assert 590 < asked.left <= 600

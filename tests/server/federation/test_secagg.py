@@ -122,7 +122,7 @@ def test_unsigned_keys_are_refused_by_name():
 
 def test_strangers_and_too_few_keys_are_refused():
     run = Run(setup()).advertise()
-    with pytest.raises(MembershipError, match=r"\[8\]; at advertise"):
+    with pytest.raises(MembershipError, match="party 8; at advertise"):
         secagg.collect_adverts(setup(), run.adverts | {8: run.adverts[1]})
     with pytest.raises(DropoutError, match="at least 2; got 1; at advertise"):
         secagg.collect_adverts(setup(), {0: run.adverts[0]})
@@ -152,7 +152,7 @@ def test_inboxes_hold_what_the_sharing_neighbours_sealed():
 @pytest.mark.parametrize(
     ("change", "error", "message"),
     [
-        (lambda sealed: sealed | {9: sealed[1]}, MembershipError, r"\[9\]; at share"),
+        (lambda sealed: sealed | {9: sealed[1]}, MembershipError, "party 9; at share"),
         (lambda sealed: sealed | {1: {0: sealed[1][0], 2: sealed[1][2]}}, MembershipError, "party 1, share"),
         (lambda sealed: sealed | {1: sealed[1] | {1: sealed[1][0]}}, MembershipError, "party 1, share"),
         (lambda sealed: sealed | {1: sealed[1] | {0: sealed[1][0][:-1]}}, SealError, "party 1, share"),
@@ -212,7 +212,7 @@ def test_a_vector_counts_once():
 def test_vectors_of_those_who_never_shared_stay_out():
     one = Run(setup()).advertise().share({0, 1, 2}).receive().open()
     for stranger in (3, 8):
-        with pytest.raises(MembershipError, match=rf"\[{stranger}\]; at mask"):
+        with pytest.raises(MembershipError, match=f"got party {stranger}; at mask"):
             one.coordinator.add(stranger, np.zeros(5, np.uint64))
     assert one.mask().agree().unmask().tolist() == one.expected()
 
@@ -274,7 +274,7 @@ def test_bad_signatures_are_refused_by_name_and_can_be_left_out():
     for bad, error, message in (
         (good | {2: good[1]}, SignatureError, "party 2, survivors"),
         (good | {2: b""}, SignatureError, "party 2, survivors"),
-        (good | {8: good[1]}, MembershipError, r"\[8\]"),
+        (good | {8: good[1]}, MembershipError, "party 8"),
         ({0: good[0], 1: good[1]}, DropoutError, "at least 3; got 2"),
     ):
         with pytest.raises(error, match=message):
@@ -311,7 +311,7 @@ def both_kinds_swapped(shares):
 @pytest.mark.parametrize(
     ("change", "error", "message"),
     [
-        (lambda shares: {**shares, 3: shares[1]}, MembershipError, r"\[3\]; at unmask"),
+        (lambda shares: {**shares, 3: shares[1]}, MembershipError, "party 3; at unmask"),
         (lambda shares: {**shares, 1: both_kinds_swapped(shares[1])}, MembershipError, "party 1, unmask, seeds"),
         (
             lambda shares: {**shares, 1: UnmaskShares(self_seeds=shares[1].self_seeds, mask_keys={})},

@@ -285,7 +285,7 @@ def test_a_census_of_another_encoder_or_beside_a_question_is_refused(finished, t
 def test_a_guarantee_that_cannot_be_stated_is_refused_before_texts_are_paid_for(finished, tmp_path, change):
     census = json.loads((finished / "census.json").read_text("utf-8"))
     (tmp_path / "census.json").write_text(json.dumps(census | {"privacy": census["privacy"] | change}))
-    with pytest.raises(ConfigError, match=r"method\.census; expected the guarantee of run"):
+    with pytest.raises(ConfigError, match=rf"method\.census; expected privacy\.{next(iter(change))}"):
         tiny(tmp_path / "run", *RUN, f"method.census={tmp_path / 'census.json'}")
     assert not (tmp_path / "run" / "state" / "replies.db").exists()
 

@@ -9,7 +9,7 @@ import pytest
 from common.errors import ConfigError
 from server.operators import census_file
 from server.operators.census import Census, subspace
-from tests.server.planning.test_statement import privacy
+from tests.support.documents import privacy_json
 
 
 @pytest.fixture
@@ -30,8 +30,8 @@ def census():
 
 
 def written(census, **changes):
-    source = {"run": "r1", "plan_digest": "ab" * 32, "encoder": "cd" * 32, "privacy": privacy()}
-    return source | census_file.to_dict(census) | changes
+    source = {"run": "r1", "plan_digest": "ab" * 32, "encoder": "cd" * 32, "privacy": privacy_json()}
+    return source | census_file.numbers_of(census).to_json() | changes
 
 
 def saved(folder, content):
@@ -49,7 +49,7 @@ def test_what_was_written_is_read_bit_for_bit(census, tmp_path):
     assert again.subspace.radius == census.subspace.radius
     assert (again.labels, again.noise, again.count_noise, again.softness) == (("a", "b"), 1.25, 2.5, 0.05)
     assert (earlier.run, earlier.encoder, earlier.epsilon) == ("r1", "cd" * 32, 4.0)
-    assert census_file.to_dict(again) == census_file.to_dict(census)
+    assert census_file.numbers_of(again).to_json() == census_file.numbers_of(census).to_json()
 
 
 @pytest.mark.parametrize(
@@ -92,9 +92,9 @@ def bits(array):
         ({"run": 3}, "run: text"),
         ({"privacy": "strong"}, "privacy: an object"),
         ({"privacy": {}}, "privacy.epsilon"),
-        ({"privacy": privacy(epsilon="much")}, "privacy.epsilon"),
-        ({"privacy": privacy(epsilon=None)}, "privacy.epsilon"),
-        ({"privacy": privacy(epsilon=0)}, "privacy.epsilon"),
+        ({"privacy": privacy_json(epsilon="much")}, "privacy.epsilon"),
+        ({"privacy": privacy_json(epsilon=None)}, "privacy.epsilon"),
+        ({"privacy": privacy_json(epsilon=0)}, "privacy.epsilon"),
     ],
 )
 def test_numbers_that_do_not_fit_together_are_refused(census, tmp_path, changes, word):

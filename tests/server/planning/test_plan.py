@@ -37,7 +37,7 @@ def test_a_run_without_parties_is_refused():
 
 
 def test_the_defaults_plan_the_noise_that_the_readme_states():
-    facts = describe(planned())
+    facts = describe(planned()).to_json()
     (query,) = facts["queries"]
     assert f"{query['scale']:.4g}" == "3.531"
     assert query["scale_grid"] == 128 * query["scale"]
@@ -56,14 +56,14 @@ def test_the_threshold_is_above_half_and_above_the_colluders(parties, colluders,
 
 
 def test_more_parties_than_the_full_graph_serves_get_a_sparse_one():
-    facts = describe(planned(parties=200, secagg=Secagg(full_graph_up_to=150)))
+    facts = describe(planned(parties=200, secagg=Secagg(full_graph_up_to=150))).to_json()
     assert 20 < facts["neighbours"] < 150
     assert facts["threshold"] <= facts["neighbours"]
     assert facts["corrupt"] == 60
 
 
 def test_a_coordinator_that_is_trusted_with_nothing_is_in_the_plan():
-    facts = describe(planned(parties=4, secagg=Secagg(mode="malicious"), roster=32 * "ab"))
+    facts = describe(planned(parties=4, secagg=Secagg(mode="malicious"), roster=32 * "ab")).to_json()
     assert facts["aggregation"] == "secure, malicious coordinator"
     assert not any(gap.startswith("A malicious coordinator") for gap in facts["not_covered"])
 
@@ -80,7 +80,7 @@ def test_dropouts_below_the_threshold_are_refused():
 
 
 def test_epsilon_against_colluders_grows_and_starts_at_the_plan():
-    facts = describe(planned(parties=5))
+    facts = describe(planned(parties=5)).to_json()
     told = [line["epsilon"] for line in facts["against_colluders"]]
     assert told[0] == verify(planned(parties=5))
     assert told == sorted(told)
@@ -88,7 +88,7 @@ def test_epsilon_against_colluders_grows_and_starts_at_the_plan():
 
 
 def test_without_noise_it_is_called_none():
-    facts = describe(planned(epsilon=math.inf))
+    facts = describe(planned(epsilon=math.inf)).to_json()
     assert (facts["mechanism"], facts["queries"][0]["scale_grid"]) == ("none", 0)
 
 
@@ -105,15 +105,15 @@ def test_what_was_spent_counts_charges_and_says_how_many_were_answered(tmp_path)
     for index in range(2):
         ledger.survivors("r", index, {0, 1, 2})
         ledger.commit("r", index)
-    spent = describe(plan, ledger=ledger, run="r")["spent"]
+    spent = describe(plan, ledger=ledger, run="r").to_json()["spent"]
     assert (spent["queries_asked"], spent["queries_planned"]) == (2, 4)
     assert 0 < spent["epsilon"] < plan.epsilon
-    assert describe(plan, ledger=ledger, run="other")["spent"]["queries_asked"] == 0
+    assert describe(plan, ledger=ledger, run="other").spent.queries_asked == 0
 
 
 def test_the_papers_calibration_states_what_it_really_costs():
     # WASP with T = 5 and Q = 8 at epsilon 4: sigma 9.69 votes by the paper, which is an epsilon of 1.287.
-    facts = describe(planned(calibration="paper"))
+    facts = describe(planned(calibration="paper")).to_json()
     (query,) = facts["queries"]
     assert f"{query['scale']:.2f}" == "9.69"
     assert (facts["epsilon"], facts["calibration"]) == (4.0, "paper")
@@ -123,7 +123,7 @@ def test_the_papers_calibration_states_what_it_really_costs():
 
 @pytest.mark.parametrize("changes", [{}, {"colluders": 1}, {"max_dropouts": 1, "colluders": 1}, {"parties": 1}])
 def test_the_world_learns_no_more_than_was_planned_and_a_coordinator_with_its_colluders_just_that(changes):
-    facts = describe(planned(**({"parties": 5} | changes)))
+    facts = describe(planned(**({"parties": 5} | changes))).to_json()
     assert facts["released_epsilon"] <= facts["planned_epsilon"] <= facts["epsilon"]
     assert facts["party_epsilon"] == facts["planned_epsilon"]
     assert (facts["released_epsilon"] < facts["planned_epsilon"]) == bool(changes.get("colluders"))
@@ -132,7 +132,7 @@ def test_the_world_learns_no_more_than_was_planned_and_a_coordinator_with_its_co
 def test_further_attempts_are_in_the_price():
     once, twice = planned(), planned(max_attempts=2)
     assert twice.queries[0].scale == pytest.approx(math.sqrt(2) * once.queries[0].scale, rel=1e-4)
-    facts = describe(twice)
+    facts = describe(twice).to_json()
     assert (facts["max_attempts"], facts["spent"]["queries_planned"]) == (2, 4)
     assert 3.999 < facts["planned_epsilon"] <= 4
 
@@ -149,7 +149,7 @@ def test_several_queries_are_each_told():
                 for name, spec in specs.items()
             )
 
-    facts = describe(planned(method=Several()))
+    facts = describe(planned(method=Several())).to_json()
     count, own = facts["queries"]
     assert facts["mechanism"] == "distributed discrete Laplace, sparse vector"
     assert (count["kind"], count["labels"], count["summed"]) == ("label histogram", 2, True)
@@ -160,7 +160,7 @@ def test_several_queries_are_each_told():
 
 
 def test_the_facts_are_json_and_hold_the_statement():
-    facts = describe(planned(), simulation=True)
+    facts = describe(planned(), simulation=True).to_json()
     assert json.loads(json.dumps(facts, allow_nan=False)) == facts
     assert facts["simulation"]
     assert len(facts["statement"]) > 200

@@ -10,10 +10,10 @@ import shutil
 import numpy as np
 import pytest
 
-from server.evaluation.projection import PRIVATE, SYNTHETIC
+from server.documents.maps import PrivateMap, TextMap
 from server.report import write_report
 from simulations.sweeps.render import write_table
-from tests.server.report.test_report import HOSTILE, write_run
+from tests.support.documents import HOSTILE, write_run
 from tests.support.sweeps import run as write_row
 
 CHROMIUM = os.environ.get("CHROMIUM") or shutil.which("chromium") or shutil.which("chromium-browser")
@@ -73,8 +73,8 @@ def report(tmp_path_factory):
     run = write_run(tmp_path_factory.mktemp("run") / "run", texts=TEXTS)
     generator = np.random.default_rng(0)
     points = generator.normal(size=(TEXTS, 2)).round(3).tolist()
-    (run / SYNTHETIC).write_text(json.dumps({"points": points}))
-    (run / PRIVATE).write_text(json.dumps({"points": {"sepsis": points[:900], "pneumonia": points[900:1800]}}))
+    (run / TextMap.FILE).write_text(json.dumps({"points": points}))
+    (run / PrivateMap.FILE).write_text(json.dumps({"points": {"sepsis": points[:900], "pneumonia": points[900:1800]}}))
     (run / "state").mkdir()
     for index in range(2):
         np.save(run / "state" / f"answer-{index:03}.npy", generator.integers(-1000, 9000, 2 * TEXTS))

@@ -3,14 +3,10 @@ import json
 import pytest
 
 from server.report.ending import ending
+from tests.support.documents import privacy_json
 
-BOUNDED = {
-    "epsilon": 4.0,
-    "planned_epsilon": 4.0,
-    "delta": 1e-5,
-    "queries": [{}],
-    "spent": {"epsilon": 3.2104},
-}
+FIRST = {"run": "first", "plan_digest": "ab", "encoder": "cd"}
+SPENT = {"epsilon": 3.2104, "queries_asked": 3, "queries_planned": 4}
 METRICS = {
     "synthetic": {"accuracy": 0.83},
     "real_private": {"accuracy": 0.945},
@@ -19,7 +15,7 @@ METRICS = {
 
 
 def lines(folder, *, privacy=None, metrics=None, texts=2):
-    (folder / "privacy.json").write_text(json.dumps(BOUNDED | (privacy or {})))
+    (folder / "privacy.json").write_text(json.dumps(privacy_json(**{"spent": SPENT} | (privacy or {}))))
     (folder / "metrics.json").write_text(json.dumps(METRICS if metrics is None else metrics))
     (folder / "synthetic.jsonl").write_text("{}\n" * texts)
     return list(ending(folder, "what comes next"))
@@ -40,7 +36,7 @@ def test_six_lines_say_cost_quality_places_and_the_next_command(tmp_path):
     "privacy",
     [
         {"planned_epsilon": "inf", "queries": []},  # baselines that use the records themselves
-        {"epsilon": "inf", "planned_epsilon": "inf", "spent": {"epsilon": "inf"}},
+        {"epsilon": "inf", "planned_epsilon": "inf", "spent": SPENT | {"epsilon": "inf"}},
         {"unproven": ["rewritten records"]},
     ],
 )
@@ -49,9 +45,12 @@ def test_without_privacy_no_guarantee_is_said(privacy, tmp_path):
 
 
 def test_a_run_that_asked_nobody_says_so(tmp_path):
-    nothing = {"queries": [], "epsilon": 0.0, "planned_epsilon": 0.0, "spent": {"epsilon": 0.0}}
+    nothing = {"queries": [], "epsilon": 0.0, "planned_epsilon": 0.0, "spent": SPENT | {"epsilon": 0.0}}
     assert lines(tmp_path, privacy=nothing)[0] == "privacy:  no party was asked (ε = 0)"
-    again = lines(tmp_path, privacy=nothing | {"epsilon": 2.0, "planned_epsilon": 2.0, "earlier": {"run": "first"}})
+    again = lines(
+        tmp_path,
+        privacy=nothing | {"epsilon": 2.0, "planned_epsilon": 2.0, "earlier": FIRST},
+    )
     assert again[0] == "privacy:  ε = 2, δ = 1e-5 of run first, which asked; nothing more was asked"
 
 

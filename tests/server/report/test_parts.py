@@ -6,13 +6,15 @@ import math
 import numpy as np
 import pytest
 
-from server.evaluation.projection import PRIVATE, SYNTHETIC
-from server.report import figure_tables, metric_groups, plots, write_report
+from server.documents.codec import strict
+from server.documents.maps import PrivateMap, TextMap
+from server.documents.metrics import Metrics
+from server.report import figure_tables, plots, write_report
 from server.report.facts import gather
 from server.report.run_plots import of_rounds
-from server.report.votes import distributions, histogram
-from server.run_folder import for_json
-from tests.server.report.test_report import report, write_run
+from server.report.votes import distributions, histogram_of
+from tests.server.report.test_report import report
+from tests.support.documents import privacy, write_run
 
 METRICS = {
     "definition": "Of everything.",
@@ -42,23 +44,23 @@ def run(tmp_path):
 
 
 def test_figures_of_any_kind_are_grouped():
-    found = {group["title"]: group for group in metric_groups.groups(METRICS)}
+    found = {group.title: group for group in Metrics(content=METRICS).groups}
     assert list(found) == ["in general", "utility", "utility real", "membership"]
-    names = [(figure["name"], figure["value"]) for figure in found["utility"]["figures"]]
+    names = [(figure.name, figure.value) for figure in found["utility"].figures]
     assert names == [("accuracy", 0.5), ("perplexity", math.inf), ("of a kind: email", 2.0)]
-    assert found["utility"]["note"] == "one label was never learned"
-    assert [figure["private"] for figure in found["utility real"]["figures"]] == [True] * 3
-    assert found["in general"]["figures"][1]["reason"] == "there is no record"
-    assert metric_groups.by_name(METRICS)["utility real: of a kind: email"] == 0
-    assert "utility: perplexity" not in metric_groups.by_name(METRICS)
+    assert found["utility"].note == "one label was never learned"
+    assert [figure.private for figure in found["utility real"].figures] == [True] * 3
+    assert found["in general"].figures[1].reason == "there is no record"
+    assert Metrics(content=METRICS).finite["utility real: of a kind: email"] == 0
+    assert "utility: perplexity" not in Metrics(content=METRICS).finite
 
 
 def test_the_same_figures_of_private_records_stand_beside():
-    made = {table["title"]: table for table in figure_tables.tables(metric_groups.groups(METRICS))}
+    made = {table["title"]: table for table in figure_tables.tables(Metrics(content=METRICS).groups)}
     assert list(made) == ["In general", "Utility", "Membership"]
     assert made["Utility"]["columns"] == ["synthetic texts", "real against real"]
     assert made["Utility"]["marked"] == ["real against real"]
-    assert [[cell["value"] for cell in row["cells"]] for row in made["Utility"]["rows"]] == [[math.inf, 3], [2, 0]]
+    assert [[cell.value for cell in row["cells"]] for row in made["Utility"]["rows"]] == [[math.inf, 3], [2, 0]]
     assert [row["better"] for row in made["Utility"]["rows"]] == ["lower", "lower"]
 
 
@@ -91,12 +93,12 @@ def test_the_twin_has_the_same_facts_and_is_strict_json(run):
     (run / "rounds.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
     write_report(run)
     twin = json.loads((run / "report.json").read_text("utf-8"), parse_constant=pytest.fail)
-    assert twin["released"] == gather(run).facts["released"]
+    assert twin["released"] == gather(run).to_json()["released"]
     assert (twin["rounds"][0]["fid"], twin["rounds"][0]["epsilon"]) == (None, "inf")
     assert twin["privacy"]["statement"].startswith("The parties' records are protected")
     assert twin["cost"]["input_tokens"] == 3000
     assert "Note 7" not in (run / "report.json").read_text("utf-8")  # texts stay in their own file
-    assert for_json({1: [-math.inf, (2.0,)]}) == {"1": ["-inf", [2.0]]}
+    assert strict({1: [-math.inf, (2.0,)]}) == {"1": ["-inf", [2.0]]}
 
 
 @pytest.mark.parametrize(
@@ -111,9 +113,9 @@ def test_the_twin_has_the_same_facts_and_is_strict_json(run):
         ("metrics.json", '["accuracy"]'),
         ("metrics.json", '{"utility": {"accuracy": {"value": "much"}}}'),
         ("metrics.json", '{"utility": {"accuracy": {"value": 1, "interval": 3}}}'),
-        (SYNTHETIC, '{"points": [[0, "x"]]}'),
-        (SYNTHETIC, '{"points": [[NaN, 1]]}'),
-        (PRIVATE, '{"points": {"sepsis": [1]}}'),
+        (TextMap.FILE, '{"points": [[0, "x"]]}'),
+        (TextMap.FILE, '{"points": [[NaN, 1]]}'),
+        (PrivateMap.FILE, '{"points": {"sepsis": [1]}}'),
     ],
 )
 def test_a_file_that_is_not_ours_is_named(run, name, content):
@@ -178,7 +180,7 @@ def test_a_set_without_texts_and_one_of_one_label(tmp_path):
     single = write_run(tmp_path / "single", texts=2)
     row = {"text": "", "label": "only", "model": "m", "round": 0}
     (single / "synthetic.jsonl").write_text(json.dumps(row) + "\n")
-    (single / SYNTHETIC).write_text('{"points": [[1, 2]]}')
+    (single / TextMap.FILE).write_text('{"points": [[1, 2]]}')
     page = report(single)
     assert "1 synthetic texts" in page.text
     assert {"plot-map", "plot-lengths"} <= {attrs.get("id") for attrs in page.tags("figure")}
@@ -187,8 +189,8 @@ def test_a_set_without_texts_and_one_of_one_label(tmp_path):
 def test_private_records_are_drawn_in_a_simulation_alone(tmp_path):
     for simulation in (True, False):
         run = write_run(tmp_path / str(simulation), simulation=simulation)
-        (run / SYNTHETIC).write_text(json.dumps({"points": [[at, 0] for at in range(40)]}))
-        (run / PRIVATE).write_text(json.dumps({"points": {"sepsis": [[5, 5]]}}))
+        (run / TextMap.FILE).write_text(json.dumps({"points": [[at, 0] for at in range(40)]}))
+        (run / PrivateMap.FILE).write_text(json.dumps({"points": {"sepsis": [[5, 5]]}}))
         page = report(run)
         private = [attrs for attrs in page.tags("path") if "s1" in attrs.get("class", "") and "data-label" in attrs]
         assert len(private) == simulation
@@ -197,7 +199,7 @@ def test_private_records_are_drawn_in_a_simulation_alone(tmp_path):
 
 
 def test_a_map_of_other_texts_is_not_drawn(run):
-    (run / SYNTHETIC).write_text('{"points": [[1, 2]]}')
+    (run / TextMap.FILE).write_text('{"points": [[1, 2]]}')
     page = report(run)
     assert "map.json does not belong to the texts in synthetic.jsonl." in page.text
     assert "plot-map" not in {attrs.get("id") for attrs in page.tags("figure")}
@@ -210,25 +212,29 @@ def answered(run, *, scale=3.5, votes=None):
     lines = [json.loads(line) for line in (run / "rounds.jsonl").read_text().splitlines()]
     lines[0]["queries"][0]["scale"] = scale
     (run / "rounds.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
-    facts = gather(run).facts
-    return facts["votes"]
+    return gather(run).votes
 
 
 def test_votes_are_in_votes_and_in_both_directions(run):
     nearest, furthest = answered(run, scale=0.5)
-    assert (nearest["direction"], furthest["direction"], nearest["candidates"]) == ("nearest", "furthest", 32)
-    assert nearest["quantiles"][0] == -2
-    assert furthest["quantiles"][-1] == pytest.approx(1.9375, abs=1e-3)
-    assert (nearest["beyond_noise"], furthest["beyond_noise"]) == (0, pytest.approx(15 / 32, abs=1e-4))
-    assert sum(nearest["counts"]) == 32
+    assert (nearest.direction, furthest.direction, nearest.candidates) == ("nearest", "furthest", 32)
+    assert nearest.quantiles[0] == -2
+    assert furthest.quantiles[-1] == pytest.approx(1.9375, abs=1e-3)
+    assert (nearest.beyond_noise, furthest.beyond_noise) == (0, pytest.approx(15 / 32, abs=1e-4))
+    assert sum(nearest.counts) == 32
 
 
 def test_exact_votes_are_not_shown(run):
     assert answered(run, scale=0.0) == []
-    privacy = json.loads((run / "privacy.json").read_text())
-    own = [{**query, "summed": False} for query in privacy["queries"]]
-    rounds = [json.loads(line) for line in (run / "rounds.jsonl").read_text().splitlines()]
-    assert distributions(run, {"queries": own}, rounds) == []
+    own = privacy(queries=[{"name": "nearest and furthest votes", "summed": False}])
+    assert list(distributions(run, own, gather(run).rounds)) == []
+
+
+def test_an_answer_that_cannot_be_read_is_left_out(run):
+    assert len(answered(run)) == 2
+    (run / "state" / "answer-000.npy").write_bytes(b"damaged")
+    assert gather(run).votes == []
+    assert "Noised votes" not in report(run).text
 
 
 @pytest.mark.parametrize(
@@ -245,14 +251,14 @@ def test_exact_votes_are_not_shown(run):
     ],
 )
 def test_a_histogram_counts_everything_in_few_bins(values, whole, open_end):
-    found = histogram(values, whole=whole)
-    assert sum(found["counts"]) == len(values)
-    assert len(found["edges"]) == len(found["counts"]) + 1 <= 50
-    assert found["open_end"] == open_end
-    for start, end, count in zip(found["edges"], found["edges"][1:], found["counts"], strict=False):
+    found = histogram_of(values, whole=whole)
+    assert sum(found.counts) == len(values)
+    assert len(found.edges) == len(found.counts) + 1 <= 50
+    assert found.open_end == open_end
+    for start, end, count in zip(found.edges, found.edges[1:], found.counts, strict=False):
         if not open_end:
             assert sum(start <= value < end for value in values) == count, (start, end)
-    drawn = plots.bars("k", "T", note="", x_name="x", **found)
+    drawn = plots.bars("k", "T", note="", x_name="x", **found.to_json())
     assert sum(count for _, count in drawn.rows) == len(values)
     assert len(drawn.x_ticks) <= 10
 
@@ -285,7 +291,7 @@ def test_labels_on_a_map_differ_in_colour_and_shape_and_each_is_in_the_legend(ru
     looks = {(cloud.source, cloud.kind, cloud.label % 8) for cloud in plot.clouds}
     assert len(looks) == 18
     assert [mark.label for marks in plot.legend for mark in marks] == [at for at in range(9) for _ in range(2)]
-    (run / SYNTHETIC).write_text(json.dumps({"points": [[at, 0] for at in range(40)]}))
+    (run / TextMap.FILE).write_text(json.dumps({"points": [[at, 0] for at in range(40)]}))
     page = report(run)
     marks = [attrs for attrs in page.tags("path") if "dots" in attrs.get("class", "")]
     # Choosing a label hides what has another one: the legend has none.
@@ -293,13 +299,14 @@ def test_labels_on_a_map_differ_in_colour_and_shape_and_each_is_in_the_legend(ru
 
 
 def test_fid_has_the_distance_of_real_texts_beside(run):
-    lines = [json.loads(line) for line in (run / "rounds.jsonl").read_text().splitlines()]
+    rounds = gather(run).rounds
     real = {"fid": {"value": 0.5, "rows": 7}}
-    marked = metric_groups.groups({"fidelity": real, "fidelity_real": real | {"simulation_only": True}})
-    (plot,) = [plot for plot in of_rounds(lines, marked) if plot.key == "round-fid"]
+    marked = Metrics(content={"fidelity": real, "fidelity_real": real | {"simulation_only": True}}).groups
+    (plot,) = [plot for plot in of_rounds(rounds, marked) if plot.key == "round-fid"]
     assert [line.name for line in plot.series] == ["fid", "real against real (simulation only)"]
     assert plot.series[1].values == (0.5, 0.5, 0.5)
-    (alone,) = [plot for plot in of_rounds(lines, metric_groups.groups({"fidelity": real})) if plot.key == "round-fid"]
+    unmarked = Metrics(content={"fidelity": real}).groups
+    (alone,) = [plot for plot in of_rounds(rounds, unmarked) if plot.key == "round-fid"]
     assert len(alone.series) == 1
 
 
@@ -308,7 +315,7 @@ def test_money_is_shown_where_it_is_known(run):
     for line in lines:
         line["paid"] = {"urban": {"replies": 2, "cost": 0.25}, "rural": {"replies": 1, "cost": None}}
     (run / "rounds.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
-    assert gather(run).facts["cost"]["money"] == {"urban": 0.75, "rural": None}
+    assert gather(run).to_json()["cost"]["money"] == {"urban": 0.75, "rural": None}
     assert "0.75, in the currency of the prices, and some at unknown prices" in report(run).text
 
 

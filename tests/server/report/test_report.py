@@ -12,10 +12,9 @@ import pytest
 from common.errors import DataError
 from server.report import write_report
 from server.report.plots import lines, steps
-from tests.server.planning.test_statement import privacy
+from tests.support.documents import HOSTILE, write_run
 
 VOID = {"meta", "link", "input", "br", "img", "hr", "circle", "rect", "line", "path"}
-HOSTILE = '</script><script>alert(1)</script><!-- <img src=http://evil.example/x.png> & "it\'s" \u2028 end'
 
 
 class Page(HTMLParser):
@@ -51,94 +50,6 @@ class Page(HTMLParser):
 
     def tags(self, tag):
         return [attrs for name, attrs in self.elements if name == tag]
-
-
-def write_run(folder, *, texts=40, rounds=3, **changes):
-    """A run folder of a simulated federation; `changes` replaces privacy fields."""
-    folder.mkdir()
-    labels, models = ("sepsis", "pneumonia"), ("urban", "rural")
-    rows = [
-        {
-            "text": f"Note {at}: fever.",
-            "label": labels[at % 2],
-            "model": models[at % 3 % 2],
-            "round": at * rounds // texts,
-        }
-        for at in range(texts)
-    ]
-    rows[1]["text"] = HOSTILE
-    lines = [
-        {
-            "round": number,
-            "requested": {"urban": 7, "rural": 7},
-            "generated": {"urban": 7, "rural": 6},
-            "lost": {"urban": 0, "rural": 1},
-            "candidates": 13 * (number + 1),
-            "weights": {"urban": 0.5 - 0.1 * number, "rural": 0.5 + 0.1 * number},
-            "fid": 3.0 - number if number else None,
-            "seconds": {"generate": 1.5, "embed": 0.25, "ask": 0.25},
-            "tokens": {"input": 1000, "output": 200},
-            "calls": 14,
-            "queries": []
-            if number == rounds - 1
-            else [
-                {
-                    "index": number,
-                    "name": "nearest and furthest votes",
-                    "mechanism": "gaussian",
-                    "scale": 3.531,
-                    "survivors": 3,
-                    "parties": 3,
-                }
-            ],
-            "notes": ["rural wrote <b>one</b> text too few"] if number == 1 else [],
-        }
-        for number in range(rounds)
-    ]
-    query = {
-        "name": "nearest and furthest votes",
-        "times": 2,
-        "kind": "votes",
-        "top": 8,
-        "furthest": True,
-        "mechanism": "gaussian",
-        "summed": True,
-        "epsilon_alone": 4.0,
-        "subsampling": None,
-        "grid": 128,
-        "sensitivity_l1": 3.984375,
-        "sensitivity_l2": 1.63298,
-        "scale": 3.531,
-        "scale_grid": 451.968,
-    }
-    score = {"records": texts, "accuracy": 0.8125, "macro_f1": 0.75}
-    files = {
-        "config.yaml": "method: wasp # <script>\n",
-        "synthetic.jsonl": "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows),
-        "rounds.jsonl": "".join(json.dumps(line) + "\n" for line in lines),
-        "privacy.json": json.dumps(privacy(**({"queries": [query], "simulation": True} | changes))),
-        "metrics.json": json.dumps(
-            {
-                "definition": "Logistic regression.",
-                "test_records": 400,
-                "synthetic": score,
-                "real_private": {**score, "records": 900, "simulation_only": True},
-            }
-        ),
-        "run.json": json.dumps(
-            {
-                "status": "complete",
-                "method": "wasp",
-                "task": "demo_notes",
-                "parties": 3,
-                "versions": {"caucus": "0.1.0", "numpy": "2.4.6"},
-                "seconds": 75.0,
-            }
-        ),
-    }
-    for name, text in files.items():
-        (folder / name).write_text(text, encoding="utf-8")
-    return folder
 
 
 def report(run):
@@ -326,3 +237,12 @@ def test_a_line_has_a_gap_where_a_value_is_missing():
     assert high < low  # the y axis of a drawing points down
     assert plot_of([None]) is None
     assert len(plot_of([0.0]).series[0].points) == 1
+
+
+def test_intervals_are_drawn_through_the_points_and_reach_into_the_axis():
+    values, spans = {"a": [0.5, 0.75]}, {"a": [(0.25, 1.0), None]}
+    plot = lines("k", "T", note="", x_name="x", places=[1, 2], values=values, intervals=spans)
+    (series,) = plot.series
+    assert (series.whiskers.count("M"), series.intervals) == (1, ((0.25, 1.0), None))
+    assert plot.y_ticks[-1][1] == "1"
+    assert lines("k", "T", note="", x_name="x", places=[1, 2], values=values).series[0].whiskers == ""

@@ -5,7 +5,9 @@ import importlib.util
 import pytest
 
 from common.errors import ConfigError
-from server.report.tensorboard import FOLDER, check, scalars, track
+from server.documents.figure_groups import shareable
+from server.documents.metrics import Metrics
+from server.report.tensorboard import FOLDER, check, track
 from tests.support.runs import tiny
 
 FIGURES = {
@@ -28,18 +30,18 @@ def read(run):
 
 
 def test_numbers_alone_and_none_that_only_a_simulation_has():
-    assert dict(scalars(FIGURES)) == {"round": 1.0, "fid": 0.5, "weights/broad": 0.25}
+    assert dict(shareable(FIGURES)) == {"round": 1.0, "fid": 0.5, "weights/broad": 0.25}
 
 
 def test_a_step_that_is_done_again_counts_once(tmp_path):
     for step, value in ((1, 0.5), (2, 0.25), (3, 0.125), (2, 0.75)):
-        track("tensorboard", tmp_path, step, {"fid": value})
+        track("tensorboard", tmp_path, step, Metrics(content={"fid": value}))
     assert read(tmp_path) == {"fid": [(1, 0.5), (2, 0.75)]}
 
 
 def test_without_it_nothing_is_written(tmp_path):
     check(None)
-    track(None, tmp_path, 1, FIGURES)
+    track(None, tmp_path, 1, Metrics(content=FIGURES))
     assert list(tmp_path.iterdir()) == []
 
 

@@ -5,14 +5,18 @@ import math
 
 import pytest
 
+from server.documents.metrics import Metrics
+from server.guarantee.case import Kind, effective_epsilon, unprotected
+from server.guarantee.sides import guarantee
 from server.report.facts import gather
-from server.report.guarantee import Kind, effective_epsilon, guarantee, unprotected
 from server.report.labels import by_label
 from server.report.utility import Accuracies, accuracies, utility
 from server.report.verdict import verdict
-from tests.server.planning.test_statement import privacy
-from tests.server.report.test_report import report, write_run
+from server.run_folder import candidate_of
+from tests.server.report.test_report import report
+from tests.support.documents import privacy, report_of, summary, summary_json, write_run
 
+EARLIER = {"run": "census-1", "plan_digest": "ab", "encoder": "cd"}
 NOTHING = {"epsilon": "inf", "planned_epsilon": "inf"}
 CASES = [
     ({}, Kind.BOUNDED, 4.0, "ε = 4, δ = 1e-5 for one record"),
@@ -74,7 +78,11 @@ def test_both_sides_are_told_their_own_epsilon():
             "of 3 parties, and of lengths each party's own answer with the whole noise in it: the same holds",
             "the ciphers that make noise and masks",
         ),
-        ({"earlier": {"run": "census-1"}}, "made of what run census-1 released", "computational"),
+        (
+            {"earlier": EARLIER},
+            "made of what run census-1 released",
+            "computational",
+        ),
         ({"labels_from_records": True}, "only noised sums", "Not covered: which labels occur"),
         ({"simulation": True}, "only noised sums", "Whoever ran this simulation had all records"),
         (NOTHING, "but those are exact", ""),
@@ -110,8 +118,9 @@ def measured(synthetic=0.83, *, real=0.94, majority=0.25, tested=400):
     }
 
 
-def judged(metrics, *, texts=40, weaknesses=(), **changes):
-    return verdict(guarantee(privacy(**changes)), metrics, texts, weaknesses)["sentence"]
+def judged(metrics, *, texts=40, weaknesses=0, **changes):
+    promised = guarantee(privacy(**changes))
+    return verdict(promised, Metrics(content=metrics), texts=texts, weaknesses=weaknesses).sentence
 
 
 @pytest.mark.parametrize(
@@ -153,8 +162,8 @@ def test_the_verdict_of_what_was_measured(metrics, said):
 
 
 def test_the_verdict_points_to_weaknesses_and_begins_with_no_guarantee():
-    assert judged(measured(), weaknesses=[{}]).endswith("; see the weakness below.")
-    assert judged(measured(), weaknesses=[{}, {}]).endswith("; see the 2 weaknesses below.")
+    assert judged(measured(), weaknesses=1).endswith("; see the weakness below.")
+    assert judged(measured(), weaknesses=2).endswith("; see the 2 weaknesses below.")
     said = judged(measured(), **NOTHING)
     assert said.startswith("No guarantee: ε = ∞, so treat the texts as private data. The texts teach 83 %")
     only_private = judged(measured() | {"synthetic": None}, texts=0, **NOTHING, queries=[])
@@ -165,12 +174,12 @@ def test_the_verdict_points_to_weaknesses_and_begins_with_no_guarantee():
 
 def test_accuracies_prefer_the_mean_of_several_trainings_and_drop_what_is_no_number():
     detailed = {"utility": {"accuracy": {"value": 0.8, "interval": [0.7, 0.9]}}}
-    assert accuracies(measured() | detailed) == Accuracies(
+    assert accuracies(Metrics(content=measured() | detailed)) == Accuracies(
         synthetic=0.8, interval=(0.7, 0.9), real=0.94, majority=0.25, tested=400
     )
     broken = {"synthetic": "x", "utility": {"accuracy": {"value": 0.8, "interval": 3}}, "test_records": "many"}
-    assert accuracies(broken) == Accuracies(synthetic=0.8)
-    assert accuracies({"majority_class": 1, "real_private": {"accuracy": "high"}}) == Accuracies()
+    assert accuracies(Metrics(content=broken)) == Accuracies(synthetic=0.8)
+    assert accuracies(Metrics(content={"majority_class": 1, "real_private": {"accuracy": "high"}})) == Accuracies()
 
 
 def as_many(accuracy, trained_on, **more):
@@ -178,7 +187,7 @@ def as_many(accuracy, trained_on, **more):
 
 
 def rows(metrics):
-    return [(row["trained_on"], row["texts"], row["accuracy"]["value"]) for row in utility(metrics)["rows"]]
+    return [(row.trained_on, row.texts, row.accuracy.value) for row in utility(Metrics(content=metrics)).rows]
 
 
 def test_utility_is_one_table_with_the_number_of_training_texts():
@@ -193,11 +202,11 @@ def test_utility_is_one_table_with_the_number_of_training_texts():
         ("synthetic texts, second classifier", 960, 0.85),
         ("synthetic texts", 960, 0.7),
     ]
-    made = utility(metrics)
-    assert [row["simulation_only"] for row in made["rows"]] == [False, True, True, False, False, False]
-    assert made["notes"] == ["The classifier: A model.", "The second classifier: Vectors."]
-    assert made["rows"][-1]["tested_on"] == "the parties' records, counted with noise"
-    assert utility({}) == {"rows": [], "notes": []}
+    made = utility(Metrics(content=metrics))
+    assert [row.simulation_only for row in made.rows] == [False, True, True, False, False, False]
+    assert made.notes == ("The classifier: A model.", "The second classifier: Vectors.")
+    assert made.rows[-1].tested_on == "the parties' records, counted with noise"
+    assert utility(Metrics()).to_json() == {"rows": [], "notes": []}
 
 
 def test_real_records_of_one_number_or_of_other_test_texts_are_not_shown_twice():
@@ -209,16 +218,17 @@ def test_real_records_of_one_number_or_of_other_test_texts_are_not_shown_twice()
 
 def test_a_figure_without_a_value_has_its_reason():
     reason = {"value": None, "reason": "evaluation.embedding is an endpoint"}
-    row = utility(measured(real=None) | {"utility_real": reason})["rows"][1]
-    assert (row["accuracy"]["value"], row["reason"]) == (None, "evaluation.embedding is an endpoint")
+    row = utility(Metrics(content=measured(real=None) | {"utility_real": reason})).rows[1]
+    assert (row.accuracy.value, row.reason) == (None, "evaluation.embedding is an endpoint")
 
 
-TEXTS = [{"text": "one two three", "label": "flu"}, {"text": "one", "label": "flu", "weight": 3.0}]
+FLU = {"label": "flu", "model": "m", "round": 1}
+TEXTS = [candidate_of(FLU | {"text": "one two three"}), candidate_of(FLU | {"text": "one", "weight": 3.0})]
 
 
 def labelled(metrics, *, simulation=True, rounds=()):
-    facts = {"run": {"labels": {"cold": "", "flu": ""}}, "rounds": rounds}
-    return by_label(facts | {"privacy": privacy(simulation=simulation)}, metrics, TEXTS)
+    run, promised = summary(labels={"cold": "", "flu": ""}), privacy(simulation=simulation)
+    return by_label(run, promised, rounds, Metrics(content=metrics), TEXTS).to_json()
 
 
 def test_labels_have_real_counts_in_a_simulation_alone():
@@ -237,7 +247,7 @@ def test_labels_have_real_counts_in_a_simulation_alone():
 
 
 def test_labels_have_the_methods_noised_shares_in_a_deployment():
-    made = labelled({}, simulation=False, rounds=[{"shares": {"flu": 0.6, "cold": 0.4}}])
+    made = labelled({}, simulation=False, rounds=[report_of(1, shares={"flu": 0.6, "cold": 0.4})])
     assert (made["records"], made["simulation_only"]) == ("noised", False)
     assert [(row["records"], row["record_share"]) for row in made["rows"]] == [(None, 0.4), (None, 0.6)]
 
@@ -253,9 +263,42 @@ def test_the_page_and_report_json_begin_with_them(tmp_path):
     assert facts["guarantee"]["reader"] in page.text
     assert [row["label"] for row in facts["labels"]["rows"]] == ["pneumonia", "sepsis"]
     assert facts["labels"]["rows"][1]["records"] == 900
+    assert facts["labels"]["rows"][1]["recall"] is None
+    assert "recall ↑" not in page.text
     assert "Versions and settings" in page.text
     first, rest = page.text.index(facts["verdict"]["sentence"]), page.text.index("What was released")
     assert first < page.text.index("Whoever reads the texts") < rest
+
+
+def test_the_first_screen_says_what_was_run_for_whom(tmp_path):
+    run = write_run(tmp_path / "run")
+    assert "Recipient" not in report(run).text  # of an earlier version
+    about = {
+        "started": "2026-11-24",
+        "models": ["urban", "rural"],
+        "encoder": "minilm",
+        "purpose": "training <nurses>",
+        "recipient": "a school",
+        "hospitals": ["St. Mary", "St. Luke"],
+    }
+    (run / "run.json").write_text(json.dumps(summary_json(**about)))
+    page = report(run)
+    first = page.text[: page.text.index("What was released")]
+    for said in ("wasp, begun on 2026-11-24", "urban, rural", "minilm", "training <nurses>", "St. Mary, St. Luke"):
+        assert said in first
+
+
+def test_labels_have_the_recall_of_the_classifier_where_it_was_measured(tmp_path):
+    run = write_run(tmp_path / "run")
+    metrics = measured()
+    metrics["synthetic"]["recall_by_label"] = {"sepsis": 0.625, "flu": 1.0}
+    (run / "metrics.json").write_text(json.dumps(metrics))
+    page = report(run)
+    assert "recall ↑" in page.text
+    assert "62.5 %" in page.text
+    rows = json.loads((run / "report.json").read_text("utf-8"))["labels"]["rows"]
+    assert {row["label"]: row["recall"] for row in rows} == {"pneumonia": None, "sepsis": 0.625}
+    assert "recall by label" not in page.text  # among the other figures
 
 
 @pytest.mark.parametrize("changes", [NOTHING, NOTHING | {"queries": []}, {"unproven": ["seeds"], "epsilon": "inf"}])
@@ -263,7 +306,7 @@ def test_without_a_guarantee_page_and_report_json_say_so_everywhere(tmp_path, ch
     spent = {"epsilon": "inf", "queries_asked": 2, "queries_planned": 2}
     more = {"against_colluders": [], "spent": spent, "proven_epsilon": "inf"}
     run = write_run(tmp_path / "run", **more | changes)
-    page, facts = report(run), gather(run).facts
+    page, facts = report(run), gather(run).to_json()
     assert facts["verdict"]["sentence"].startswith("No guarantee: ε = ∞")
     assert facts["verdict"]["guarantee"] == facts["guarantee"]["title"] == "No guarantee: ε = ∞"
     assert page.text.count("No guarantee: ε = ∞") == 2  # in the verdict and on the card

@@ -1,41 +1,42 @@
 """Each weakness of a run that has it, and of one that has not."""
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
-from server.report import Weakness, read_weaknesses, write_report
+from server.documents.metrics import Metrics
+from server.report import read_weaknesses, write_report
+from server.report.votes import Votes
 from server.report.weaknesses import weaknesses
-from tests.server.planning.test_statement import privacy
-from tests.server.report.test_report import Page, write_run
+from server.run_folder import candidate_of
+from tests.server.report.test_report import Page
+from tests.support.documents import privacy, report_of, summary, write_run
 
 LABELS = {"sepsis": "an infection of the blood", "flu": ""}
-TEXTS = [{"text": f"Note {at}.", "label": ["sepsis", "flu"][at % 2]} for at in range(40)]
+TEXTS = [
+    candidate_of({"text": f"Note {at}.", "label": ["sepsis", "flu"][at % 2], "model": "m", "round": 1})
+    for at in range(40)
+]
 
 
 def line(number, **changes):
-    """A round, as `rounds.jsonl` has it."""
-    plain = {
-        "round": number + 1,
-        "requested": {"m": 20},
-        "lost": {"m": 0},
-        "candidates": 40,
-        "fid": 1.0,
-        "fid_error": 0.02,
-    }
-    return plain | changes
+    plain = {"requested": {"m": 20}, "lost": {"m": 0}, "candidates": 40, "fid": 1.0, "fid_error": 0.02}
+    return report_of(number + 1, **plain | changes)
 
 
 def found(*, run=None, rounds=(), votes=(), metrics=None, texts=TEXTS, **changes):
     """What is said of a run that is fine in all else."""
-    facts = {
-        "run": {"method": "wasp", "labels": LABELS, "warnings": {}} | (run or {}),
-        "privacy": privacy(**{"simulation": True, "queries": [{"name": "votes"}], "planned_epsilon": 4.0} | changes),
-        "rounds": rounds,
-        "votes": votes,
-    }
-    return [str(Weakness(**weakness)) for weakness in weaknesses(facts, metrics or {}, texts)]
+    made = weaknesses(
+        summary(**{"labels": LABELS, "warnings": {}} | (run or {})),
+        privacy=privacy(**{"simulation": True} | changes),
+        rounds=rounds,
+        metrics=Metrics(content=metrics or {}),
+        texts=texts,
+        votes=votes,
+    )
+    return [str(weakness) for weakness in made]
 
 
 def scored(accuracy, *, majority=0.5, tested=100):
@@ -107,7 +108,21 @@ WARNING = "votes will be noise: 0.5 votes a candidate against 3 of noise; it tak
 
 
 def vote(spread, *, noise=3.0, candidates=100, query="votes"):
-    return {"query": query, "candidates": candidates, "spread": spread, "noise": noise}
+    return Votes(
+        query=query,
+        direction="nearest",
+        round=1,
+        candidates=candidates,
+        mechanism="gaussian",
+        scale=noise,
+        spread=spread,
+        noise=noise,
+        quantiles=(),
+        beyond_noise=0.0,
+        edges=(),
+        counts=(),
+        open_end=False,
+    )
 
 
 def test_votes_below_noise_are_said_once_by_what_was_measured():
@@ -147,7 +162,7 @@ def test_labels_of_records_are_a_simulations_figure_and_marked():
     )
     assert found(metrics=shares(sepsis=0.9, flu=0.1), simulation=False) == []
     assert found(metrics=shares(sepsis=0.7, flu=0.3)) == []
-    weighed = [row | {"weight": {"sepsis": 9.0, "flu": 1.0}[row["label"]]} for row in TEXTS]
+    weighed = [replace(text, weight={"sepsis": 9.0, "flu": 1.0}[text.label]) for text in TEXTS]
     assert found(metrics=shares(sepsis=0.9, flu=0.1), texts=weighed) == []
 
 

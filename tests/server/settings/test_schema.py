@@ -14,13 +14,12 @@ from server.settings.compose import composed, load, store, values, write
 from server.settings.evaluation import EvaluationSettings
 from server.settings.methods import METHODS, AugPePlusSettings
 from server.settings.reading import AUTO, defaults, mapping_of, read, settings_of
-from server.settings.sections import as_mapping
 from server.settings.seeded import RefinementSettings
 from server.settings.tasks import TASKS
 
 ROOT = Path(configs.__file__).parent
 SECTIONS = {section.__name__.removesuffix("Settings"): section for section in (*METHODS, *TASKS)}
-SECTIONS |= {name: getattr(schema, name) for name in ("Llm", "Privacy", "Secagg")}
+SECTIONS |= {name: getattr(schema, name) for name in ("Llm", "Rules", "Privacy", "Secagg")}
 SECTIONS |= {"Coordinator": schema.Settings, "Simulation": schema.SimulationSettings}
 TAKEN = [section for section in (*METHODS, *TASKS, EvaluationSettings, RefinementSettings) if section.made_by]
 
@@ -70,7 +69,7 @@ def test_what_takes_the_settings_adds_no_default(section):
 
 
 def test_all_settings_are_documented():
-    for section in (*SECTIONS.values(), EvaluationSettings, RefinementSettings, schema.Federation, schema.Rules):
+    for section in (*SECTIONS.values(), EvaluationSettings, RefinementSettings, schema.Federation):
         above = {
             field.name
             for base in section.__mro__[1:]
@@ -119,4 +118,9 @@ def test_without_rules_nothing_is_cleaned_and_a_part_of_them_leaves_the_others()
     assert read(schema.Llm, {"clean": {"foreign": True}}, "llm").clean == schema.Rules(foreign=True)
     with pytest.raises(ConfigError, match=r"llm\.clean\.fences; expected true or false; got 1"):
         read(schema.Llm, {"clean": {"fences": 1}}, "llm")
-    assert as_mapping(schema.Llm())["clean"]["fences"] is True
+    with pytest.raises(ConfigError, match=r"llm\.clean\.fances; .*Did you mean fences\?"):
+        read(schema.Llm, {"clean": {"fances": True}}, "llm")
+    assert schema.Llm().clean is None
+    assert composed(["llm=server"]).llm.clean == schema.Rules()
+    assert composed(["llm=mixed"]).llm.clean == schema.Rules()
+    assert composed(["llm=builtin"]).llm.clean is None

@@ -23,11 +23,12 @@ import simulations
 from common.domain import Record
 from common.errors import CaucusError, CheckpointError, ConfigError, DataError
 from server.command import main as coordinator
+from server.documents.codec import with_infinities
 from server.llm.builtin.model import BuiltinModel
 from server.settings.compose import composed
 from simulations import Result, plan, resume, simulate
 from simulations.api import api
-from simulations.api.result import Report, with_infinities
+from simulations.api.result import Report
 from simulations.api.tables import LABELLED, PUBLIC, as_file
 from tests.support.runs import MORE, WORDS, command, texts
 

@@ -2,7 +2,7 @@ import pytest
 
 from common.errors import ConfigError
 from server.settings.compose import composed
-from simulations.federation.parties import deal, with_labels
+from simulations.federation.parties import deal, parties, with_labels
 from simulations.private_evaluation.canaries import canaries
 
 
@@ -45,3 +45,8 @@ def test_one_party_may_have_a_style(tmp_path):
     for wrong in (3, -1, 0.5):
         with pytest.raises(ConfigError, match=r"federation\.style_site"):
             deal(_config(tmp_path, named, f"federation.style_site={wrong}"))
+
+
+def test_a_simulation_waits_for_nothing(tmp_path):
+    built = parties(_config(tmp_path, "task.labels={a: null, b: null}", "embedding=hashed_ngrams"), tmp_path)
+    assert [party._schedule for party in built.values()] == [None] * 3

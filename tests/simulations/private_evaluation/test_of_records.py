@@ -7,15 +7,16 @@ import pytest
 
 from common.domain import Record
 from common.errors import ConfigError
+from server.documents.codec import strict
 from server.domain import Candidate
 from server.evaluation.of_texts import of_texts
 from server.evaluation.small_model import Evaluation
-from server.run_folder import for_json
 from server.settings.compose import composed
 from simulations.baselines import only_private
 from simulations.federation.measured import promised
 from simulations.private_evaluation.canaries import canaries
 from simulations.private_evaluation.of_records import MeasuredWithRecords, of_records
+from tests.support.documents import privacy_json
 from tests.support.embedding_endpoint import remote_encoder
 from tests.support.federations import ENCODER
 from tests.support.measured_texts import FAST, assert_whole, candidates, measured_parts, records
@@ -43,7 +44,7 @@ def test_every_figure_has_a_value_rows_and_a_definition_and_is_marked():
     assert list(groups) == names
     assert_whole(groups)
     assert [name for name, group in groups.items() if group["simulation_only"]] == names
-    json.dumps(for_json(groups), allow_nan=False)
+    json.dumps(strict(groups), allow_nan=False)
 
 
 def test_nothing_that_was_not_chosen_is_measured():
@@ -114,7 +115,7 @@ def test_a_baseline_of_private_records_does_not_begin_with_it(monkeypatch):
 
 @pytest.mark.parametrize("epsilon", [0.0, 3.99, "inf"])
 def test_what_a_run_promises_is_in_its_folder_and_not_in_its_settings(epsilon, tmp_path):
-    (tmp_path / "privacy.json").write_text(json.dumps({"epsilon": 4.0, "planned_epsilon": epsilon, "delta": 1e-5}))
+    (tmp_path / "privacy.json").write_text(json.dumps(privacy_json(planned_epsilon=epsilon)))
     found = promised(measured(), tmp_path)
     assert (found.epsilon, found.delta) == (float(epsilon), 1e-5)
     assert (measured().epsilon, measured().delta) == (math.inf, 0.0)

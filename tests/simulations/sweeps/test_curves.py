@@ -5,12 +5,16 @@ import pytest
 from common.errors import CheckpointError
 from server.settings.compose import write
 from simulations.sweeps.curves import curves, main
+from tests.support.documents import round_json
 
 
 def run(sweep, number, row, **figures):
     folder = sweep / str(number)
     write({"row": row}, folder / "config.yaml")
-    rounds = [dict(zip(figures, values, strict=True)) for values in zip(*figures.values(), strict=True)]
+    rounds = [
+        round_json(at, **dict(zip(figures, values, strict=True)))
+        for at, values in enumerate(zip(*figures.values(), strict=True), 1)
+    ]
     (folder / "rounds.jsonl").write_text("".join(json.dumps(line) + "\n" for line in rounds))
 
 

@@ -13,6 +13,7 @@ from simulations import launch
 from simulations.sweeps.combinations import AfterSweep, again, failed, in_row
 from simulations.sweeps.render import as_markdown, as_text, write_table
 from simulations.sweeps.table import read_table
+from tests.support.documents import privacy_json, round_json, summary_json
 from tests.support.runs import command, read
 from tests.support.sweeps import run
 
@@ -59,7 +60,7 @@ def test_any_figure_can_be_a_column(tmp_path):
 def test_the_wall_time_can_be_a_column(tmp_path):
     for number, seconds in enumerate([40.0, 60.0]):
         path = run(tmp_path, number, "ours", 0.7, experiment=EXPERIMENT | {"columns": ["seconds"]})
-        (path / "run.json").write_text(json.dumps({"status": "complete", "seconds": seconds}))
+        (path / "run.json").write_text(json.dumps(summary_json(seconds=seconds)))
     text = as_markdown(read_table(tmp_path))
     assert "| accuracy | ε | seconds |" in text
     assert "| ours | 2 | 70.0 ± 0.0 | 4 | 50 ± 14 |" in text
@@ -173,11 +174,12 @@ def test_a_sweep_has_a_page_with_curves_over_what_varies_and_its_table_is_printe
     for number in range(8):
         row = [f"method={'wasp' if number < 4 else 'aug_pe'}", f"privacy.epsilon={1 + number % 2 * 7}"]
         path = run(tmp_path, number, [*row, f"federation.parties={number // 2 % 2 + 2}"], 0.1 * number + 0.1)
-        facts = {"status": "complete", "method": row[0][7:], "parties": number // 2 % 2 + 2, "seconds": 2.0}
+        facts = summary_json(method=row[0][7:], parties=number // 2 % 2 + 2, seconds=2.0)
         (path / "run.json").write_text(json.dumps(facts))
         privacy = json.loads((path / "privacy.json").read_text()) | {"epsilon": 1 + number % 2 * 7}
         (path / "privacy.json").write_text(json.dumps(privacy))
-        lines = [{"fid": value, "tokens": {"input": 5, "output": 5}} for value in (3.0, None, 1.0 + number)]
+        tokens = {"input": 5, "output": 5}
+        lines = [round_json(at, fid=value, tokens=tokens) for at, value in enumerate((3.0, None, 1.0 + number), 1)]
         (path / "rounds.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
     (tmp_path / "0" / "report.html").write_text("its own page")
     poor = {"what": "accuracy below <guessing>", "do": "write more texts", "simulation_only": False}
@@ -265,6 +267,16 @@ def test_ctrl_c_in_a_parallel_sweep_says_what_is_left_and_how_it_goes_on(monkeyp
 
 @pytest.mark.parametrize(("queries", "swept"), [([{}], "privacy.epsilon=1,4,16"), ([], "experiment_seed=0,1,2")])
 def test_the_next_sweep_is_over_seeds_where_nobody_was_asked(queries, swept, monkeypatch, tmp_path):
-    (tmp_path / "privacy.json").write_text(json.dumps({"queries": queries}))
+    (tmp_path / "privacy.json").write_text(json.dumps(privacy_json(queries=queries)))
     AfterSweep().on_multirun_start(hydra_of(tmp_path, monkeypatch))
     assert launch._sweep(tmp_path) == ["--config-dir", "mine", swept, "method.samples=24"]
+
+
+def test_a_curve_has_the_interval_over_its_seeds_within_0_and_1(tmp_path):
+    for number, accuracy in enumerate((0.5, 0.6, 0.7, 0.72)):
+        run(tmp_path, number, [f"privacy.epsilon={number // 2 + 1}"], accuracy, epsilon=number // 2 + 1)
+    write_table(tmp_path)
+    page = (tmp_path / "report.html").read_text("utf-8")
+    assert page.count('<path class="stroke thin"') == 1
+    assert "0 to 1</span>" in page  # two seeds that differ by 0.1 say little
+    assert "0.5829 to 0.8371</span>" in page

@@ -321,7 +321,7 @@ def test_what_was_paid_is_kept_and_replies_from_the_cache_cost_nothing(build, tm
         spending = Spending(path=account)
         cached = Cached(provider=build(spending=spending, price=PRICE), path=tmp_path / "replies.sqlite")
         cached.generate(requests(3))
-        paid = spending.paid()["m"].to_dict()
+        paid = spending.paid()["m"].payment.to_json()
         assert (paid["replies"], paid["input_tokens"], paid["output_tokens"]) == (3, 33, 15)
         assert spending.cost() == pytest.approx(3 * (11 + 50) / 1e6)
 

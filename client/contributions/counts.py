@@ -1,0 +1,82 @@
+"""A party's contributions that count records or add one number of each, before noise.
+
+They are histograms of labels, of lengths and of terms, the cosines of pairs, and what a released classifier gets right.
+"""
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from client.contributions import exact_products
+from client.records import EmbeddedRecords
+from common.errors import ProtocolError
+from common.queries import closed_set, histograms
+from common.queries.correct_count import CorrectCount
+from common.queries.self_similarity import SelfSimilarity
+from common.queries.terms import Extractor, decode_terms
+
+
+def of_labels(query: histograms.LabelHistogram, records: EmbeddedRecords) -> NDArray[np.int64]:
+    """(labels,) number of records with each label."""
+    labels = records.labels[records.labels < query.spec.labels]
+    return np.bincount(labels, minlength=query.spec.labels).astype(np.int64)
+
+
+def of_lengths(query: histograms.LengthHistogram, records: EmbeddedRecords) -> NDArray[np.int64]:
+    """(bins,) number of records with a length in each bin."""
+    bins = np.searchsorted(query.edges, lengths(records), side="right")
+    return np.bincount(bins, minlength=query.spec.bins).astype(np.int64)
+
+
+def of_terms(query: histograms.Vocabulary, records: EmbeddedRecords) -> NDArray[np.int64]:
+    """(terms,) number of records in which each term is among the first k distinct ones."""
+    term_lists = first_terms(decode_terms(query.terms), records.texts, query.spec.first)
+    occurrences = [term for terms in term_lists for term in terms]
+    return np.bincount(np.array(occurrences, dtype=np.int64), minlength=query.length).astype(np.int64)
+
+
+def of_pairs(query: SelfSimilarity, records: EmbeddedRecords) -> NDArray[np.int64]:
+    """Sum of the pairs' cosines, each rounded toward zero to the grid, and the number of pairs, in grid units.
+
+    The key that assigns records to buckets is the query's digest, which is public: a record changes only one bucket
+    for any key, and a key known beforehand only allows somebody to write records that share a bucket.
+
+    Returns:
+        (2,) int64.
+    """
+    spec = query.spec
+    buckets = (records.digests(closed_set.digest(query)) % np.uint64(spec.buckets)).astype(np.int64)
+    in_pair = np.bincount(buckets, minlength=spec.buckets)[buckets] == 2
+    members = np.flatnonzero(in_pair)
+    pairs = members[np.argsort(buckets[members], kind="stable")].reshape(-1, 2)
+    left, right = (exact_products.of_vectors(records.vectors[side]) for side in pairs.T)
+    cosines = np.einsum("pd,pd->p", left, right) * exact_products.STEP**2
+    rounded = np.trunc(spec.grid * cosines).clip(-spec.largest, spec.largest)
+    return np.array([rounded.sum(), spec.grid * len(pairs)], dtype=np.int64)
+
+
+def of_correct(query: CorrectCount, records: EmbeddedRecords) -> NDArray[np.int64]:
+    """The number of records that the classifier gets right, and the number of records."""
+    if query.weights.shape[1] != records.vectors.shape[1]:
+        raise ProtocolError(
+            "dimension of the classifier",
+            expected=records.vectors.shape[1],
+            got=query.weights.shape[1],
+            do="Coordinator and parties must use one encoder.",
+        )
+    rows, units = exact_products.of_rows(query.weights)
+    scores = exact_products.of_vectors(records.vectors) @ rows.T * units + query.intercepts
+    right = np.count_nonzero(scores.argmax(axis=1) == records.labels)
+    return np.array([right, len(records.labels)], dtype=np.int64)
+
+
+def lengths(records: EmbeddedRecords) -> NDArray[np.int64]:
+    """(records,) lengths in words, separated by white space."""
+    return np.array([len(text.split()) for text in records.texts], dtype=np.int64)
+
+
+def first_terms(terms: Sequence[str], texts: Sequence[str], k: int) -> list[tuple[int, ...]]:
+    """For each text the positions of its first k distinct terms, in order of appearance."""
+    extractor = Extractor(terms)
+    return [extractor.first(text, k) for text in texts]

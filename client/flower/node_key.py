@@ -1,0 +1,46 @@
+"""Whether SuperLink knows the key of this hospital's node, found out without changing anything there.
+
+The key is tried by one signed call that SuperLink must refuse: to activate this node with heartbeats that are zero
+seconds apart. SuperLink looks the key up first and then refuses the interval, before it activates anything, so a
+SuperNode that is running with the same key is not disturbed. Which of the two refusals comes says whether it knows the
+key.
+"""
+
+import httpx
+from cryptography.hazmat.primitives.asymmetric import ec
+from flwr.proto.fleet_pb2 import ActivateNodeRequest
+from flwr.supercore.error import ApiErrorCode, FlowerError
+from flwr.supercore.primitives.asymmetric import public_key_to_bytes
+from flwr.supernode.fleet_http_client import FleetHttpClient
+from flwr.supernode.node_auth_http_interceptor import NodeAuthHttpInterceptor
+
+_NO_INTERVAL = 0.0
+"""Seconds between heartbeats: outside what SuperLink accepts."""
+_KNOWN: dict[int, bool] = {
+    ApiErrorCode.FLEET_INVALID_HEARTBEAT_INTERVAL: True,
+    ApiErrorCode.FLEET_NODE_ACTIVATION_FAILED: False,
+}
+
+
+def try_key(coordinator: str, authority: bytes, key: ec.EllipticCurvePrivateKey) -> tuple[int, bool | None]:
+    """Status of SuperLink's answer, and whether it knows the key; None if the answer does not say.
+
+    Args:
+        coordinator: host:port of the front door.
+        authority: Certificate that the front door's is signed with, in PEM form.
+        key: The node's.
+
+    Raises:
+        httpx.HTTPError: No answer comes.
+        ValueError: The answer is none of Flower's.
+    """
+    public = key.public_key()
+    request = ActivateNodeRequest(public_key=public_key_to_bytes(public), heartbeat_interval=_NO_INTERVAL)
+    signer = NodeAuthHttpInterceptor(key, public)
+    try:
+        with FleetHttpClient.from_server_address(coordinator, False, authority, [signer]) as client:
+            client.ActivateNode(request)
+    except httpx.HTTPStatusError as error:
+        refusal = FlowerError.from_json(error.response.text)
+        return error.response.status_code, _KNOWN.get(refusal.code) if refusal else None
+    return httpx.codes.OK, None

@@ -1,0 +1,195 @@
+"""The relay: takes messages from this hospital's SuperNode and hands them to the party service, by our own code alone.
+
+    python -m client.flower.relay SUPERNODE_ADDRESS BUNDLE_HASH SECRET_FILE CERTIFICATE
+
+Flower's executor would unpack the bundle that the coordinator pushed and run it. This takes that executor's place
+(SuperNode's `--isolation process`): the bundle is compared with the hash in the hospital's own file and never unpacked,
+let alone run; what runs is `client/app.py` as the hospital installed it. One lasting process also saves Flower's start
+of a Python for each message, one to two seconds.
+"""
+
+import logging
+import sys
+import time
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from threading import Lock
+
+import httpx
+from flwr.app import Context, Error, Message
+from flwr.clientapp import ClientApp
+from flwr.common.constant import ErrorCode, SubStatus
+from flwr.proto.message_pb2 import PullObjectRequest, PullObjectResponse
+from flwr.proto.runtime_pb2 import AcquireTaskRequest, SendTaskHeartbeatRequest
+from flwr.supercore.constant import TaskType
+from flwr.supercore.heartbeat import HeartbeatSender
+from flwr.supercore.inflatable.inflatable_utils import ObjectPullError, ObjectPushError
+from flwr.supercore.interceptors import (
+    RuntimeTokenHttpInterceptor,
+    RuntimeVersionHttpInterceptor,
+    SuperExecAuthHttpInterceptor,
+)
+from flwr.supercore.retry import RetryInvoker, exponential
+from flwr.supercore.runtime import RuntimeHttpClient
+from flwr.supernode.runtime.run_clientapp import pull_task_input, push_message, push_task_output
+
+from client.app import app
+from client.flower.pace import Pace
+from common.parcels import HANDLER_RAISED
+
+log = logging.getLogger("caucus.relay")
+
+POLL_SECONDS, BUSY_SECONDS, SHARE = 1.0, 0.05, 0.1
+"""The longest and the shortest wait between two questions to SuperNode, and their share of the time since a message.
+Each question costs this machine 4 to 5 ms of processor time."""
+TRIES = 4
+"""How often a call for a message is tried, with waits of up to 1, 2 and 4 seconds. SuperNode's local API closes a
+connection after five idle seconds, which may be just when an answer is ready: the call is lost then, and SuperNode
+waits for the rest of the answer for ever."""
+LOST = (httpx.ConnectError, httpx.WriteError, httpx.RemoteProtocolError)
+"""Errors of a call that SuperNode has not handled; one whose reply is late or lost must not be repeated."""
+_ACQUIRE = "/flwr.proto.Runtime/AcquireTask"
+
+
+def serve(address: str, bundle: str, secret: bytes, certificate: bytes, client_app: ClientApp = app) -> None:
+    """Answer every message of this SuperNode, one after another, for ever.
+
+    Args:
+        address: host:port of the SuperNode's Runtime API, on this machine.
+        bundle: SHA-256 of the only bundle whose messages are passed on, hexadecimal.
+        secret: Shared secret by which the SuperNode authenticates this process.
+        certificate: By which this process authenticates the SuperNode.
+        client_app: The hospital's own app.
+    """
+    executor = SuperExecAuthHttpInterceptor(master_secret=secret, protected_methods={_ACQUIRE})
+    client = _client(address, certificate, executor)
+
+    def acquire() -> str:
+        return str(client.AcquireTask(AcquireTaskRequest(supported_task_types=[TaskType.CLIENT_APP])).token)
+
+    away, following, pace = False, "", Pace(BUSY_SECONDS, POLL_SECONDS, SHARE)
+    while True:
+        try:
+            token, following = following or acquire(), ""
+            if token:
+                task = _client(address, certificate, RuntimeTokenHttpInterceptor(token), tries=TRIES)
+                following = answer(task, bundle, client_app, acquire)
+                pace.came()
+                continue
+            away = False
+        except (httpx.HTTPError, ObjectPushError) as error:
+            # SuperNode is starting, was restarted in between, or ended this run: what was lost is asked again.
+            if not away:
+                log.warning("no SuperNode at %s: %s", address, type(error).__name__)
+            away = True
+        time.sleep(pace.seconds())
+
+
+def answer(client: RuntimeHttpClient, bundle: str, client_app: ClientApp, acquire: Callable[[], str]) -> str:
+    """Answer the one message of this client's token.
+
+    Returns:
+        The token of the next message, if this one was given up for it; otherwise an empty string.
+    """
+    following: list[str] = []
+    client.PullObject = _until_let_go(client.PullObject, acquire, following)  # type: ignore[assignment, method-assign]
+    heartbeat = HeartbeatSender(partial(_beats, client))
+    heartbeat.start()
+    try:
+        message, context, _, fab = pull_task_input(client)
+        reply = _reply(message, context, fab.hash_str, bundle, client_app)
+        push_message(client, reply, context)
+        push_task_output(client, context, SubStatus.COMPLETED, "")
+    except ObjectPullError:
+        log.warning("a message whose parts do not come is given up; the coordinator asks again")
+        # Said, and not left to lapse: Flower would write a reply of its own, and from then on be one reply behind.
+        push_task_output(client, None, SubStatus.FAILED, "")
+    finally:
+        heartbeat.stop()
+        client.close()
+    return following[0] if following else ""
+
+
+def _beats(client: RuntimeHttpClient) -> bool:
+    """Tell SuperNode that its message is being answered; False: again, in a moment.
+
+    Where SuperNode has let go of the message, as after a relay stood still, Flower's own function ends this process.
+    That would help nobody: the reply is refused, and the next message is asked for.
+    """
+    try:
+        client.SendTaskHeartbeat(SendTaskHeartbeatRequest())
+    except httpx.HTTPError:
+        return False
+    return True
+
+
+def _until_let_go(
+    pull: Callable[[PullObjectRequest], PullObjectResponse], acquire: Callable[[], str], following: list[str]
+) -> Callable[[PullObjectRequest], PullObjectResponse]:
+    """SuperNode takes one message after another, so a further task means that it has let go of this one.
+
+    It does so where a coordinator died in mid-sentence; Flower's own executor would wait for the rest for ever. While
+    SuperNode still receives a part, it is asked for again sooner than after Flower's second.
+    """
+    one_at_a_time, pace = Lock(), Pace(BUSY_SECONDS, POLL_SECONDS, SHARE)
+    pace.came()
+
+    def pull_or_give_up(request: PullObjectRequest) -> PullObjectResponse:
+        while not (part := pull(request)).object_available and part.object_found:
+            with one_at_a_time:
+                if not following and (token := acquire()):
+                    following.append(token)
+            if following:
+                raise ObjectPullError(request.object_id, "let go")
+            time.sleep(pace.seconds())
+        return part
+
+    return pull_or_give_up
+
+
+def _reply(message: Message, context: Context, pushed: str, bundle: str, client_app: ClientApp) -> Message:
+    if pushed != bundle:
+        log.error(
+            "the coordinator pushed bundle %s; this hospital's client.yaml allows %s alone: refused. "
+            "Ask the coordinator which version runs there",
+            pushed,
+            bundle,
+        )
+        return Message(Error(ErrorCode.INVALID_FAB), reply_to=message)
+    try:
+        return client_app(message, context)
+    except Exception as error:  # noqa: BLE001 its text would travel; a message of another type comes here too
+        log.warning("a message that is none of ours: %s", type(error).__name__)
+        return Message(Error(HANDLER_RAISED), reply_to=message)
+
+
+def _client(
+    address: str,
+    certificate: bytes,
+    interceptor: SuperExecAuthHttpInterceptor | RuntimeTokenHttpInterceptor,
+    *,
+    tries: int = 1,
+) -> RuntimeHttpClient:
+    return RuntimeHttpClient.from_server_address(
+        server_address=address,
+        insecure=False,
+        root_certificates=certificate,
+        interceptors=[RuntimeVersionHttpInterceptor(component_name="flwr-clientapp"), interceptor],
+        retry_invoker=RetryInvoker(exponential, LOST, max_tries=tries, max_time=None),
+    )
+
+
+def main() -> int:
+    """Serve until a signal to stop."""
+    logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s: %(message)s")
+    logging.getLogger("httpx").setLevel(logging.WARNING)
+    address, bundle, secret, certificate = sys.argv[1:]
+    while not Path(certificate).exists():  # SuperNode makes it when it starts for the first time
+        time.sleep(BUSY_SECONDS)
+    serve(address, bundle, Path(secret).read_bytes(), Path(certificate).read_bytes())
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

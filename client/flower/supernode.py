@@ -1,0 +1,135 @@
+"""Flower's SuperNode, as a process that ends when it has given up, and is quick while a run is on.
+
+    python -m client.flower.supernode FOLDER ARGUMENTS OF flower-supernode
+
+SuperNode gives up its connection for good at any error of TLS, such as one spoiled record or a handshake that a cut
+network interrupts, and its heartbeats at a status that it does not expect. The thread of its local API then keeps the
+process alive: a node that is offline for ever, and that `caucus-party start` takes for a living one. Here that process
+ends, and so is started again. FOLDER is the relay's, where the certificate of the local API is.
+
+SuperNode asks the coordinator for a message every three seconds, and for its reply here every half second. Where a
+message's parts are not there yet, it asks for them again after a second, as the coordinator is still sending them. With
+several exchanges for a query, and the slowest hospital deciding, such waits were most of a run's time. Here they are
+shorter in a run (`pace.py`); a node without a run leaves the coordinator in peace, as before. And of a message's parts,
+three where they are small (`common/parcels.py`), SuperNode sends or fetches at most two at a time, on a machine with
+one core one: another round trip, over a line that is idle. Here it is three.
+"""
+
+import os
+import sys
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, NoReturn
+
+from flwr.app import Message
+from flwr.common.constant import SubStatus
+from flwr.supercore.inflatable import inflatable_utils
+from flwr.supernode import start_client_internal
+from flwr.supernode.cli import flower_supernode
+
+from client.flower.loopback import make_certificate
+from client.flower.pace import Pace
+
+IDLE_SECONDS = 3.0
+"""Flower's wait where there was no message."""
+BUSY_SECONDS, REPLY_SECONDS = 0.1, 0.05
+"""The shortest wait for a message, and the wait for a reply or a message's parts."""
+PARTS = 3
+"""How many parts of a message are sent or fetched at a time: each on a connection of its own."""
+SHARE = 0.2
+"""Each question costs the coordinator 5 to 10 ms of processor time, so a hundred nodes must not ask more often."""
+
+Received = tuple[Message, Any]
+"""A message, and the tree of its parts."""
+
+
+class Waits:
+    """SuperNode's waits, in place of the module `time` in Flower's loop of one message after the other."""
+
+    def __init__(self) -> None:
+        self._pace = Pace(BUSY_SECONDS, IDLE_SECONDS, SHARE)
+
+    def came(self) -> None:
+        """A message has come, or is being answered."""
+        self._pace.came()
+
+    def seconds(self, flowers: float) -> float:
+        """The wait in place of Flower's: shorter for a reply, and for the next message of a run.
+
+        Args:
+            flowers: Flower's wait in seconds: three without a message, less for the reply to one.
+        """
+        if flowers < IDLE_SECONDS:
+            self.came()
+            return min(flowers, REPLY_SECONDS)
+        return self._pace.seconds()
+
+    def sleep(self, flowers: float) -> None:
+        """Wait, as `time.sleep` would, for as long as `seconds` says."""
+        time.sleep(self.seconds(flowers))
+
+
+def main() -> NoReturn:
+    """Run until a signal to stop, or until SuperNode gives up."""
+    hasten()
+    forget_ended_runs()
+    threading.excepthook = _ended_with
+    try:
+        make_certificate(Path(sys.argv.pop(1)))
+        flower_supernode()
+    except Exception:  # noqa: BLE001 shown, and then the process ends as it does without one
+        sys.excepthook(*sys.exc_info())
+    os._exit(1)  # not sys.exit, which would wait for the other threads
+
+
+def hasten() -> None:
+    """Shorten the waits of Flower's loop in this process."""
+    waits = Waits()
+
+    def pulled(*arguments: Any, **named: Any) -> dict[str, bytes]:  # noqa: ANN401 as Flower's function
+        # Where the answer is there before the message is confirmed, as over a slow line, nobody waits for a reply.
+        waits.came()
+        return inflatable_utils.pull_objects(*arguments, initial_backoff=REPLY_SECONDS, **named)
+
+    start_client_internal.time = waits  # type: ignore[assignment, attr-defined]
+    start_client_internal.pull_objects = pulled  # type: ignore[attr-defined]
+    inflatable_utils.get_num_workers = lambda _: PARTS  # type: ignore[assignment]
+
+
+def forget_ended_runs() -> None:
+    """Let SuperNode forget a message whose run ends while the message is on its way, as where a network is cut.
+
+    Flower keeps the message and its task, so the relay may answer it; and SuperNode, which waits for one reply after
+    each message, would take that for the reply to the next run's first message, and be one reply behind from then on.
+    """
+    pull = start_client_internal._pull_and_store_message  # noqa: SLF001
+
+    def pulled(*, receive: Callable[[], Received | None], **given: Any) -> int | None:  # noqa: ANN401 Flower's own
+        received = None
+
+        def noted() -> Received | None:
+            nonlocal received
+            received = receive()
+            return received
+
+        run: int | None = pull(receive=noted, **given)
+        if run is None and received:
+            message, state = received[0], given["state"]
+            for task in state.get_tasks(run_ids=[message.metadata.run_id]):
+                state.finish_task(task.task_id, SubStatus.FAILED, "the run ended while its message was fetched")
+            state.delete_messages()  # this one, and a reply to it: no other is there between two messages
+            given["object_store"].delete(message.metadata.message_id)
+        return run
+
+    start_client_internal._pull_and_store_message = pulled  # type: ignore[assignment]  # noqa: SLF001
+
+
+def _ended_with(thread: threading.ExceptHookArgs) -> None:
+    threading.__excepthook__(thread)
+    os._exit(1)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,62 @@
+"""What a message says of parties: they are numbers to the protocol, and hospitals' names where people read.
+
+A message stays in pieces until somebody reads it: then the coordinator's log, its last words and a hospital's log put
+names in place of numbers, each from its own roster. No text is searched for them.
+"""
+
+from collections.abc import Collection, Iterable, Sequence
+
+
+class Words:
+    """Something that may name parties and is text once its reader is known."""
+
+    __slots__ = ()
+
+    def text(self, names: Sequence[str] = ()) -> str:
+        """In words.
+
+        Args:
+            names: The hospitals' names by number; a party without one stays "party 0" and so on.
+        """
+        raise NotImplementedError
+
+    def __str__(self) -> str:
+        return self.text()
+
+
+class Party(Words, int):
+    """A party, by its number in the roster."""
+
+    __slots__ = ()
+
+    def text(self, names: Sequence[str] = ()) -> str:
+        """Its name, or "party" and its number."""
+        return names[self] if self < len(names) else f"party {int(self)}"
+
+
+class Phrase(Words):
+    """Pieces in a row, with nothing between them; a piece may be `Words`."""
+
+    __slots__ = ("_pieces",)
+
+    def __init__(self, *pieces: object) -> None:
+        self._pieces = pieces
+
+    def text(self, names: Sequence[str] = ()) -> str:
+        """The pieces one after the other."""
+        return "".join(rendered(piece, names) for piece in self._pieces)
+
+
+def rendered(value: object, names: Sequence[str] = ()) -> str:
+    """Any part of a message in words."""
+    return value.text(names) if isinstance(value, Words) else str(value)
+
+
+def joined(pieces: Iterable[object], between: str) -> Phrase:
+    """Pieces in a row, with a text between any two."""
+    return Phrase(*[part for piece in pieces for part in (between, piece)][1:])
+
+
+def listed(parties: Collection[int], between: str = ", ") -> Phrase:
+    """Parties in ascending order, or "none"."""
+    return joined(map(Party, sorted(parties)) if parties else ["none"], between)

@@ -1,0 +1,63 @@
+"""`census.json`: the numbers that a census released, and the guarantee under which any later run can use them.
+
+The guarantee covers whatever is made of the file, as often as one likes. Nothing in it is signed: a run that begins
+with it repeats what it says, which is as true as the file is (`server/operators/census_file.py` checks what can be).
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, ClassVar
+
+from server.documents.codec import OTHERS
+from server.documents.files import Document
+from server.documents.privacy import Privacy
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CensusNumbers(Document):
+    """The released numbers; see `server.operators.census.Census`.
+
+    Attributes:
+        labels: The labels.
+        sums: (labels, directions) noised sums of places.
+        counts: (labels,) noised counts.
+        noise: Standard deviation of the noise in the sums.
+        count_noise: That of the noise in the counts.
+        softness: How far a label's records scatter.
+        radius: Largest distance of a place from its centre.
+        basis: (directions, dimensions) float32, rows one after another, as base64.
+        centres: (labels, dimensions) likewise.
+    """
+
+    labels: tuple[str, ...]
+    sums: tuple[Any, ...]
+    counts: tuple[Any, ...]
+    noise: float
+    count_noise: float
+    softness: float
+    radius: float
+    basis: str
+    centres: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Released(Document):
+    """Numbers that a run released, in a file of their own: `census.json`, for a census.
+
+    Attributes:
+        statement: The guarantee in a sentence.
+        run: The run that asked.
+        plan_digest: Hex digest of its plan.
+        encoder: Digest of the encoder of the vectors.
+        numbers: The numbers, such as `CensusNumbers`; beside the others in the file.
+        privacy: The run's `privacy.json`.
+    """
+
+    FILE: ClassVar[str] = "census.json"
+
+    statement: str = ""
+    run: str
+    plan_digest: str
+    encoder: str
+    numbers: Mapping[str, Any] = field(default_factory=dict, metadata=OTHERS)
+    privacy: Privacy

@@ -1,0 +1,146 @@
+"""Frozen dataclasses to JSON and back, by the types of their fields.
+
+A key that is missing takes the field's default, so that what an earlier version did not write can be read. Infinities
+are "inf" and "-inf" in JSON, and NaN is null: strict JSON has no such numbers.
+"""
+
+import math
+import types
+import typing
+from collections.abc import Callable, Mapping
+from dataclasses import MISSING, Field, fields, is_dataclass
+from functools import cache
+from typing import Any, TypeVar, Union
+
+_T = TypeVar("_T")
+
+ABSENT = {"absent": True}
+"""Metadata of a field that has no key in JSON where it is None."""
+OTHERS = {"others": True}
+"""Metadata of a field with all keys that are no other field's: they stand in its place, beside the others."""
+
+MALFORMED = (AttributeError, IndexError, KeyError, TypeError, ValueError)
+"""What reading JSON of another format raises."""
+
+
+class FieldError(ValueError):
+    """A field of a document is missing, or of another type.
+
+    Attributes:
+        field: The field, such as "spent.epsilon"; empty for the document itself.
+        expected: What stands there in a document of ours.
+        missing: Whether it is missing.
+    """
+
+    def __init__(self, name: str, expected: str, *, missing: bool = False) -> None:
+        super().__init__(f"{name}: {expected}")
+        self.field, self.expected, self.missing = name, expected, missing
+
+
+def to_json(document: Any) -> dict[str, Any]:  # noqa: ANN401 any dataclass
+    """The fields in their order, as strict JSON."""
+    made: dict[str, Any] = {}
+    for each in fields(document):
+        value = getattr(document, each.name)
+        if "others" in each.metadata:
+            made |= strict(value)
+        elif value is not None or "absent" not in each.metadata:
+            made[each.name] = strict(value)
+    return made
+
+
+def strict(value: Any) -> Any:  # noqa: ANN401 any value
+    """The value in strict JSON: the one form for run folders, `report.json` and the output of commands."""
+    match value:
+        case float() if not math.isfinite(value):
+            return None if math.isnan(value) else str(value)
+        case Mapping():
+            return {str(key): strict(inner) for key, inner in value.items()}
+        case list() | tuple():
+            return [strict(inner) for inner in value]
+        case _ if is_dataclass(value):
+            return value.to_json() if hasattr(value, "to_json") else to_json(value)
+        case _:
+            return value
+
+
+def with_infinities(value: Any) -> Any:  # noqa: ANN401 any JSON value
+    """JSON with the numbers that it has as text: the inverse of `strict`, where no text is "inf"."""
+    match value:
+        case dict():
+            return {key: with_infinities(inner) for key, inner in value.items()}
+        case list():
+            return [with_infinities(inner) for inner in value]
+        case "inf" | "-inf":
+            return float(value)
+        case _:
+            return value
+
+
+def from_json(kind: type[_T], value: Any) -> _T:  # noqa: ANN401 any JSON value
+    """The dataclass of this kind with these fields.
+
+    Raises:
+        FieldError: It is no object, or a field is missing or of another type.
+    """
+    _of(value, Mapping)
+    known: dict[str, tuple[Field[Any], Callable[[Any], Any]]] = _fields(kind)  # type: ignore[arg-type]
+    made: dict[str, Any] = {}
+    for name, (each, convert) in known.items():
+        if "others" in each.metadata:
+            made[name] = {key: inner for key, inner in value.items() if key not in known or key == name}
+        elif name in value:
+            made[name] = _named(name, convert, value[name])
+        elif each.default is MISSING and each.default_factory is MISSING:
+            raise FieldError(name, "an entry", missing=True)
+    return kind(**made)
+
+
+def _named(name: str, convert: Callable[[Any], Any], value: object) -> Any:  # noqa: ANN401
+    try:
+        return convert(value)
+    except FieldError as error:
+        inner = f"{name}.{error.field}" if error.field else name
+        raise FieldError(inner, error.expected, missing=error.missing) from None
+
+
+@cache
+def _fields(kind: type) -> dict[str, tuple["Field[Any]", Callable[[Any], Any]]]:
+    hints = typing.get_type_hints(kind)
+    return {each.name: (each, _converter(hints[each.name])) for each in fields(kind)}
+
+
+def _converter(hint: Any) -> Callable[[Any], Any]:  # noqa: ANN401 any type
+    """What makes a value of this type of its JSON."""
+    origin, arguments = typing.get_origin(hint), typing.get_args(hint)
+    if origin in {Union, types.UnionType}:
+        (inner,) = (_converter(argument) for argument in arguments if argument is not type(None))
+        return lambda value: None if value is None else inner(value)
+    if origin is tuple:
+        inner = _converter(arguments[0])
+        return lambda value: tuple(map(inner, _of(value, list)))
+    if origin is Mapping:
+        inner = _converter(arguments[1])
+        return lambda value: {key: inner(item) for key, item in _of(value, Mapping).items()}
+    if hasattr(hint, "from_json"):
+        return typing.cast("Callable[[Any], Any]", hint.from_json)
+    plain = {Any: lambda value: value, float: _number}
+    return plain.get(hint, lambda value: _of(value, hint))
+
+
+_WORDS = {str: "text", int: "a whole number", bool: "true or false", list: "a list", Mapping: "an object"}
+
+
+def _of(value: Any, kind: Any) -> Any:  # noqa: ANN401 any JSON value
+    if not isinstance(value, kind) or (isinstance(value, bool) and kind is not bool):
+        raise FieldError("", _WORDS.get(kind, "a number"))
+    return value
+
+
+def is_number(value: object) -> bool:
+    """Whether the value is a number of JSON."""
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def _number(value: Any) -> float:  # noqa: ANN401
+    return float(value) if value in ("inf", "-inf") else _of(value, int | float)

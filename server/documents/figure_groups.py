@@ -1,0 +1,148 @@
+"""Figures in groups, as `metrics.json` has them.
+
+A figure is a number, or a mapping with a "value" (null, and a "reason", if it could not be computed), an "interval" of
+two numbers, the number of "rows" behind it and a "definition" of its own. A mapping of figures is a group, with a
+"definition" and a "note"; mappings within it give longer names. "simulation_only" marks all figures of a mapping as
+computed from private records.
+"""
+
+import math
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from server.documents.codec import is_number
+from server.documents.files import Document
+
+GENERAL = "in general"
+"""Title of the group for figures outside any group."""
+_ABOUT = {"definition", "note", "simulation_only", "interval", "reason", "value", "rows", "recall_by_label"}
+
+Interval = tuple[float, float]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Figure(Document):
+    """One figure.
+
+    Attributes:
+        name: Its name in its group.
+        value: Its value; None if it could not be computed.
+        interval: Its 95 % interval.
+        rows: Number of texts or records behind it.
+        definition: Its own definition, beside its group's.
+        reason: Why there is no value.
+        private: Whether it was computed from private records.
+    """
+
+    name: str
+    value: float | None
+    interval: Interval | None
+    rows: int | None
+    definition: str | None
+    reason: str | None
+    private: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FigureGroup(Document):
+    """Figures with what they have in common.
+
+    Attributes:
+        title: Title of the group.
+        definition: Definition of its figures.
+        note: Remarks, and other texts of the group.
+        private: Whether all of its figures were computed from private records.
+        figures: The figures in the file's order.
+    """
+
+    title: str
+    definition: str | None
+    note: str | None
+    private: bool
+    figures: tuple[Figure, ...]
+
+
+def groups_of(content: Mapping[str, Any]) -> tuple[FigureGroup, ...]:
+    """All groups that have figures, in their order, after the figures outside any group.
+
+    Raises:
+        AttributeError, TypeError, ValueError: A figure is of another format.
+    """
+    single = {name: value for name, value in content.items() if not _is_group(value)}
+    grouped = {name: value for name, value in content.items() if _is_group(value)}
+    made = [_as_group(GENERAL, single), *(_as_group(name, value) for name, value in grouped.items())]
+    return tuple(group for group in made if group.figures)
+
+
+def shareable(figures: Mapping[str, Any], above: str = "") -> Iterator[tuple[str, float]]:
+    """All finite numbers with their names, joined by slashes, except those that only a simulation can compute."""
+    if simulation_only(figures):
+        return
+    for name, value in figures.items():
+        if isinstance(value, Mapping):
+            yield from shareable(value, f"{above}{name}/")
+        elif is_number(value) and math.isfinite(value):
+            yield f"{above}{name}", float(value)
+
+
+def finite(value: object) -> float | None:
+    """The value as a finite float; None for anything else."""
+    return float(value) if isinstance(value, int | float) and math.isfinite(value) else None
+
+
+def _as_group(title: str, content: Mapping[str, Any]) -> FigureGroup:
+    return FigureGroup(
+        title=title.replace("_", " "),
+        definition=content.get("definition"),
+        note="; ".join(_notes(content)) or None,
+        private=simulation_only(content),
+        figures=tuple(_figures(content, "", private=simulation_only(content))),
+    )
+
+
+def _notes(content: Mapping[str, Any]) -> Iterator[str]:
+    """Texts of a group other than its definition."""
+    for key, value in content.items():
+        if isinstance(value, str) and key != "definition" and not _is_figure(value):
+            yield value if key == "note" else f"{str(key).replace('_', ' ')}: {value}"
+
+
+def _figures(content: Mapping[str, Any], above: str, *, private: bool) -> Iterator[Figure]:
+    for key, value in content.items():
+        if key in _ABOUT:
+            continue
+        name = above + str(key).replace("_", " ")
+        if _is_figure(value):
+            yield _as_figure(name, value if isinstance(value, Mapping) else {"value": value}, private=private)
+        elif isinstance(value, Mapping):
+            yield from _figures(value, f"{name}: ", private=private or simulation_only(value))
+
+
+def _as_figure(name: str, figure: Mapping[str, Any], *, private: bool) -> Figure:
+    value, interval = figure.get("value"), figure.get("interval")
+    low_and_high = None if interval is None else tuple(float(end) for end in interval)
+    return Figure(
+        name=name,
+        value=float(value) if isinstance(value, str) else value,  # infinity is a text in JSON
+        interval=low_and_high,  # type: ignore[arg-type]
+        rows=figure.get("rows"),
+        definition=figure.get("definition"),
+        reason=figure.get("reason"),
+        private=private or simulation_only(figure),
+    )
+
+
+def _is_figure(value: object) -> bool:
+    if isinstance(value, Mapping):
+        return "value" in value or "reason" in value
+    return value in ("inf", "-inf") or (isinstance(value, int | float) and not isinstance(value, bool))
+
+
+def _is_group(value: object) -> bool:
+    return isinstance(value, Mapping) and not _is_figure(value)
+
+
+def simulation_only(content: Mapping[str, Any]) -> bool:
+    """Whether a mapping is marked as computed from private records."""
+    return bool(content.get("simulation_only"))

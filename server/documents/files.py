@@ -1,0 +1,113 @@
+"""Documents in files: written whole or not at all, and read strictly, or with a list of what cannot be read."""
+
+import json
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
+from typing import Any, ClassVar, Self, TypeVar
+
+from common.system.files import write_atomic
+from server.documents.codec import MALFORMED, from_json, strict, to_json
+
+_T = TypeVar("_T")
+
+
+class Document:
+    """A frozen dataclass that is a JSON object, or all of a file in the run folder.
+
+    Attributes:
+        FILE: Its name in the run folder, if it is a file there.
+    """
+
+    __slots__ = ()
+    FILE: ClassVar[str]
+
+    def to_json(self) -> dict[str, Any]:
+        """Strict JSON: the fields in their order."""
+        return to_json(self)
+
+    @classmethod
+    def from_json(cls, value: object) -> Self:
+        """The inverse of `to_json`, and of what earlier versions wrote.
+
+        Raises:
+            KeyError, TypeError, ValueError: It is not the JSON of such a document.
+        """
+        return from_json(cls, value)
+
+    @classmethod
+    def parse(cls, text: str) -> Self:
+        """The document in the text of its file.
+
+        Raises:
+            KeyError, TypeError, ValueError: As `from_json`.
+        """
+        return cls.from_json(json.loads(text))
+
+    @classmethod
+    def load(cls, folder: Path) -> Self:
+        """The document of a run folder.
+
+        Raises:
+            OSError: There is no such file, or it cannot be opened.
+            KeyError, TypeError, ValueError: As `from_json`.
+        """
+        return cls.parse((folder / cls.FILE).read_text(encoding="utf-8"))
+
+    def save(self, folder: Path) -> None:
+        """Write the file of a run folder atomically."""
+        write_json(folder / self.FILE, self.to_json())
+
+
+def write_json(path: Path, value: Mapping[str, Any]) -> None:
+    """Write JSON atomically."""
+    write_atomic(path, json.dumps(strict(value), ensure_ascii=False, indent=2).encode())
+
+
+def write_lines(path: Path, rows: Iterable[Any]) -> None:
+    """Write JSON Lines atomically, a document or a mapping in each."""
+    write_atomic(path, "".join(json.dumps(strict(row), ensure_ascii=False) + "\n" for row in rows).encode())
+
+
+def read(path: Path, parse: Callable[[str], _T], problems: list[str], *, needed: bool = True) -> _T | None:
+    """Parse a file, or add the reason to `problems` if that fails; what the file says is never quoted.
+
+    Args:
+        path: The file.
+        parse: Converts the content of the file.
+        problems: Receives a sentence without a full stop, except for a missing file that is not `needed`.
+        needed: Whether every run has the file.
+    """
+    try:
+        return parse(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        problems.extend([f"{path.name} is missing"] * needed)
+    except OSError:
+        problems.append(f"{path.name} cannot be opened")
+    except json.JSONDecodeError:
+        problems.append(f"{path.name} is not valid JSON")
+    except UnicodeDecodeError:
+        problems.append(f"{path.name} is not UTF-8")
+    except MALFORMED:
+        problems.append(f"{path.name} is not in the format of this program")
+    return None
+
+
+def read_lines(path: Path, parse: Callable[[Any], _T], problems: list[str]) -> list[_T]:
+    """Parse each line of a JSON Lines file; unreadable lines are counted, and the first one is named."""
+    lines = read(path, split, problems) or []
+    parsed, unreadable = [], []
+    for number, line in enumerate(lines, start=1):
+        try:
+            parsed.append(parse(json.loads(line)))
+        except MALFORMED:
+            unreadable.append(number)
+    if unreadable:
+        problems.append(
+            f"{path.name}: {len(unreadable)} of {len(lines)} lines cannot be read, the first is line {unreadable[0]}"
+        )
+    return parsed
+
+
+def split(text: str) -> list[str]:
+    """The lines of a JSON Lines file. Not `splitlines`: a JSON text may hold other separators, such as U+2028."""
+    return [line for line in text.split("\n") if line.strip()]

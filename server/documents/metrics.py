@@ -1,0 +1,206 @@
+"""`metrics.json`: figures in groups, some by name and all others as they come (`figure_groups.py`).
+
+Anybody may add groups (`evaluation.own`), so the file is kept as it is, and what is read of it is typed.
+"""
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, ClassVar, Self, final
+
+from server.documents.codec import ABSENT, OTHERS, from_json, is_number
+from server.documents.figure_groups import Figure, FigureGroup, Interval, finite, groups_of, simulation_only
+from server.documents.files import Document
+
+CLASSIFIERS = (
+    *("synthetic", "majority_class", "real_private"),
+    *("utility", "utility_real", "utility_encoder", "federated"),
+)
+"""Groups with the accuracy of a classifier."""
+
+
+@dataclass(frozen=True, slots=True)
+class Estimate(Document):
+    """A value of 0 to 1 with its 95 % interval; None where it was not measured."""
+
+    value: float | None = None
+    interval: Interval | None = None
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Classifier(Document):
+    """How good a classifier of some texts is on other texts.
+
+    Attributes:
+        accuracy: Its accuracy.
+        macro_f1: Its macro-F1.
+        records: Number of texts that it was trained on.
+        trained_on: The same, where it is one of several trainings.
+        recall_by_label: Share of the test texts of each label that it gives that label; empty in earlier versions.
+        rows: Number of texts or records behind the accuracy.
+        test: Name of the file of test texts, of a later evaluation.
+        definition: What it is.
+        note: A remark on its training.
+        reason: Why it has no accuracy.
+        simulation_only: Whether it was trained on private records.
+    """
+
+    accuracy: Estimate = field(default_factory=Estimate)
+    macro_f1: Estimate = field(default_factory=Estimate)
+    records: int | None = None
+    trained_on: int | None = None
+    recall_by_label: Mapping[str, float] = field(default_factory=dict)
+    rows: int | None = None
+    test: str | None = None
+    definition: str | None = None
+    note: str | None = None
+    reason: str | None = None
+    simulation_only: bool = False
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LabelShares(Document):
+    """Labels of the private records, in a simulation.
+
+    Attributes:
+        count: Number of records; None in earlier versions.
+        records: Share of each label.
+    """
+
+    count: int | None = field(default=None, metadata=ABSENT)
+    records: Mapping[str, float]
+
+
+@dataclass(frozen=True, slots=True)
+class Metrics(Document):
+    """`metrics.json`.
+
+    Attributes:
+        content: The file, as it is.
+    """
+
+    FILE: ClassVar[str] = "metrics.json"
+
+    content: Mapping[str, Any] = field(default_factory=dict, metadata=OTHERS)
+
+    @classmethod
+    def from_json(cls, value: object) -> Self:
+        """See `Document`."""
+        metrics = from_json(cls, value)
+        _ = metrics.groups, metrics.label_shares  # are in this format
+        return metrics
+
+    def adding(self, more: Mapping[str, Any]) -> "Metrics":
+        """The same with these figures and groups in addition, or in place of those of the same name."""
+        return Metrics({**self.content, **more})
+
+    @property
+    def groups(self) -> tuple[FigureGroup, ...]:
+        """All groups that have figures."""
+        return groups_of(self.content)
+
+    @property
+    def named(self) -> dict[str, Figure]:
+        """All figures, by the title of their group and their name in it."""
+        return {f"{group.title}: {figure.name}": figure for group in self.groups for figure in group.figures}
+
+    @property
+    def finite(self) -> dict[str, float]:
+        """The values of the same, where they are finite."""
+        values = {name: figure.value for name, figure in self.named.items()}
+        return {name: value for name, value in values.items() if value is not None and math.isfinite(value)}
+
+    @property
+    def definition(self) -> str | None:
+        """What the small model is."""
+        return _text(self.content.get("definition"))
+
+    @property
+    def test_records(self) -> int | None:
+        """Number of held-out texts."""
+        return _whole(self.content.get("test_records"))
+
+    @property
+    def synthetic(self) -> Classifier | None:
+        """The small model, trained once on the synthetic texts."""
+        return self._classifier("synthetic")
+
+    @property
+    def utility(self) -> Classifier | None:
+        """The small model, trained on the synthetic texts, with intervals; the mean of several trainings."""
+        return self._classifier("utility")
+
+    @property
+    def utility_real(self) -> Classifier | None:
+        """The same, trained on as many private records; in a simulation alone."""
+        return self._classifier("utility_real")
+
+    @property
+    def utility_encoder(self) -> Classifier | None:
+        """A second model, on the encoder's vectors."""
+        return self._classifier("utility_encoder")
+
+    @property
+    def real_private(self) -> Classifier | None:
+        """The small model, trained once on all private records; in a simulation alone."""
+        return self._classifier("real_private")
+
+    @property
+    def majority_class(self) -> Classifier | None:
+        """A model that always answers the test texts' most frequent label."""
+        return self._classifier("majority_class")
+
+    @property
+    def federated(self) -> Classifier | None:
+        """A classifier of the synthetic texts, on the parties' own records, by noised counts."""
+        return self._classifier("federated")
+
+    @property
+    def label_shares(self) -> LabelShares | None:
+        """Labels of the private records; in a simulation alone."""
+        shares = self.content.get("label_shares")
+        return from_json(LabelShares, shares) if isinstance(shares, Mapping) and shares else None
+
+    def _classifier(self, name: str) -> Classifier | None:
+        group = self.content.get(name)
+        if not isinstance(group, Mapping) or not group:
+            return None
+        accuracy = group.get("accuracy")
+        detailed = accuracy if isinstance(accuracy, Mapping) else {}
+        return Classifier(
+            accuracy=_estimate(accuracy),
+            macro_f1=_estimate(group.get("macro_f1")),
+            records=_whole(group.get("records")),
+            trained_on=_whole(group.get("trained_on")),
+            recall_by_label=_by_label(group.get("recall_by_label")),
+            rows=_whole(detailed.get("rows")),
+            test=_text(group.get("test")),
+            definition=_text(group.get("definition")),
+            note=_text(group.get("note")),
+            reason=_text((detailed or group).get("reason")),
+            simulation_only=simulation_only(group),
+        )
+
+
+def _estimate(figure: object) -> Estimate:
+    """A figure that is plain or has an interval; nothing for what is no number."""
+    detailed = figure if isinstance(figure, Mapping) else {"value": figure}
+    if (value := finite(detailed.get("value"))) is None:
+        return Estimate()
+    ends = detailed.get("interval")
+    low, high = map(finite, ends) if isinstance(ends, list | tuple) else (None, None)
+    return Estimate(value, None if low is None or high is None else (low, high))
+
+
+def _by_label(shares: object) -> dict[str, float]:
+    return {label: share for label, share in shares.items() if is_number(share)} if isinstance(shares, Mapping) else {}
+
+
+def _whole(value: object) -> int | None:
+    return value if isinstance(value, int) else None
+
+
+def _text(value: object) -> str | None:
+    return value if isinstance(value, str) else None

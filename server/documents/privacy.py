@@ -1,0 +1,274 @@
+"""`privacy.json`: a run's guarantee, its assumptions, what it does not cover, and the part of it that was spent.
+
+Epsilons are infinite where nothing bounds a loss. Scales and sensitivities are in votes, records, cosines, features or
+radii, unless they are said to be on the grid.
+"""
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, ClassVar
+
+from server.documents import codec
+from server.documents.codec import ABSENT, OTHERS
+from server.documents.files import Document
+
+SECURE = "secure, semi-honest coordinator"
+MALICIOUS = "secure, malicious coordinator"
+NO_AGGREGATION = "none"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Adjacency(Document):
+    """The data sets that the guarantee makes hard to tell apart.
+
+    Attributes:
+        relation: "add or remove".
+        unit: "sample" or "user": what one of them has and the other has not.
+        max_records: Most records of one unit that count.
+    """
+
+    relation: str = "add or remove"
+    unit: str
+    max_records: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Subsampling(Document):
+    """A random part of the records that takes part in a query.
+
+    Attributes:
+        rate: Probability of each unit.
+        redrawn: Whether each answer has a part of its own.
+    """
+
+    rate: float
+    redrawn: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Choice(Document):
+    """A noised choice among texts that are written from the record itself.
+
+    Attributes:
+        claimed_epsilon: Epsilon by the paper of the method.
+        epsilon_among_public_candidates: Epsilon if the candidates were the same for every record.
+    """
+
+    claimed_epsilon: float
+    epsilon_among_public_candidates: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StatedQuery(Document):
+    """A planned query.
+
+    Attributes:
+        name: Its name in the plan.
+        times: Number of answers that are paid for.
+        kind: Its kind in the closed set.
+        parameters: Those of its specification, by their names on its page in `common/queries`.
+        mechanism: The mechanism that noises it.
+        summed: Whether its answers are summed over the parties.
+        share_of_epsilon: Share of epsilon that calibration gave it.
+        epsilon_alone: Epsilon of its answers alone.
+        subsampling: The part of the records that takes part; None: all.
+        grid: Grid points in the answer's unit.
+        sensitivity_l1: Largest change of an answer by one unit.
+        sensitivity_l2: The same in the Euclidean norm.
+        scale: Scale of the noise.
+        scale_grid: The same on the grid.
+        density_error_times_records: Error that noise adds to a sketched density, as planned and by either mechanism.
+        choice: Of a noised choice, its epsilon by the paper and among public candidates.
+        noise_multiplier: Of DP-SGD, the noise of one step in units of the sensitivity.
+    """
+
+    name: str
+    times: int = 1
+    kind: str = ""
+    parameters: Mapping[str, Any] = field(default_factory=dict, metadata=OTHERS)
+    mechanism: str
+    summed: bool
+    share_of_epsilon: float = 1.0
+    epsilon_alone: float
+    subsampling: Subsampling | None = None
+    grid: int
+    sensitivity_l1: float
+    sensitivity_l2: float
+    scale: float
+    scale_grid: float = 0.0
+    density_error_times_records: Mapping[str, float] | None = field(default=None, metadata=ABSENT)
+    choice: Choice | None = field(default=None, metadata=ABSENT)
+    noise_multiplier: float | None = field(default=None, metadata=ABSENT)
+
+    @property
+    def candidates(self) -> int:
+        """Of a choice, the number of texts to choose from."""
+        return int(self.parameters["candidates"])
+
+    @property
+    def steps(self) -> int:
+        """Of a training, its number of steps."""
+        return int(self.parameters["steps"])
+
+    @property
+    def directions(self) -> tuple[str, ...]:
+        """Of votes, what they are for, each with as many numbers in the answer; of any other query, none."""
+        if self.kind != "votes":
+            return ()
+        return ("nearest", "furthest") if self.parameters.get("furthest") else ("nearest",)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AgainstColluders(Document):
+    """Epsilon of one party's answers against the coordinator and some other parties.
+
+    Attributes:
+        colluders: Number of the other parties.
+        epsilon: Epsilon.
+    """
+
+    colluders: int
+    epsilon: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Spent(Document):
+    """The part of the plan that was used.
+
+    Attributes:
+        epsilon: Epsilon of the queries asked.
+        queries_asked: Their number.
+        queries_planned: Number of answers in the plan, each attempt at one counted once.
+    """
+
+    epsilon: float
+    queries_asked: int
+    queries_planned: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Origin(Document):
+    """The run that asked the parties, where another one uses its answers again.
+
+    Attributes:
+        run: Its identity.
+        plan_digest: Hex digest of its plan.
+        encoder: Digest of its encoder.
+    """
+
+    run: str
+    plan_digest: str
+    encoder: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Privacy(Document):
+    """`privacy.json`.
+
+    Attributes:
+        statement: The guarantee in words: paragraphs.
+        epsilon: The epsilon that was asked for.
+        delta: A public constant; 0 if nothing is asked.
+        planned_epsilon: What the planned noise costs; more than `epsilon` by a paper's formula that is wrong.
+        unproven: Names of the queries that have no privacy proof.
+        proven_epsilon: Epsilon of all others.
+        pure_epsilon: Epsilon with no delta; None if it is infinite.
+        released_epsilon: Epsilon of the released texts, against an observer who knows the noise of no party.
+        party_epsilon: Epsilon of a party's answers, against the coordinator and the colluders.
+        calibration: "tight" or "paper".
+        adjacency: What the guarantee protects.
+        mechanism: The mechanisms in words.
+        queries: The planned queries.
+        max_attempts: Attempts at an answer that are paid for.
+        parties: L, number of parties.
+        max_dropouts: Largest number of parties that may be missing from a sum.
+        assumed_survivors: Fewest parties in a sum.
+        assumed_colluders: Other parties that may tell the coordinator their noise.
+        noise_parties: Number of parties whose shares are the whole noise.
+        threshold: Number of parties that can lift a mask together.
+        aggregation: "none", or secure against a semi-honest or a malicious coordinator.
+        neighbours: Number of parties with which each shares masks.
+        corrupt: Number of parties that may deviate from the protocol.
+        largest_coalition: Largest number of parties against which the masks hold.
+        against_colluders: Epsilon against each number of colluders.
+        spent: What was used of the plan.
+        plan_digest: Hex digest of the plan.
+        simulation: Whether the parties were simulated.
+        labels_from_records: Whether the labels were taken from private records.
+        earlier: The run that asked, if this one uses its answers.
+        not_covered: What the guarantee does not cover, each item "Heading: explanation.".
+    """
+
+    FILE: ClassVar[str] = "privacy.json"
+
+    statement: str = ""
+    epsilon: float
+    delta: float
+    planned_epsilon: float
+    unproven: tuple[str, ...] = ()
+    proven_epsilon: float = math.inf
+    pure_epsilon: float | None = None
+    released_epsilon: float
+    party_epsilon: float
+    calibration: str = "tight"
+    adjacency: Adjacency
+    mechanism: str
+    queries: tuple[StatedQuery, ...]
+    max_attempts: int = 1
+    parties: int
+    max_dropouts: int
+    assumed_survivors: int
+    assumed_colluders: int
+    noise_parties: int
+    threshold: int = 0
+    aggregation: str
+    neighbours: int = 0
+    corrupt: int = 0
+    largest_coalition: int
+    against_colluders: tuple[AgainstColluders, ...]
+    spent: Spent
+    plan_digest: str = ""
+    simulation: bool
+    labels_from_records: bool = False
+    earlier: Origin | None = field(default=None, metadata=ABSENT)
+    not_covered: tuple[str, ...] = ()
+
+    def before_asking(self, signals: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+        """The JSON of a plan: nothing is spent yet, and each query of this run has its expected signal."""
+        facts = self.to_json()
+        del facts["spent"]
+        # Queries of an earlier run, whose answers are used again, are none of this plan.
+        for query, signal in zip(facts["queries"], signals, strict=False):
+            query["signal"] = codec.strict(signal)
+        return facts
+
+    @property
+    def noisy(self) -> bool:
+        """Whether the asked epsilon is finite, so that all answers that can have noise have it."""
+        return math.isfinite(self.epsilon)
+
+    @property
+    def masked(self) -> bool:
+        """Whether there is secure aggregation."""
+        return self.aggregation != NO_AGGREGATION
+
+    @property
+    def malicious(self) -> bool:
+        """Whether the masks hold against a coordinator that deviates from the protocol."""
+        return self.aggregation == MALICIOUS
+
+    @property
+    def by_user(self) -> bool:
+        """Whether all records of a user are protected together."""
+        return self.adjacency.unit == "user"
+
+    @property
+    def summed(self) -> bool:
+        """Whether secure aggregation adds up any answers, and with them the parties' shares of the noise."""
+        return self.masked and any(query.summed for query in self.queries)
+
+    @property
+    def unsummed(self) -> str:
+        """Names of the queries of which the coordinator sees each party's own answer."""
+        return ", ".join(query.name for query in self.queries if not query.summed)

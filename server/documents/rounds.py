@@ -1,0 +1,143 @@
+"""`rounds.jsonl`: a line for each round, with what was asked of the models and the parties, and what came of it."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any, ClassVar
+
+from server.documents import codec
+from server.documents.codec import ABSENT, OTHERS
+from server.documents.files import Document
+
+WORK = ("generate", "embed", "ask")
+"""Kinds of work whose seconds are counted."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Tokens(Document):
+    """Tokens of all requests of a round.
+
+    Attributes:
+        input: Tokens read.
+        cached: Tokens read from a provider's prompt cache.
+        output: Tokens written.
+    """
+
+    input: int
+    cached: int = 0
+    output: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Payment(Document):
+    """Payments for one remote model.
+
+    Attributes:
+        replies: Number of replies.
+        input_tokens: Tokens read.
+        cached_tokens: Those of them that were read from the prompt cache.
+        output_tokens: Tokens written.
+        cost: In the currency of the prices; None if the price is unknown.
+    """
+
+    replies: int = 0
+    input_tokens: int = 0
+    cached_tokens: int = 0
+    output_tokens: int = 0
+    cost: float | None
+
+    def __sub__(self, other: "Payment") -> "Payment":
+        unknown = self.cost is None or other.cost is None
+        return Payment(
+            replies=self.replies - other.replies,
+            input_tokens=self.input_tokens - other.input_tokens,
+            cached_tokens=self.cached_tokens - other.cached_tokens,
+            output_tokens=self.output_tokens - other.output_tokens,
+            cost=None if unknown else round(self.cost - other.cost, 6),  # type: ignore[operator]
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AskedQuery(Document):
+    """A query that the parties answered.
+
+    Attributes:
+        index: Its number among all answers of the run, from 0.
+        name: Its name in the plan.
+        mechanism: The mechanism that noises it.
+        scale: Scale of the noise in the answer's unit.
+        noise: Standard deviation of the noise in the sum; None for answers that are not summed.
+        survivors: Number of parties whose answers are in it.
+        parties: Number of parties that were asked.
+    """
+
+    index: int
+    name: str
+    mechanism: str
+    scale: float
+    noise: float | None = None
+    survivors: int
+    parties: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RoundReport(Document):
+    """A round. The method creates the report; `server/run.py` adds the queries, and measurements from `fid` on.
+
+    Attributes:
+        round: Number of the round: from 0 in the program, from 1 in the file (`shown`).
+        requested: By model, number of texts requested as candidates.
+        generated: By model, number of them that became candidates.
+        lost: By model, number of them that did not.
+        candidates: Number of candidates after the round.
+        tokens: Tokens of all models.
+        calls: Number of requests.
+        losses: By model and kind of loss, number of replies.
+        cleaned: By model and the cleaner's rule, number of texts that were changed or dropped.
+        queries: The queries asked in the round.
+        notes: Remarks for the reader.
+        figures: Figures that this method alone reports, such as WASP's weights; beside the others in the file.
+        fid: Distance to the held-out texts; None without any.
+        fid_error: Its standard error; None without it, or for very few texts.
+        seconds: By kind of work; None until the run has measured the round.
+        paid: By remote model, payments for the round.
+        epsilon: Privacy loss of all answers so far; None in earlier versions.
+    """
+
+    FILE: ClassVar[str] = "rounds.jsonl"
+
+    round: int
+    requested: Mapping[str, int]
+    generated: Mapping[str, int]
+    lost: Mapping[str, int]
+    candidates: int
+    tokens: Tokens
+    calls: int
+    losses: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
+    cleaned: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
+    queries: tuple[AskedQuery, ...] = ()
+    notes: tuple[str, ...] = ()
+    figures: Mapping[str, Any] = field(default_factory=dict, metadata=OTHERS)
+    fid: float | None = None
+    fid_error: float | None = None
+    seconds: Mapping[str, float] | None = None
+    paid: Mapping[str, Payment] = field(default_factory=dict)
+    epsilon: float | None = field(default=None, metadata=ABSENT)
+
+    def to_json(self) -> dict[str, Any]:
+        """Strict JSON; the run's measurements are absent until it has measured the round."""
+        line = codec.to_json(self)
+        return line if self.seconds is not None else {name: line[name] for name in line if name not in _MEASURED}
+
+    def shown(self) -> "RoundReport":
+        """The round as the program counts it, from 0, as people read it, from 1."""
+        return replace(self, round=self.round + 1)
+
+    @property
+    def label_shares(self) -> Mapping[str, float]:
+        """Share of each label among the records, by the noised answers of a method that asked; else empty."""
+        counted = self.figures.get("metadata")
+        shares = self.figures.get("shares") or (counted.get("labels") if isinstance(counted, Mapping) else None)
+        return shares if isinstance(shares, Mapping) and all(map(codec.is_number, shares.values())) else {}
+
+
+_MEASURED = {"fid", "fid_error", "seconds", "paid", "epsilon"}

@@ -1,0 +1,91 @@
+"""`run.json`: which run this is, how far it came, and with what; `traffic.json`: what a simulation sent."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from importlib.metadata import version
+from typing import ClassVar, Self
+
+from server.documents.codec import ABSENT, from_json
+from server.documents.files import Document
+
+VERSIONS = ("caucus", "flwr", "torch", "sentence-transformers", "dp-accounting", "numpy", "cryptography")
+"""Packages whose versions are in `run.json`."""
+
+COMPLETE, PARTIAL = "complete", "partial"
+
+
+def versions() -> dict[str, str]:
+    """The versions of the packages that a run depends on."""
+    return {name: version(name) for name in VERSIONS}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunSummary(Document):
+    """`run.json`.
+
+    Attributes:
+        run: Identity of the run.
+        status: "complete", or "partial" for a run that can be resumed.
+        method: Name of the method.
+        task: Name of the task.
+        parties: L, the number of parties.
+        labels: The task's labels with their public descriptions; none of a baseline.
+        seconds: Wall time, interruptions left out.
+        warnings: By query that noise is expected to drown, what to change; a list in earlier versions.
+        reason: Why it is partial, in earlier versions.
+        versions: Versions of the program and its libraries.
+        started: Day on which it began, such as 2026-11-24; this and what follows is missing in earlier versions.
+        models: Names of the language models.
+        encoder: Name of the encoder.
+        purpose: What the coordinator says that the texts are for.
+        recipient: Whom it says that they are for.
+        hospitals: Names of the hospitals of a deployment.
+    """
+
+    FILE: ClassVar[str] = "run.json"
+
+    run: str = ""
+    status: str
+    method: str
+    task: str
+    parties: int
+    labels: Mapping[str, str | None] | None = field(default=None, metadata=ABSENT)
+    seconds: float
+    warnings: Mapping[str, str] | None = field(default=None, metadata=ABSENT)
+    reason: str | None = field(default=None, metadata=ABSENT)
+    versions: Mapping[str, str] = field(default_factory=dict)
+    started: str | None = field(default=None, metadata=ABSENT)
+    models: tuple[str, ...] | None = field(default=None, metadata=ABSENT)
+    encoder: str | None = field(default=None, metadata=ABSENT)
+    purpose: str | None = field(default=None, metadata=ABSENT)
+    recipient: str | None = field(default=None, metadata=ABSENT)
+    hospitals: tuple[str, ...] | None = field(default=None, metadata=ABSENT)
+
+    @classmethod
+    def from_json(cls, value: object) -> Self:
+        """See `Document`."""
+        if isinstance(value, Mapping) and isinstance(listed := value.get("warnings"), list):
+            value = {**value, "warnings": {warning: warning for warning in listed}}
+        return from_json(cls, value)
+
+    @property
+    def complete(self) -> bool:
+        """Whether the run reached its end."""
+        return self.status == COMPLETE
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Traffic(Document):
+    """`traffic.json` of a simulation in one process that was not resumed.
+
+    Attributes:
+        parties: Number of parties.
+        bytes_to_parties: Bytes of all messages to all of them.
+        bytes_from_parties: Bytes of all their replies.
+    """
+
+    FILE: ClassVar[str] = "traffic.json"
+
+    parties: int
+    bytes_to_parties: int
+    bytes_from_parties: int

@@ -1,0 +1,91 @@
+"""The executor: starts the ServerApp of each run as a process of Flower's own command.
+
+    python -m server.flower.executor SUPERLINK AUTHORITY SECRET_FILE
+
+It takes the place of Flower's `flower-superexec`, which starts whatever kind of task there is, and gives a task's token
+to its process as an argument. Every user of the machine can read arguments, and who has the token acts as that
+ServerApp. Here ServerApps alone are started, and the token is in a file without a name, which only that process has.
+"""
+
+import logging
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import httpx
+from flwr.proto.runtime_pb2 import AcquireTaskRequest
+from flwr.supercore.constant import TaskType
+from flwr.supercore.interceptors import RuntimeVersionHttpInterceptor, SuperExecAuthHttpInterceptor
+from flwr.supercore.runtime import RuntimeHttpClient
+
+from common.system.processes import program
+
+log = logging.getLogger("caucus.executor")
+
+POLL_SECONDS = 1.0
+_ACQUIRE = "/flwr.proto.Runtime/AcquireTask"
+
+
+def serve(superlink: str, authority: Path, secret: bytes) -> None:
+    """Start a process for every ServerApp that waits for one, for ever.
+
+    Args:
+        superlink: host:port of SuperLink.
+        authority: Certificate that SuperLink's is signed with.
+        secret: Shared secret by which SuperLink authenticates this process.
+    """
+    client = RuntimeHttpClient.from_server_address(
+        server_address=superlink,
+        insecure=False,
+        root_certificates=authority.read_bytes(),
+        interceptors=[
+            RuntimeVersionHttpInterceptor(component_name="SuperExec"),
+            SuperExecAuthHttpInterceptor(master_secret=secret, protected_methods={_ACQUIRE}),
+        ],
+    )
+    started: list[subprocess.Popen[bytes]] = []
+    away = False
+    while True:
+        started = [process for process in started if process.poll() is None]  # the kernel forgets those that ended
+        try:
+            token = client.AcquireTask(AcquireTaskRequest(supported_task_types=[TaskType.SERVER_APP])).token
+            away = False
+        except httpx.HTTPError as error:
+            if not away:
+                log.warning("no SuperLink at %s: %s", superlink, type(error).__name__)
+            token, away = "", True
+        if token:
+            started.append(start(token, superlink, authority))
+            log.info("a run's process is started: %d", started[-1].pid)
+        time.sleep(POLL_SECONDS)
+
+
+def start(token: str, superlink: str, authority: Path) -> "subprocess.Popen[bytes]":
+    """Start the ServerApp that this token is for; it ends with this process."""
+    file = os.memfd_create("token")
+    try:
+        os.write(file, token.encode())
+        return subprocess.Popen(  # noqa: S603
+            [
+                *(program("flwr-serverapp"), "--runtime-api-address", superlink, "--root-certificates", str(authority)),
+                *("--token-file", f"/proc/self/fd/{file}", "--parent-pid", str(os.getpid())),
+            ],
+            pass_fds=[file],
+        )
+    finally:
+        os.close(file)
+
+
+def main() -> int:
+    """Serve until a signal to stop."""
+    logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s: %(message)s")
+    logging.getLogger("httpx").setLevel(logging.WARNING)
+    superlink, authority, secret = sys.argv[1:]
+    serve(superlink, Path(authority), Path(secret).read_bytes())
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,173 @@
+"""The only public endpoint of the coordinator: TLS, and behind it nothing but Flower's Fleet API.
+
+    python -m server.flower.front_door LISTEN PORT SUPERLINK CERTIFICATE KEY AUTHORITY TOKEN_FILE
+
+SuperLink serves Fleet, Control and Runtime on one port. It listens on loopback behind a guard
+(server/flower/superlink.py), and this proxy, which has the guard's token, forwards only the calls that a hospital's
+node needs. It builds each request anew, so that none can hide another. SuperLink authenticates a node by its key's
+signature in the headers; nodes cannot register here.
+"""
+
+import logging
+import ssl
+import sys
+from collections.abc import Awaitable, Callable, MutableMapping
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import httpx
+import uvicorn
+
+log = logging.getLogger("caucus.front_door")
+
+CALLS = frozenset(
+    ("POST", f"/v1/fleet/{call}")
+    for call in (
+        "activate-node",
+        "deactivate-node",
+        "send-node-heartbeat",
+        "pull-messages",
+        "push-messages",
+        "get-run",
+        "get-fab",
+        "push-object",
+        "pull-object",
+        "confirm-message-received",
+    )
+) | {("GET", "/health")}
+"""All calls of a node, without register-node: the coordinator decides on membership."""
+
+LARGEST_BODY = 8 * 2**20
+"""Bytes. Flower splits messages into objects of 5 MB."""
+BUSIEST = 800
+"""Maximum number of connections at a time: four each of two hundred nodes, and below the 1,024 files that many systems
+let a process have. A node has one for its questions and heartbeats, and one for each part of a message."""
+TIMEOUT = 60.0
+SIGNED_AT = b"flwr-timestamp"
+"""Header with a node's signed time: Flower accepts 5 s ahead of this machine's clock to 305 s behind it."""
+
+_DROPPED = frozenset(
+    {
+        b"connection",
+        b"keep-alive",
+        b"transfer-encoding",
+        b"te",
+        b"trailer",
+        b"upgrade",
+        b"host",
+        b"authorization",
+        b"content-length",
+        b"date",
+    }
+)
+"""Headers of a single connection, or that this server writes itself, as SuperLink's token."""
+
+Scope = MutableMapping[str, Any]
+Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
+Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
+
+
+class FrontDoor:
+    """An ASGI application.
+
+    Args:
+        client: Connects to SuperLink, with its token.
+    """
+
+    def __init__(self, client: httpx.AsyncClient) -> None:
+        self._client = client
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Forward one request, or answer 404 to any other."""
+        if scope["type"] != "http":
+            return
+        if (scope["method"], scope["path"]) not in CALLS or scope["query_string"]:
+            log.warning("refused: %s %.60r from %s", scope["method"], scope["path"], (scope["client"] or "?")[0])
+            await answer(send, 404, [], b"")
+            return
+        body = bytearray()
+        more = True
+        while more:
+            part = await receive()
+            body += part.get("body", b"")
+            more = part.get("more_body", False)
+            if len(body) > LARGEST_BODY or part["type"] == "http.disconnect":
+                await answer(send, 413, [], b"")
+                return
+        try:
+            given = await self._client.request(
+                scope["method"], scope["path"], content=bytes(body), headers=_kept(scope["headers"])
+            )
+        except httpx.HTTPError as error:
+            log.warning("SuperLink does not answer: %s", type(error).__name__)
+            await answer(send, 503, [], b"")
+            return
+        if given.status_code == httpx.codes.UNAUTHORIZED:
+            skew = _clock(dict(scope["headers"]).get(SIGNED_AT, b""), datetime.now(UTC))
+            log.warning("a node is refused: its key is not enrolled, or its clock is off; clock: %s", skew)
+        await answer(send, given.status_code, _kept(given.headers.raw, also=b"content-encoding"), given.content)
+
+
+def _kept(headers: list[tuple[bytes, bytes]], also: bytes = b"") -> list[tuple[bytes, bytes]]:
+    return [(name, value) for name, value in headers if name.lower() not in _DROPPED | {also}]
+
+
+def _clock(signed: bytes, now: datetime) -> str:
+    try:
+        ahead = round((datetime.fromisoformat(signed.decode("ascii")) - now).total_seconds())
+    except (ValueError, TypeError):
+        return "not given"
+    return f"{abs(ahead)} s {'ahead of' if ahead > 0 else 'behind'} this machine's"
+
+
+async def answer(send: Send, status: int, headers: list[tuple[bytes, bytes]], body: bytes) -> None:
+    """Send a whole answer."""
+    length = (b"content-length", str(len(body)).encode())
+    await send({"type": "http.response.start", "status": status, "headers": [*headers, length]})
+    await send({"type": "http.response.body", "body": body})
+
+
+def server(
+    listen: str, port: int, superlink: str, *, certificate: str, key: str, authority: str, token: str
+) -> uvicorn.Server:
+    """A server that is ready to run."""
+    context = ssl.create_default_context(cafile=authority)
+    client = httpx.AsyncClient(
+        base_url=f"https://{superlink}",
+        headers={"authorization": f"Bearer {token}"},
+        verify=context,
+        timeout=TIMEOUT,
+        trust_env=False,
+    )
+    config = uvicorn.Config(
+        FrontDoor(client),
+        host=listen,
+        port=port,
+        ssl_certfile=certificate,
+        ssl_keyfile=key,
+        limit_concurrency=BUSIEST,
+        access_log=False,
+        server_header=False,
+        lifespan="off",
+        log_level="warning",
+        timeout_keep_alive=30,
+    )
+    config.load()
+    assert config.ssl is not None
+    config.ssl.minimum_version = ssl.TLSVersion.TLSv1_2
+    return uvicorn.Server(config)
+
+
+def main() -> int:
+    """Serve until told to stop."""
+    logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s: %(message)s")
+    logging.getLogger("httpx").setLevel(logging.WARNING)
+    listen, port, superlink, certificate, key, authority, token_file = sys.argv[1:]
+    token = Path(token_file).read_text(encoding="ascii")
+    server(listen, int(port), superlink, certificate=certificate, key=key, authority=authority, token=token).run()
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

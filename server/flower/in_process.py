@@ -1,0 +1,41 @@
+"""What `simulations/federation/local_grid.py` needs of Flower: a sender, a run, and messages as bytes."""
+
+from flwr.app import Message, RecordDict
+from flwr.common.constant import SUPERLINK_NODE_ID
+from flwr.common.serde import message_from_proto, message_to_proto, recorddict_from_proto, recorddict_to_proto
+from flwr.proto.message_pb2 import Message as ProtoMessage
+from flwr.proto.recorddict_pb2 import RecordDict as ProtoRecordDict
+from flwr.supercore.run import Run
+from flwr.supercore.task_identity import TaskIdentity
+
+__all__ = ["Run", "become_coordinator", "message_bytes", "message_of", "record_bytes", "record_of", "set_id"]
+
+
+def become_coordinator() -> None:
+    """Make this process the sender of its messages: Flower takes it from the task that the process runs."""
+    TaskIdentity.task_id, TaskIdentity.run_id, TaskIdentity.node_id = 1, 1, SUPERLINK_NODE_ID
+
+
+def set_id(message: Message, message_id: str) -> None:
+    """Give a message the id that Flower's own Grid would give it when it is sent."""
+    message.metadata.__dict__["_message_id"] = message_id
+
+
+def message_bytes(message: Message) -> bytes:
+    """Flower's protobuf bytes of a message, its content included."""
+    return message_to_proto(message).SerializeToString()
+
+
+def message_of(data: bytes) -> Message:
+    """Inverse of `message_bytes`."""
+    return message_from_proto(ProtoMessage.FromString(data))
+
+
+def record_bytes(record: RecordDict) -> bytes:
+    """Flower's protobuf bytes of a message's content."""
+    return recorddict_to_proto(record).SerializeToString()
+
+
+def record_of(data: bytes) -> RecordDict:
+    """Inverse of `record_bytes`."""
+    return recorddict_from_proto(ProtoRecordDict.FromString(data))

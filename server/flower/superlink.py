@@ -1,0 +1,91 @@
+"""Flower's SuperLink, closed to all who do not have the coordinator's token.
+
+    python -m server.flower.superlink TOKEN_FILE ARGUMENTS OF flower-superlink
+
+SuperLink's Control API starts any code that it is sent, as the coordinator's account, and asks for no login; a loopback
+port is open to every user of the machine. So SuperLink stands behind a guard here: each request must have the token,
+which `serve` draws anew and leaves in a file of the coordinator's account alone. Flower's own commands send it as they
+would a login's (`commands.py`), and the front door adds it. Calls of the Runtime API pass without: Flower's code that
+makes them has no place for a token, and SuperLink asks for the executor's secret or a task's token there.
+
+Other ways with Flower 1.41; the first was run, the next two follow from its source:
+
+- Its own accounts are in Flower's enterprise edition alone; `FLWR_OIDC_ENABLED=1` ends SuperLink with that message.
+- Client certificates: uvicorn can demand them, but neither `flwr` nor a ServerApp can show one.
+- A Unix socket of mode 0600: uvicorn can listen there, but Flower's clients know `host:port` alone.
+- A network namespace, which works where it was tried: it needs root or user namespaces, which many machines forbid, and
+  takes the network from the executor, whose runs ask language models.
+"""
+
+import hmac
+import sys
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+
+import uvicorn
+from flwr.supercore import constant, sql_mixin
+from flwr.supercore.http_logging import get_uvicorn_log_config
+from flwr.supercore.logger import console_handler
+from flwr.superlink.cli.flower_superlink import SuperLinkLifespan, _parse_superlink_lifespan_config
+from flwr.superlink.main import create_app
+
+from server.flower.front_door import Receive, Scope, Send, answer
+
+RUNTIME = "/v1/runtime/"
+"""Start of the paths whose calls SuperLink itself authenticates, each."""
+
+DATABASE_SECONDS = 25
+"""How long a call waits for SuperLink's database, below the 30 s that a node waits for its answer. With Flower's 5 s,
+4 calls of the first phase of 30 hospitals failed on a busy machine, and one lost message cost `federation.timeout`."""
+
+Application = Callable[[Scope, Receive, Send], Awaitable[None]]
+
+
+class Guard:
+    """An ASGI application that hands on what may pass, and answers 401 to all else.
+
+    Args:
+        application: SuperLink.
+        token: What a request has as `Authorization: Bearer TOKEN`.
+    """
+
+    def __init__(self, application: Application, token: str) -> None:
+        self._application = application
+        self._allowed = f"Bearer {token}".encode()
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Hand on one request, or refuse it."""
+        if scope["type"] == "lifespan" or (scope["type"] == "http" and self._may_pass(scope)):
+            await self._application(scope, receive, send)
+        elif scope["type"] == "http":
+            await answer(send, 401, [], b"")
+
+    def _may_pass(self, scope: Scope) -> bool:
+        shown = [value for name, value in scope["headers"] if name == b"authorization"]
+        return scope["path"].startswith(RUNTIME) or (len(shown) == 1 and hmac.compare_digest(shown[0], self._allowed))
+
+
+def wait_for_database() -> None:
+    """Let calls wait for the database for `DATABASE_SECONDS`; of two settings of one name the later one holds."""
+    longer = (*constant.SQLITE_PRAGMAS, ("busy_timeout", f"{1000 * DATABASE_SECONDS}"))
+    sql_mixin.SQLITE_PRAGMAS = longer  # type: ignore[assignment, attr-defined]
+
+
+def main() -> int:
+    """Serve until told to stop."""
+    wait_for_database()
+    token = Path(sys.argv.pop(1)).read_text(encoding="ascii")
+    config = _parse_superlink_lifespan_config()
+    uvicorn.run(
+        Guard(create_app(config, SuperLinkLifespan), token),
+        host=config.host,
+        port=config.port,
+        log_config=get_uvicorn_log_config(console_handler.level),
+        ssl_keyfile=config.ssl_keyfile,
+        ssl_certfile=config.ssl_certfile,
+    )
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,49 @@
+"""Which guarantee a run's texts have; the cases are told apart here alone.
+
+unknown    there is no readable `privacy.json`
+none       private records were used without a bound: no noise, or no proof (ε = ∞)
+not asked  no question was put to any party (ε = 0)
+bounded    ε is finite
+"""
+
+import math
+from enum import StrEnum
+
+from server.documents.privacy import Privacy
+
+
+class Kind(StrEnum):
+    """The four cases."""
+
+    UNKNOWN = "unknown"
+    NONE = "none"
+    NOT_ASKED = "not asked"
+    BOUNDED = "bounded"
+
+
+def unprotected(privacy: Privacy) -> bool:
+    """Whether the texts have no guarantee although they need one; a run without queries needs none."""
+    return guarantee_kind(privacy) is Kind.NONE
+
+
+def guarantee_kind(privacy: Privacy | None) -> Kind:
+    """The case of a `privacy.json`; None stands for a file that is missing or cannot be read."""
+    if privacy is None:
+        return Kind.UNKNOWN
+    # A baseline that trains on the records themselves asks no party, and plans ε = ∞.
+    if privacy.unproven or math.isinf(privacy.planned_epsilon):
+        return Kind.NONE
+    if not privacy.queries:
+        return Kind.NOT_ASKED
+    return Kind.NONE if math.isinf(privacy.epsilon) else Kind.BOUNDED
+
+
+def effective_epsilon(privacy: Privacy) -> float:
+    """ε for one protected unit: what the noise costs, where a paper's formula says otherwise."""
+    match guarantee_kind(privacy):
+        case Kind.NONE:
+            return math.inf
+        case Kind.NOT_ASKED:
+            return 0.0
+        case _:
+            return privacy.planned_epsilon if privacy.calibration == "paper" else privacy.epsilon

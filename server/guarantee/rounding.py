@@ -1,0 +1,42 @@
+"""The figures of a guarantee as people read them. Those that bound a loss are rounded up, never down."""
+
+import math
+
+
+def show_epsilon(epsilon: float | str) -> str:
+    """Write an epsilon with at most three decimals, rounded up (beyond 1e-5 of numerical noise)."""
+    value = float(epsilon)
+    return "∞" if math.isinf(value) else f"{math.ceil(value * 1000 - 0.01) / 1000:g}"
+
+
+def show_delta(delta: float) -> str:
+    """Write a delta with three digits, as in 1e-5."""
+    mantissa, _, exponent = f"{delta:.3g}".partition("e")
+    return f"{mantissa}e{int(exponent)}" if exponent else mantissa
+
+
+def one_in(delta: float) -> str:
+    """A delta above 0 as one in so many, rounded toward the larger chance (beyond 1e-6 of numerical noise)."""
+    return f"1 in {int(1.000001 / delta):,}"
+
+
+def at_most_times(epsilon: float) -> str:
+    """How many times as probable a result is at most with one unit as without: e^epsilon, rounded up."""
+    # Above e^20 the number is meaningless to readers, and above e^709 it is no floating-point number.
+    return f"{_up(math.exp(epsilon), 1):,.12g} times (e to the power ε)" if epsilon < 20 else "e^ε times"
+
+
+def right_guesses(epsilon: float, delta: float) -> float:
+    """Most right guesses between two equally likely neighbours, in percent, rounded up.
+
+    It is (e^epsilon + delta) / (1 + e^epsilon): add up the two inequalities by which a test's errors are bounded,
+    P_FA + e^epsilon P_MD >= 1 - delta and its mirror image (Kairouz, Oh and Viswanath, "The composition theorem for
+    differential privacy", 2015).
+    """
+    odds = 1 / (1 + math.exp(-epsilon))
+    return min(_up(100 * (odds + delta * (1 - odds)), 2), 100)
+
+
+def _up(value: float, decimals: int) -> float:
+    """Round up at `decimals`, so that a bound stays a bound."""
+    return math.ceil(value * 10.0**decimals) / 10.0**decimals

@@ -1,0 +1,149 @@
+"""What a run's guarantee means for its two sides: the card of the report.
+
+On one side is whoever reads the texts; on the other are the coordinator and the parties, who see the answers that the
+texts were made with.
+"""
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from server.documents.files import Document
+from server.documents.privacy import Privacy
+from server.guarantee.case import Kind, effective_epsilon, guarantee_kind
+from server.guarantee.rounding import at_most_times, one_in, right_guesses, show_delta, show_epsilon
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Guarantee(Document):
+    """What a run promises.
+
+    Attributes:
+        kind: The case.
+        epsilon: ε for one protected unit, 0 if nothing was asked, infinite without a bound.
+        title: The guarantee in a few words, beginning with "No guarantee" where there is none.
+        reader: What whoever reads the texts can tell about one protected unit.
+        insiders: The same of the coordinator and the parties.
+        assumes: What this rests on, and what it leaves out.
+    """
+
+    kind: Kind
+    epsilon: float
+    title: str
+    reader: str
+    insiders: str
+    assumes: str = ""
+
+
+def guarantee(privacy: Privacy | None) -> Guarantee:
+    """The guarantee of a run, in words.
+
+    Args:
+        privacy: None if `privacy.json` is missing or cannot be read.
+    """
+    kind = guarantee_kind(privacy)
+    if privacy is None:
+        return Guarantee(
+            kind=kind,
+            epsilon=math.inf,
+            title="No guarantee is known",
+            reader="No readable privacy statement was found. Treat these texts as private data.",
+            insiders="What the coordinator and the parties saw is unknown.",
+        )
+    assumes = " ".join(_assumes(privacy, kind))
+    epsilon = effective_epsilon(privacy)
+    if kind is Kind.NONE:
+        return Guarantee(
+            kind=kind,
+            epsilon=epsilon,
+            title="No guarantee: ε = ∞",
+            reader="Whoever reads the texts may learn what a single record says: nothing bounds it. Treat them as "
+            "private data.",
+            insiders=_without_bound(privacy),
+            assumes=assumes,
+        )
+    if kind is Kind.NOT_ASKED:
+        return Guarantee(
+            kind=kind,
+            epsilon=epsilon,
+            title="ε = 0: no query about private records",
+            reader="Whoever reads the texts learns nothing about any record from them"
+            + (", but which labels occur" if privacy.labels_from_records else "")
+            + ": no party was asked about its records.",
+            insiders="The coordinator saw no answer of any party.",
+            assumes=assumes,
+        )
+    unit = f"all records of one user, at most {privacy.adjacency.max_records}" if privacy.by_user else "one record"
+    return Guarantee(
+        kind=kind,
+        epsilon=epsilon,
+        title=f"ε = {show_epsilon(epsilon)}, δ = {show_delta(privacy.delta)} for {unit}",
+        reader=_reader(privacy),
+        insiders=_insiders(privacy, epsilon),
+        assumes=assumes,
+    )
+
+
+def _reader(privacy: Privacy) -> str:
+    epsilon, delta = privacy.released_epsilon, privacy.delta
+    known, used = "all records but one", "that one was"
+    if privacy.by_user:
+        known, used = "all records but those of one user", "those were"
+    apart = f", apart from a chance of at most δ ({one_in(delta)})" if delta else ""
+    return (
+        f"Whoever reads the texts, and even knows {known}, can tell whether {used} used at most this well: nothing "
+        f"that the texts can say is more than {at_most_times(epsilon)} as probable with as without, nor without as "
+        f"with{apart}. Asked yes or no, both equally likely, such a reader is right in at most "
+        f"{right_guesses(epsilon, delta):g} % of cases; a coin toss is right in 50 %."
+    )
+
+
+def _insiders(privacy: Privacy, epsilon: float) -> str:
+    if privacy.earlier:
+        return (
+            f"No party was asked in this run. Its texts are made of what run {privacy.earlier.run} released "
+            "under this guarantee, at no further cost."
+        )
+    bound = f"ε = {show_epsilon(max(epsilon, privacy.party_epsilon))}"
+    if not privacy.summed:
+        return (
+            "The coordinator and the other parties may see each party's answers, with the whole noise already in them: "
+            f"the same holds against them, with {bound}."
+        )
+    helped = privacy.assumed_colluders
+    alone = "alone" if not helped else f"with {helped} part{'y' if helped == 1 else 'ies'} that tell it all they know"
+    own = privacy.unsummed
+    return (
+        f"The coordinator sees only noised sums over at least {privacy.assumed_survivors} of {privacy.parties} "
+        + (f"parties, and of {own} each party's own answer with the whole noise in it" if own else "parties")
+        + f": the same holds against it, {alone}, with {bound}. More colluding parties subtract their noise and "
+        f"learn more; {privacy.largest_coalition + 1} or more may see single answers."
+    )
+
+
+def _without_bound(privacy: Privacy) -> str:
+    if not privacy.queries:
+        return "No party was asked: all records were in one place, open to whoever ran this."
+    if privacy.unproven:
+        return f"The coordinator receives {', '.join(privacy.unproven)}, written from each party's records."
+    if not privacy.summed:
+        return "The coordinator saw the exact answers of each party."
+    own = privacy.unsummed
+    others = f", and of {own} each party's own exact answer" if own else ""
+    return f"The coordinator saw only the parties' sums, by secure aggregation, but those are exact{others}."
+
+
+def _assumes(privacy: Privacy, kind: Kind) -> Iterator[str]:
+    if kind is Kind.BOUNDED:
+        ciphers = "nobody breaks the cipher that makes the noise (computational differential privacy)"
+        if privacy.summed:
+            ciphers = "nobody breaks the ciphers that make noise and masks (computational differential privacy)"
+            if privacy.malicious:
+                ciphers += f", and that at most {privacy.corrupt} parties are corrupt"
+            else:
+                ciphers += ", and that the coordinator follows the protocol"
+        yield f"It is assumed that {ciphers}."
+    if privacy.labels_from_records:
+        yield "Not covered: which labels occur, as they were taken from the private file without noise."
+    if privacy.simulation and kind is not Kind.NONE:
+        yield "Whoever ran this simulation had all records: what is said of insiders holds in a deployment."

@@ -1,0 +1,230 @@
+"""The statement of `privacy.json`: what is guaranteed, against whom, and under which assumptions, in paragraphs."""
+
+import math
+from collections.abc import Iterator
+from dataclasses import replace
+
+from server.documents.privacy import Privacy
+from server.guarantee.case import effective_epsilon, unprotected
+from server.guarantee.not_covered import not_covered
+from server.guarantee.rounding import at_most_times, one_in, right_guesses, show_delta, show_epsilon
+
+
+def stated(privacy: Privacy) -> Privacy:
+    """The same with its statement, and with what it does not cover."""
+    return replace(privacy, statement=statement(privacy), not_covered=tuple(not_covered(privacy)))
+
+
+def statement(privacy: Privacy) -> str:
+    """State what is guaranteed, against whom, and under which assumptions.
+
+    Args:
+        privacy: Of which `statement` and `not_covered` are not read.
+
+    Returns:
+        Paragraphs, separated by an empty line.
+    """
+    if not privacy.queries:
+        paragraphs = [
+            "No question was put to any party about its private records, so the released texts do not depend on them."
+        ]
+    elif privacy.unproven:
+        paragraphs = _unproven(privacy)
+    elif unprotected(privacy):
+        paragraphs = _without_noise(privacy)
+    else:
+        paragraphs = [*_guarantee(privacy), _how(privacy), *_figures(privacy), *_spent(privacy)]
+    if privacy.earlier:
+        paragraphs.insert(0, _reused(privacy.earlier.run))
+    if privacy.labels_from_records:
+        paragraphs.append(
+            "Not covered: the labels. They were taken from the private training file without noise, so the texts show "
+            "which labels occur there. Name the labels in the task's file instead, from public knowledge."
+        )
+    if privacy.simulation:
+        paragraphs.append(
+            "This was a simulation: the records of all parties were on one machine, so nothing was hidden from the "
+            "person who ran it. The statements about parties and coordinator hold in a deployment, where each party "
+            "keeps its own records."
+        )
+    return "\n\n".join(paragraphs)
+
+
+def _unproven(privacy: Privacy) -> list[str]:
+    """No end-to-end guarantee: the paper's claim for a noised choice, and the guarantee of the other queries."""
+    names = privacy.unproven
+    paragraphs = [
+        (
+            f"The released texts have no end-to-end guarantee (ε is infinite): {', '.join(names)} takes texts from the "
+            "parties that are written from private records, and there is no proof that these do not reveal a record."
+        )
+    ]
+    delta = show_delta(privacy.delta)
+    for query in privacy.queries:
+        choice = query.choice
+        if not choice or math.isinf(choice.claimed_epsilon):
+            continue
+        paragraphs.append(
+            f"{query.name}: the method's paper claims ε = {show_epsilon(choice.claimed_epsilon)} and δ = {delta} "
+            f"for its choice. This claim is not about the texts: it would hold if the {query.candidates} candidates "
+            "were the same for every record, but they are written from the record. With such candidates, one choice "
+            f"with this noise would cost ε = {show_epsilon(choice.epsilon_among_public_candidates)}, and no δ."
+        )
+    proven = [query.name for query in privacy.queries if query.name not in names]
+    if proven and math.isfinite(privacy.proven_epsilon):
+        paragraphs.append(
+            f"What is still guaranteed: {', '.join(proven)}, and everything computed from their answers alone, have "
+            f"computational differential privacy with ε = {show_epsilon(privacy.proven_epsilon)} and δ = {delta}."
+        )
+    return paragraphs
+
+
+def _reused(run: str) -> str:
+    """What a run that asked nobody owes to the run that did."""
+    return (
+        "No question was put to any party in this run. Its texts depend on the parties' records only through the "
+        f"numbers that run {run} released, and using these again costs nothing more: what follows is the guarantee "
+        f"under which run {run} got them. It holds for everything that is made of these numbers, together."
+    )
+
+
+def _without_noise(privacy: Privacy) -> list[str]:
+    first = (
+        "No privacy: no noise was added to the parties' answers (ε is infinite). The released texts can depend on "
+        "single records without any bound. Such a run is for experiments with data that need no protection."
+    )
+    if not privacy.summed:
+        return [first, "The coordinator saw the exact answers of each party."]
+    others = f"; and of {privacy.unsummed} each party's own exact answer" if privacy.unsummed else ""
+    return [first, f"Secure aggregation showed the coordinator only the parties' sums, but those are exact{others}."]
+
+
+def _guarantee(privacy: Privacy) -> list[str]:
+    epsilon, delta = effective_epsilon(privacy), privacy.delta
+    unit, given = "any one record", "a given record was"
+    if privacy.by_user:
+        unit = f"all records of any one user (of which at most {privacy.adjacency.max_records} count)"
+        given = "a given user's records were"
+    factor, right = at_most_times(epsilon), right_guesses(epsilon, delta)
+    extra = f", apart from an additional probability of at most δ ({one_in(delta)})" if delta else ""
+    first = (
+        f"The parties' records are protected by computational differential privacy with ε = {show_epsilon(epsilon)} "
+        f"and δ = {show_delta(delta)}. Adding or removing {unit} makes no result of the run more than {factor} as "
+        f"probable{extra}."
+    )
+    second = (
+        "What this means: suppose somebody knows everything else and has to guess from the released texts whether "
+        f"{given} used, with yes and no equally likely. At worst that guess is right in {right:g} % of cases; a coin "
+        "toss is right in 50 %. This is a limit for any feasible attack, not a forecast of one. The smaller ε is, the "
+        "closer the limit is to the coin toss."
+    )
+    third = (
+        "Computational means: the noise, and every random choice of records, is computed from secret keys by AES-256. "
+        "The guarantee holds against everybody who cannot tell its output from true randomness."
+    )
+    return [first, second, third]
+
+
+def _how(privacy: Privacy) -> str:
+    if not privacy.summed:
+        return (
+            f"How: {privacy.mechanism}. Each party adds the whole noise to its own answers before they leave it, so "
+            "the guarantee also holds against the coordinator and against the other parties."
+            + _subsampled(privacy)
+            + _trained(privacy)
+        )
+    share = privacy.noise_parties
+    colluders = privacy.assumed_colluders
+    trusted = (
+        f"even if {_count(colluders, 'party', 'parties')} told the coordinator all they know"
+        if colluders
+        else "as long as no party tells the coordinator what it knows"
+    )
+    return (
+        f"How: {privacy.mechanism}. Each party adds 1/{share} of the noise variance to its answers. "
+        f"Secure aggregation shows the coordinator only the sum over all parties that stayed, at least "
+        f"{privacy.assumed_survivors} of {privacy.parties}. That sum contains the whole noise {trusted}. "
+        + (
+            "The coordinator is not trusted: parties sign their keys and the list of parties whose answers are in the "
+            "sum."
+            if privacy.malicious
+            else "The coordinator is assumed to follow the protocol, but may try to learn from everything that it sees."
+        )
+        + _own(privacy)
+        + _subsampled(privacy)
+        + _trained(privacy)
+    )
+
+
+def _subsampled(privacy: Privacy) -> str:
+    return "".join(
+        f" {query.name}: each record takes part with probability {query.subsampling.rate:g}, and only its "
+        "party knows whether it does; against anybody who learns that a record took part, the loss is larger than ε."
+        for query in privacy.queries
+        if query.subsampling
+    )
+
+
+def _trained(privacy: Privacy) -> str:
+    return "".join(
+        f" {query.name}: each party trains its own language model in {query.steps} steps. The standard deviation "
+        f"of the noise is {query.noise_multiplier:.3g} times the largest change that one protected unit can make to "
+        "a step. The texts are sampled from that model."
+        for query in privacy.queries
+        if query.noise_multiplier
+    )
+
+
+def _own(privacy: Privacy) -> str:
+    if not privacy.unsummed:
+        return ""
+    return (
+        f" Not summed: {privacy.unsummed}. For these, each party adds the whole noise itself, and the coordinator sees "
+        "each party's own answer."
+    )
+
+
+def _figures(privacy: Privacy) -> list[str]:
+    """Figures that differ from the guaranteed one: against outsiders, without δ, and for the papers' formula."""
+    paragraphs = []
+    if privacy.released_epsilon < privacy.planned_epsilon:
+        paragraphs.append(
+            f"Against outsiders, who know no party's noise, the released texts have ε = "
+            f"{show_epsilon(privacy.released_epsilon)}. Against the coordinator and "
+            f"{_count(privacy.assumed_colluders, 'colluding party', 'colluding parties')}, a party's answers have "
+            f"ε = {show_epsilon(privacy.party_epsilon)}."
+        )
+    pure = privacy.pure_epsilon
+    if pure is not None and pure <= privacy.epsilon * (1 + 1e-9):
+        paragraphs.append(
+            f"The guarantee is pure: it also holds with ε = {show_epsilon(pure)} and no δ, except that each "
+            "draw of noise deviates from its distribution by less than 1e-30 in total variation."
+        )
+    if privacy.calibration == "paper":
+        paragraphs.append(
+            "The noise is that of the papers' formula (the classical Gaussian mechanism, with the papers' "
+            f"sensitivity) for ε = {show_epsilon(privacy.epsilon)}, for comparison only. Its actual cost is "
+            f"ε = {show_epsilon(privacy.planned_epsilon)}."
+        )
+    return paragraphs
+
+
+def _spent(privacy: Privacy) -> Iterator[str]:
+    asked, planned = privacy.spent.queries_asked, privacy.spent.queries_planned
+    cost = f"ε = {show_epsilon(privacy.spent.epsilon)}"
+    if privacy.earlier:
+        return
+    if asked < planned:
+        yield (
+            f"Of {_count(planned, 'planned query', 'planned queries')}, {asked} had been asked when this was written; "
+            f"they cost {cost}. The ε above is that of the whole plan."
+        )
+    elif privacy.max_attempts > 1:
+        yield (
+            f"The ε above pays for {privacy.max_attempts} attempts at each of {planned} queries. The queries asked "
+            f"cost {cost}."
+        )
+
+
+def _count(number: int, one: str, many: str) -> str:
+    return f"{number} {one if number == 1 else many}"

@@ -1,0 +1,53 @@
+"""Names of hospitals in place of their numbers, in whatever a message is made of."""
+
+import inspect
+import pickle
+
+import pytest
+
+from common import errors
+from common.errors import AwaitingError, CaucusError, ConfigError
+from common.phrases import Party, Phrase, joined, listed, rendered
+
+NAMES = ("St. Mary", "party 0", "St. Luke")  # a hospital may have such a name
+KINDS = [kind for _, kind in inspect.getmembers(errors, inspect.isclass) if issubclass(kind, CaucusError)]
+
+
+@pytest.mark.parametrize(
+    ("words", "numbers", "names"),
+    [
+        (Party(2), "party 2", "St. Luke"),
+        (Phrase(Party(1), ", mask"), "party 1, mask", "party 0, mask"),
+        (Phrase(Party(3), " and 3 parties"), "party 3 and 3 parties", "party 3 and 3 parties"),
+        (listed({2, 0}, " and "), "party 0 and party 2", "St. Mary and St. Luke"),
+        (joined([Phrase(Party(0), " left"), "2"], "; "), "party 0 left; 2", "St. Mary left; 2"),
+        (listed([]), "none", "none"),
+        ("party 0", "party 0", "party 0"),
+    ],
+)
+def test_names_stand_for_the_parties_and_for_nothing_else(words, numbers, names):
+    assert str(words) == rendered(words) == numbers
+    assert rendered(words, NAMES) == names
+
+
+@pytest.mark.parametrize("kind", [kind for kind in KINDS if kind is not AwaitingError])
+def test_every_error_keeps_its_fields_until_it_is_shown(kind):
+    inner = kind("share", expected="party 0", got=listed([0]), where=Phrase(Party(2), ", mask"), do="Ask")
+    assert str(inner) == "share; expected party 0; got party 0; at party 2, mask. Ask"
+    error = kind("reply", got=inner)
+    assert error.text(NAMES) == "reply; got share; expected party 0; got St. Mary; at St. Luke, mask. Ask"
+    assert error.got is inner
+    copied = pickle.loads(pickle.dumps(inner))
+    assert (str(copied), copied.what, copied.where.text(NAMES)) == (str(inner), "share", "St. Luke, mask")
+
+
+def test_the_error_of_a_pause_names_who_is_awaited():
+    error = AwaitingError({2, 0})
+    assert str(error) == "the plan awaits approval by party 0 and party 2"
+    assert pickle.loads(pickle.dumps(error)).text(NAMES) == "the plan awaits approval by St. Mary and St. Luke"
+
+
+def test_a_place_is_added_behind_the_places_that_are_there():
+    error = ConfigError("seeds.most", got=0)
+    assert str(error.placed("client.yaml:3")) == "seeds.most; got 0; at client.yaml:3"
+    assert str(error.placed("page 2")) == "seeds.most; got 0; at client.yaml:3; at page 2"

@@ -1,0 +1,204 @@
+"""Every document comes back as it was written, and no name of a field is a key anywhere else."""
+
+import ast
+import inspect
+import json
+import math
+import pkgutil
+import types
+import typing
+from collections.abc import Mapping
+from dataclasses import fields, is_dataclass
+from importlib import import_module
+from pathlib import Path
+
+import pytest
+
+import server.documents
+from server.documents import codec
+from server.documents.codec import FieldError
+from server.documents.files import Document, read_lines
+from server.documents.maps import PrivateMap, TextMap
+from server.documents.metrics import Metrics
+from server.documents.privacy import Privacy
+from server.documents.rounds import RoundReport
+from server.documents.run import RunSummary
+from tests.support.documents import privacy_json, report_of, round_json, summary_json
+
+ROOT = Path(server.documents.__file__).parents[2]
+MODULES = [
+    import_module(f"server.documents.{module.name}") for module in pkgutil.iter_modules(server.documents.__path__)
+]
+DOCUMENTS = [
+    kind
+    for module in MODULES
+    for _, kind in inspect.getmembers(module, inspect.isclass)
+    if is_dataclass(kind) and issubclass(kind, Document) and kind.__module__ == module.__name__
+]
+SPECIAL = {
+    Metrics: {"utility": {"accuracy": {"value": 0.5}}, "note": "a text"},
+    TextMap: {"explained": [0.5, 0.25], "mean": [0.0], "axes": [[1.0], [0.5]], "points": [[1.5, 2]]},
+    PrivateMap: {"simulation_only": True, "points": {"flu": [[1.5, 2]]}},
+}
+
+
+def example(hint, *, full):
+    """JSON of this type; not `full`: with nothing where nothing may stand."""
+    origin, arguments = typing.get_origin(hint), typing.get_args(hint)
+    if hint in SPECIAL:
+        return SPECIAL[hint]
+    if is_dataclass(hint):
+        return document(hint, full=full)
+    if origin in {typing.Union, types.UnionType}:
+        (inner,) = [argument for argument in arguments if argument is not type(None)]
+        return example(inner, full=full) if full else None
+    if origin is tuple:
+        return [example(arguments[0], full=full)] * 2 if full else []
+    if origin is Mapping:
+        return {"a": example(arguments[1], full=full)} if full else {}
+    return {float: "inf" if full else 0.25, int: 3, str: "text", bool: full, typing.Any: [1, {"b": None}]}[hint]
+
+
+def document(kind, *, full):
+    hints, made = typing.get_type_hints(kind), {}
+    for each in fields(kind):
+        value = example(hints[each.name], full=full)
+        if "others" in each.metadata:
+            made |= {"another": 1.5} if full else {}
+        elif full or value is not None or "absent" not in each.metadata:
+            made[each.name] = value
+    return made
+
+
+@pytest.mark.parametrize("full", [True, False])
+@pytest.mark.parametrize("kind", DOCUMENTS, ids=lambda kind: kind.__name__)
+def test_json_to_document_to_json_is_the_identity(kind, full):
+    if kind is RoundReport and not full:
+        made = round_json(1, epsilon=None)  # measurements are absent together, below
+        del made["epsilon"]
+        made |= {"losses": {}, "cleaned": {}, "fid_error": None, "paid": {}, "tokens": made["tokens"] | {"cached": 0}}
+    else:
+        made = example(kind, full=full)
+    parsed = kind.from_json(json.loads(json.dumps(made)))
+    assert parsed.to_json() == made
+    assert json.dumps(parsed.to_json(), allow_nan=False) == json.dumps(parsed.from_json(parsed.to_json()).to_json())
+
+
+KEYS_OF_OTHERS = {
+    "__main__.py": {"accuracy", "name", "value"},  # results and ratios of the laboratory
+    "claims.py": {"method", "rows"},  # a claim in YAML
+    "combinations.py": {"rows", "task"},  # an experiment in YAML, what was typed in Hydra's file
+    "enrolment.py": {"status"},  # Flower's nodes
+    "execution.py": {"accuracy", "epsilon", "fid", "figures"},  # the columns of a run in a data frame
+    "failing.py": {"rate", "run"},  # faults.json
+    "federation.py": {"run", "status"},  # Flower's runs
+    "front_door.py": {"method"},  # a request
+    "method.py": {"candidates", "round"},  # state.json
+    "nodes.py": {"hospitals"},  # a measurement of the laboratory
+    "of_texts.py": {"rows"},  # a group that is being made
+    "page.py": {"epsilon", "figures", "interval", "mean", "name"},  # findings.json
+    "picture.py": {"epsilon", "figures", "mean", "name", "rows"},  # findings.json
+    "progress.py": {"status"},  # Flower's runs
+    "reading.py": {"method", "name", "run"},  # settings
+    "render.py": {"accuracy"},  # the columns of a data frame
+    "replay.py": {"index"},  # a message
+    "run.py": {"seconds"},  # state.json
+    "sections.py": {"name"},  # a setting
+    "settings.py": {"kind", "labels", "name"},  # YAML
+    "spending.py": {"cost"},  # the account of payments
+    "table.py": {
+        "accuracy",
+        "epsilon",
+        "fid",
+        "figures",
+        "method",
+        "parties",
+        "rows",
+        "seconds",
+        "title",
+        "tokens",
+    },  # the columns of a data frame
+}
+"""By file, keys of these names of mappings that are no documents."""
+
+
+def keys(file):
+    """All constant texts by which anything is looked up in a file."""
+    for node in ast.walk(ast.parse(file.read_text("utf-8"))):
+        if isinstance(node, ast.Subscript) and isinstance(node.slice, ast.Constant):
+            yield node.slice.value
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.args:
+            (first, *_), method = node.args, node.func.attr
+            if method in {"get", "pop", "setdefault"} and isinstance(first, ast.Constant):
+                yield first.value
+
+
+def test_no_field_of_a_document_is_a_key_outside_the_room():
+    names = {each.name for kind in DOCUMENTS for each in fields(kind)}
+    files = [
+        file
+        for room in ("server", "simulations")
+        for file in (ROOT / room).rglob("*.py")
+        if (ROOT / "server" / "documents") not in file.parents
+    ]
+    found = {
+        str(file.relative_to(ROOT)): names & set(keys(file)) - KEYS_OF_OTHERS.get(file.name, set()) for file in files
+    }
+    assert {file: used for file, used in found.items() if used} == {}
+
+
+@pytest.mark.parametrize(
+    ("change", "field", "expected"),
+    [
+        ({"epsilon": "much"}, "epsilon", "a number"),
+        ({"simulation": 1}, "simulation", "true or false"),
+        ({"spent": {"epsilon": 1.0}}, "spent.queries_asked", "an entry"),
+        ({"queries": [{"scale": None}]}, "queries.scale", "a number"),
+        ({"adjacency": 3}, "adjacency", "an object"),
+        ({"unproven": "seeds"}, "unproven", "a list"),
+        ({"parties": True}, "parties", "a whole number"),
+        ({"mechanism": 3}, "mechanism", "text"),
+    ],
+)
+def test_a_field_that_is_missing_or_of_another_type_is_named(change, field, expected):
+    with pytest.raises(FieldError) as refused:
+        Privacy.from_json(privacy_json(**change))
+    assert (refused.value.field, refused.value.expected) == (field, expected)
+    assert refused.value.missing == (expected == "an entry")
+
+
+def test_infinities_are_texts_and_what_is_no_number_is_nothing():
+    assert codec.strict({1: [-math.inf, (2.0, math.nan)]}) == {"1": ["-inf", [2.0, None]]}
+    assert codec.with_infinities({"a": ["inf", {"b": "-inf"}, "in"]}) == {"a": [math.inf, {"b": -math.inf}, "in"]}
+    assert Privacy.from_json(privacy_json(epsilon="inf")).epsilon == math.inf
+
+
+def test_what_earlier_versions_wrote_is_read():
+    assert RunSummary.from_json(summary_json(warnings=["few records"])).warnings == {"few records": "few records"}
+    early = Privacy.from_json(privacy_json())
+    assert (early.max_attempts, early.unproven, early.earlier, early.statement) == (1, (), None, "")
+
+
+def test_a_round_has_its_measurements_together_and_the_methods_figures_beside():
+    line = round_json(1, weights={"m": 1.0})
+    report = RoundReport.from_json(line)
+    assert report.figures == {"weights": {"m": 1.0}}
+    assert (report.shown().round, report.shown().to_json()["weights"]) == (2, {"m": 1.0})
+    del line["seconds"]
+    assert not {"fid", "paid", "seconds", "epsilon"} & set(RoundReport.from_json(line).to_json())
+
+
+@pytest.mark.parametrize("figures", [{"shares": 3}, {"shares": {"a": "much"}}, {"metadata": [1]}, {}])
+def test_shares_that_are_none_are_left_out(figures):
+    assert report_of(1, **figures).label_shares == {}
+
+
+def test_a_document_is_saved_and_loaded_whole(tmp_path):
+    summary = RunSummary.from_json(summary_json())
+    summary.save(tmp_path)
+    assert RunSummary.load(tmp_path) == summary
+    assert summary.complete
+    (tmp_path / "rounds.jsonl").write_text(json.dumps(round_json(1, notes=["a\u2028b"]), ensure_ascii=False) + "\n{\n")
+    problems = []
+    assert len(read_lines(tmp_path / "rounds.jsonl", RoundReport.from_json, problems)) == 1
+    assert problems == ["rounds.jsonl: 1 of 2 lines cannot be read, the first is line 2"]

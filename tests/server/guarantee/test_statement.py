@@ -1,0 +1,203 @@
+"""The privacy statement says what the figures say, and names what it leaves open."""
+
+import math
+
+import pytest
+
+from server.guarantee.not_covered import not_covered
+from server.guarantee.rounding import show_delta, show_epsilon
+from server.guarantee.statement import statement
+from tests.support.documents import privacy
+
+
+def headings(fields):
+    return {item.partition(": ")[0] for item in not_covered(fields)}
+
+
+def test_figures_are_bounds():
+    said = statement(privacy())
+    assert "ε = 4 and δ = 1e-5" in said
+    assert "54.6 times" in said  # e^4 = 54.598
+    assert "98.21 %" in said  # (e^4 + 1e-5) / (1 + e^4) = 0.982014
+    assert "1 in 100,000" in said
+
+
+@pytest.mark.parametrize("epsilon", [0.1, 1.0, 8.0, 19.9, 50.0, 2000.0])
+def test_chance_of_a_right_guess_is_never_understated(epsilon):
+    said = statement(privacy(epsilon=epsilon))
+    percent = float(said.partition("is right in ")[2].partition(" %")[0])
+    assert percent >= 100 / (1 + math.exp(-epsilon))
+    assert percent <= 100
+
+
+@pytest.mark.parametrize(
+    ("value", "shown"),
+    [(4.0, "4"), (3.999999, "4"), (1.0000008, "1"), (5.12341, "5.124"), (0.2831, "0.284"), ("inf", "∞")],
+)
+def test_epsilon_is_rounded_up(value, shown):
+    assert show_epsilon(value) == shown
+
+
+@pytest.mark.parametrize(("value", "shown"), [(1e-5, "1e-5"), (1.234e-6, "1.23e-6"), (0.01, "0.01"), (0.0, "0")])
+def test_delta_is_short(value, shown):
+    assert show_delta(value) == shown
+
+
+def test_pure_privacy_has_no_extra_probability():
+    assert "additional probability" not in statement(privacy(delta=0.0))
+
+
+def test_user_level_speaks_of_users():
+    fields = privacy(adjacency={"relation": "add or remove", "unit": "user", "max_records": 8})
+    assert "all records of any one user (of which at most 8 count)" in statement(fields)
+    assert any("At most 8 records of one user count" in item for item in not_covered(fields))
+    assert "People with several records" not in headings(fields)
+
+
+def test_collusion_is_quoted_from_the_table():
+    assert any("ε is 5.124" in item for item in not_covered(privacy()))
+    assert "A curious party" in headings(privacy())
+    assert "A curious party" not in headings(privacy(assumed_colluders=1))
+    assert "even if 1 party told" in statement(privacy(assumed_colluders=1))
+
+
+def test_infinite_epsilon_promises_nothing():
+    fields = privacy(epsilon="inf", against_colluders=[])
+    said = statement(fields)
+    assert said.startswith("No privacy")
+    assert "protected by differential privacy" not in said
+    assert not_covered(fields)[0].startswith("The private records: without noise, nothing about them is protected")
+    assert not any("share of the noise" in item for item in not_covered(fields))
+    alone = privacy(epsilon="inf", aggregation="none", against_colluders=[])
+    assert "exact answers of each party" in statement(alone)
+    assert "secure aggregation" not in " ".join(not_covered(alone)).lower()
+
+
+def test_without_aggregation_no_mask_is_spoken_of():
+    fields = privacy(aggregation="none", against_colluders=[])
+    assert "whole noise to its own answers" in statement(fields)
+    assert not {"A malicious coordinator", "Broken cryptography", "A curious party"} & headings(fields)
+    assert not any("mask" in item for item in not_covered(fields))
+
+
+def test_two_figures_are_told_where_they_differ():
+    told = statement(privacy(released_epsilon=3.0123, party_epsilon=4.0, assumed_colluders=1))
+    assert "Against outsiders, who know no party's noise, the released texts have ε = 3.013." in told
+    assert "the coordinator and 1 colluding party, a party's answers have ε = 4." in told
+    assert "Against outsiders" not in statement(privacy())
+
+
+def test_the_papers_noise_is_said_to_cost_what_it_does():
+    told = statement(privacy(calibration="paper", planned_epsilon=1.2869, released_epsilon=1.2869))
+    assert "Its actual cost is ε = 1.287." in told
+    assert "actual cost" not in statement(privacy())
+
+
+def test_answers_of_a_partys_own_are_named():
+    queries = [{"name": "votes", "summed": True}, {"name": "the range of lengths", "summed": False}]
+    assert "Not summed: the range of lengths. For these, each party adds the whole noise itself" in statement(
+        privacy(queries=queries)
+    )
+    assert "Not summed" not in statement(privacy())
+
+
+def test_where_no_answer_is_summed_no_sum_is_spoken_of():
+    said = statement(privacy(queries=[{"name": "choices", "summed": False}]))
+    assert "Each party adds the whole noise to its own answers" in said
+    assert "only the sum" not in said
+
+
+def test_without_noise_answers_of_a_partys_own_are_named_too():
+    own, votes = {"name": "lengths", "summed": False}, {"name": "votes", "summed": True}
+    without = {"epsilon": math.inf, "planned_epsilon": math.inf}
+    assert "exact; and of lengths each party's own exact answer." in statement(privacy(**without, queries=[votes, own]))
+    assert "The coordinator saw the exact answers of each party." in statement(privacy(**without, queries=[own]))
+
+
+def test_texts_without_proof_are_no_guarantee():
+    choice = {"claimed_epsilon": 4.0, "epsilon_among_public_candidates": 1.9549}
+    seeds = {"name": "seeds", "summed": False, "candidates": 5, "choice": choice}
+    fields = privacy(queries=[seeds], epsilon="inf", unproven=["seeds"], proven_epsilon=0.0)
+    told = statement(fields)
+    assert told.startswith("The released texts have no end-to-end guarantee (ε is infinite): seeds takes texts from")
+    assert "claims ε = 4 and δ = 1e-5 for its choice" in told
+    assert "would cost ε = 1.955, and no δ" in told
+    assert "protected by differential privacy" not in told
+    assert "What is still guaranteed" not in told
+    assert "The private records" in headings(fields)
+    assert "texts from seeds are written from them" in not_covered(fields)[0]
+    votes = {"name": "votes", "summed": True}
+    mixed = privacy(queries=[seeds, votes], epsilon="inf", unproven=["seeds"], proven_epsilon=2.0)
+    assert "What is still guaranteed: votes, and everything computed from their answers alone" in statement(mixed)
+    assert "with ε = 2 and δ = 1e-5." in statement(mixed)
+    bare = {"name": "seeds", "summed": False, "choice": dict.fromkeys(choice, math.inf)}
+    unnoised = privacy(queries=[bare, votes], epsilon="inf", unproven=["seeds"], proven_epsilon=math.inf)
+    assert len(statement(unnoised).split("\n\n")) == 1
+
+
+def test_a_method_that_asks_nothing():
+    fields = privacy(epsilon=0.0, queries=[], spent={"epsilon": 0.0, "queries_asked": 0, "queries_planned": 0})
+    assert "do not depend on them" in statement(fields)
+    assert headings(fields) == {
+        "What was public before",
+        "Other uses of the same records",
+        "Faults in software or machines",
+    }
+
+
+def test_simulation_and_unfinished_plans_are_named():
+    spent = {"epsilon": 2.71, "queries_asked": 2, "queries_planned": 4}
+    fields = privacy(simulation=True, spent=spent)
+    assert "This was a simulation" in statement(fields)
+    assert "Of 4 planned queries, 2 had been asked" in statement(fields)
+    assert "ε = 2.71" in statement(fields)
+    assert "Figures computed in the simulation" in headings(fields)
+    assert "simulation" not in statement(privacy())
+    assert "Figures computed in the simulation" not in headings(privacy())
+
+
+def test_each_threat_of_the_default_plan_is_named():
+    assert headings(privacy()) >= {
+        "A malicious coordinator",
+        "A malicious party",
+        "More colluding parties than planned",
+        "More dropouts than planned",
+        "Broken cryptography",
+        "Traffic",
+        "Side channels at a party",
+        "Facts about groups",
+        "People with several records",
+        "What was public before",
+        "Other uses of the same records",
+    }
+
+
+def test_a_secret_subsample_is_said_to_be_what_the_figure_rests_on():
+    drawn = {"subsampling": {"rate": 0.8, "redrawn": False}}
+    for aggregation in ("none", "secure, semi-honest coordinator"):
+        said = statement(privacy(queries=[drawn], aggregation=aggregation))
+        assert "takes part with probability 0.8, and only its party knows whether it does" in said
+
+
+def test_labels_taken_from_private_records_are_named():
+    taken = privacy(labels_from_records=True)
+    assert "Not covered: the labels." in statement(taken)
+    assert "Labels" in headings(taken)
+    assert "Labels" not in headings(privacy())
+
+
+def test_attempts_that_were_paid_for_are_told_from_those_that_were_made():
+    spent = {"epsilon": 2.695, "queries_asked": 4, "queries_planned": 4}
+    assert "pays for 2 attempts at each of 4 queries" in statement(privacy(max_attempts=2, spent=spent))
+
+
+def test_a_run_that_reuses_an_answer_states_the_guarantee_under_which_that_was_released():
+    spent = {"epsilon": 0.0, "queries_asked": 0, "queries_planned": 0}
+    earlier = {"run": "first-1234", "plan_digest": "ab", "encoder": "cd"}
+    for changes in ({}, {"max_attempts": 2}, {"epsilon": "inf", "planned_epsilon": "inf"}):
+        before, again = privacy(**changes), privacy(**changes | {"earlier": earlier, "spent": spent})
+        first, *others = statement(again).split("\n\n")
+        assert first.startswith("No question was put to any party in this run.")
+        assert "run first-1234 released" in first
+        assert others == [part for part in statement(before).split("\n\n") if "attempts" not in part]
+        assert not_covered(again) == not_covered(before)
