@@ -75,8 +75,8 @@ def test_a_hospital_that_goes_in_mid_run_is_done_without_where_the_plan_says_so(
 
 
 def test_a_hospital_that_embeds_for_minutes_at_its_start_is_waited_for(deployed, tmp_path):
-    encoder = tiny_transformer(tmp_path, width=128, layers=6)
-    notes = write_records(deployed.folder / "many.csv", demo_notes.private_notes(0, 6000, 0))
+    encoder = tiny_transformer(tmp_path, width=256, layers=10)
+    notes = write_records(deployed.folder / "many.csv", demo_notes.private_notes(0, 1000, 0))  # as many as it declares
     settings = deployed.at(0) / "client.yaml"
     before = settings.read_text()
     deployed.down("h0")
