@@ -32,7 +32,7 @@ class Figure(Document):
         rows: Number of texts or records behind it.
         definition: Its own definition, beside its group's.
         reason: Why there is no value.
-        private: Whether it was computed from private records.
+        simulation_only: Whether it was computed from private records.
     """
 
     name: str
@@ -41,7 +41,7 @@ class Figure(Document):
     rows: int | None
     definition: str | None
     reason: str | None
-    private: bool
+    simulation_only: bool
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,14 +52,14 @@ class FigureGroup(Document):
         title: Title of the group.
         definition: Definition of its figures.
         note: Remarks, and other texts of the group.
-        private: Whether all of its figures were computed from private records.
+        simulation_only: Whether all of its figures were computed from private records.
         figures: The figures in the file's order.
     """
 
     title: str
     definition: str | None
     note: str | None
-    private: bool
+    simulation_only: bool
     figures: tuple[Figure, ...]
 
 
@@ -96,8 +96,8 @@ def _as_group(title: str, content: Mapping[str, Any]) -> FigureGroup:
         title=title.replace("_", " "),
         definition=content.get("definition"),
         note="; ".join(_notes(content)) or None,
-        private=simulation_only(content),
-        figures=tuple(_figures(content, "", private=simulation_only(content))),
+        simulation_only=simulation_only(content),
+        figures=tuple(_figures(content, "", marked=simulation_only(content))),
     )
 
 
@@ -108,18 +108,18 @@ def _notes(content: Mapping[str, Any]) -> Iterator[str]:
             yield value if key == "note" else f"{str(key).replace('_', ' ')}: {value}"
 
 
-def _figures(content: Mapping[str, Any], above: str, *, private: bool) -> Iterator[Figure]:
+def _figures(content: Mapping[str, Any], above: str, *, marked: bool) -> Iterator[Figure]:
     for key, value in content.items():
         if key in _ABOUT:
             continue
         name = above + str(key).replace("_", " ")
         if _is_figure(value):
-            yield _as_figure(name, value if isinstance(value, Mapping) else {"value": value}, private=private)
+            yield _as_figure(name, value if isinstance(value, Mapping) else {"value": value}, marked=marked)
         elif isinstance(value, Mapping):
-            yield from _figures(value, f"{name}: ", private=private or simulation_only(value))
+            yield from _figures(value, f"{name}: ", marked=marked or simulation_only(value))
 
 
-def _as_figure(name: str, figure: Mapping[str, Any], *, private: bool) -> Figure:
+def _as_figure(name: str, figure: Mapping[str, Any], *, marked: bool) -> Figure:
     value, interval = figure.get("value"), figure.get("interval")
     low_and_high = None if interval is None else tuple(float(end) for end in interval)
     return Figure(
@@ -129,7 +129,7 @@ def _as_figure(name: str, figure: Mapping[str, Any], *, private: bool) -> Figure
         rows=figure.get("rows"),
         definition=figure.get("definition"),
         reason=figure.get("reason"),
-        private=private or simulation_only(figure),
+        simulation_only=marked or simulation_only(figure),
     )
 
 

@@ -88,7 +88,7 @@ def _table(stack: Sequence[FigureGroup]) -> dict[str, Any]:
         {
             "name": figure.name,
             "better": better(figure.name),
-            "private": figure.private,
+            "private": figure.simulation_only,
             "cells": [group.figures[at] for group in stack],
             "rows": figure.rows,
             "words": figure.reason or figure.definition or "",
@@ -97,9 +97,9 @@ def _table(stack: Sequence[FigureGroup]) -> dict[str, Any]:
     ]
     return {
         "title": _capital(first.title),
-        "private": first.private,
+        "private": first.simulation_only,
         "columns": ["synthetic texts" if references else "value", *headings],
-        "marked": [heading for heading, group in zip(headings, references, strict=True) if group.private],
+        "marked": [heading for heading, group in zip(headings, references, strict=True) if group.simulation_only],
         "rows": rows,
         "has_rows": any(figure.rows for figure in first.figures),
         "has_words": any(figure.reason or figure.definition for figure in first.figures),

@@ -75,7 +75,7 @@ def _reference(groups: Sequence[FigureGroup], rounds: int) -> dict[str, list[flo
     """FID of real texts from real ones, as a line; empty if it was not measured."""
     figures = [figure for group in groups if group.title == "fidelity real" for figure in group.figures]
     return {
-        f"real against real{' (simulation only)' * figure.private}": [value] * rounds
+        f"real against real{' (simulation only)' * figure.simulation_only}": [value] * rounds
         for figure in figures
         if figure.name == "fid" and (value := finite(figure.value)) is not None
     }

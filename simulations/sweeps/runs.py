@@ -104,7 +104,7 @@ def read_run(folder: Path) -> dict[str, Any]:
         "tokens": sum(each.input + each.output for each in tokens),
         "weaknesses": tuple(map(str, read_weaknesses(folder))),
         "figures": metrics.finite | {"seconds": ended.seconds},
-        "figures_of_records": frozenset(name for name, figure in metrics.named.items() if figure.private),
+        "figures_of_records": frozenset(name for name, figure in metrics.named.items() if figure.simulation_only),
     }
 
 

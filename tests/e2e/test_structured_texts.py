@@ -90,8 +90,8 @@ def test_fields_are_in_the_figures_and_in_the_report_and_the_records_own_are_mar
     assert (theirs["with ward"]["value"], theirs["with age"]["value"], theirs["triage = green"]["value"]) == (1, 0, 0)
     assert theirs["simulation_only"] is True
     groups = {group["title"]: group for group in report["metrics"]}
-    assert groups["fields"]["private"] is False
-    assert groups["fields records"]["private"] is True
+    assert groups["fields"]["simulation_only"] is False
+    assert groups["fields records"]["simulation_only"] is True
     page = (run / "report.html").read_text("utf-8")
     assert "triage = yellow" in page
 

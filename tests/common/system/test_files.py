@@ -73,7 +73,7 @@ def test_an_empty_folder_of_another_account_becomes_our_own_and_a_link_is_none(t
     theirs.mkdir()
     os.chown(theirs, 65534, 65534)
     (tmp_path / "link").symlink_to(theirs)
-    with pytest.raises(NotADirectoryError):
+    with pytest.raises(ConfigError, match="a link"):
         new_folder(tmp_path / "link")
     assert theirs.stat().st_uid == 65534
     new_folder(theirs)

@@ -49,7 +49,7 @@ def test_figures_of_any_kind_are_grouped():
     names = [(figure.name, figure.value) for figure in found["utility"].figures]
     assert names == [("accuracy", 0.5), ("perplexity", math.inf), ("of a kind: email", 2.0)]
     assert found["utility"].note == "one label was never learned"
-    assert [figure.private for figure in found["utility real"].figures] == [True] * 3
+    assert [figure.simulation_only for figure in found["utility real"].figures] == [True] * 3
     assert found["in general"].figures[1].reason == "there is no record"
     assert Metrics(content=METRICS).finite["utility real: of a kind: email"] == 0
     assert "utility: perplexity" not in Metrics(content=METRICS).finite
