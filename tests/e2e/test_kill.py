@@ -15,6 +15,7 @@ import pytest
 from common.errors import CheckpointError, DropoutError
 from common.ledger.ledger import Ledger
 from server.settings.compose import load, store
+from server.settings.sections import changed
 from simulations.run import simulate
 from tests.support.killing import Diary, arm
 from tests.support.runs import SMALL, forked, lines, read, resume, settings, texts, tiny
@@ -223,10 +224,7 @@ def test_a_complete_run_resumed_asks_nothing_and_stays_the_same(tmp_path):
 def test_an_edited_configuration_is_refused_and_nothing_is_lost(name, setting, value, named, tmp_path):
     run = kill_before(tmp_path, name)
     original = load(run)
-    edited = load(run)
-    section, key = setting.split(".")
-    edited[section][key] = value
-    store(edited, run)
+    store(changed(original, {setting: value}), run)
     with pytest.raises(CheckpointError, match=f"{named}; expected as this run was started"):
         resume(run)
     store(original, run)
