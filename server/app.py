@@ -14,30 +14,21 @@ from typing import Any
 from flwr.app import Context
 from flwr.serverapp import Grid, ServerApp
 
-from common.errors import ConfigError
-from common.models.encoder import Encoder
-from common.plan.plan import Plan
-from common.queries.class_sums import ClassSumsSpec
-from server.domain import Earlier, Task
-from server.evaluation.small_model import Evaluation
+from server.documents.run import PARTIAL, RunSummary, versions
 from server.failure import logging_to
+from server.federation.ask import Federation
 from server.federation.network import FlowerNetwork, Network
 from server.flower.grid import ask_for_parts_sooner
-from server.llm import providers
-from server.llm.spending import Spending
-from server.method import Method, Reusing
-from server.operators.party_texts import PartyTexts
-from server.parts import Options, Parts, RunParts
-from server.planning.modes import refuse_declined
-from server.report import tensorboard
+from server.method import State
+from server.planning.signal import hopeless, signals
 from server.run import run
+from server.run_folder import RunFolder, started
 from server.settings.automatic import expected_records, settled
-from server.settings.build import build, method_of, plan_of, roster_of
 from server.settings.compose import composed, load, store
+from server.settings.parts import Parts, build_parts
 from server.settings.schema import Settings, SimulationSettings
 from server.settings.sections import Part
-from server.tasks.sources import Source
-from server.vector_cache import Remembered
+from server.tools import RunTools
 
 log = logging.getLogger("caucus")
 
@@ -73,127 +64,72 @@ def main(grid: Grid, context: Context) -> None:
 
 def coordinate(settings: Settings, network: Network, folder: Path) -> None:
     """Build all parts of a run and run it."""
-    options = Options(
-        experiment_seed=settings.experiment_seed,
-        simulation=isinstance(settings, SimulationSettings),
+    run_with(build_parts(settings, folder=folder / "state"), settings, network, folder)
+
+
+def run_with(parts: Parts, settings: Settings, network: Network, folder: Path) -> State[Any]:
+    """Run: each stage of the loop gets what it uses of the parts and the settings."""
+    simulation = isinstance(settings, SimulationSettings)
+    method, plan, source = parts.method, parts.plan, parts.source
+    task = source.task()
+    test = task.read(source.held_out())
+    if not test and not simulation:  # a simulation has said it of its inputs
+        log.info("no accuracy and no FID: task.test is not set")
+    run_folder = RunFolder(
+        folder,
+        plan=plan,
+        summary=RunSummary(
+            run=settings.run,
+            status=PARTIAL,
+            method=method.name,
+            task=task.name,
+            parties=plan.parties,
+            labels=task.labels,
+            seconds=0.0,
+            warnings=hopeless(signals(plan, method.compared(task), expected_records(settings))),
+            versions=versions(),
+            started=started(folder),
+            models=tuple(parts.providers),
+            encoder=_encoder_name(settings.embedding),
+            purpose=plan.purpose,
+            recipient=plan.recipient,
+            hospitals=tuple(hospital.name for hospital in settings.federation.hospitals or ()) or None,
+        ),
+        earlier=parts.earlier,
+        simulation=simulation,
         labels_from_records=isinstance(settings, SimulationSettings) and settings.labels_from_records,
-        retries=settings.federation.retries,
-        expected_records=expected_records(settings),
-        tracking=settings.tracking,
-        encoder=_encoder_name(settings.embedding),
-        hospitals=tuple(hospital.name for hospital in settings.federation.hospitals or ()),
     )
-    parts = build_parts(settings, folder=folder / "state")
-    run(RunParts(run=settings.run, folder=folder, network=network, parts=parts, options=options))
+    federation = Federation(
+        network=network,
+        plan=plan,
+        run=settings.run,
+        checkpoint=run_folder.checkpoint,
+        ledger=run_folder.ledger,
+        roster=parts.roster,
+        retries=settings.federation.retries,
+    )
+    tools = RunTools(
+        task=task,
+        plan=plan,
+        federation=federation,
+        encoder=parts.encoder,
+        providers=parts.providers,
+        cleaner=parts.cleaner,
+        texts_per_request=method.texts_per_request,
+        spending=parts.spending,
+        experiment_seed=settings.experiment_seed,
+    )
+    return run(
+        method,
+        tools,
+        federation,
+        run_folder,
+        test=test,
+        public=lambda: [example.text for example in source.public_examples()],
+        evaluation=parts.evaluation,
+        tracking=settings.tracking,
+    )
 
 
 def _encoder_name(embedding: Part) -> str:
     return str(embedding.settings.get("name_or_path") or embedding.settings.get("model") or "hashed n-grams")
-
-
-def build_parts(settings: Settings, *, folder: Path | None = None) -> Parts:
-    """Build and check everything that the settings name, before anything private is touched.
-
-    Args:
-        settings: They may have `auto`.
-        folder: Folder of caches and accounts, created if missing; None keeps nothing on disk.
-    """
-    settings = settled(settings)
-    tensorboard.check(settings.tracking)
-    roster = roster_of(settings)
-    (folder or Path()).mkdir(parents=True, exist_ok=True)
-    source: Source = build(settings.task)
-    encoder: Encoder = build(settings.embedding)
-    method = method_of(settings)
-    _check_structure(method, source.task())
-    evaluation: Evaluation = build(settings.evaluation)
-    plan = plan_of(settings, method, source.task(), encoder=encoder.digest, roster=roster)
-    _check_directions(plan, encoder)
-    cache = settings.embedding_cache
-    if path := (folder and folder / "vectors.db") if cache == "run" else cache:
-        encoder = Remembered(encoder, path)
-    replies, llm = settings.reply_cache, settings.llm
-    spending = Spending(
-        path=folder / providers.SPENDING if folder else None,
-        max_cost=llm.max_cost,
-        max_tokens=llm.max_tokens,
-    )
-    models = providers.providers(
-        {name: build(model, partial=True) for name, model in llm.models.items()},
-        use=llm.use,
-        public_texts=source.public_texts,
-        public_examples=source.public_examples,
-        encoder=encoder,
-        experiment_seed=settings.experiment_seed,
-        spending=spending,
-        folder=folder,
-        cache=Path(replies) if replies else None,
-    )
-    refuse_declined(method, models)
-    earlier = method.earlier() if isinstance(method, Reusing) else None
-    if earlier:
-        _check_earlier(earlier, encoder, plan)
-    return Parts(
-        source=source,
-        method=method,
-        plan=plan,
-        roster=roster,
-        encoder=encoder,
-        cleaner=providers.cleaner(llm.clean, source.task(), source.public_texts),
-        providers=models,
-        spending=spending,
-        evaluation=evaluation,
-        earlier=earlier,
-    )
-
-
-def _check_structure(method: Method[Any], task: Task) -> None:
-    """Refuse structured texts where parties' own models write the texts, which read no schema.
-
-    Raises:
-        ConfigError: Naming the method.
-    """
-    if task.structure and isinstance(method, PartyTexts):
-        raise ConfigError(
-            "task.structure",
-            expected="null, as the parties' own models write the texts and know no schema",
-            got=f"a schema, with method {method.name}",
-            do="Choose another method, or set task.structure=null",
-        )
-
-
-def _check_directions(plan: Plan, encoder: Encoder) -> None:
-    """Refuse more directions than the encoder has dimensions, before texts are paid for.
-
-    Raises:
-        ConfigError: Naming both numbers.
-    """
-    for query in plan.queries:
-        if isinstance(query.spec, ClassSumsSpec) and query.spec.directions > encoder.dimensions:
-            raise ConfigError(
-                "method.directions",
-                expected=f"at most {encoder.dimensions}, the encoder's dimensions",
-                got=query.spec.directions,
-            )
-
-
-def _check_earlier(earlier: Earlier, encoder: Encoder, plan: Plan) -> None:
-    """Refuse an earlier run's numbers that belong to another encoder, or that are not all that is used.
-
-    Raises:
-        ConfigError: Naming the setting.
-    """
-    if encoder.digest != earlier.encoder:
-        raise ConfigError(
-            "embedding",
-            expected=f"the encoder of run {earlier.run}, {earlier.encoder[:12]}",
-            got=encoder.digest[:12],
-            do="Choose the encoder of that run: its numbers mean nothing in another one's space",
-        )
-    if plan.queries:
-        raise ConfigError(
-            "evaluation.federated",
-            expected="0: this run makes texts of what an earlier run asked, and asks no party",
-            got=", ".join(query.name for query in plan.queries),
-            do="Set evaluation.federated=0, and evaluate on public texts",
-        )

@@ -14,21 +14,124 @@ state/            what resuming needs
 """
 
 import json
-from collections.abc import Collection, Sequence
+import time
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
+from common.errors import CheckpointError
+from common.ledger.ledger import Ledger
+from common.plan.plan import Plan
+from common.privacy import accountant
 from common.system.files import text_of
 from server.documents.codec import from_json
-from server.documents.files import split, write_lines
+from server.documents.files import split, write_json, write_lines
 from server.documents.privacy import Privacy
 from server.documents.rounds import RoundReport
 from server.documents.run import RunSummary
-from server.domain import Candidate
+from server.domain import Candidate, Earlier
+from server.federation.checkpoint import Checkpoint
 from server.method import State
+from server.planning.guarantee_facts import describe, released
 
 TEXTS = "synthetic.jsonl"
+
+_IDENTITY = {"run": "run", "plan": "privacy plan", "models": "language models", "earlier": "earlier run"}
+"""The properties of a run that no resumption may change, and their names."""
+
+
+class RunFolder:
+    """The folder of a run that is under way: what it continues from, and what is written after each step.
+
+    Args:
+        path: The folder.
+        plan: The agreed plan.
+        summary: `run.json`, as far as it is known at the start.
+        earlier: The run whose released numbers are used instead of asking.
+        simulation: Whether parties and coordinator share one machine.
+        labels_from_records: Whether the labels were taken from private records, without noise.
+
+    Attributes:
+        checkpoint: Store of queries, answers and the last whole step.
+        ledger: The coordinator's own ledger.
+        warnings: By query that noise is expected to drown, what to change.
+    """
+
+    def __init__(
+        self,
+        path: Path,
+        *,
+        plan: Plan,
+        summary: RunSummary,
+        earlier: Earlier | None = None,
+        simulation: bool,
+        labels_from_records: bool = False,
+    ) -> None:
+        self.path = path
+        self.checkpoint = Checkpoint(path / "state")
+        self.ledger = Ledger(path / "state" / "ledger.db")
+        self.warnings: Mapping[str, str] = summary.warnings or {}
+        self._plan = plan
+        self._summary = summary
+        self._earlier = earlier
+        self._simulation = simulation
+        self._labels_from_records = labels_from_records
+        self._identity = {
+            "run": summary.run,
+            "plan": plan.digest().hex(),
+            "models": list(summary.models or ()),
+            "earlier": earlier and earlier.to_json(),
+        }
+        self._started = time.monotonic()
+
+    def resumed(self, memory: Any) -> State[Any] | None:  # noqa: ANN401 each method has a class of its own
+        """The state after the last whole step, or None in a new run; the clock goes on from there.
+
+        Args:
+            memory: Class of the method's memory.
+
+        Raises:
+            CheckpointError: It is of another run, plan or choice of models.
+        """
+        snapshot = self.checkpoint.load()
+        self._started = time.monotonic() - (snapshot["seconds"] if snapshot else 0.0)
+        if snapshot is None:
+            return None
+        for name, value in self._identity.items():
+            if snapshot.get(name) != value:
+                raise CheckpointError(
+                    _IDENTITY[name],
+                    expected="as this run was started",
+                    got="another",
+                    where=self.path,
+                    do="Resume with the same configuration, or start a new run",
+                )
+        return State.from_dict(snapshot["state"], memory)
+
+    def save(self, state: State[Any], status: str) -> None:
+        """Keep the state, and write the files that follow from it."""
+        seconds = time.monotonic() - self._started
+        self.checkpoint.save(self._identity | {"seconds": seconds, "state": state.to_dict()})
+        privacy = describe(
+            self._plan,
+            ledger=self.ledger,
+            run=self._summary.run,
+            simulation=self._simulation,
+            labels_from_records=self._labels_from_records,
+            earlier=self._earlier,
+        )
+        for name, numbers in state.released.items():
+            write_json(self.path / name, released(self._plan, self._summary.run, privacy, numbers).to_json())
+        summary = replace(self._summary, status=status, seconds=round(seconds, 3))
+        write_run(self.path, state, privacy=privacy, summary=summary)
+
+    def epsilon(self) -> float:
+        """Privacy loss of all answers so far, those of an earlier run that are used again included."""
+        if self._earlier:
+            return self._earlier.epsilon
+        return accountant.epsilon(self.ledger.releases(self._summary.run), self._plan.delta)
 
 
 def write_run(folder: Path, state: State[Any], *, privacy: Privacy, summary: RunSummary) -> None:
@@ -38,6 +141,12 @@ def write_run(folder: Path, state: State[Any], *, privacy: Privacy, summary: Run
     write_lines(folder / RoundReport.FILE, [report.shown() for report in state.rounds])
     privacy.save(folder)
     summary.save(folder)
+
+
+def started(folder: Path) -> str:
+    """The day on which the run began: the first one, if it was resumed."""
+    before = RunSummary.load(folder).started if (folder / RunSummary.FILE).exists() else None
+    return before or datetime.now().astimezone().date().isoformat()
 
 
 def first_round(rounds: Collection[int], done: int) -> int:

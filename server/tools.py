@@ -1,7 +1,7 @@
 """The tools of a method in a real run: language models, the encoder, the queries to the parties."""
 
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from types import TracebackType
 from typing import Any, Self
@@ -15,28 +15,44 @@ from common.plan.plan import Plan
 from common.plan.planned import PlannedQuery
 from common.queries.closed_set import Spec, make_query
 from server.documents.rounds import WORK, AskedQuery
-from server.domain import Candidate
+from server.domain import Candidate, Task
 from server.federation.ask import Federation
 from server.federation.attempt import Answered
-from server.llm.base import Request
-from server.llm.generate import Generated, Written, generate, write
+from server.llm.base import Provider, Request
+from server.llm.clean import Cleaner
+from server.llm.generate import PLAIN, Generated, Written, generate, write
 from server.llm.orders import Order, RequestMaker
 from server.llm.spending import Spending
-from server.parts import Parts
 
 
 class RunTools:
     """The `server.method.Tools` of one run; `meter` records the time of each call, and each query."""
 
-    def __init__(self, parts: Parts, federation: Federation, *, experiment_seed: int) -> None:
-        self.task = parts.source.task()
-        self.models = tuple(parts.providers)
+    def __init__(
+        self,
+        *,
+        task: Task,
+        plan: Plan,
+        federation: Federation,
+        encoder: Encoder,
+        providers: Mapping[str, Provider],
+        cleaner: Cleaner = PLAIN,
+        texts_per_request: int,
+        spending: Spending,
+        experiment_seed: int,
+    ) -> None:
+        self.task = task
+        self.plan = plan
+        self.models = tuple(providers)
+        self.providers = providers
+        self.spending = spending
         self.experiment_seed = experiment_seed
         self.meter = Meter()
-        self._parts = parts
+        self.encoder = RememberingEncoder(encoder)
         self._federation = federation
-        self.encoder = RememberingEncoder(parts.encoder)
-        self._planned = {query.name: query for query in parts.plan.queries}
+        self._cleaner = cleaner
+        self._texts_per_request = texts_per_request
+        self._planned = {query.name: query for query in plan.queries}
         self._run_texts: frozenset[str] = frozenset()
         self._survivors: dict[tuple[str, int], int] = {}
 
@@ -49,16 +65,16 @@ class RunTools:
         total = sum(order.count for order in orders)
         with (
             self.meter.timed("generate"),
-            _Progress(total, f"round {round_number + 1} texts", self._parts.spending) as bar,
+            _Progress(total, f"round {round_number + 1} texts", self.spending) as bar,
         ):
             return generate(
-                self._parts.providers,
+                self.providers,
                 orders,
                 make_request,
                 round_number=round_number,
-                texts_per_request=self._parts.method.texts_per_request,
+                texts_per_request=self._texts_per_request,
                 experiment_seed=self.experiment_seed,
-                cleaner=self._parts.cleaner,
+                cleaner=self._cleaner,
                 held=self._run_texts,
                 progress=bar.update,
             )
@@ -66,10 +82,8 @@ class RunTools:
     def write(self, requests: Sequence[tuple[str, Request]]) -> Written:
         """Send each request to the model named with it; see `server/llm/generate.py`."""
         total = sum(request.n for _, request in requests)
-        with self.meter.timed("generate"), _Progress(total, "texts", self._parts.spending) as bar:
-            return write(
-                self._parts.providers, requests, cleaner=self._parts.cleaner, held=self._run_texts, progress=bar.update
-            )
+        with self.meter.timed("generate"), _Progress(total, "texts", self.spending) as bar:
+            return write(self.providers, requests, cleaner=self._cleaner, held=self._run_texts, progress=bar.update)
 
     def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
         """Embed texts: (texts, dimensions) float32, unit norm."""
@@ -85,27 +99,27 @@ class RunTools:
         with self.meter.timed("ask"):
             spec = self.spec(name)
             answered = self._federation.ask(name, nth, make_query(spec, arrays))
-            self.meter.count(self._parts.plan, answered)
+            self.meter.count(self.plan, answered)
             self._survivors[name, nth] = answered.survivors
             return answered.values / spec.grid
 
     def noise(self, name: str, nth: int) -> float:
         """Standard deviation of the noise in an answer to `ask`, in its unit; every survivor has added its share."""
-        return _noise(self._parts.plan, self._planned[name], self._survivors[name, nth])
+        return _noise(self.plan, self._planned[name], self._survivors[name, nth])
 
 
 class RememberingEncoder:
     """An encoder that embeds each text once in a run: every round needs the vectors of earlier and held-out texts."""
 
     def __init__(self, encoder: Encoder) -> None:
-        self._encoder = encoder
+        self.encoder = encoder
         self._vectors: dict[str, NDArray[np.float32]] = {}
 
     def encode(self, texts: Sequence[str]) -> NDArray[np.float32]:
         """Embed texts: (texts, dimensions) float32, unit norm."""
         new = list(dict.fromkeys(text for text in texts if text not in self._vectors))
-        self._vectors |= dict(zip(new, self._encoder.encode(new), strict=True))
-        return np.stack([self._vectors[text] for text in texts]) if texts else self._encoder.encode([])
+        self._vectors |= dict(zip(new, self.encoder.encode(new), strict=True))
+        return np.stack([self._vectors[text] for text in texts]) if texts else self.encoder.encode([])
 
 
 class Meter:

@@ -15,11 +15,11 @@ from client.writers.abstracted_seeds import Seeds
 from common.errors import ConfigError
 from common.models.encoder import Encoder
 from common.queries.closed_set import KINDS
-from server.app import build_parts
 from server.methods.wasp import Wasp
 from server.settings.automatic import settled
 from server.settings.build import build
 from server.settings.compose import composed
+from server.settings.parts import build_parts
 from server.settings.reading import mapping_of
 from server.settings.schema import SimulationSettings
 from simulations.federation.parties import party_settings

@@ -42,12 +42,12 @@ from common.queries.seed_choice import SeedChoiceSpec
 from common.queries.self_similarity import SelfSimilaritySpec
 from common.queries.sketch import SketchSpec
 from common.queries.votes import Votes, VotesSpec
-from server.app import build_parts
 from server.llm.base import Reply
 from server.llm.cache import Cached
 from server.llm.generate import generate
 from server.llm.orders import Order
 from server.settings.compose import load, store
+from server.settings.parts import build_parts
 from server.settings.sections import changed
 from simulations.federation.parties import with_labels
 from tests.support.federations import ENCODER, LABELS, federation, lenient, plan, query, records, service, true_counts
@@ -333,7 +333,7 @@ socket.socket.connect = socket.socket.connect_ex = socket.getaddrinfo = socket.g
 import client.command, client.service, server.command, server.app, simulations.run, simulations.federation.parties
 from server.llm.remote.anthropic import provider
 from tests.support.runs import settings
-parts = server.app.build_parts(settings())
+parts = server.settings.parts.build_parts(settings())
 assert parts.providers
 provider(name="claude", model="of nobody")
 assert not tried, tried

@@ -16,7 +16,6 @@ from typing import Any
 from common.errors import CaucusError, ConfigError
 from common.models.encoder import Encoder
 from common.system.commands import add_command
-from server.app import build_parts
 from server.failure import WRONG_SETTINGS, summary
 from server.llm import providers
 from server.llm.base import MODES
@@ -27,6 +26,7 @@ from server.settings.automatic import expected_records, settled
 from server.settings.build import build
 from server.settings.compose import composed
 from server.settings.files import FILES, check_file, given_paths
+from server.settings.parts import build_parts
 from server.settings.schema import Settings
 from server.settings.sections import TARGET, Part, setting
 from server.tasks.sources import Source

@@ -74,13 +74,13 @@ def _target(chosen: argparse.Namespace) -> float:
 
 def forwards(settings: Settings) -> dict[str, Any]:
     """Queries, noise, signal, guarantee and forecast of these settings: what `plan` prints without `--signal`."""
-    from server.app import build_parts  # noqa: PLC0415
     from server.planning import collusion  # noqa: PLC0415
     from server.planning.forecast import forecast  # noqa: PLC0415
     from server.planning.guarantee_facts import describe  # noqa: PLC0415
     from server.planning.plan import EXPECTED_RECORDS, large_delta  # noqa: PLC0415
     from server.planning.signal import advice, signals  # noqa: PLC0415
     from server.settings.automatic import expected_records, settled  # noqa: PLC0415
+    from server.settings.parts import build_parts  # noqa: PLC0415
 
     chosen, records = settled(settings), expected_records(settings)
     parts = build_parts(chosen)

@@ -5,8 +5,8 @@ import random
 
 import pytest
 
-from server.app import build_parts
 from server.planning.forecast import forecast
+from server.settings.parts import build_parts
 from server.tasks import demo_notes
 from tests.support.runs import lines, settings, tiny
 

@@ -8,8 +8,8 @@ import pytest
 from common.ledger.ledger import Ledger
 from common.plan.guarantee import verify
 from common.privacy.accountant import epsilon
-from server.app import build_parts
 from server.settings.compose import load
+from server.settings.parts import build_parts
 from tests.support.runs import lines, read, settings, texts, tiny
 
 ROUNDS, SAMPLES = 3, 60

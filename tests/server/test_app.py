@@ -5,9 +5,9 @@ from common.errors import ConfigError, DropoutError
 from common.models.encoder import Encoder
 from common.phrases import Party, Phrase
 from server import app, failure
-from server.app import build_parts
 from server.llm.base import Request
 from server.settings.compose import composed, load, store
+from server.settings.parts import build_parts
 from server.settings.schema import Hospital
 from server.settings.sections import changed
 from server.vector_cache import Remembered

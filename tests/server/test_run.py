@@ -2,20 +2,22 @@
 
 import json
 import math
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 from common.domain import Record
 from common.errors import CheckpointError, ProviderError
+from server.app import run_with
 from server.documents.codec import strict
 from server.evaluation.small_model import Evaluation
 from server.llm.base import Reply
 from server.methods.wasp import Wasp
-from server.parts import Options, Parts, RunParts
 from server.report import read_weaknesses
-from server.run import run
+from server.settings.compose import composed
+from server.settings.parts import Parts
 from tests.server.federation.test_ask import TASK, Encoder, World
 
 
@@ -53,6 +55,20 @@ class Task:
         return self.records
 
 
+@dataclass(frozen=True)
+class Setup:
+    """A run on parts of the test's own, with these settings."""
+
+    parts: Parts
+    network: object
+    folder: Path
+    overrides: tuple[str, ...] = ("run=run",)
+
+
+def run(setup):
+    return run_with(setup.parts, composed(setup.overrides), setup.network, setup.folder)
+
+
 @pytest.fixture
 def setup(tmp_path):
     world = World(tmp_path, epsilon=math.inf)
@@ -64,8 +80,7 @@ def setup(tmp_path):
         providers={"m": Model()},
         evaluation=Evaluation(metrics=()),
     )
-    options = Options(experiment_seed=0, simulation=True)
-    return RunParts(run="run", folder=tmp_path, network=world.network, parts=parts, options=options)
+    return Setup(parts=parts, network=world.network, folder=tmp_path)
 
 
 def with_parts(setup, **changes):
@@ -88,8 +103,8 @@ def test_a_model_that_declines_contrast_is_told_of_once_in_the_log_and_in_the_ro
 def test_a_run_whose_answers_will_be_noise_warns_once_and_its_report_says_so(setup, tmp_path, caplog):
     (tmp_path / "noised").mkdir()
     noised = World(tmp_path / "noised", epsilon=1.0)
-    expecting = replace(setup.options, expected_records=4)
-    setup = replace(setup, network=noised.network, options=expecting)
+    expecting = (*setup.overrides, "federation.expected_records=4")
+    setup = replace(setup, network=noised.network, overrides=expecting)
     run(with_parts(setup, plan=noised.plan))
     (warning,) = about(setup)["warnings"].values()
     assert warning.startswith("nearest and furthest votes will be noise: 0.47 votes a candidate against ")
@@ -149,7 +164,7 @@ def test_another_run_plan_or_choice_of_models_is_refused_from_the_first_step_on(
     with pytest.raises(ProviderError):
         run(with_parts(setup, providers={"m": Model(last=1)}))
     for change, what in (
-        (replace(setup, run="other"), "run"),
+        (replace(setup, overrides=("run=other",)), "run"),
         (with_parts(setup, plan=replace(setup.parts.plan, delta=1e-6)), "privacy plan"),
         (with_parts(setup, providers={"k": Model()}), "language models"),
     ):

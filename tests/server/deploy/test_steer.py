@@ -8,11 +8,11 @@ import pytest
 from common.errors import ConfigError, InternalError
 from common.ledger.ledger import Ledger
 from server import run as loop
-from server.app import build_parts
 from server.command import main
 from server.deploy import steer
 from server.operators import census_file
 from server.settings.compose import composed, load, store
+from server.settings.parts import build_parts
 from tests.support.runs import lines, read, settings, tiny
 
 RUN = ("method=census", "method.rounds=2", "method.samples=40", "method.directions=4", "method.shots=2")

@@ -9,11 +9,11 @@ from common.plan.guarantee import verify
 from common.plan.planned import PlannedQuery
 from common.queries.histograms import LabelHistogramSpec
 from common.queries.votes import VotesSpec
-from server.app import build_parts
 from server.domain import Candidate
 from server.evaluation.federated_count import NAME, measured, planned, question, with_evaluation
 from server.federation.attempt import Answered
 from server.settings.compose import composed
+from server.settings.parts import build_parts
 from tests.support.federations import plan
 
 

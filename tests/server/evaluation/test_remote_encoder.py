@@ -58,7 +58,7 @@ def test_without_a_key_nothing_is_made(monkeypatch):
 
 
 def test_a_run_that_would_vote_by_it_stops_at_the_plan(monkeypatch):
-    from server.app import build_parts
+    from server.settings.parts import build_parts
 
     monkeypatch.setenv("OPENAI_API_KEY", "a word")
     with pytest.raises(ConfigError, match="embedding; expected an encoder that every party runs itself"):

@@ -2,8 +2,8 @@
 
 import pytest
 
-from server.app import build_parts
 from server.planning import forecast
+from server.settings.parts import build_parts
 from tests.support.runs import settings
 
 METHODS = {

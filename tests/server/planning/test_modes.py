@@ -3,7 +3,6 @@ from types import SimpleNamespace
 import pytest
 
 from common.errors import ConfigError
-from server.app import build_parts
 from server.llm.base import MODES
 from server.llm.builtin.model import BuiltinModel
 from server.methods.aug_pe import AugPe
@@ -18,6 +17,7 @@ from server.methods.wasp import Wasp
 from server.planning.modes import refuse_declined, simplified
 from server.settings.build import build
 from server.settings.compose import composed
+from server.settings.parts import build_parts
 from server.settings.voting import Variation
 
 ALL = {"able": SimpleNamespace(declines=frozenset()), "small": SimpleNamespace(declines=frozenset(MODES))}

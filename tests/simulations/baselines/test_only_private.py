@@ -2,9 +2,9 @@ import pytest
 
 from common.domain import Record
 from common.errors import ConfigError
-from server.app import build_parts
 from server.command import main
 from server.settings.compose import composed
+from server.settings.parts import build_parts
 from simulations.baselines import only_private
 from tests.support.runs import lines, read, tiny
 

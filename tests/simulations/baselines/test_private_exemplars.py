@@ -2,12 +2,12 @@ import pytest
 
 from common.domain import Record
 from common.errors import ConfigError
-from server.app import build_parts
 from server.command import main
 from server.domain import Task
 from server.evaluation.remote_encoder import RemoteEncoder
 from server.llm.builtin.model import BuiltinModel
 from server.settings.compose import composed
+from server.settings.parts import build_parts
 from simulations.baselines import private_exemplars
 from tests.support.runs import labelled, lines, read, tiny
 

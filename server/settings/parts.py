@@ -1,0 +1,170 @@
+"""All objects that the settings of a run name, built and checked together before anything private is touched."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from common.errors import ConfigError
+from common.models.encoder import Encoder
+from common.plan.plan import Plan
+from common.queries.class_sums import ClassSumsSpec
+from common.secagg.identity import Roster
+from server.domain import Earlier, Task
+from server.evaluation.small_model import Evaluation
+from server.llm import providers
+from server.llm.base import Provider
+from server.llm.clean import Cleaner
+from server.llm.generate import PLAIN
+from server.llm.spending import Spending
+from server.method import Method, Reusing
+from server.operators.party_texts import PartyTexts
+from server.planning.modes import refuse_declined
+from server.report import tensorboard
+from server.settings.automatic import settled
+from server.settings.build import build, method_of, plan_of, roster_of
+from server.settings.schema import Settings
+from server.tasks.sources import Source
+from server.vector_cache import Remembered
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Parts:
+    """The objects that a configuration names (`build_parts`).
+
+    Attributes:
+        source: The task: public description, public texts, held-out texts.
+        method: The method to run.
+        plan: The agreed privacy plan.
+        roster: The parties' identities, if the plan names their digest.
+        encoder: The encoder that the parties use as well.
+        providers: Language models by name.
+        cleaner: Rules that clean the models' texts.
+        spending: Account of payments for remote models.
+        evaluation: The small model that measures the quality of the texts.
+        earlier: The run whose released numbers are used instead of asking; None if the plan's queries are all.
+    """
+
+    source: Source
+    method: Method[Any]
+    plan: Plan
+    roster: Roster | None = None
+    encoder: Encoder
+    providers: Mapping[str, Provider]
+    cleaner: Cleaner = PLAIN
+    spending: Spending = field(default_factory=Spending)
+    evaluation: Evaluation = field(default_factory=Evaluation)
+    earlier: Earlier | None = None
+
+    @property
+    def epsilon(self) -> float:
+        """Epsilon of the texts: the plan's, or that of the numbers of an earlier run."""
+        return self.plan.epsilon if self.earlier is None else self.earlier.epsilon
+
+
+def build_parts(settings: Settings, *, folder: Path | None = None) -> Parts:
+    """Build and check everything that the settings name, before anything private is touched.
+
+    Args:
+        settings: They may have `auto`.
+        folder: Folder of caches and accounts, created if missing; None keeps nothing on disk.
+    """
+    settings = settled(settings)
+    tensorboard.check(settings.tracking)
+    roster = roster_of(settings)
+    (folder or Path()).mkdir(parents=True, exist_ok=True)
+    source: Source = build(settings.task)
+    encoder: Encoder = build(settings.embedding)
+    method = method_of(settings)
+    _check_structure(method, source.task())
+    evaluation: Evaluation = build(settings.evaluation)
+    plan = plan_of(settings, method, source.task(), encoder=encoder.digest, roster=roster)
+    _check_directions(plan, encoder)
+    cache = settings.embedding_cache
+    if path := (folder and folder / "vectors.db") if cache == "run" else cache:
+        encoder = Remembered(encoder, path)
+    replies, llm = settings.reply_cache, settings.llm
+    spending = Spending(
+        path=folder / providers.SPENDING if folder else None,
+        max_cost=llm.max_cost,
+        max_tokens=llm.max_tokens,
+    )
+    models = providers.providers(
+        {name: build(model, partial=True) for name, model in llm.models.items()},
+        use=llm.use,
+        public_texts=source.public_texts,
+        public_examples=source.public_examples,
+        encoder=encoder,
+        experiment_seed=settings.experiment_seed,
+        spending=spending,
+        folder=folder,
+        cache=Path(replies) if replies else None,
+    )
+    refuse_declined(method, models)
+    earlier = method.earlier() if isinstance(method, Reusing) else None
+    if earlier:
+        _check_earlier(earlier, encoder, plan)
+    return Parts(
+        source=source,
+        method=method,
+        plan=plan,
+        roster=roster,
+        encoder=encoder,
+        cleaner=providers.cleaner(llm.clean, source.task(), source.public_texts),
+        providers=models,
+        spending=spending,
+        evaluation=evaluation,
+        earlier=earlier,
+    )
+
+
+def _check_structure(method: Method[Any], task: Task) -> None:
+    """Refuse structured texts where parties' own models write the texts, which read no schema.
+
+    Raises:
+        ConfigError: Naming the method.
+    """
+    if task.structure and isinstance(method, PartyTexts):
+        raise ConfigError(
+            "task.structure",
+            expected="null, as the parties' own models write the texts and know no schema",
+            got=f"a schema, with method {method.name}",
+            do="Choose another method, or set task.structure=null",
+        )
+
+
+def _check_directions(plan: Plan, encoder: Encoder) -> None:
+    """Refuse more directions than the encoder has dimensions, before texts are paid for.
+
+    Raises:
+        ConfigError: Naming both numbers.
+    """
+    for query in plan.queries:
+        if isinstance(query.spec, ClassSumsSpec) and query.spec.directions > encoder.dimensions:
+            raise ConfigError(
+                "method.directions",
+                expected=f"at most {encoder.dimensions}, the encoder's dimensions",
+                got=query.spec.directions,
+            )
+
+
+def _check_earlier(earlier: Earlier, encoder: Encoder, plan: Plan) -> None:
+    """Refuse an earlier run's numbers that belong to another encoder, or that are not all that is used.
+
+    Raises:
+        ConfigError: Naming the setting.
+    """
+    if encoder.digest != earlier.encoder:
+        raise ConfigError(
+            "embedding",
+            expected=f"the encoder of run {earlier.run}, {earlier.encoder[:12]}",
+            got=encoder.digest[:12],
+            do="Choose the encoder of that run: its numbers mean nothing in another one's space",
+        )
+    if plan.queries:
+        raise ConfigError(
+            "evaluation.federated",
+            expected="0: this run makes texts of what an earlier run asked, and asks no party",
+            got=", ".join(query.name for query in plan.queries),
+            do="Set evaluation.federated=0, and evaluate on public texts",
+        )
