@@ -112,7 +112,8 @@ class Plan:
         in_range(0, MOST_QUERIES, queries=len(self.queries))
         if self.total_queries > MOST_ANSWERS:
             expected = f"a number in [0, {MOST_ANSWERS}]"
-            raise ConfigError("answers, attempts included", expected=expected, got=self.total_queries)
+            do = "Choose fewer rounds, or fewer attempts"
+            raise ConfigError("answers, attempts included", expected=expected, got=self.total_queries, do=do)
         in_range(SMALLEST_DELTA, 1, delta=self.delta)
         one_of("unit", self.unit, among=UNITS)
         one_of("calibration", self.calibration, among=("tight", "paper"))

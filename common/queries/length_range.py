@@ -7,6 +7,8 @@ from common.privacy.sensitivity import Sensitivity
 from common.queries.page import Query, Spec
 from common.validate import integers_in
 
+LARGEST_CAP = 2**16
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LengthRangeSpec(Spec):
@@ -31,7 +33,7 @@ class LengthRangeSpec(Spec):
     max_records: int = 1
 
     def __post_init__(self) -> None:
-        integers_in(1, 2**16, cap=self.cap)
+        integers_in(1, LARGEST_CAP, cap=self.cap)
         integers_in(1, 2**20, max_records=self.max_records)
 
     @property

@@ -19,7 +19,7 @@ from common.queries import text_codec
 from common.queries.page import Query, Spec
 from common.validate import integers_in
 
-_LARGEST_COUNT = 2**16
+MOST_TEXTS = 2**16
 _LONGEST = 2**16
 
 MOST_TRAINABLE = 2**28
@@ -77,7 +77,7 @@ class AbstractedSeedsSpec(Spec):
     max_records: int = 1
 
     def __post_init__(self) -> None:
-        integers_in(1, _LARGEST_COUNT, choices=self.choices)
+        integers_in(1, MOST_TEXTS, choices=self.choices)
         integers_in(4, _LONGEST, longest=self.longest)
         integers_in(2, 2**8, candidates=self.candidates)
         integers_in(1, 2**20, max_records=self.max_records)
@@ -155,7 +155,7 @@ class FineTunedSpec(Spec):
     max_records: int = 1
 
     def __post_init__(self) -> None:
-        integers_in(1, _LARGEST_COUNT, texts=self.texts)
+        integers_in(1, MOST_TEXTS, texts=self.texts)
         integers_in(4, _LONGEST, longest=self.longest)
         integers_in(1, 2**20, max_tokens=self.max_tokens)
         integers_in(1, MOST_STEPS, steps=self.steps)
@@ -201,7 +201,7 @@ class RewrittenSpec(Spec):
     max_records: int = 1
 
     def __post_init__(self) -> None:
-        integers_in(1, _LARGEST_COUNT, texts=self.texts)
+        integers_in(1, MOST_TEXTS, texts=self.texts)
         integers_in(4, _LONGEST, longest=self.longest)
         integers_in(1, 2**8, rounds=self.rounds)
         integers_in(1, 2**20, max_records=self.max_records)

@@ -21,7 +21,7 @@ from server.method import Method
 from server.planning.plan import colluders, make_plan
 from server.settings.reading import of_kind, within
 from server.settings.schema import Settings
-from server.settings.sections import TARGET, Part
+from server.settings.sections import TARGET, Part, has
 
 
 def build(section: object, *, partial: bool = False) -> Any:  # noqa: ANN401 what a section makes can be anything
@@ -38,7 +38,11 @@ def build(section: object, *, partial: bool = False) -> Any:  # noqa: ANN401 wha
     if isinstance(section, Part):
         return _built(section, partial=partial)
     made: Any = section
-    return get_object(made.made_by)(**{field.name: _inside(getattr(made, field.name)) for field in fields(made)})
+    arguments = {field.name: _inside(getattr(made, field.name)) for field in fields(made)}
+    try:
+        return get_object(made.made_by)(**arguments)
+    except InputError as error:
+        raise within(made.place, error, arguments) from error
 
 
 def _inside(value: Any) -> Any:  # noqa: ANN401 as `build`
@@ -126,8 +130,8 @@ def plan_of(settings: Settings, method: Method[Any], task: Task, *, encoder: str
             recipient=settings.recipient,
         )
     except InputError as error:
-        for name, section in (("privacy", privacy), ("federation", federation)):
-            if any(error.what == field.name for field in fields(section)):
+        for name, section in (("privacy", privacy), ("federation", federation), ("method", settings.method)):
+            if has(section, error.what):
                 raise within(name, error, {error.what: None}) from error
         raise
 

@@ -93,6 +93,7 @@ class EvaluationSettings:
     """
 
     made_by: ClassVar[str] = "server.evaluation.small_model.Evaluation"
+    place: ClassVar[str] = "evaluation"
 
     model: str = "tfidf"
     checkpoint: str | None = None

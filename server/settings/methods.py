@@ -5,9 +5,13 @@ from typing import ClassVar
 
 from common import validate
 from common.errors import ConfigError
+from common.queries.texts import MOST_TEXTS
 from server.settings.sections import MethodSettings
 from server.settings.seeded import DpKpsSettings, RpsgSettings
 from server.settings.voting import AugPePlusSettings, AugPeSettings, DpgaSettings, PreTextSettings, WaspSettings
+
+DIRECTIONS = 32
+"""Of a census, where no number of records is expected."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,7 +57,7 @@ class CensusSettings(MethodSettings):
         samples: N, synthetic texts in all.
         rounds: T, generation rounds; the one private query comes after the first.
         directions: k, numbers asked of each label besides its count: directions of the subspace. `auto` chooses it by
-            the expected number of records (`server/settings/automatic.py`); the default is for where that is unknown.
+            the expected number of records (`server/settings/automatic.py`).
         count: What a record adds to its label's count, in radii: a larger one takes precision from the means.
         description: Weight of a label's public description in its centre, beside its texts of the first round.
         shots: S, exemplars in a prompt, of 2 S of each label.
@@ -76,7 +80,7 @@ class CensusSettings(MethodSettings):
     name: str = "census"
     samples: int = 2000
     rounds: int = 2
-    directions: int = 32
+    directions: int = DIRECTIONS
     count: float = 0.25
     description: float = 0.5
     shots: int = 4
@@ -115,7 +119,7 @@ class PartyTextsSettings(MethodSettings):
     texts_per_request: int = 1
 
     def __post_init__(self) -> None:
-        validate.integers(1, samples=self.samples)
+        validate.integers_in(1, MOST_TEXTS, samples=self.samples)
         if self.rounds != 1:
             raise ConfigError("method.rounds", expected="1: one answer", got=self.rounds)
 

@@ -8,22 +8,22 @@ import contextlib
 import math
 import uuid
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import MISSING, fields, is_dataclass
+from dataclasses import MISSING, fields, is_dataclass, replace
 from types import NoneType, UnionType
 from typing import Any, TypeVar, get_args, get_origin, get_type_hints
 
 from common.errors import ConfigError, InputError
 from common.validate import meant
-from server.settings.methods import METHODS
+from server.settings.methods import DIRECTIONS, METHODS
 from server.settings.schema import Settings, SimulationSettings
-from server.settings.sections import TARGET, MethodSettings, Part, TaskSettings, as_mapping
+from server.settings.sections import TARGET, MethodSettings, Part, TaskSettings, as_mapping, has
 from server.settings.tasks import TASKS
 
 AUTO = "auto"
-AUTOMATIC = ("directions", "rounds")
-"""Settings of a method that are whole numbers, or `auto`: then `automatic.settled` chooses the number."""
 FEWEST_ROUNDS = 2
-"""Rounds until their number is chosen."""
+AUTOMATIC = {"directions": DIRECTIONS, "rounds": FEWEST_ROUNDS}
+"""Settings of a method that are whole numbers, or `auto`: then `automatic.settled` chooses the number. And the numbers
+until it is chosen."""
 
 S = TypeVar("S")
 
@@ -43,12 +43,13 @@ def settings_of(values: Mapping[str, Any]) -> Settings:
     method = values.get("method")
     automatic = tuple(name for name in AUTOMATIC if isinstance(method, Mapping) and method.get(name) == AUTO)
     if isinstance(method, Mapping):
-        method = {name: value for name, value in method.items() if name not in automatic}
-        method |= {"rounds": FEWEST_ROUNDS} if "rounds" in automatic else {}
+        method = {**method, **{name: AUTOMATIC[name] for name in automatic}}
     given = {name: value for name, value in values.items() if name in own}
     given |= {"method": method, "run": values.get("run") or uuid.uuid4().hex}
-    given |= {"automatic": automatic, "others": {name: value for name, value in values.items() if name not in own}}
-    return read(schema, given)
+    given |= {"others": {name: value for name, value in values.items() if name not in own}}
+    settings = read(schema, given)
+    # A baseline leaves out settings that it has not (`_one_of_ours`).
+    return replace(settings, automatic=tuple(name for name in automatic if has(settings.method, name)))
 
 
 def mapping_of(settings: Settings) -> dict[str, Any]:
@@ -83,10 +84,10 @@ def read(schema: type[S], values: object, section: str = "") -> S:
     hints = _hints(schema)
     if not isinstance(values, Mapping):
         raise ConfigError(section, expected="a mapping, such as {a: b}", got=shown(values))
-    if (target := values.get(TARGET)) and not target.startswith("server."):
+    if (target := values.get(TARGET)) and not str(target).startswith("server."):
         expected = "none: its class cannot be replaced, only its settings"
         raise ConfigError(full(section, TARGET), expected=expected, got=shown(target))
-    for name in values.keys() - hints.keys() - {TARGET}:
+    for name in (name for name in values if name not in hints and name != TARGET):
         expected, do = f"one of {', '.join(sorted(hints))}", meant(name, list(hints))
         raise ConfigError(full(section, name), expected=expected, got="an unknown setting", do=do)
     given = {name: of_kind(full(section, name), value, hints[name]) for name, value in values.items() if name != TARGET}

@@ -37,6 +37,7 @@ class MethodSettings:
     """
 
     made_by: ClassVar[str] = ""
+    place: ClassVar[str] = "method"
     auto_by_default: ClassVar[tuple[str, ...]] = ()
     """Settings that are `auto` unless a number is given: their default is taken where nothing else is known."""
 
@@ -48,6 +49,7 @@ class TaskSettings:
     """Settings of one of our tasks."""
 
     made_by: ClassVar[str]
+    place: ClassVar[str] = "task"
 
 
 S = TypeVar("S")

@@ -98,6 +98,7 @@ class RefinementSettings:
     """
 
     made_by: ClassVar[str] = "server.operators.refinement.Refinement"
+    place: ClassVar[str] = "method.refinement"
 
     similarity: float = 0.65
     nll: float = 0.55

@@ -5,6 +5,8 @@ from typing import ClassVar
 
 from common import validate
 from common.errors import ConfigError
+from common.plan.planned import SMALLEST_RATE
+from common.queries.length_range import LARGEST_CAP
 from server.settings.sections import MethodSettings
 
 WAYS = ("rank", "sample")
@@ -272,7 +274,16 @@ class DpgaSettings(MethodSettings):
     smoothing: bool = False
 
     def __post_init__(self) -> None:
-        validate.at_least(1, samples=self.samples, rounds=self.rounds, bins=self.bins, longest=self.longest)
+        validate.at_least(1, samples=self.samples, rounds=self.rounds, bins=self.bins)
+        validate.integers_in(1, LARGEST_CAP, longest=self.longest)
+        for name, asked in (
+            ("label_share", True),
+            ("length_range_share", self.length),
+            ("length_share", self.length),
+            ("keyword_share", self.keywords > 0),
+            ("similarity_share", self.suppression and self.tau is None),
+        ):
+            validate.in_range(SMALLEST_RATE if asked else 0, 1, **{name: getattr(self, name)})
         validate.at_least(0, keywords=self.keywords, filled=self.filled, crossed=self.crossed)
         validate.at_least(0, rewritten=self.rewritten, fresh=self.fresh)
         if self.initial < 1:

@@ -127,3 +127,9 @@ def test_plan_and_run_of_the_demo_choose_the_same_number_and_rows_of_a_file_coun
     simulation.simulate(composed([*labelled(tmp_path / "data"), "method=census"]), tmp_path / "files")
     said = settled(composed([*labelled(tmp_path / "data"), "method=census", "federation.expected_records=40"]))
     assert load(tmp_path / "files").method.directions == said.method.directions
+
+
+def test_a_method_that_lacks_the_setting_says_so_and_a_baseline_leaves_it_out():
+    with pytest.raises(ConfigError, match=r"method\.directions; expected one of .*got an unknown setting"):
+        composed(["method=wasp", "++method.directions=auto"])
+    assert composed(["method=only_private", "++method.directions=auto"]).automatic == ()

@@ -109,6 +109,8 @@ def test_settings_of_our_own_parts_are_of_the_kinds_that_their_signatures_say():
         composed(["method=aug_pe", "method.variation=fill_in"])
     with pytest.raises(ConfigError, match=r"method\.variation\._target_; expected none"):
         composed(["method=aug_pe", "+method.variation._target_=mine.Variation"])
+    with pytest.raises(ConfigError, match=r"method\.variation\._target_; expected none"):
+        composed(["method=aug_pe", "+method.variation._target_=3"])
     with pytest.raises(ConfigError, match=r"evaluation\.own\.words; expected a part, such as \{_target_"):
         composed(["+evaluation.own.words=5"])
 
