@@ -27,7 +27,6 @@ from server.settings.automatic import expected_records, settled
 from server.settings.compose import composed, load, store
 from server.settings.parts import Parts, build_parts
 from server.settings.schema import Settings, SimulationSettings
-from server.settings.sections import Part
 from server.tools import RunTools
 
 log = logging.getLogger("caucus")
@@ -72,7 +71,7 @@ def run_with(parts: Parts, settings: Settings, network: Network, folder: Path) -
     simulation = isinstance(settings, SimulationSettings)
     method, plan, source = parts.method, parts.plan, parts.source
     task = source.task()
-    test = task.read(source.held_out())
+    test = task.classifier_inputs(source.held_out())
     if not test and not simulation:  # a simulation has said it of its inputs
         log.info("no accuracy and no FID: task.test is not set")
     run_folder = RunFolder(
@@ -90,7 +89,7 @@ def run_with(parts: Parts, settings: Settings, network: Network, folder: Path) -
             versions=versions(),
             started=started(folder),
             models=tuple(parts.providers),
-            encoder=_encoder_name(settings.embedding),
+            encoder=settings.embedding.model or "hashed n-grams",
             purpose=plan.purpose,
             recipient=plan.recipient,
             hospitals=tuple(hospital.name for hospital in settings.federation.hospitals or ()) or None,
@@ -129,7 +128,3 @@ def run_with(parts: Parts, settings: Settings, network: Network, folder: Path) -
         evaluation=parts.evaluation,
         tracking=settings.tracking,
     )
-
-
-def _encoder_name(embedding: Part) -> str:
-    return str(embedding.settings.get("name_or_path") or embedding.settings.get("model") or "hashed n-grams")

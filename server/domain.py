@@ -13,7 +13,7 @@ from server.documents.privacy import Privacy
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Candidate:
+class Candidate(Document):
     """One synthetic text.
 
     Attributes:
@@ -31,7 +31,7 @@ class Candidate:
     weight: float = 1.0
 
 
-Read = TypeVar("Read", Candidate, Record)
+ClassifierInput = TypeVar("ClassifierInput", Candidate, Record)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -82,7 +82,7 @@ class Task:
     wording: Wording = field(default_factory=Wording)
     structure: Structure | None = None
 
-    def read(self, texts: Iterable[Read]) -> list[Read]:
+    def classifier_inputs(self, texts: Iterable[ClassifierInput]) -> list[ClassifierInput]:
         """Candidates or records with what a classifier reads of each: its text field, or all of a plain text."""
         if self.structure is None:
             return list(texts)

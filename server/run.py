@@ -76,7 +76,7 @@ def run(
     while state.round < method.rounds:
         tools.start_round(state.candidates)
         state = method.step(state, tools)
-        vectors = tools.embed([candidate.text for candidate in task.read(state.candidates)])
+        vectors = tools.embed([candidate.text for candidate in task.classifier_inputs(state.candidates)])
         *earlier, report = state.rounds
         report = replace(
             report,
@@ -98,7 +98,7 @@ def run(
 
     log.info("evaluating %d texts: %s", len(state.candidates), ", ".join(evaluation.metrics) or "accuracy")
     measured = figures.Measured(
-        candidates=task.read(state.candidates),
+        candidates=task.classifier_inputs(state.candidates),
         test=test,
         evaluation=evaluation,
         encoder=tools.encoder.encoder,

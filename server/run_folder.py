@@ -26,7 +26,6 @@ from common.ledger.ledger import Ledger
 from common.plan.plan import Plan
 from common.privacy import accountant
 from common.system.files import text_of
-from server.documents.codec import from_json
 from server.documents.files import split, write_json, write_lines
 from server.documents.privacy import Privacy
 from server.documents.rounds import RoundReport
@@ -123,7 +122,7 @@ class RunFolder:
             earlier=self._earlier,
         )
         for name, numbers in state.released.items():
-            write_json(self.path / name, released(self._plan, self._summary.run, privacy, numbers).to_json())
+            write_json(self.path / name, released(self._plan, self._summary.run, privacy, numbers))
         summary = replace(self._summary, status=status, seconds=round(seconds, 3))
         write_run(self.path, state, privacy=privacy, summary=summary)
 
@@ -145,8 +144,8 @@ def write_run(folder: Path, state: State[Any], *, privacy: Privacy, summary: Run
 
 def started(folder: Path) -> str:
     """The day on which the run began: the first one, if it was resumed."""
-    before = RunSummary.load(folder).started if (folder / RunSummary.FILE).exists() else None
-    return before or datetime.now().astimezone().date().isoformat()
+    before = RunSummary.load_if_there(folder)
+    return (before and before.started) or datetime.now().astimezone().date().isoformat()
 
 
 def first_round(rounds: Collection[int], done: int) -> int:
@@ -172,13 +171,4 @@ def from_round_1(
 
 def read_candidates(folder: Path) -> list[Candidate]:
     """Read the texts of a run folder; an empty list if it has no `synthetic.jsonl`."""
-    return [candidate_of(json.loads(line)) for line in split(text_of(folder / TEXTS))]
-
-
-def candidate_of(line: object) -> Candidate:
-    """A text from its line.
-
-    Raises:
-        FieldError: The line is of another format.
-    """
-    return from_json(Candidate, line)
+    return [Candidate.from_json(json.loads(line)) for line in split(text_of(folder / TEXTS))]

@@ -31,10 +31,8 @@ from server.settings.schema import Settings
 from server.settings.sections import TARGET, Part, setting
 from server.tasks.sources import Source
 
-Look = Callable[[], tuple[str, str]]
+Probe = Callable[[], tuple[str, str]]
 """Builds one part and returns its digest (or an empty text) and a description."""
-
-Why = Callable[[Callable[[], None]], str | None]
 
 _SHORT = 16
 """Hex digits of a digest in the table."""
@@ -75,7 +73,7 @@ def register(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") ->
 
 def _check(chosen: argparse.Namespace) -> Iterator[str]:
     settings = composed(chosen.overrides)
-    findings = preflight(settings, build, partial(_plan, settings), _why)
+    findings = preflight(settings)
     if chosen.json:
         yield json.dumps(for_json(findings), indent=2, ensure_ascii=False)
     else:
@@ -93,39 +91,32 @@ def _plan(settings: Settings) -> tuple[str, str]:
     return parts.plan.digest().hex(), "; ".join(facts)
 
 
-def _why(look: Callable[[], None]) -> str | None:
+def _problem_of(probe: Callable[[], None]) -> str | None:
     try:
-        look()
+        probe()
     except (CaucusError, *WRONG_SETTINGS) as error:
         return summary(error)
     return None
 
 
-def preflight(settings: Settings, build: Callable[..., Any], plan: Look, why: Why) -> list[Finding]:
-    """Check every part.
-
-    Args:
-        settings: Of the run.
-        build: Makes a part from its section.
-        plan: Makes the whole run's plan; called only if all other parts are ok.
-        why: Runs the check of one part and returns the error in one line, or None.
-    """
-    parts = _Parts(settings, build)
-    looks: list[tuple[str, str, Look]] = [
+def preflight(settings: Settings) -> list[Finding]:
+    """Check every part of a run; the plan last, if all others are as they should be."""
+    parts = _Parts(settings)
+    probes: list[tuple[str, str, Probe]] = [
         ("task", str(setting(settings, "task.name") or "demo_notes"), parts.task),
-        *((setting, path, partial(_file, setting, path)) for setting, path in given_paths(settings, FILES)),
+        *((name, path, partial(_file, name, path)) for name, path in given_paths(settings, FILES)),
         ("encoder", _named(settings.embedding), parts.encoder),
         ("method", settings.method.name, parts.method),
         ("evaluation", settings.evaluation.model, parts.evaluation),
     ]
     models = settings.llm.models
     used = list(models) if settings.llm.use is None else settings.llm.use
-    looks += [("language model", _named(models.get(name), name), partial(parts.model, name)) for name in used]
+    probes += [("language model", _named(models.get(name), name), partial(parts.model, name)) for name in used]
     if settings.tracking:
-        looks.append(("tracking", settings.tracking, partial(_installed, settings.tracking)))
-    findings = [_finding(*look, why) for look in looks]
+        probes.append(("tracking", settings.tracking, partial(_installed, settings.tracking)))
+    findings = [_finding(*probe) for probe in probes]
     if all(finding.ok for finding in findings):
-        findings.append(_finding("plan", settings.method.name, plan, why))
+        findings.append(_finding("plan", settings.method.name, partial(_plan, settings)))
     return findings
 
 
@@ -144,9 +135,9 @@ def for_json(findings: list[Finding]) -> dict[str, object]:
     return {"ready": all(finding.ok for finding in findings), "parts": [asdict(finding) for finding in findings]}
 
 
-def _finding(part: str, name: str, look: Look, why: Why) -> Finding:
+def _finding(part: str, name: str, probe: Probe) -> Finding:
     results: list[tuple[str, str]] = []
-    error = why(lambda: results.append(look()))
+    error = _problem_of(lambda: results.append(probe()))
     digest, detail = results[0] if results else ("", error or "")
     return Finding(part=part, name=name, ok=error is None, digest=digest, detail=detail)
 
@@ -154,35 +145,35 @@ def _finding(part: str, name: str, look: Look, why: Why) -> Finding:
 class _Parts:
     """The parts that settings name, each built once."""
 
-    def __init__(self, settings: Settings, build: Callable[..., Any]) -> None:
-        self._settings, self._build = settings, build
+    def __init__(self, settings: Settings) -> None:
+        self._settings = settings
         self._task: Source | None = None
         self._encoder: Encoder | None = None
 
     def task(self) -> tuple[str, str]:
-        source: Source = self._build(self._settings.task)
+        source: Source = build(self._settings.task)
         self._task = source
         return "", f"{len(source.task().labels)} labels"
 
     def encoder(self) -> tuple[str, str]:
-        encoder: Encoder = self._build(self._settings.embedding)
+        encoder: Encoder = build(self._settings.embedding)
         digest = encoder.digest
         encoder.encode(["one text"])  # raises if its vectors are not finite
         self._encoder = encoder
         return digest, f"{encoder.dimensions} dimensions"
 
     def method(self) -> tuple[str, str]:
-        self._build(settled(self._settings).method)
+        build(settled(self._settings).method)
         return "", ""
 
     def evaluation(self) -> tuple[str, str]:
-        self._build(self._settings.evaluation)
+        build(self._settings.evaluation)
         return "", ""
 
     def model(self, name: str) -> tuple[str, str]:
         specs = self._settings.llm.models
         offered: dict[str, Any] = {
-            model: self._build(specs[model], partial=True) if model == name else None for model in specs
+            model: build(specs[model], partial=True) if model == name else None for model in specs
         }
         encoder = self._encoder or Encoder.hashed_ngrams()  # a missing encoder is reported already
         built = providers.providers(
@@ -219,7 +210,5 @@ def _installed(module: str) -> tuple[str, str]:
 
 def _named(part: Part | None, name: str = "") -> str:
     """Name of a part: its model if it has one, else its class."""
-    section = part.settings if part else {}
-    model = section.get("model") or section.get("name_or_path")
-    kind = str(model or section.get(TARGET, "unknown").rpartition(".")[2])
+    kind = part.model or str(part.settings[TARGET]).rpartition(".")[2] if part else "unknown"
     return f"{name} ({kind})" if name else kind

@@ -47,7 +47,9 @@ def _plan(chosen: argparse.Namespace) -> Iterator[str]:
     overrides = [*chosen.overrides, *(f"{name}={value}" for name, value in given.items() if value is not None)]
     target = None if chosen.signal is None else _target(chosen)
     settings = (
-        runs.settled(CoordinatorSettings.load(chosen.folder), overrides) if chosen.folder else composed(overrides)
+        runs.with_hospitals(CoordinatorSettings.load(chosen.folder), overrides)
+        if chosen.folder
+        else composed(overrides)
     )
 
     from server.documents.codec import strict  # noqa: PLC0415 takes seconds: a wrong setting is named first

@@ -83,8 +83,8 @@ def _measured(run: Path, test: Path, chosen: Sequence[str] | None) -> Metrics:
             expected = f"texts with labels of the run: {', '.join(task.labels)}"
             raise DataError("labels", expected=expected, got="none with one of them", where=test)
     measured = figures.Measured(
-        candidates=task.read(texts),
-        test=task.read(held_out),
+        candidates=task.classifier_inputs(texts),
+        test=task.classifier_inputs(held_out),
         released=[text.text for text in texts],
         evaluation=evaluation,
         encoder=build(settings.embedding),
@@ -95,7 +95,7 @@ def _measured(run: Path, test: Path, chosen: Sequence[str] | None) -> Metrics:
         raise ConfigError("run folder", expected="synthetic texts", got="none yet", where=run)
     groups = {name: group | {"test": test.name} for name, group in of_texts.of_texts(measured).items()}
     small = small_model.metrics(measured.candidates, measured.test, evaluation, measured.encoder)
-    before = Metrics.load(run) if (run / Metrics.FILE).exists() else Metrics()
+    before = Metrics.load_if_there(run) or Metrics()
     missing = of_texts.without_records(evaluation.metrics, before.content)
     metrics = before.adding(small | {"test": test.name} | groups | missing)
     summary = RunSummary.load(run)

@@ -93,7 +93,7 @@ def register(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") ->
     run.add_argument("overrides", nargs="*", metavar="OVERRIDE", help="such as privacy.epsilon=4 task=csv")
 
 
-def settled(settings: CoordinatorSettings, overrides: list[str], name: str = "plan") -> Settings:
+def with_hospitals(settings: CoordinatorSettings, overrides: list[str], name: str = "plan") -> Settings:
     """The checked settings of a run with all enrolled hospitals and their roster.
 
     Args:
@@ -137,14 +137,14 @@ def _run(chosen: argparse.Namespace) -> Iterator[str]:
             got=f"that of a run which is {status}",
             do=f"{'Choose' if status is Status.COMPLETE else resume} another name",
         )
-    typed = settled(settings, chosen.overrides, chosen.name)
+    typed = with_hospitals(settings, chosen.overrides, chosen.name)
     check_files(typed)
     yield from _offline_hospitals(settings, typed, wait=chosen.wait)
 
-    from server.settings import automatic  # noqa: PLC0415
+    from server.settings.automatic import settled  # noqa: PLC0415
     from server.settings.parts import build_parts  # noqa: PLC0415 takes seconds, and what is above does not need it
 
-    run = automatic.settled(typed)
+    run = settled(typed)
     parts = build_parts(run)  # a wrong setting fails here and not in Flower's process
     yield f"{run.method.name} with {parts.plan.parties} hospitals: epsilon {parts.epsilon:g}"
     yield f"records with these labels take part: {', '.join(parts.plan.labels)}"

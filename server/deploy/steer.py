@@ -52,7 +52,7 @@ def _steer(chosen: argparse.Namespace) -> Iterator[str]:
         folder, settings = chosen.run, _interrupted(chosen)
     else:
         folder = chosen.out or _beside(chosen.run)
-        settings = settled(chosen.run, chosen.overrides, folder)
+        settings = reusing(chosen.run, chosen.overrides, folder)
 
     from server.app import coordinate  # noqa: PLC0415 takes seconds: a wrong setting is named first
     from server.settings.parts import build_parts  # noqa: PLC0415 takes seconds: a wrong setting is named first
@@ -69,7 +69,7 @@ def _steer(chosen: argparse.Namespace) -> Iterator[str]:
     yield f"done: {folder / 'report.html'}"
 
 
-def settled(run: Path, overrides: Sequence[str], folder: Path) -> Settings:
+def reusing(run: Path, overrides: Sequence[str], folder: Path) -> Settings:
     """The settings of a run that uses the census of another one.
 
     Args:

@@ -10,7 +10,7 @@ import typing
 from collections.abc import Callable, Mapping
 from dataclasses import MISSING, Field, fields, is_dataclass
 from functools import cache
-from typing import Any, TypeVar, Union
+from typing import Any, TypeGuard, TypeVar, Union
 
 _T = TypeVar("_T")
 
@@ -137,7 +137,7 @@ def _of(value: Any, kind: Any) -> Any:  # noqa: ANN401 any JSON value
     return value
 
 
-def is_number(value: object) -> bool:
+def is_number(value: object) -> TypeGuard[float]:
     """Whether the value is a number of JSON."""
     return isinstance(value, int | float) and not isinstance(value, bool)
 

@@ -82,13 +82,13 @@ def shareable(figures: Mapping[str, Any], above: str = "") -> Iterator[tuple[str
     for name, value in figures.items():
         if isinstance(value, Mapping):
             yield from shareable(value, f"{above}{name}/")
-        elif is_number(value) and math.isfinite(value):
-            yield f"{above}{name}", float(value)
+        elif (number := finite(value)) is not None:
+            yield f"{above}{name}", number
 
 
 def finite(value: object) -> float | None:
     """The value as a finite float; None for anything else."""
-    return float(value) if isinstance(value, int | float) and math.isfinite(value) else None
+    return float(value) if is_number(value) and math.isfinite(value) else None
 
 
 def _as_group(title: str, content: Mapping[str, Any]) -> FigureGroup:
@@ -136,7 +136,7 @@ def _as_figure(name: str, figure: Mapping[str, Any], *, marked: bool) -> Figure:
 def _is_figure(value: object) -> bool:
     if isinstance(value, Mapping):
         return "value" in value or "reason" in value
-    return value in ("inf", "-inf") or (isinstance(value, int | float) and not isinstance(value, bool))
+    return value in ("inf", "-inf") or is_number(value)
 
 
 def _is_group(value: object) -> bool:

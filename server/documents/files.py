@@ -1,7 +1,7 @@
 """Documents in files: written whole or not at all, and read strictly, or with a list of what cannot be read."""
 
 import json
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any, ClassVar, Self, TypeVar
 
@@ -53,13 +53,23 @@ class Document:
         """
         return cls.parse((folder / cls.FILE).read_text(encoding="utf-8"))
 
+    @classmethod
+    def load_if_there(cls, folder: Path) -> Self | None:
+        """The document of a run folder; None if there is no such file."""
+        return cls.load(folder) if (folder / cls.FILE).exists() else None
+
+    @classmethod
+    def read(cls, folder: Path, problems: list[str], *, needed: bool = True) -> Self | None:
+        """The document of a run folder, or None, and why in `problems`: see `read`."""
+        return read(folder / cls.FILE, cls.parse, problems, needed=needed)
+
     def save(self, folder: Path) -> None:
         """Write the file of a run folder atomically."""
-        write_json(folder / self.FILE, self.to_json())
+        write_json(folder / self.FILE, self)
 
 
-def write_json(path: Path, value: Mapping[str, Any]) -> None:
-    """Write JSON atomically."""
+def write_json(path: Path, value: object) -> None:
+    """Write JSON atomically: a document or a mapping."""
     write_atomic(path, json.dumps(strict(value), ensure_ascii=False, indent=2).encode())
 
 

@@ -10,7 +10,6 @@ Parties are numbers here; whoever shows a log line or an error puts hospitals' n
 import logging
 from collections.abc import Mapping
 from dataclasses import dataclass
-from itertools import islice
 from typing import TypeVar
 
 from common import messages as m
@@ -108,8 +107,8 @@ class Parties:
     ) -> dict[PartyId, Body]:
         """Send each party its request; arguments, result and error are otherwise those of `join`."""
         parcels = wire.pack_all({party: self._envelope(party, body, index=index) for party, body in requests.items()})
-        computing = [self._computing(body, index) for body in islice(requests.values(), 1)]  # the same for all
-        replies = self._network.exchange(parcels, computing=sum(computing))
+        computing = next((self._computing(body, index) for body in requests.values()), 0.0)  # the same for all
+        replies = self._network.exchange(parcels, computing=computing)
         silent = requests.keys() - replies.keys()
         where = f"query {index}, {kind.__name__}"
         return self._read(replies, silent, kind, needed=needed, index=index, where=where)

@@ -48,7 +48,6 @@ REACH = 0.25
 """Share of the first round's texts that the radius reaches; what lies beyond it is shortened."""
 FLOOR = 0.5
 """Least effective sample size of the released texts' weights, as a share of their number."""
-LABELS = ("census", "requested", "gate")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -14,7 +14,7 @@ All of this is post-processing of texts that are released anyway: it costs no pr
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import fields, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,6 +24,7 @@ from common.redaction import redact
 from server.domain import Candidate
 from server.metrics.language_model import LanguageModel
 from server.settings.evaluation import Training
+from server.settings.sections import FineTuning
 from server.settings.seeded import RefinementSettings
 
 
@@ -64,13 +65,7 @@ class Refinement(RefinementSettings):
         dissimilar = _lowest(cosines, labels, everything, self.similarity)
         surrogate = LanguageModel.train(
             [variant.text for variant in variants],
-            Training(
-                start=self.start,
-                epochs=self.epochs,
-                learning_rate=self.learning_rate,
-                weight_decay=self.weight_decay,
-                device=self.device,
-            ),
+            Training(**{field.name: getattr(self, field.name) for field in fields(FineTuning)}),
             seed=rng.stream(experiment_seed, "surrogate") % 2**31,
         )
         likelihoods = np.zeros(len(texts))

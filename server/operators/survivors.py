@@ -12,8 +12,6 @@ from numpy.typing import NDArray
 
 from server.domain import Task
 
-WAYS = ("rank", "sample")
-
 Parents = list[list[int]]
 """For each label, positions of the parents; a parent drawn several times is repeated."""
 

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from common.system.files import text_of
-from server.documents.files import read, split
+from server.documents.files import split
 from server.documents.metrics import Metrics
 from server.documents.privacy import Privacy
 from server.guarantee.cost import cost
@@ -20,8 +20,8 @@ def ending(run: Path, following: str | None = None) -> Iterator[str]:
         run: The run folder.
         following: The next command; None: the one that measures the texts on other test texts.
     """
-    yield f"privacy:  {cost(read(run / Privacy.FILE, Privacy.parse, []))}"
-    yield f"accuracy: {_accuracy(read(run / Metrics.FILE, Metrics.parse, []) or Metrics())}"
+    yield f"privacy:  {cost(Privacy.read(run, []))}"
+    yield f"accuracy: {_accuracy(Metrics.read(run, []) or Metrics())}"
     texts = run / TEXTS
     count = len(split(text_of(texts)))
     yield f"texts:    {texts} ({count:,})" if count else "texts:    none"

@@ -23,10 +23,9 @@ from server.report.utility import utility
 from server.report.verdict import verdict
 from server.report.votes import Histogram, Votes, distributions, histogram_of
 from server.report.weaknesses import Weakness, weaknesses
-from server.run_folder import TEXTS, candidate_of, from_round_1
+from server.run_folder import TEXTS, from_round_1
 
 _UNKNOWN: dict[str, Any] = {
-    "versions": {},
     "reason": None,
     "warnings": {},
     "labels": {},
@@ -104,7 +103,7 @@ class Facts:
             "partial": _why_partial(run, privacy),
             "problems": self.problems,
             "warning": _warning(privacy),
-            "privacy": privacy and {"statement": "", "not_covered": [], "earlier": None} | privacy.to_json(),
+            "privacy": privacy and {"earlier": None} | privacy.to_json(),
             "released": {
                 "texts": len(texts),
                 "label": Counter(text.label for text in texts),
@@ -133,13 +132,13 @@ class Facts:
 def gather(run: Path) -> Facts:
     """Read a run folder, complete or partial; files that cannot be read are named among the problems."""
     problems: list[str] = []
-    summary = read(run / RunSummary.FILE, RunSummary.parse, problems)
-    privacy = read(run / Privacy.FILE, Privacy.parse, problems)
+    summary = RunSummary.read(run, problems)
+    privacy = Privacy.read(run, problems)
     rounds, texts = from_round_1(
         read_lines(run / RoundReport.FILE, RoundReport.from_json, problems),
-        read_lines(run / TEXTS, candidate_of, problems),
+        read_lines(run / TEXTS, Candidate.from_json, problems),
     )
-    metrics = read(run / Metrics.FILE, Metrics.parse, problems)
+    metrics = Metrics.read(run, problems)
     config = read(run / "config.yaml", str, problems)
     synthetic, simulated = _map(run, privacy, texts, problems)
     return Facts(
@@ -160,7 +159,7 @@ def _map(
     run: Path, privacy: Privacy | None, texts: Sequence[Candidate], problems: list[str]
 ) -> tuple[dict[str, list[Point]], Places]:
     """Points by label, synthetic and private. Private points are read only in a simulation, even if the file exists."""
-    drawn = read(run / TextMap.FILE, TextMap.parse, problems, needed=False) or TextMap()
+    drawn = TextMap.read(run, problems, needed=False) or TextMap()
     synthetic: dict[str, list[Point]] = {}
     if drawn.points and len(drawn.points) != len(texts):
         problems.append(f"{TextMap.FILE} does not belong to the texts in {TEXTS}")
@@ -171,7 +170,7 @@ def _map(
         if (run / PrivateMap.FILE).exists():
             problems.append(f"{PrivateMap.FILE} was not read: private records are drawn only in simulations")
         return synthetic, {}
-    private = read(run / PrivateMap.FILE, PrivateMap.parse, problems, needed=False)
+    private = PrivateMap.read(run, problems, needed=False)
     return synthetic, private.points if private and synthetic else {}
 
 
@@ -196,7 +195,7 @@ def _warning(privacy: Privacy | None) -> str | None:
 
 def _round(report: RoundReport) -> dict[str, Any]:
     """A round with all of its measurements, which no baseline has."""
-    line = {"queries": [], "notes": [], "fid": None, "paid": {}} | report.to_json()
+    line = {"fid": None, "paid": {}} | report.to_json()
     return line | {"seconds": dict.fromkeys(WORK, 0.0) | dict(report.seconds or {})}
 
 

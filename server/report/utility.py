@@ -11,12 +11,6 @@ from server.documents.files import Document
 from server.documents.metrics import Classifier, Estimate, Metrics
 from server.metrics.intervals import of_share
 
-SHOWN = {
-    *("synthetic", "majority_class", "real_private"),
-    *("utility", "utility_real", "utility_encoder", "federated"),
-}
-"""Groups of `metrics.json` that the table contains."""
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Accuracies(Document):

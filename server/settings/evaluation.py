@@ -6,7 +6,7 @@ from typing import ClassVar
 
 from common import validate
 from common.errors import ConfigError
-from server.settings.sections import Part
+from server.settings.sections import FineTuning, Part
 
 MODELS = ("tfidf", "encoder", "network", "finetuned")
 METRICS = (
@@ -26,40 +26,28 @@ HEAD = 16
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Training:
-    """Training of a language model for the metrics `language` and `membership`.
+class Training(FineTuning):
+    """Training of a causal language model for the metrics `language` and `membership`.
 
     Attributes:
-        start: Causal language model to start from: a folder, or a name in the local cache; None: random weights.
-        epochs: Passes over the texts.
-        learning_rate: Of AdamW; None: 4e-4 from a checkpoint, as in the papers, and 4e-3 from random weights.
-        weight_decay: Of AdamW.
         batch: Texts of a batch.
         length: Largest number of tokens read of a text, at least 2.
-        device: As torch names it.
         width: Width of a model with random weights; layers and vocabulary likewise.
         layers: Its layers.
         vocabulary: Its tokens.
     """
 
-    start: str | None = None
-    epochs: int = 5
-    learning_rate: float | None = None
-    weight_decay: float = 0.01
     batch: int = 16
     length: int = 128
-    device: str = "cpu"
     width: int = 64
     layers: int = 2
     vocabulary: int = 1000
 
     def __post_init__(self) -> None:
-        validate.integers(1, epochs=self.epochs, batch=self.batch, layers=self.layers)
+        FineTuning.__post_init__(self)  # super() does not work in a dataclass with slots
+        validate.integers(1, batch=self.batch, layers=self.layers)
         validate.integers(2, length=self.length)
         validate.integers(257, vocabulary=self.vocabulary)
-        validate.at_least(0, weight_decay=self.weight_decay)
-        if self.learning_rate is not None:
-            validate.positive(learning_rate=self.learning_rate)
         if self.width < 1 or self.width % HEAD:
             raise ConfigError("width", expected=f"a multiple of {HEAD}", got=self.width)
 

@@ -82,8 +82,7 @@ def read(schema: type[S], values: object, section: str = "") -> S:
         ConfigError: As `settings_of`.
     """
     hints = _hints(schema)
-    if not isinstance(values, Mapping):
-        raise ConfigError(section, expected="a mapping, such as {a: b}", got=shown(values))
+    values = _as_mapping(section, values)
     if (target := values.get(TARGET)) and not str(target).startswith("server."):
         expected = "none: its class cannot be replaced, only its settings"
         raise ConfigError(full(section, TARGET), expected=expected, got=shown(target))
@@ -158,8 +157,7 @@ def shown(value: object) -> str:
 
 def _one_of_ours(name: str, value: object, base: type[Any]) -> Any:  # noqa: ANN401 a method or a task
     """A section that one of our classes makes; or a part of the user's own."""
-    if not isinstance(value, Mapping):
-        raise ConfigError(name, expected="a mapping, such as {a: b}", got=shown(value))
+    value = _as_mapping(name, value)
     schemas: Sequence[type[Any]] = METHODS if base is MethodSettings else TASKS
     for schema in schemas:
         if schema.made_by and value.get(TARGET) == schema.made_by:
@@ -189,9 +187,13 @@ def _list(name: str, value: object, hint: object) -> tuple[Any, ...]:
 def _mapping(name: str, value: object, hint: object) -> dict[str, Any]:
     if value is None:
         return {}
+    return {key: of_kind(f"{name}.{key}", each, get_args(hint)[1]) for key, each in _as_mapping(name, value).items()}
+
+
+def _as_mapping(name: str, value: object) -> Mapping[str, Any]:
     if not isinstance(value, Mapping):
         raise ConfigError(name, expected="a mapping, such as {a: b}", got=shown(value))
-    return {key: of_kind(f"{name}.{key}", each, get_args(hint)[1]) for key, each in value.items()}
+    return value
 
 
 _READERS: dict[Any, Callable[[str, object, Any], Any]] = {

@@ -4,6 +4,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, fields, is_dataclass, replace
 from typing import Any, ClassVar, TypeVar
 
+from common import validate
+
 TARGET = "_target_"
 """Hydra's key for what makes a part."""
 
@@ -27,6 +29,11 @@ class Part:
         """Its name, if it has one."""
         return str(self.settings.get("name", ""))
 
+    @property
+    def model(self) -> str | None:
+        """The model that it names, if it names one."""
+        return self.settings.get("model") or self.settings.get("name_or_path")
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MethodSettings:
@@ -42,6 +49,31 @@ class MethodSettings:
     """Settings that are `auto` unless a number is given: their default is taken where nothing else is known."""
 
     name: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FineTuning:
+    """Training of a small language model from a checkpoint.
+
+    Attributes:
+        start: Model to start from: a folder, or a name in the local cache; None: random weights.
+        epochs: Passes over the texts, at least 1.
+        learning_rate: Of AdamW; None: 4e-4 from a checkpoint, as in the papers, and 4e-3 from random weights.
+        weight_decay: Of AdamW, at least 0.
+        device: As torch names it.
+    """
+
+    start: str | None = None
+    epochs: int = 5
+    learning_rate: float | None = None
+    weight_decay: float = 0.01
+    device: str = "cpu"
+
+    def __post_init__(self) -> None:
+        validate.integers(1, epochs=self.epochs)
+        validate.at_least(0, weight_decay=self.weight_decay)
+        if self.learning_rate is not None:
+            validate.positive(learning_rate=self.learning_rate)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

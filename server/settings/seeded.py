@@ -5,7 +5,7 @@ from typing import ClassVar
 
 from common import validate
 from common.errors import ConfigError
-from server.settings.sections import MethodSettings
+from server.settings.sections import FineTuning, MethodSettings
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -83,18 +83,14 @@ class DpKpsSettings(MethodSettings):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class RefinementSettings:
+class RefinementSettings(FineTuning):
     """What RPSG keeps of its texts, as in Table 7 of the paper; its rows are those of experiment/rpsg_table1.yaml.
+
+    The other settings are those of the surrogate's training, which the paper starts from BERT-small.
 
     Attributes:
         similarity: Share kept of the texts, those least like the variants they rephrase, in (0, 1]; 1: all.
         nll: Share kept of these, those that the surrogate finds least likely, in (0, 1]; 1: all, and no surrogate.
-        start: Name or path of the checkpoint that the surrogate starts from, the paper's is BERT-small; None: a small
-            transformer from scratch.
-        epochs: Number of epochs of the surrogate's training, at least 1.
-        learning_rate: Learning rate of the surrogate; None: the paper's 4e-4 for a checkpoint, 4e-3 from scratch.
-        weight_decay: Weight decay of the surrogate's training, at least 0.
-        device: Device of the surrogate's training, as torch names it.
     """
 
     made_by: ClassVar[str] = "server.operators.refinement.Refinement"
@@ -102,19 +98,11 @@ class RefinementSettings:
 
     similarity: float = 0.65
     nll: float = 0.55
-    start: str | None = None
-    epochs: int = 5
-    learning_rate: float | None = None
-    weight_decay: float = 0.01
-    device: str = "cpu"
 
     def __post_init__(self) -> None:
+        FineTuning.__post_init__(self)  # super() does not work in a dataclass with slots
         validate.positive(similarity=self.similarity, nll=self.nll)
         validate.in_range(0, 1, similarity=self.similarity, nll=self.nll)
-        validate.integers(1, epochs=self.epochs)
-        validate.at_least(0, weight_decay=self.weight_decay)
-        if self.learning_rate is not None:
-            validate.positive(learning_rate=self.learning_rate)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -43,7 +43,7 @@ def only_private(settings: SimulationSettings, folder: Path) -> None:
         folder,
         task,
         state=State(memory=NoMemory()),
-        metrics=measured(settings, task.read(private), task.read(held_out)),
+        metrics=measured(settings, task.classifier_inputs(private), task.classifier_inputs(held_out)),
         statement=STATEMENT,
         not_covered=NOT_COVERED,
         started=started,

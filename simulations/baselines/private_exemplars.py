@@ -56,12 +56,14 @@ def private_exemplars(settings: SimulationSettings, folder: Path) -> None:
     method = _method(settings)
     source, private, held_out = unprotected.records_of(settings)
     task = source.task()
-    shown, held_out = exemplars(private, task, method.exemplars, settings.experiment_seed), task.read(held_out)
+    shown = exemplars(private, task, method.exemplars, settings.experiment_seed)
+    held_out = task.classifier_inputs(held_out)
     if method.texts:
         state, metrics = _written(settings, folder, source, shown, held_out)
     else:
         records = [Record(text, label) for label, texts in shown.items() for text in texts]
-        state, metrics = State(memory=NoMemory()), only_private.measured(settings, task.read(records), held_out)
+        state = State(memory=NoMemory())
+        metrics = only_private.measured(settings, task.classifier_inputs(records), held_out)
     unprotected.write(
         settings,
         folder,
@@ -128,9 +130,9 @@ def _written(
         candidates=len(harvest.candidates),
         work=[harvest],
     )
-    read, released = source.task().read(harvest.candidates), [candidate.text for candidate in harvest.candidates]
-    measured = replace(measured, candidates=read, released=released)
-    metrics = small_model.metrics(read, held_out, evaluation, encoder)
+    inputs = source.task().classifier_inputs(harvest.candidates)
+    measured = replace(measured, candidates=inputs, released=[candidate.text for candidate in harvest.candidates])
+    metrics = small_model.metrics(inputs, held_out, evaluation, encoder)
     metrics |= of_texts.of_texts(measured) | of_records(measured)
     state = State(round=1, candidates=tuple(harvest.candidates), rounds=(report,), memory=NoMemory())
     return state, metrics

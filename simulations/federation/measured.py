@@ -23,14 +23,14 @@ def with_records(settings: SimulationSettings, candidates: Sequence[Candidate]) 
     task, dealt = source.task(), parties.deal(settings)
     whole = [record for records in dealt for record in records]
     return MeasuredWithRecords(
-        candidates=task.read(candidates),
+        candidates=task.classifier_inputs(candidates),
         released=[candidate.text for candidate in candidates],
-        test=task.read(source.held_out()),
+        test=task.classifier_inputs(source.held_out()),
         evaluation=build(settings.evaluation),
         encoder=build(settings.embedding),
         experiment_seed=settings.experiment_seed,
         public=lambda: [example.text for example in source.public_examples()],
-        private=task.read(whole),
+        private=task.classifier_inputs(whole),
         structure=task.structure,
         whole_records=[record.text for record in whole],
         sites=[party for party, records in enumerate(dealt) for _ in records],

@@ -84,13 +84,13 @@ def read_run(folder: Path) -> dict[str, Any]:
     were read and written by all models; `seconds` is wall time. `figures` has every measured figure by its name in the
     report, and `figures_of_records` the names of those that were computed from private records.
     """
-    ended = RunSummary.load(folder) if (folder / RunSummary.FILE).exists() else None
+    ended = RunSummary.load_if_there(folder)
     if ended is None or not ended.complete:
         error = folder / FAILURE
         why = error.read_text(encoding="utf-8").strip() if error.exists() else "it did not reach its end"
         return {"error": why, "unprotected": False}
     privacy, metrics = Privacy.load(folder), Metrics.load(folder)
-    traffic = Traffic.load(folder) if (folder / Traffic.FILE).exists() else None
+    traffic = Traffic.load_if_there(folder)
     scores = metrics.synthetic or metrics.real_private
     facts: dict[str, Any] = {"method": ended.method, "parties": ended.parties, "seconds": ended.seconds}
     if traffic and (answers := privacy.spent.queries_asked * traffic.parties):

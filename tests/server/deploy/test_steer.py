@@ -67,11 +67,11 @@ def test_a_folder_beside_the_run_is_named_by_it_and_a_steered_run_can_be_steered
 
 
 def test_a_group_of_settings_is_chosen_as_a_whole(finished, tmp_path):
-    config = steer.settled(finished, ["llm=smollm2", "method.words=30", "llm.use=[smollm2_hot]"], tmp_path / "new")
+    config = steer.reusing(finished, ["llm=smollm2", "method.words=30", "llm.use=[smollm2_hot]"], tmp_path / "new")
     assert (list(config.llm.use), config.method.words, config.method.samples) == (["smollm2_hot"], 30, 40)
     assert "broad" not in config.llm.models
     assert config.experiment_seed != load(finished).experiment_seed
-    assert steer.settled(finished, ["experiment_seed=7"], tmp_path / "new").experiment_seed == 7
+    assert steer.reusing(finished, ["experiment_seed=7"], tmp_path / "new").experiment_seed == 7
 
 
 @pytest.mark.parametrize(
@@ -100,12 +100,12 @@ def test_single_settings_of_groups_that_the_finished_run_chose_can_change(finish
     (run / "census.json").write_bytes((finished / "census.json").read_bytes())
     monkeypatch.chdir(tmp_path)
     changes = ["task.public_text=more.csv", "llm.models.smollm2.top_p=0.5", "method.words=null"]
-    config = steer.settled(run, [*changes, "task.labels={flu: influenza, cold: a cold}"], new)
+    config = steer.reusing(run, [*changes, "task.labels={flu: influenza, cold: a cold}"], new)
     assert config.task.public_text == str(tmp_path / "more.csv")
     assert config.llm.models["smollm2"].settings["top_p"] == 0.5
     assert (config.method.words, config.task.labels) == (None, {"flu": "influenza", "cold": "a cold"})
     with pytest.raises(ConfigError, match=r"task\.public_txet; expected a setting of the run"):
-        steer.settled(run, ["task.public_txet=more.csv"], new)
+        steer.reusing(run, ["task.public_txet=more.csv"], new)
 
 
 @pytest.mark.parametrize(

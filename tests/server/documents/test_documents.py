@@ -102,7 +102,7 @@ KEYS_OF_OTHERS = {
     "reading.py": {"method", "name", "run"},  # settings
     "render.py": {"accuracy"},  # the columns of a data frame
     "replay.py": {"index"},  # a message
-    "run.py": {"seconds"},  # state.json
+    "run_folder.py": {"seconds"},  # state.json
     "sections.py": {"name"},  # a setting
     "settings.py": {"kind", "labels", "name"},  # YAML
     "spending.py": {"cost"},  # the account of payments

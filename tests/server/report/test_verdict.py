@@ -6,13 +6,13 @@ import math
 import pytest
 
 from server.documents.metrics import Metrics
+from server.domain import Candidate
 from server.guarantee.case import Kind, effective_epsilon, unprotected
 from server.guarantee.sides import guarantee
 from server.report.facts import gather
 from server.report.labels import by_label
 from server.report.utility import Accuracies, accuracies, utility
 from server.report.verdict import verdict
-from server.run_folder import candidate_of
 from tests.server.report.test_report import report
 from tests.support.documents import privacy, report_of, summary, summary_json, write_run
 
@@ -223,7 +223,7 @@ def test_a_figure_without_a_value_has_its_reason():
 
 
 FLU = {"label": "flu", "model": "m", "round": 1}
-TEXTS = [candidate_of(FLU | {"text": "one two three"}), candidate_of(FLU | {"text": "one", "weight": 3.0})]
+TEXTS = [Candidate(**FLU, text="one two three"), Candidate(**FLU, text="one", weight=3.0)]
 
 
 def labelled(metrics, *, simulation=True, rounds=()):

@@ -7,16 +7,16 @@ import numpy as np
 import pytest
 
 from server.documents.metrics import Metrics
+from server.domain import Candidate
 from server.report import read_weaknesses, write_report
 from server.report.votes import Votes
 from server.report.weaknesses import weaknesses
-from server.run_folder import candidate_of
 from tests.server.report.test_report import Page
 from tests.support.documents import privacy, report_of, summary, write_run
 
 LABELS = {"sepsis": "an infection of the blood", "flu": ""}
 TEXTS = [
-    candidate_of({"text": f"Note {at}.", "label": ["sepsis", "flu"][at % 2], "model": "m", "round": 1})
+    Candidate.from_json({"text": f"Note {at}.", "label": ["sepsis", "flu"][at % 2], "model": "m", "round": 1})
     for at in range(40)
 ]
 
