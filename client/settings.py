@@ -40,8 +40,10 @@ Kinds = Mapping[str, Make]
 Where = Callable[[str], object]
 
 ABSTRACTIONS: Kinds = {
-    "extracts": Extracts, "summariser": Summariser, "instructed": partial(Instructed, instruction=ABSTRACT)
-}  # fmt: skip
+    "extracts": Extracts,
+    "summariser": Summariser,
+    "instructed": partial(Instructed, instruction=ABSTRACT),
+}
 SENTIMENTS: Kinds = {"vader": Vader, "classifier": Classifier}
 REWRITERS: Kinds = {**ABSTRACTIONS, "instructed": partial(Instructed, instruction=REWRITE)}
 

@@ -82,10 +82,18 @@ def test_settings_that_cannot_be_used_are_refused_with_their_key(settings, said)
 @pytest.mark.parametrize(
     "keyword",
     [
-        {"$ref": "http://example.org/schema"}, {"pattern": "(a+)+$"}, {"patternProperties": {}}, {"format": "regex"},
-        {"items": {}}, {"anyOf": []}, {"properties": {}}, {"$dynamicRef": "#"}, {"if": {}}, {"multipleOf": 1e-300},
+        {"$ref": "http://example.org/schema"},
+        {"pattern": "(a+)+$"},
+        {"patternProperties": {}},
+        {"format": "regex"},
+        {"items": {}},
+        {"anyOf": []},
+        {"properties": {}},
+        {"$dynamicRef": "#"},
+        {"if": {}},
+        {"multipleOf": 1e-300},
     ],
-)  # fmt: skip
+)
 def test_a_hostile_schema_can_neither_reach_out_nor_take_long(keyword):
     """A hospital may be handed the schema by a coordinator that it does not trust."""
     (name,) = keyword
@@ -108,10 +116,12 @@ def test_a_hostile_schema_can_neither_reach_out_nor_take_long(keyword):
         (WHOLE.replace("54", '"54"'), ("value as in the schema",)),
         (WHOLE.replace("{", '{"name": "?", "more": {"deep": []}, '), ("unknown field left out",)),
         (WHOLE.replace("{", '{"ward": null, '), ("empty field left out",)),
-        ("Sure: {'triage': 'RED', 'age': 54, 'note': 'He fell.', 'id': 7}",
-         ("words around the object", "notation", "unknown field left out", "value as in the schema")),
+        (
+            "Sure: {'triage': 'RED', 'age': 54, 'note': 'He fell.', 'id': 7}",
+            ("words around the object", "notation", "unknown field left out", "value as in the schema"),
+        ),
     ],
-)  # fmt: skip
+)
 def test_what_can_be_repaired_becomes_canonical(text, repairs):
     assert STRUCTURE.read(text) == (WHOLE, repairs)
 

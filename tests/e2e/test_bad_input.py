@@ -41,7 +41,7 @@ A, B = ("zq one", "a"), ("zq two", "b")
         ("train", [A, ("zq",)], "task.train: broken CSV row; FIELDS got 1; at DIR/train.csv:3"),
     ],
     ids=["label", "test label", "empty", "blank", "no label", "three fields", "one field"],
-)  # fmt: skip
+)
 def test_a_wrong_row_is_named_by_file_and_line(file, rows, said, tmp_path):
     task = labelled(tmp_path / "data", **{file: rows})
     said = said.replace("LABEL", "expected one of a, b; got another (not shown); at")

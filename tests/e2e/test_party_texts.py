@@ -11,9 +11,14 @@ from server.command import main as coordinator
 from tests.support.runs import labelled, lines, read, resume, texts, tiny
 
 SGD = (
-    "method=dp_sgd", "method.samples=8", "method.rounds=1", "method.steps=3", "method.rate=1.0", "method.max_tokens=32",
+    "method=dp_sgd",
+    "method.samples=8",
+    "method.rounds=1",
+    "method.steps=3",
+    "method.rate=1.0",
+    "method.max_tokens=32",
     "federation.parties=1",
-)  # fmt: skip
+)
 RUPTA = ("method=rupta", "method.samples=8", "method.rounds=1", "federation.parties=1")
 
 
@@ -159,9 +164,13 @@ def test_more_texts_than_records_are_stated(parties, tmp_path):
 
 @pytest.mark.parametrize(
     "limits",
-    [("client.limits.unsafe_unproven=false",), ("client.limits.queries=[votes]",), ("client.rewriting=null",),
-     ("client.rewriting.most=7",)],
-)  # fmt: skip
+    [
+        ("client.limits.unsafe_unproven=false",),
+        ("client.limits.queries=[votes]",),
+        ("client.rewriting=null",),
+        ("client.rewriting.most=7",),
+    ],
+)
 def test_a_party_rewrites_nothing_that_its_own_file_does_not_allow(limits, tmp_path):
     with pytest.raises(DropoutError):
         tiny(tmp_path / "run", *RUPTA, *limits)

@@ -93,9 +93,12 @@ class Transformers:
                 )
         except torch.OutOfMemoryError as error:
             raise ProviderError(
-                f"the language model {self._name} runs out of memory", expected="a batch that fits", got="none",
-                where=self._device, do=f"Lower batch_tokens from {self._batch_tokens}, or choose a smaller dtype",
-            ) from error  # fmt: skip
+                f"the language model {self._name} runs out of memory",
+                expected="a batch that fits",
+                got="none",
+                where=self._device,
+                do=f"Lower batch_tokens from {self._batch_tokens}, or choose a smaller dtype",
+            ) from error
         # A row that stopped before the others is filled up.
         ends = settings.eos_token_id if isinstance(settings.eos_token_id, list) else [settings.eos_token_id]
         begun = 1 if self._starts_anew else width

@@ -22,9 +22,19 @@ from typing import Any
 from simulations.laboratory.benchmarks.ratios import OPTION, Ratio
 
 NAMES = (
-    "startup", "votes", "noise", "secagg", "parties", "nodes", "requests", "scale", "suppression", "keyphrases",
-    "metrics", "models",
-)  # fmt: skip
+    "startup",
+    "votes",
+    "noise",
+    "secagg",
+    "parties",
+    "nodes",
+    "requests",
+    "scale",
+    "suppression",
+    "keyphrases",
+    "metrics",
+    "models",
+)
 THREADS = {"suppression": "2", "keyphrases": "2", "metrics": "2", "models": "2"}
 """Threads of a benchmark; of any other one."""
 REGRESSION = 1.5

@@ -150,10 +150,16 @@ class Plain:
             ids = torch.tensor([jobs[place].ids for place in batch])
             with torch.inference_mode(), checkpoints.quiet():
                 written = self._model.generate(
-                    ids, attention_mask=torch.ones_like(ids), max_new_tokens=_MOST, do_sample=True,
-                    temperature=jobs[0].temperature, top_p=jobs[0].top_p, top_k=0,
-                    eos_token_id=sorted(self.ends), pad_token_id=min(self.ends),
-                )  # fmt: skip
+                    ids,
+                    attention_mask=torch.ones_like(ids),
+                    max_new_tokens=_MOST,
+                    do_sample=True,
+                    temperature=jobs[0].temperature,
+                    top_p=jobs[0].top_p,
+                    top_k=0,
+                    eos_token_id=sorted(self.ends),
+                    pad_token_id=min(self.ends),
+                )
             for place, row in zip(batch, written[:, ids.shape[1] :].tolist(), strict=True):
                 done(place, [row])
 

@@ -267,10 +267,17 @@ def _function(module: str) -> str:
 def small_run(rounds: int) -> tuple[str, ...]:
     """Settings of a run of WASP with few candidates, and one query less than rounds."""
     return (
-        "method=wasp", f"method.rounds={rounds}", f"method.samples={20 * rounds}", "method.top=3", "method.shots=4",
-        "evaluation.metrics=[]", "task.records_per_party=16", "task.test_records=24", "task.public_notes=120",
+        "method=wasp",
+        f"method.rounds={rounds}",
+        f"method.samples={20 * rounds}",
+        "method.top=3",
+        "method.shots=4",
+        "evaluation.metrics=[]",
+        "task.records_per_party=16",
+        "task.test_records=24",
+        "task.public_notes=120",
         "privacy.epsilon=8",
-    )  # fmt: skip
+    )
 
 
 def load_encoder() -> None:

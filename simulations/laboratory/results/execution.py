@@ -75,9 +75,11 @@ def run_all(chosen: Preset, cells: Sequence[Cell], work: Path) -> Iterator[Resul
                     yield future.result()
             except BrokenProcessPool as error:
                 raise CaucusError(
-                    "a process of the runs", expected="to work until its end", got="killed, perhaps for want of memory",
+                    "a process of the runs",
+                    expected="to work until its end",
+                    got="killed, perhaps for want of memory",
                     do="What was measured is kept, and the same command goes on",
-                ) from error  # fmt: skip
+                ) from error
             except BaseException:
                 # A run takes minutes, and goes on from its last round: nothing is lost by ending it at once.
                 pool.shutdown(wait=False, cancel_futures=True)

@@ -21,8 +21,8 @@ def made(tmp_path, capsys):
     records.write_text(f"text,label\n{CANARY},a\nanother,b\n")
     records.chmod(0o600)
     folder = tmp_path / "hospital"
-    assert main(["init", str(folder), "--name", "St. Mary: #1", "--records", str(records),
-                 "--invitation", str(tmp_path / "invitation.json")]) == 0  # fmt: skip
+    named = ("--name", "St. Mary: #1", "--records", records, "--invitation", tmp_path / "invitation.json")
+    assert main(["init", str(folder), *map(str, named)]) == 0
     own = PartyFile.load(folder / "party.json")
     other = PartyFile(**GOOD | {"name": "St. Luke"})
     (tmp_path / "roster.json").write_text(RosterFile(parties=(other, own)).to_json())

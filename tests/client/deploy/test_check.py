@@ -30,9 +30,12 @@ from tests.support.tiny_models import tiny_transformer
 from tests.support.wheels import as_fetched
 
 UNSAFE = {
-    "unsafe_no_noise": True, "unsafe_unproven": True, "lifetime_epsilon": None, "min_survivors": 1,
+    "unsafe_no_noise": True,
+    "unsafe_unproven": True,
+    "lifetime_epsilon": None,
+    "min_survivors": 1,
     "malicious_coordinator": False,
-}  # fmt: skip
+}
 UNCONNECTED = {"connection", "clock", "node's key", "coordinator's certificate"}
 
 

@@ -191,8 +191,10 @@ def test_the_service_looks_for_models_where_its_operator_does_and_the_relay_for_
     monkeypatch.setenv("HOME", "/home/operator")
     assert main(["start", str(made)]) == 0
     assert {name: variables.get("CAUCUS_MODELS") for name, variables in started.items()} == {
-        "service": "/home/operator/.cache/caucus/models", "supernode": None, "relay": None,
-    }  # fmt: skip
+        "service": "/home/operator/.cache/caucus/models",
+        "supernode": None,
+        "relay": None,
+    }
 
 
 def test_status_and_approve_where_nothing_has_happened(made, capsys):
@@ -215,15 +217,20 @@ def test_the_relays_account_can_read_its_own_part_alone(made, tmp_path, capsys):
     with tempfile.TemporaryDirectory() as reachable:
         Path(reachable).chmod(0o711)
         folder = Path(reachable) / "hospital"
-        assert main(["init", str(folder), "--name", "x", "--records", str(HospitalSettings.load(made).records),
-                     "--invitation", str(tmp_path / "invitation.json"), "--relay-user", "nobody"]) == 0  # fmt: skip
+        records, invitation = HospitalSettings.load(made).records, tmp_path / "invitation.json"
+        named = ("--name", "x", "--records", records, "--invitation", invitation, "--relay-user", "nobody")
+        assert main(["init", str(folder), *map(str, named)]) == 0
         (folder / "private" / "ledger.db").touch()
 
         def read(path):
             tried = subprocess.run(
-                ["/bin/cat", path], user=account.pw_uid, group=account.pw_gid, extra_groups=[],
-                capture_output=True, check=False,
-            )  # fmt: skip
+                ["/bin/cat", path],
+                user=account.pw_uid,
+                group=account.pw_gid,
+                extra_groups=[],
+                capture_output=True,
+                check=False,
+            )
             return tried.returncode == 0
 
         assert read(folder / "node" / "node.key")
@@ -256,9 +263,14 @@ def seeds_asked(folder):
     spec = AbstractedSeedsSpec(choices=2)
     planned = PlannedQuery(name="seeds", spec=spec, mechanism="gaussian max", scale=2.0**20)
     agreed = plan(
-        2, labels=("a", "b"), queries=(planned,), epsilon=math.inf, secure=False, threshold=1,
+        2,
+        labels=("a", "b"),
+        queries=(planned,),
+        epsilon=math.inf,
+        secure=False,
+        threshold=1,
         encoder=Encoder.hashed_ngrams().digest,
-    )  # fmt: skip
+    )
     party, replies = host.service(HospitalSettings.load(folder)), []
     for body in (m.Open(agreed.to_json()), m.Ask(make_query(spec, {}))):
         envelope = m.Envelope(run="r", party=1, plan_digest=agreed.digest(), body=body)

@@ -31,8 +31,8 @@ def hospital(tmp_path, capsys):
     records.chmod(0o600)
     invited = invitation(tmp_path / "before", "old.example:9443", "ab" * 32)
     folder = tmp_path / "hospital"
-    assert main(["init", str(folder), "--name", "St. Mary", "--records", str(records),
-                 "--invitation", str(invited)]) == 0  # fmt: skip
+    named = ("--name", "St. Mary", "--records", records, "--invitation", invited)
+    assert main(["init", str(folder), *map(str, named)]) == 0
     (folder / "private" / "ledger.db").write_bytes(b"the ledger")
     capsys.readouterr()
     return folder

@@ -46,9 +46,7 @@ def spec(**changes):
 
 
 def planned(rate=0.5, scale=100.0, **changes):
-    return PlannedQuery(
-        name="texts", spec=spec(**changes), mechanism="dp-sgd", rate=rate, redraw=rate < 1, scale=scale
-    )  # fmt: skip
+    return PlannedQuery(name="texts", spec=spec(**changes), mechanism="dp-sgd", rate=rate, redraw=rate < 1, scale=scale)
 
 
 def read(made, records=RECORDS):

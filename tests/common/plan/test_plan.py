@@ -20,13 +20,20 @@ QUERY = PlannedQuery(name="votes", spec=SPEC, times=4, scale=1560.0)
 COUNT = PlannedQuery(name="count", spec=LabelHistogramSpec(labels=2), mechanism="laplace", scale=9.0, times=2)
 OWN = PlannedQuery(name="own", spec=LengthRangeSpec(cap=30), mechanism="sparse vector", scale=8.0)
 SEEDS = PlannedQuery(name="seeds", spec=SeedChoiceSpec(choices=3), mechanism="exponential", scale=5.0)
-UNPROVEN = PlannedQuery(
-    name="seeds", spec=AbstractedSeedsSpec(choices=3), mechanism="gaussian max", scale=5.0
-)  # fmt: skip
+UNPROVEN = PlannedQuery(name="seeds", spec=AbstractedSeedsSpec(choices=3), mechanism="gaussian max", scale=5.0)
 NUMBERS = {
-    "method": "wasp", "labels": ("a", "b"), "encoder": "e5", "parties": 10, "max_dropouts": 1, "colluders": 3,
-    "threshold": 7, "secure": True, "epsilon": 1.0, "delta": 1e-5, "unit": "sample",
-}  # fmt: skip
+    "method": "wasp",
+    "labels": ("a", "b"),
+    "encoder": "e5",
+    "parties": 10,
+    "max_dropouts": 1,
+    "colluders": 3,
+    "threshold": 7,
+    "secure": True,
+    "epsilon": 1.0,
+    "delta": 1e-5,
+    "unit": "sample",
+}
 
 
 def _plan(**changes):
@@ -249,10 +256,25 @@ def test_round_trip_and_digest():
     assert again.digest() == one.digest() == _plan(epsilon=2.0).digest()
     assert len(one.digest()) == 32
     changed = [
-        {"method": "other"}, {"labels": ("b", "a")}, {"encoder": "other"}, {"parties": 11}, {"max_dropouts": 2},
-        {"colluders": 2}, {"threshold": 8}, {"secure": False}, {"epsilon": 2.5}, {"delta": 2e-5}, {"unit": "user"},
-        {"max_records_per_party": 1000}, {"degree": 8}, {"corrupt": 4}, {"max_attempts": 2}, {"calibration": "paper"},
-        {"roster": 32 * "ab"}, {"purpose": "teaching"}, {"recipient": "a university"},
+        {"method": "other"},
+        {"labels": ("b", "a")},
+        {"encoder": "other"},
+        {"parties": 11},
+        {"max_dropouts": 2},
+        {"colluders": 2},
+        {"threshold": 8},
+        {"secure": False},
+        {"epsilon": 2.5},
+        {"delta": 2e-5},
+        {"unit": "user"},
+        {"max_records_per_party": 1000},
+        {"degree": 8},
+        {"corrupt": 4},
+        {"max_attempts": 2},
+        {"calibration": "paper"},
+        {"roster": 32 * "ab"},
+        {"purpose": "teaching"},
+        {"recipient": "a university"},
         {"queries": (dataclasses.replace(QUERY, times=3),)},
         {"queries": (dataclasses.replace(QUERY, scale=1561.0),)},
         {"queries": (dataclasses.replace(QUERY, mechanism="laplace"),)},
@@ -260,7 +282,7 @@ def test_round_trip_and_digest():
         {"queries": (dataclasses.replace(QUERY, rate=0.5),)},
         {"queries": (dataclasses.replace(QUERY, rate=0.5, redraw=True),)},
         {"queries": (dataclasses.replace(QUERY, spec=VotesSpec(top=7)),)},
-    ]  # fmt: skip
+    ]
     assert {next(iter(change)) for change in changed} == {field.name for field in dataclasses.fields(Plan)}
     digests = {_plan(**{"epsilon": 2, **change}).digest() for change in changed}
     assert len(digests | {one.digest()}) == len(changed) + 1

@@ -197,8 +197,12 @@ def test_a_metric_of_ones_own_sees_texts_and_labels_and_its_failure_is_named_wit
     made = of_texts(measured(settings={"metrics": [], "own": own}, test=[]))["own"]
     count = len(candidates())
     assert {name: made[name]["value"] for name in own} == {
-        "repeated": count, "failing": None, "wordy": None, "undefined": None, "counted": count,
-    }  # fmt: skip
+        "repeated": count,
+        "failing": None,
+        "wordy": None,
+        "undefined": None,
+        "counted": count,
+    }
     assert made["failing"]["reason"] == "it failed (RuntimeError)"
     assert made["wordy"]["reason"] == "it failed (ValueError)"
     assert "not a number" in made["undefined"]["reason"]

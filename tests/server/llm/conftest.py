@@ -34,14 +34,22 @@ class Kind:
 
 KINDS = {
     "anthropic": Kind(
-        "anthropic", anthropic.provider, loopback.message,
-        refusal=loopback.message([], stop="refusal", written="No."), length="max_tokens", path="",
+        "anthropic",
+        anthropic.provider,
+        loopback.message,
+        refusal=loopback.message([], stop="refusal", written="No."),
+        length="max_tokens",
+        path="",
     ),
     "openai": Kind(
-        "openai", openai.provider, loopback.chat,
-        refusal=loopback.chat([], refusal="I would rather not."), length="length", path="/v1",
+        "openai",
+        openai.provider,
+        loopback.chat,
+        refusal=loopback.chat([], refusal="I would rather not."),
+        length="length",
+        path="/v1",
     ),
-}  # fmt: skip
+}
 
 
 @pytest.fixture
@@ -69,9 +77,14 @@ def build(server, time, kind, monkeypatch):
 
     def built(**changes):
         settings = {
-            "name": "m", "model": "test-model", "max_tokens": 300, "concurrency": 1, "timeout": 60.0,
-            "base_url": server.url + kind.path, "clock": time.clock,
-        }  # fmt: skip
+            "name": "m",
+            "model": "test-model",
+            "max_tokens": 300,
+            "concurrency": 1,
+            "timeout": 60.0,
+            "base_url": server.url + kind.path,
+            "clock": time.clock,
+        }
         return kind.build(**settings | changes)
 
     return built
