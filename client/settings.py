@@ -151,7 +151,7 @@ def _chosen(name: str, values: object, kinds: Kinds, where: Where) -> Section:
     return _section(name, settings, kinds[kind], {}, where)
 
 
-def _made(name: str, section: Section, where: Where) -> Any:  # noqa: ANN401 what `make` returns
+def _made(name: str, section: Section, where: Where) -> Any:
     """The object of a section, its parts made first."""
     arguments = {
         key: _made(f"{name}.{key}", value, where) if isinstance(value, Section) else value

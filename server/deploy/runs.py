@@ -141,8 +141,8 @@ def _run(chosen: argparse.Namespace) -> Iterator[str]:
     check_files(typed)
     yield from _offline_hospitals(settings, typed, wait=chosen.wait)
 
-    from server.app import build_parts  # noqa: PLC0415 takes seconds, and what is above does not need it
-    from server.settings import automatic  # noqa: PLC0415
+    from server.app import build_parts
+    from server.settings import automatic
 
     run = automatic.settled(typed)
     parts = build_parts(run)  # a wrong setting fails here and not in Flower's process

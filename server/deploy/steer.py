@@ -54,7 +54,7 @@ def _steer(chosen: argparse.Namespace) -> Iterator[str]:
         folder = chosen.out or _beside(chosen.run)
         settings = settled(chosen.run, chosen.overrides, folder)
 
-    from server.app import build_parts, coordinate  # noqa: PLC0415 takes seconds: a wrong setting is named first
+    from server.app import build_parts, coordinate
 
     earlier = build_parts(settings).earlier  # what cannot work fails here, before there is a folder
     assert earlier is not None

@@ -253,7 +253,7 @@ class Local:
         return list(self._tokenizer(prompt_text, add_special_tokens=False, verbose=False)["input_ids"])
 
 
-def _context(config: Any, tokenizer: Any) -> int:  # noqa: ANN401
+def _context(config: Any, tokenizer: Any) -> int:
     """Tokens that a network has positions for; where these are relative, what its tokenizer says it was trained on."""
     stated = getattr(config.get_text_config(), "max_position_embeddings", None)
     return int(stated or tokenizer.model_max_length)

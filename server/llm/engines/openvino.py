@@ -97,17 +97,17 @@ def _packages() -> tuple[Any, Any]:
     """The modules openvino and openvino_genai."""
     # openvino reports each import over the network unless this package of it is missing.
     sys.modules.setdefault("openvino_telemetry", cast("ModuleType", None))
-    import openvino  # noqa: PLC0415 — an extra, and a second to import
-    import openvino_genai  # noqa: PLC0415
+    import openvino
+    import openvino_genai
 
     return openvino, openvino_genai
 
 
 @lru_cache(maxsize=2)
-def _pipeline(file: Path) -> Any:  # noqa: ANN401 — openvino_genai
+def _pipeline(file: Path) -> Any:
     """The loaded model: once for all personas of the same weights."""
     _, genai = _packages()
-    import torch  # noqa: PLC0415 — seconds to import; its threads follow OMP_NUM_THREADS
+    import torch
 
     scheduler = genai.SchedulerConfig()
     scheduler.enable_prefix_caching = True
@@ -134,7 +134,7 @@ def _pipeline(file: Path) -> Any:  # noqa: ANN401 — openvino_genai
         ) from error
 
 
-def _settings(genai: Any, job: Job) -> Any:  # noqa: ANN401 — openvino_genai
+def _settings(genai: Any, job: Job) -> Any:
     settings = genai.GenerationConfig()
     settings.max_new_tokens = job.max_new_tokens
     settings.num_return_sequences = job.count

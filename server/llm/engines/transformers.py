@@ -65,8 +65,8 @@ class Transformers:
 
     def _written(self, rows: list[tuple[Job, int]]) -> list[list[int]]:
         """The continuation of each row, a job and which of its continuations, up to the end that the model set."""
-        import torch  # noqa: PLC0415
-        from transformers import GenerationConfig, LogitsProcessorList  # noqa: PLC0415
+        import torch
+        from transformers import GenerationConfig, LogitsProcessorList
 
         model, first = self._model, rows[0][0]
         width = max(len(job.ids) for job, _ in rows)
@@ -116,8 +116,8 @@ class Noise:
 
     def __call__(self, _: "Tensor", scores: "Tensor") -> "Tensor":
         """(rows, tokens) scores of the next token to sums whose maximum is the draw."""
-        import torch  # noqa: PLC0415
-        from transformers import TopPLogitsWarper  # noqa: PLC0415
+        import torch
+        from transformers import TopPLogitsWarper
 
         step = self._step.to_bytes(4, "big")
         self._step += 1

@@ -72,7 +72,7 @@ def probe(file: str) -> None:
     at: dict[str, float] = {}
     for stream in (sys.stdout, sys.stderr):
         stream.write = _noting(stream.write, at)  # type: ignore[method-assign]
-    from simulations.command import main as simulate  # noqa: PLC0415 — what is measured begins here
+    from simulations.command import main as simulate
 
     simulate()
     Path(file).write_text(json.dumps(at), encoding="utf-8")

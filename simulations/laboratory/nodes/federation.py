@@ -244,19 +244,20 @@ class Nodes:
     def _command(self, function: str, *arguments: object) -> str:
         return self.forks.run(function, *arguments, folder=self.folder, environment=self._environment)
 
-    def _flower(self, *arguments: object) -> Any:  # noqa: ANN401 JSON
+    def _flower(self, *arguments: object) -> dict[str, Any]:
         environment = processes.QUIET | processes.environment(self.here)
         said = self.forks.run(
             FLOWER, *arguments, "caucus", "--format", "json", folder=self.here, environment=environment
         )
-        answer = json.loads(said[said.index("{") :])
+        answer: dict[str, Any] = json.loads(said[said.index("{") :])
         if not answer["success"]:
             raise CaucusError("Flower", got=str(answer["error-message"]))
         return answer
 
-    def _nodes(self) -> Any:  # noqa: ANN401 JSON
+    def _nodes(self) -> list[dict[str, Any]] | None:
         with contextlib.suppress(CaucusError, subprocess.CalledProcessError):
-            return self._flower("supernode", "list")["nodes"]
+            nodes: list[dict[str, Any]] = self._flower("supernode", "list")["nodes"]
+            return nodes
         return None
 
 

@@ -22,7 +22,7 @@ from importlib import import_module
 from pathlib import Path
 from threading import Lock
 from types import MappingProxyType
-from typing import Any, Self
+from typing import Any, Self, TextIO
 
 from common.system import processes
 
@@ -157,7 +157,7 @@ def _function(name: str) -> Callable[[], object]:
     return found
 
 
-def _say(answers: Any, number: int) -> None:  # noqa: ANN401 a text file
+def _say(answers: TextIO, number: int) -> None:
     answers.write(f"{number}\n")
     answers.flush()
 
