@@ -7,24 +7,7 @@ import pytest
 from common.domain import Record
 from common.errors import ConfigError, DataError
 from common.structure import LONGEST_LOOSE, MOST_FIELDS, MOST_VALUES, Structure, check_records
-
-SETTINGS = {
-    "text_field": "note",
-    "schema": {
-        "type": "object",
-        "properties": {
-            "triage": {"type": "string", "enum": ["red", "yellow", "green"], "description": "how urgent it is"},
-            "age": {"type": "integer", "minimum": 0, "maximum": 110},
-            "pain": {"type": "number"},
-            "admitted": {"type": "boolean"},
-            "ward": {"type": "string"},
-            "note": {"type": "string"},
-        },
-        "required": ["triage"],
-    },
-}
-STRUCTURE = Structure.of(SETTINGS)
-WHOLE = '{"triage": "red", "age": 54, "note": "He fell."}'
+from tests.support.structures import SETTINGS, STRUCTURE, WHOLE
 
 
 def changed(**schema):

@@ -9,7 +9,7 @@ import configs
 from common.errors import ProviderError
 from server.settings.compose import reloaded
 from simulations.run import simulate
-from tests.e2e.test_canaries import private_texts, words_in
+from tests.support.canaries import private_texts, words_in
 from tests.support.loopback import Loopback, error, message
 from tests.support.runs import command, labelled, lines, read, texts, tiny
 

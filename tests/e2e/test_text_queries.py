@@ -136,7 +136,7 @@ def test_texts_and_sums_follow_each_other_in_one_run(tmp_path):
     assert coordinator.ask("votes", 0, query()).values.shape == (24,)
     facts = describe(world.agreed).to_json()
     assert next(iter(facts)) == "statement"
-    assert facts["statement"].startswith("The released texts have no end-to-end guarantee (ε is infinite): one ")
+    assert facts["statement"].startswith("The released texts have no ")
     assert facts["unproven"] == ["one"]
     assert facts["proven_epsilon"] == pytest.approx(2.0, rel=1e-3)
     assert "What is still guaranteed: votes" in facts["statement"]

@@ -11,17 +11,9 @@ from client.command import main
 from client.deploy.settings import HospitalSettings
 from common.system import locks
 from common.system.enrolment import PartyFile
-from server.deploy.authority import make_authority
+from tests.support.enrolment import invitation
 
 SECRETS = ("private/identity.key", "node/node.key", "node/superexec.secret")
-
-
-def invitation(folder, address, bundle):
-    folder.mkdir()
-    make_authority(folder)
-    content = {"address": address, "certificate": (folder / "ca.crt").read_text(), "bundle": bundle}
-    (folder / "invitation.json").write_text(json.dumps(content))
-    return folder / "invitation.json"
 
 
 @pytest.fixture

@@ -13,8 +13,8 @@ from server.report.labels import by_label
 from server.report.utility import Accuracies, accuracies, utility
 from server.report.verdict import verdict
 from server.run_folder import candidate_of
-from tests.server.report.test_report import report
 from tests.support.documents import privacy, report_of, summary, summary_json, write_run
+from tests.support.pages import report
 
 EARLIER = {"run": "census-1", "plan_digest": "ab", "encoder": "cd"}
 NOTHING = {"epsilon": "inf", "planned_epsilon": "inf"}

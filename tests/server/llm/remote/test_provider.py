@@ -13,9 +13,9 @@ from server.llm.cache import Cached
 from server.llm.remote.provider import Remote
 from server.llm.render import render
 from server.llm.spending import Spending
-from tests.server.llm.conftest import KEY
 from tests.support.loopback import error
 from tests.support.provider_contract import ProviderContract, requests
+from tests.support.remote_models import KEY
 
 HTML = (200, {"content-type": "text/html"}, b"<html>gateway</html>")
 PRICE = {"as_of": "today", "input": 1.0, "output": 10.0}
