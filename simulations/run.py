@@ -87,7 +87,7 @@ def _on_ray(settings: SimulationSettings, folder: Path) -> None:
     logging.getLogger("flwr").setLevel(logging.WARNING)
     with tempfile.TemporaryDirectory() as short:  # a Unix socket's path may have 107 characters
         socket = Path(short) / "party"
-        host = subprocess.Popen(  # noqa: S603
+        host = subprocess.Popen(
             [sys.executable, "-m", "simulations.federation.host", str(folder), str(socket)],
             stdout=subprocess.PIPE,
             text=True,

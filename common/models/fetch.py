@@ -136,7 +136,7 @@ def _downloaded(entry: Entry, part: Path, source: Path | None) -> Path:
         command += ["--no-index", "--find-links", str(source.resolve())]
     # Its temporary files lie here too: a container's /tmp may be small.
     variables = os.environ | {"TMPDIR": str(part)}
-    ended = subprocess.run(command, env=variables, capture_output=True, text=True, check=False)  # noqa: S603
+    ended = subprocess.run(command, env=variables, capture_output=True, text=True, check=False)
     if ended.returncode == 0:
         # Further requirements of pip's settings (PIP_REQUIREMENT) may have brought other wheels too.
         (wheel,) = (path for path in (part / "wheel").glob("*.whl") if _digest(path) == entry.wheel)

@@ -76,7 +76,7 @@ def ratios_of(name: str) -> list[Ratio]:
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "ratios.json"
         command = [sys.executable, "-m", f"simulations.laboratory.benchmarks.{name}", OPTION, str(file)]
-        subprocess.run(command, check=True, env=os.environ | {"OMP_NUM_THREADS": THREADS.get(name, "1")})  # noqa: S603
+        subprocess.run(command, check=True, env=os.environ | {"OMP_NUM_THREADS": THREADS.get(name, "1")})
         return [Ratio(**fields) for fields in json.loads(file.read_text(encoding="utf-8"))]
 
 

@@ -52,7 +52,7 @@ def main(arguments: Sequence[str] | None = None) -> list[Ratio]:
     parser.add_argument("--delay", type=float, default=0.05, help="seconds until an answer")
     options = parser.parse_args(arguments)
     ideal = math.ceil(options.requests / options.concurrency) * options.delay
-    with subprocess.Popen(  # noqa: S603
+    with subprocess.Popen(
         [sys.executable, "-c", _SERVE, str(options.delay)], stdout=subprocess.PIPE, text=True
     ) as server:
         try:

@@ -121,7 +121,7 @@ class Nodes:
 
     def _serve(self) -> None:
         with (self.folder / "coordinator.out").open("ab") as out:
-            self._coordinator = subprocess.Popen(  # noqa: S603
+            self._coordinator = subprocess.Popen(
                 [processes.program("caucus-coordinator"), "serve", str(self.here)],
                 env=processes.environment(self.folder),
                 stdin=subprocess.DEVNULL,

@@ -42,7 +42,7 @@ class Forks:
         self, *functions: str, environment: Mapping[str, str] = MappingProxyType({}), first: str | None = None
     ) -> None:
         self._one_at_a_time = Lock()
-        self._process = subprocess.Popen(  # noqa: S603
+        self._process = subprocess.Popen(
             [sys.executable, "-m", __name__, *(("--first", first) if first else ()), *functions],
             env={**os.environ, **processes.QUIET, **environment},
             stdin=subprocess.PIPE,

@@ -174,7 +174,7 @@ def test_a_reply_that_is_out_of_place_is_no_reply(change, tmp_path):
 def test_a_party_that_thinks_it_is_another_has_another_roster(tmp_path):
     world = World(tmp_path)
     coordinator = world.coordinator()
-    other = lambda parcel: wire.pack(replace(wire.unpack(parcel), party=2))  # noqa: E731
+    other = lambda parcel: wire.pack(replace(wire.unpack(parcel), party=2))
     world.network.change = lambda party, parcel: other(parcel) if party == 1 else parcel
     with pytest.raises(DropoutError, match="party 1 answered as number 2: it has another roster"):
         coordinator.ask(VOTES, 0, world.query)
