@@ -18,8 +18,7 @@ from common.errors import CaucusError, DataError, ProviderError
 from common.ledger.ledger import Ledger
 from common.models.encoder import Encoder
 from server.llm.builtin.model import BuiltinModel
-from tests.support.canaries import private_texts, words_in
-from tests.support.runs import die, forked, labelled, resume, tiny
+from tests.support.runs import die, forked, labelled, private_texts, resume, tiny, words_in
 
 
 @pytest.fixture

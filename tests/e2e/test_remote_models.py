@@ -9,9 +9,8 @@ import configs
 from common.errors import ProviderError
 from server.settings.compose import reloaded
 from simulations.run import simulate
-from tests.support.canaries import private_texts, words_in
 from tests.support.loopback import Loopback, error, message
-from tests.support.runs import command, labelled, lines, read, texts, tiny
+from tests.support.runs import command, labelled, lines, private_texts, read, texts, tiny, words_in
 
 METHODS = sorted(path.stem for path in (Path(configs.__file__).parent / "method").glob("*.yaml"))
 ASKS_NO_REMOTE_MODEL = {"only_private", "private_exemplars"}
