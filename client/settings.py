@@ -40,8 +40,10 @@ Kinds = Mapping[str, Make]
 Where = Callable[[str], object]
 
 ABSTRACTIONS: Kinds = {
-    "extracts": Extracts, "summariser": Summariser, "instructed": partial(Instructed, instruction=ABSTRACT)
-}  # fmt: skip
+    "extracts": Extracts,
+    "summariser": Summariser,
+    "instructed": partial(Instructed, instruction=ABSTRACT),
+}
 SENTIMENTS: Kinds = {"vader": Vader, "classifier": Classifier}
 REWRITERS: Kinds = {**ABSTRACTIONS, "instructed": partial(Instructed, instruction=REWRITE)}
 
@@ -149,7 +151,7 @@ def _chosen(name: str, values: object, kinds: Kinds, where: Where) -> Section:
     return _section(name, settings, kinds[kind], {}, where)
 
 
-def _made(name: str, section: Section, where: Where) -> Any:  # noqa: ANN401 what `make` returns
+def _made(name: str, section: Section, where: Where) -> Any:
     """The object of a section, its parts made first."""
     arguments = {
         key: _made(f"{name}.{key}", value, where) if isinstance(value, Section) else value

@@ -32,13 +32,30 @@ _REGIONS = ("US", "GB", "DE", "FR")
 """Regions whose telephone numbers are found without a country code; each costs time."""
 
 _MASKS = {
-    "EMAIL_ADDRESS": "EMAIL", "PHONE_NUMBER": "PHONE", "US_SSN": "SSN", "UK_NHS": "RECORD", "US_ITIN": "SSN",
-    "US_MBI": "RECORD", "US_NPI": "LICENCE", "MEDICAL_LICENSE": "LICENCE", "US_DRIVER_LICENSE": "LICENCE",
-    "US_PASSPORT": "PASSPORT", "US_BANK_NUMBER": "ACCOUNT", "CREDIT_CARD": "CARD", "IBAN_CODE": "IBAN",
-    "IP_ADDRESS": "IP", "MAC_ADDRESS": "IP", "DATE_TIME": "DATE", "UK_POSTCODE": "ADDRESS",
+    "EMAIL_ADDRESS": "EMAIL",
+    "PHONE_NUMBER": "PHONE",
+    "US_SSN": "SSN",
+    "UK_NHS": "RECORD",
+    "US_ITIN": "SSN",
+    "US_MBI": "RECORD",
+    "US_NPI": "LICENCE",
+    "MEDICAL_LICENSE": "LICENCE",
+    "US_DRIVER_LICENSE": "LICENCE",
+    "US_PASSPORT": "PASSPORT",
+    "US_BANK_NUMBER": "ACCOUNT",
+    "CREDIT_CARD": "CARD",
+    "IBAN_CODE": "IBAN",
+    "IP_ADDRESS": "IP",
+    "MAC_ADDRESS": "IP",
+    "DATE_TIME": "DATE",
+    "UK_POSTCODE": "ADDRESS",
     # Kinds of models for named entities.
-    "PER": "PERSON", "LOC": "LOCATION", "GPE": "LOCATION", "FAC": "LOCATION", "ORG": "ORGANISATION",
-}  # fmt: skip
+    "PER": "PERSON",
+    "LOC": "LOCATION",
+    "GPE": "LOCATION",
+    "FAC": "LOCATION",
+    "ORG": "ORGANISATION",
+}
 """Mask of each kind whose mask has another name; see `_OWN` for more."""
 
 _MODEL_KINDS = ("PERSON", "PER", "LOC", "LOCATION", "GPE", "FAC", "ORG", "DATE")
@@ -59,27 +76,29 @@ _OWN = {
         rf"\b(?:Dr|Mr|Mrs|Ms|Miss|Mx|Prof|Professor|Doctor|Nurse|Sir)\b\.? {_NAME}",
         rf"(?i:\b(?:my name is|name|signed|patient|attending|physician):?) {_NAME}(?=[\s,.;]|$)",
     ),
-    "RECORD": (
-        rf"(?i:\b(?:MRN|{_FILED})(?: ?(?:id|no|number))?\.?)[ :#]*[A-Za-z]{{0,3}}-?\d[\d-]{{3,}}\b",
-    ),
+    "RECORD": (rf"(?i:\b(?:MRN|{_FILED})(?: ?(?:id|no|number))?\.?)[ :#]*[A-Za-z]{{0,3}}-?\d[\d-]{{3,}}\b",),
     "AGE": (
-        r"(?i:\b\d{1,3}[- ]?(?:years?|yrs?|months?|weeks?)[- ]old\b)", r"(?i:\b\d{1,3} ?(?:y/?o|yo)\b)",
-        r"(?i:\bage[d:]? \d{1,3}\b)", rf"(?i:\b(?:{_WHO}) of \d{{1,3}}\b)",
+        r"(?i:\b\d{1,3}[- ]?(?:years?|yrs?|months?|weeks?)[- ]old\b)",
+        r"(?i:\b\d{1,3} ?(?:y/?o|yo)\b)",
+        r"(?i:\bage[d:]? \d{1,3}\b)",
+        rf"(?i:\b(?:{_WHO}) of \d{{1,3}}\b)",
     ),
     "DATE": (
-        rf"\b{_MONTH} \d{{1,2}}(?:st|nd|rd|th)?\b(?:,? (?:19|20)\d\d\b)?", rf"\b{_MONTH} (?:19|20)\d\d\b",
+        rf"\b{_MONTH} \d{{1,2}}(?:st|nd|rd|th)?\b(?:,? (?:19|20)\d\d\b)?",
+        rf"\b{_MONTH} (?:19|20)\d\d\b",
         rf"\b\d{{1,2}}(?:st|nd|rd|th)? (?:of )?{_MONTH}(?: (?:19|20)\d\d)?\b",
     ),
     "ADDRESS": (
         rf"\b\d{{1,5}} (?:[A-Z][\w'’-]+ ){{1,3}}{_WAY}\b\.?(?:,? (?:Apt|Suite|Unit)\.? ?\w+)?",
-        r"\b[A-Z]{2} \d{5}(?:-\d{4})?\b", r"\bP\.? ?O\.? Box \d+\b",
+        r"\b[A-Z]{2} \d{5}(?:-\d{4})?\b",
+        r"\bP\.? ?O\.? Box \d+\b",
     ),
     "CURRENCY": (
         rf"[$€£¥] ?{_NUMBER}(?: ?(?i:k|thousand|million|billion)\b)?",
         rf"(?i:\b{_NUMBER} ?(?:dollars|euros|pounds|bucks|usd|eur|gbp)\b)",
     ),
     "HANDLE": (r"(?<![\w@.\]])@\w{2,}", r"(?<![\w/])/?u/[\w-]{3,}"),
-}  # fmt: skip
+}
 
 
 class Redactor:
@@ -173,11 +192,20 @@ def _recognizers() -> Sequence["EntityRecognizer"]:
             del pattern_text
 
     ready = [
-        presidio.CreditCardRecognizer, presidio.CryptoRecognizer, presidio.DateRecognizer, presidio.IbanRecognizer,
-        presidio.IpRecognizer, presidio.UrlRecognizer, presidio.MedicalLicenseRecognizer, presidio.UsSsnRecognizer,
-        presidio.UsItinRecognizer, presidio.UsPassportRecognizer, presidio.UsBankRecognizer, presidio.NhsRecognizer,
+        presidio.CreditCardRecognizer,
+        presidio.CryptoRecognizer,
+        presidio.DateRecognizer,
+        presidio.IbanRecognizer,
+        presidio.IpRecognizer,
+        presidio.UrlRecognizer,
+        presidio.MedicalLicenseRecognizer,
+        presidio.UsSsnRecognizer,
+        presidio.UsItinRecognizer,
+        presidio.UsPassportRecognizer,
+        presidio.UsBankRecognizer,
+        presidio.NhsRecognizer,
         presidio.UsLicenseRecognizer,
-    ]  # fmt: skip
+    ]
     own_patterns = [
         PatternRecognizer(
             supported_entity=kind,

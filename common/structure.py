@@ -236,7 +236,7 @@ def _mended(text: str) -> tuple[Object | None, tuple[str, ...]]:
 class _Flat(yaml.SafeLoader):  # type: ignore[misc]  # the library has no types
     """YAML of an object of untagged scalars: aliases and merges make large values of a short text, tags any error."""
 
-    def compose_node(self, parent: Any, index: Any) -> Any:  # noqa: ANN401 as the library has it
+    def compose_node(self, parent: object, index: object) -> object:
         event = self.peek_event()
         inner = parent is not None and isinstance(event, yaml.CollectionStartEvent)
         if inner or isinstance(event, yaml.AliasEvent) or getattr(event, "tag", None):

@@ -13,11 +13,17 @@ from typing import Any, get_args, get_origin
 
 from common.errors import ConfigError
 
-_TYPES = {float: "a number", int: "an integer", str: "text", bool: "true or false", NoneType: "null"}
+_TYPES: Mapping[object, str] = {
+    float: "a number",
+    int: "an integer",
+    str: "text",
+    bool: "true or false",
+    NoneType: "null",
+}
 """The types of a settings file, in its own words."""
 
 
-def of_type(name: str, value: object, annotation: Any) -> None:  # noqa: ANN401 whatever stands behind an argument
+def of_type(name: str, value: object, annotation: object) -> None:
     """The value is what a settings file has for an argument with this annotation; a file's list is a tuple's.
 
     An annotation of any other kind accepts everything.
@@ -141,7 +147,7 @@ def _shown(value: object) -> object:
     return "null" if value is None else repr(value) if isinstance(value, str) else value
 
 
-def _fits(value: object, annotation: Any) -> bool:  # noqa: ANN401 as `of_type`
+def _fits(value: object, annotation: object) -> bool:
     if isinstance(annotation, UnionType):
         return any(_fits(value, option) for option in get_args(annotation))
     if get_origin(annotation) is tuple:
@@ -150,7 +156,7 @@ def _fits(value: object, annotation: Any) -> bool:  # noqa: ANN401 as `of_type`
     return annotation not in _TYPES or type(value) is annotation or (annotation is float and type(value) is int)
 
 
-def _described(annotation: Any) -> str:  # noqa: ANN401 as `of_type`
+def _described(annotation: object) -> str:
     if isinstance(annotation, UnionType):
         return " or ".join(map(_described, get_args(annotation)))
     if get_origin(annotation) is tuple:

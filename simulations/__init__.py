@@ -7,7 +7,7 @@
 
 import runpy
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 runpy.run_path(str(Path(__file__).parents[1] / "common" / "system" / "packages.py"))["refuse_strangers"]()
 
@@ -18,9 +18,9 @@ if TYPE_CHECKING:
 __all__ = ["Result", "plan", "resume", "simulate"]
 
 
-def __getattr__(name: str) -> Any:  # noqa: ANN401 functions and a class
+def __getattr__(name: str) -> object:
     if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    from simulations.api import api  # noqa: PLC0415
+    from simulations.api import api
 
     return getattr(api, name)

@@ -46,18 +46,18 @@ def main() -> None:
         sys.stdout.write(HELP)
         return
     if "--version" in arguments:
-        from common.versions import versions  # noqa: PLC0415 numpy
+        from common.versions import versions
 
         sys.stdout.write(f"caucus-simulate: {versions()}\n")
         return
     if not any(argument.startswith(QUIET) for argument in arguments):
         sys.stderr.write("caucus-simulate: reading the settings\n")
         sys.stderr.flush()
-    from common.system.stopping import exit_code, stoppable  # noqa: PLC0415
+    from common.system.stopping import exit_code, stoppable
 
     with stoppable():
         try:
-            from simulations.launch import launched  # noqa: PLC0415 Hydra
+            from simulations.launch import launched
 
             launched(arguments)
         except KeyboardInterrupt as stop:

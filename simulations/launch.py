@@ -171,13 +171,13 @@ def _or_exit(folder: Path, settings: Callable[[], Settings]) -> None:
 
 def _simulated(settings: Settings, folder: Path) -> None:
     log.info("loading; all files go to %s", folder)
-    from simulations.run import simulate  # noqa: PLC0415 torch
+    from simulations.run import simulate
 
     simulate(settings, folder)
 
 
 def _say_ending(folder: Path, following: str | None = None) -> None:
-    from server.report.ending import ending  # noqa: PLC0415 the report's plots
+    from server.report.ending import ending
 
     sys.stdout.write("".join(f"{line}\n" for line in ending(folder, following)))
 

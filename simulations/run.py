@@ -87,7 +87,7 @@ def _on_ray(settings: SimulationSettings, folder: Path) -> None:
     logging.getLogger("flwr").setLevel(logging.WARNING)
     with tempfile.TemporaryDirectory() as short:  # a Unix socket's path may have 107 characters
         socket = Path(short) / "party"
-        host = subprocess.Popen(  # noqa: S603
+        host = subprocess.Popen(
             [sys.executable, "-m", "simulations.federation.host", str(folder), str(socket)],
             stdout=subprocess.PIPE,
             text=True,
@@ -103,10 +103,10 @@ def _on_ray(settings: SimulationSettings, folder: Path) -> None:
 
 
 def _flower(count: int, folder: Path) -> None:
-    from flwr.serverapp import Grid, ServerApp  # noqa: PLC0415
-    from flwr.simulation import run_simulation  # noqa: PLC0415
+    from flwr.serverapp import Grid, ServerApp
+    from flwr.simulation import run_simulation
 
-    from client.app import app as client_app  # noqa: PLC0415
+    from client.app import app as client_app
 
     # The engine gives the ServerApp an empty run configuration: this one names the run folder.
     wrapper = ServerApp()

@@ -16,6 +16,9 @@ from hydra._internal import config_loader_impl
 from hydra._internal.config_loader_impl import ConfigLoaderImpl
 from hydra._internal.config_repository import ConfigRepository
 
+# What an assert in there compares is shown as in a test.
+pytest.register_assert_rewrite("tests.support")
+
 # Tests fork, and a fork of a process with a pool of threads can wait forever.
 os.environ["OMP_NUM_THREADS"] = "1"
 

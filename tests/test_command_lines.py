@@ -52,21 +52,49 @@ def test_an_error_that_hydra_wrapped_ends_with_its_own_code():
 @pytest.mark.parametrize(
     ("command", "arguments"),
     [
-        *((party, arguments) for arguments in (
-            "init NEW --name x --records NONE --invitation NONE", "init NEW --name x --records NONE --invitation FILE",
-            "roster NONE FILE", "check NONE", "check NONE --offline --json", "start NONE", "status NONE",
-            "approve NONE", "ledger show NONE", "ledger verify NONE", "ledger export NONE",
-        )),
-        *((coordinator, arguments) for arguments in (
-            "init NEW --address nowhere", "init NEW --address localhost:1 --superlink-port 0", "renew NONE",
-            "serve NONE", "enrol NONE FILE", "remove NONE name", "run NONE name", "resume NONE name", "status NONE",
-            "evaluate NONE --test FILE", "report NONE", "plan no.such=1", "plan federation.parties=0",
-            "plan federation.timeout=null", "check no.such=1", "plan --folder NONE",
-            "steer NONE", "steer NONE privacy.epsilon=1", "steer NONE --resume",
-        )),
+        *(
+            (party, arguments)
+            for arguments in (
+                "init NEW --name x --records NONE --invitation NONE",
+                "init NEW --name x --records NONE --invitation FILE",
+                "roster NONE FILE",
+                "check NONE",
+                "check NONE --offline --json",
+                "start NONE",
+                "status NONE",
+                "approve NONE",
+                "ledger show NONE",
+                "ledger verify NONE",
+                "ledger export NONE",
+            )
+        ),
+        *(
+            (coordinator, arguments)
+            for arguments in (
+                "init NEW --address nowhere",
+                "init NEW --address localhost:1 --superlink-port 0",
+                "renew NONE",
+                "serve NONE",
+                "enrol NONE FILE",
+                "remove NONE name",
+                "run NONE name",
+                "resume NONE name",
+                "status NONE",
+                "evaluate NONE --test FILE",
+                "report NONE",
+                "plan no.such=1",
+                "plan federation.parties=0",
+                "plan federation.timeout=null",
+                "check no.such=1",
+                "plan --folder NONE",
+                "steer NONE",
+                "steer NONE privacy.epsilon=1",
+                "steer NONE --resume",
+            )
+        ),
     ],
     ids=lambda value: value if isinstance(value, str) else value.__name__,
-)  # fmt: skip
+)
 def test_what_is_missing_or_wrong_on_the_command_line_is_one_line_and_the_code_2(command, arguments, tmp_path, capsys):
     (tmp_path / "file").write_text("{}")
     paths = {"NONE": tmp_path / "none", "NEW": tmp_path / "new", "FILE": tmp_path / "file"}

@@ -192,9 +192,7 @@ def test_votes_halve_from_rank_to_rank(top):
     """WASP's code: 2^(k-1) written with the sign for exclusive or; 3 votes crash, 4 add up to 1.0 instead of 1.875."""
     angles = np.linspace(0, 3, 2 * top)
     candidates = np.stack([np.cos(angles), np.sin(angles)], axis=1).astype(np.float32)
-    question = Votes(
-        spec=VotesSpec(top=top), vectors=candidates, labels=np.zeros(2 * top, dtype=np.int32)
-    )  # fmt: skip
+    question = Votes(spec=VotesSpec(top=top), vectors=candidates, labels=np.zeros(2 * top, dtype=np.int32))
     record = np.array([[1, 0]], dtype=np.float32)
     nearest, furthest = votes_of(question, record, np.zeros(1, dtype=np.int32)).reshape(2, -1) / question.spec.grid
     expected = [2.0**-q for q in range(top)] + [0] * top
@@ -374,9 +372,13 @@ def test_one_refused_completion_stops_nothing():
         return requests(1, n=texts, label=order.label)[0]
 
     harvest = generate(
-        {"m": Refusing()}, [Order(model="m", label="late card", count=40)], write,
-        round_number=0, texts_per_request=2, experiment_seed=0,
-    )  # fmt: skip
+        {"m": Refusing()},
+        [Order(model="m", label="late card", count=40)],
+        write,
+        round_number=0,
+        texts_per_request=2,
+        experiment_seed=0,
+    )
     assert len(harvest.candidates) >= 36
     assert len(harvest.candidates) + harvest.lost["m"] == 40
 

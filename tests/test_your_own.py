@@ -36,8 +36,10 @@ def outside(tmp_path, monkeypatch):
 
 def test_the_page_has_three_commands_and_three_files():
     assert [re.match(r"PYTHONPATH=\. (caucus-\w+)", line)[1] for line in COMMANDS] == [
-        "caucus-coordinator", "caucus-simulate", "caucus-simulate",
-    ]  # fmt: skip
+        "caucus-coordinator",
+        "caucus-simulate",
+        "caucus-simulate",
+    ]
     files = {block.splitlines()[0] for kind, block in BLOCKS if kind}
     assert files == {"# mine.py", "# conf/method/nearest.yaml", "# conf/llm/phrases.yaml"}
 

@@ -111,7 +111,7 @@ def _metrics_alone(app: Wsgi) -> Wsgi:
 class _Quiet(WSGIRequestHandler):
     timeout = LONGEST_WAIT
 
-    def log_message(self, *_: Any) -> None:  # noqa: ANN401 as its base
+    def log_message(self, *_: Any) -> None:
         """Log no line for each request."""
 
 

@@ -191,7 +191,7 @@ class _Preflight:
         except KeyError:
             raise ConfigError("relay_user", expected="an account of this machine", got=user) from None
         try:
-            ended = subprocess.run(  # noqa: S603
+            ended = subprocess.run(
                 [sys.executable, "-c", _AS_RELAY],
                 env=processes.environment(self._settings.node),
                 cwd=self._settings.folder,

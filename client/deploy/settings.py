@@ -13,7 +13,7 @@ FOLDER/roster.json              public: the party files of all hospitals by numb
 import re
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Self, get_type_hints
+from typing import Self, get_type_hints
 
 from client.approvals import MODES
 from client.noted_head import NotedHead
@@ -21,6 +21,7 @@ from client.settings import PartySettings
 from common.domain import PartyId
 from common.errors import ConfigError
 from common.models import catalogue
+from common.models.encoder import Encoder
 from common.secagg.identity import Identity, Roster
 from common.structure import Structure
 from common.system.enrolment import RosterFile
@@ -153,10 +154,8 @@ class HospitalSettings:
             "roster", expected="one with this hospital's key", got="another", do="Send party.json to the coordinator"
         )
 
-    def loaded_encoder(self) -> Any:  # noqa: ANN401 torch comes with its module
+    def loaded_encoder(self) -> Encoder:
         """The encoder that this hospital runs."""
-        from common.models.encoder import Encoder  # noqa: PLC0415 torch
-
         if self.encoder == "hashed_ngrams":
             return Encoder.hashed_ngrams()
         listed = self.encoder in catalogue.catalogue()

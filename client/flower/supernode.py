@@ -88,7 +88,7 @@ def hasten() -> None:
     """Shorten the waits of Flower's loop in this process."""
     waits = Waits()
 
-    def pulled(*arguments: Any, **named: Any) -> dict[str, bytes]:  # noqa: ANN401 as Flower's function
+    def pulled(*arguments: Any, **named: Any) -> dict[str, bytes]:
         # Where the answer is there before the message is confirmed, as over a slow line, nobody waits for a reply.
         waits.came()
         return inflatable_utils.pull_objects(*arguments, initial_backoff=REPLY_SECONDS, **named)
@@ -106,7 +106,7 @@ def forget_ended_runs() -> None:
     """
     pull = start_client_internal._pull_and_store_message  # noqa: SLF001
 
-    def pulled(*, receive: Callable[[], Received | None], **given: Any) -> int | None:  # noqa: ANN401 Flower's own
+    def pulled(*, receive: Callable[[], Received | None], **given: Any) -> int | None:
         received = None
 
         def noted() -> Received | None:

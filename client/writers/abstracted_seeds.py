@@ -120,9 +120,7 @@ class Seeds:
         mood = self._sentiment.judge(redacted)
         candidates: list[str] = []
         for sampled in (False, True):
-            written = self._abstraction.write(
-                redacted, self._oversampled, tone=mood.polarity, sampled=sampled, rng=rng
-            )  # fmt: skip
+            written = self._abstraction.write(redacted, self._oversampled, tone=mood.polarity, sampled=sampled, rng=rng)
             candidates += [candidate for candidate in written if says(candidate) and not same(candidate, redacted)]
             if any(self._agrees(self._sentiment.judge(candidate), mood) for candidate in candidates):
                 break

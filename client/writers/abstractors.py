@@ -32,9 +32,14 @@ class Abstraction(Protocol):
 
 
 _MASKS = {
-    "PERSON": "someone", "DATE": "some time", "AGE": "of some age", "CURRENCY": "some money", "LOCATION": "some place",
-    "ADDRESS": "some place", "ORGANISATION": "some organisation",
-}  # fmt: skip
+    "PERSON": "someone",
+    "DATE": "some time",
+    "AGE": "of some age",
+    "CURRENCY": "some money",
+    "LOCATION": "some place",
+    "ADDRESS": "some place",
+    "ORGANISATION": "some organisation",
+}
 """Replacements of masks; other masks are left out."""
 
 _PIECES = re.compile(r"(?<=[.!?;:])\s+|\n+|,\s+|\s+(?:and|but|because|although|while|which|who|so|then)\s+")

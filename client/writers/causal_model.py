@@ -73,9 +73,15 @@ class Causal:
 
         prefix, end = self.prefixes[label], self.tokenizer.eos_token_id
         how = GenerationConfig(  # type: ignore[no-untyped-call]
-            do_sample=True, temperature=temperature, top_p=top_p, top_k=0, max_length=self.max_tokens, min_new_tokens=1,
-            eos_token_id=end, pad_token_id=end,
-        )  # fmt: skip
+            do_sample=True,
+            temperature=temperature,
+            top_p=top_p,
+            top_k=0,
+            max_length=self.max_tokens,
+            min_new_tokens=1,
+            eos_token_id=end,
+            pad_token_id=end,
+        )
         written: list[str] = []
         self.model.eval()
         with own_randomness(self.model.device), torch.no_grad():
@@ -111,13 +117,13 @@ def load(name_or_path: str | None, labels: Sequence[str], *, max_tokens: int, de
     context = getattr(model.config, "max_position_embeddings", None)
     if context is not None and max_tokens > context:
         raise ConfigError(
-            "max_tokens", expected=f"at most {context}, the context of this party's model", got=max_tokens,
+            "max_tokens",
+            expected=f"at most {context}, the context of this party's model",
+            got=max_tokens,
             do="Plan for shorter texts, or fine-tune another model.",
-        )  # fmt: skip
+        )
     start = [] if tokenizer.bos_token_id is None else [tokenizer.bos_token_id]
-    prefixes = tuple(
-        (*start, *tokenizer(f"{label}\n", add_special_tokens=False)["input_ids"]) for label in labels
-    )  # fmt: skip
+    prefixes = tuple((*start, *tokenizer(f"{label}\n", add_special_tokens=False)["input_ids"]) for label in labels)
     longest = max(map(len, prefixes))
     if longest + _FEWEST_TOKENS > max_tokens:
         raise ConfigError("max_tokens", expected=f"at least {longest + _FEWEST_TOKENS}, for labels", got=max_tokens)
@@ -162,9 +168,17 @@ def _from_nothing(max_tokens: int, device: str) -> tuple[Any, Any]:
     inner.decoder = decoders.ByteLevel()
     tokenizer = PreTrainedTokenizerFast(tokenizer_object=inner, eos_token=_END)  # type: ignore[no-untyped-call]
     config = GPT2Config(
-        vocab_size=len(tokenizer), n_positions=max_tokens, n_embd=_WIDTH, n_layer=_LAYERS, n_head=_HEADS,
-        resid_pdrop=0.0, embd_pdrop=0.0, attn_pdrop=0.0, bos_token_id=None, eos_token_id=tokenizer.eos_token_id,
-    )  # fmt: skip
+        vocab_size=len(tokenizer),
+        n_positions=max_tokens,
+        n_embd=_WIDTH,
+        n_layer=_LAYERS,
+        n_head=_HEADS,
+        resid_pdrop=0.0,
+        embd_pdrop=0.0,
+        attn_pdrop=0.0,
+        bos_token_id=None,
+        eos_token_id=tokenizer.eos_token_id,
+    )
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(_PUBLIC_SEED)
         return checkpoints.on_device(GPT2LMHeadModel(config), device), tokenizer

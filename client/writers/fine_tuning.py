@@ -219,9 +219,11 @@ class Tuner:
         most = min(MOST_TRAINABLE, math.floor(_LARGEST_SHARE * resolution**2))
         if self.size > most:
             raise ConfigError(
-                "weights to train", expected=f"at most {most}, for a resolution of {resolution}", got=self.size,
+                "weights to train",
+                expected=f"at most {most}, for a resolution of {resolution}",
+                got=self.size,
                 do="Train adapters (lora), or plan for a finer resolution.",
-            )  # fmt: skip
+            )
 
     def _alone(self, record: Tokens) -> "Tensor":
         """(size,) float32: the gradient of one record by torch itself."""
@@ -250,9 +252,11 @@ class Tuner:
 
     def _unfit(self) -> ConfigError:
         return ConfigError(
-            "the model to fine-tune", expected="one whose gradients of single records opacus can compute",
-            got=type(self.causal.model).__name__, do="Set micro_batch to 1 in this party's own file.",
-        )  # fmt: skip
+            "the model to fine-tune",
+            expected="one whose gradients of single records opacus can compute",
+            got=type(self.causal.model).__name__,
+            do="Set micro_batch to 1 in this party's own file.",
+        )
 
 
 def train(
@@ -303,7 +307,7 @@ def _adapted(model: Any, rank: int) -> Any:
 
     settings = LoraConfig(
         r=rank, lora_alpha=2 * rank, lora_dropout=0.0, target_modules="all-linear", task_type="CAUSAL_LM"
-    )  # fmt: skip
+    )
     with own_randomness(model.device):
         return get_peft_model(model, settings)
 

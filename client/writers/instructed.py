@@ -83,8 +83,10 @@ class Instructed:
         with torch.random.fork_rng(), torch.inference_mode():
             torch.manual_seed(int(rng.integers(2**63)))
             rows = self._model.generate(
-                ids, attention_mask=torch.ones_like(ids), generation_config=GenerationConfig(**self._sampling, **how)  # type: ignore[no-untyped-call]
-            )[:, ids.shape[1] :]  # fmt: skip
+                ids,
+                attention_mask=torch.ones_like(ids),
+                generation_config=GenerationConfig(**self._sampling, **how),  # type: ignore[no-untyped-call]
+            )[:, ids.shape[1] :]
         ended = [rows.shape[1] < self._longest or end in row for row in rows.tolist()]
         written = self._tokenizer.batch_decode(rows, skip_special_tokens=True)
         kept = (whole(row, ended=done) for row, done in zip(written, ended, strict=True))

@@ -109,7 +109,7 @@ class Rewriting:
         positions = np.argsort(records.digests(stream.read(32)), kind="stable")[: spec.texts].tolist()
         evaluators = Evaluators(
             records, len(labels), encoder, self._redactor, copied=self._copied, nearest=self._nearest
-        )  # fmt: skip
+        )
         rng = np.random.default_rng(int.from_bytes(stream.read(32)))
         written = [
             (int(records.labels[place]), self._rewritten(place, evaluators, spec.rounds, rng)) for place in positions

@@ -126,9 +126,12 @@ def folder(name: str) -> Path:
     if manifest(at, entry) is None:
         got = "one of another version" if (at / MANIFEST).is_file() else "none"
         raise ConfigError(
-            f"model {name}", expected=f"{entry.description}, fetched before", got=got, where=at,
+            f"model {name}",
+            expected=f"{entry.description}, fetched before",
+            got=got,
+            where=at,
             do=f"Fetch it: make models, or caucus-coordinator models {name}; at a hospital caucus-party models {name}",
-        )  # fmt: skip
+        )
     return at
 
 

@@ -85,9 +85,12 @@ def with_tokenizer(folder: Path) -> Path:
     """
     if not any((at / file).is_file() for at in (folder, *folder.glob("*_*/")) for file in _TOKENIZERS):
         raise ConfigError(
-            "model", expected="a tokenizer beside the weights, such as tokenizer.json or vocab.txt", got="none",
-            where=folder, do="Copy the tokenizer's files into the folder",
-        )  # fmt: skip
+            "model",
+            expected="a tokenizer beside the weights, such as tokenizer.json or vocab.txt",
+            got="none",
+            where=folder,
+            do="Copy the tokenizer's files into the folder",
+        )
     return folder
 
 
@@ -116,9 +119,12 @@ def configuration(folder: Path, *heads: Head) -> "PreTrainedConfig":
         if fits and (head == "classification" or _names(kinds[head][config.model_type]) & set(has)):
             return config
     raise ConfigError(
-        "model", expected=f"a network with a {' or '.join(heads)} head", where=folder,
-        got=f"{', '.join(has) or 'no architecture'} ({config.model_type})", do="Choose a checkpoint of that kind",
-    )  # fmt: skip
+        "model",
+        expected=f"a network with a {' or '.join(heads)} head",
+        where=folder,
+        got=f"{', '.join(has) or 'no architecture'} ({config.model_type})",
+        do="Choose a checkpoint of that kind",
+    )
 
 
 def tokenizer(folder: Path) -> "PreTrainedTokenizerBase":
@@ -245,9 +251,12 @@ def explained(what: str, where: object) -> Iterator[None]:
             yield
     except (*_DAMAGED, SafetensorError) as error:
         raise ConfigError(
-            f"the {what} cannot be loaded", expected="files that transformers reads, without code of their own",
-            got=type(error).__name__, where=where, do="Copy the folder again; a model that brings code cannot be used",
-        ) from error  # fmt: skip
+            f"the {what} cannot be loaded",
+            expected="files that transformers reads, without code of their own",
+            got=type(error).__name__,
+            where=where,
+            do="Copy the folder again; a model that brings code cannot be used",
+        ) from error
 
 
 @contextmanager
@@ -279,6 +288,8 @@ def _snapshot(what: str, name: str, *, local_files_only: bool) -> Path:
     except (OSError, ValueError, HFValidationError) as error:
         similar = get_close_matches(Path(name).name, catalogue.catalogue(), 1)
         raise ConfigError(
-            what, expected="a folder, or the name of a model in the local cache", got=repr(name),
+            what,
+            expected="a folder, or the name of a model in the local cache",
+            got=repr(name),
             do=f"Did you mean {similar[0]}?" if similar else _COPY,
-        ) from error  # fmt: skip
+        ) from error

@@ -30,9 +30,11 @@ def check(conversion: str) -> None:
     for package in _NEEDS[conversion]:
         if find_spec(package) is None:
             raise ConfigError(
-                f"conversion {conversion}", expected=f"the package {package}", got="none",
+                f"conversion {conversion}",
+                expected=f"the package {package}",
+                got="none",
                 do="pip install 'caucus[models]'",
-            )  # fmt: skip
+            )
 
 
 def convert(conversion: str, folder: Path) -> dict[str, str]:

@@ -110,9 +110,12 @@ class Encoder:
         folder = found(name_or_path, what="encoder", local_files_only=local_files_only)
         if not (folder / "modules.json").is_file():
             raise ConfigError(
-                "encoder", expected="a sentence-transformers model, with modules.json", got="a bare checkpoint",
-                where=folder, do="Say how to pool its tokens: embedding=transformer embedding.name_or_path=PATH",
-            )  # fmt: skip
+                "encoder",
+                expected="a sentence-transformers model, with modules.json",
+                got="a bare checkpoint",
+                where=folder,
+                do="Say how to pool its tokens: embedding=transformer embedding.name_or_path=PATH",
+            )
         from sentence_transformers import SentenceTransformer
 
         with explained("encoder", folder):
@@ -161,9 +164,12 @@ class Encoder:
         safe = {"local_files_only": True, "trust_remote_code": False}
         with explained("encoder", folder):
             network = Transformer(
-                str(folder), max_seq_length=longest, model_kwargs=dict(safe), processor_kwargs=dict(safe),
+                str(folder),
+                max_seq_length=longest,
+                model_kwargs=dict(safe),
+                processor_kwargs=dict(safe),
                 config_kwargs=dict(safe),
-            )  # fmt: skip
+            )
             modules = [network, Pooling(network.get_embedding_dimension(), pooling)]
             return cls(SentenceTransformer(modules=modules, device=device), prompt=prompt)
 
@@ -223,9 +229,13 @@ class Encoder:
         raw = np.empty((len(texts), self.dimensions), np.float32)
         for batch in self._batches(texts):
             raw[batch] = self._model.encode(
-                [texts[place] for place in batch], prompt=self._prompt, batch_size=len(batch), show_progress_bar=False,
-                convert_to_numpy=True, normalize_embeddings=False,
-            )  # fmt: skip
+                [texts[place] for place in batch],
+                prompt=self._prompt,
+                batch_size=len(batch),
+                show_progress_bar=False,
+                convert_to_numpy=True,
+                normalize_embeddings=False,
+            )
         return raw
 
     def _batches(self, texts: Sequence[str]) -> list[list[int]]:

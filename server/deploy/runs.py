@@ -141,8 +141,8 @@ def _run(chosen: argparse.Namespace) -> Iterator[str]:
     check_files(typed)
     yield from _offline_hospitals(settings, typed, wait=chosen.wait)
 
-    from server.settings.automatic import settled  # noqa: PLC0415
-    from server.settings.parts import build_parts  # noqa: PLC0415 takes seconds, and what is above does not need it
+    from server.settings.automatic import settled
+    from server.settings.parts import build_parts
 
     run = settled(typed)
     parts = build_parts(run)  # a wrong setting fails here and not in Flower's process

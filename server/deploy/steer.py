@@ -54,8 +54,8 @@ def _steer(chosen: argparse.Namespace) -> Iterator[str]:
         folder = chosen.out or _beside(chosen.run)
         settings = reusing(chosen.run, chosen.overrides, folder)
 
-    from server.app import coordinate  # noqa: PLC0415 takes seconds: a wrong setting is named first
-    from server.settings.parts import build_parts  # noqa: PLC0415 takes seconds: a wrong setting is named first
+    from server.app import coordinate
+    from server.settings.parts import build_parts
 
     earlier = build_parts(settings).earlier  # what cannot work fails here, before there is a folder
     assert earlier is not None

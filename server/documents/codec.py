@@ -37,7 +37,7 @@ class FieldError(ValueError):
         self.field, self.expected, self.missing = name, expected, missing
 
 
-def to_json(document: Any) -> dict[str, Any]:  # noqa: ANN401 any dataclass
+def to_json(document: Any) -> dict[str, Any]:
     """The fields in their order, as strict JSON."""
     made: dict[str, Any] = {}
     for each in fields(document):
@@ -49,7 +49,7 @@ def to_json(document: Any) -> dict[str, Any]:  # noqa: ANN401 any dataclass
     return made
 
 
-def strict(value: Any) -> Any:  # noqa: ANN401 any value
+def strict(value: Any) -> Any:
     """The value in strict JSON: the one form for run folders, `report.json` and the output of commands."""
     match value:
         case float() if not math.isfinite(value):
@@ -64,7 +64,7 @@ def strict(value: Any) -> Any:  # noqa: ANN401 any value
             return value
 
 
-def with_infinities(value: Any) -> Any:  # noqa: ANN401 any JSON value
+def with_infinities(value: Any) -> Any:
     """JSON with the numbers that it has as text: the inverse of `strict`, where no text is "inf"."""
     match value:
         case dict():
@@ -77,7 +77,7 @@ def with_infinities(value: Any) -> Any:  # noqa: ANN401 any JSON value
             return value
 
 
-def from_json(kind: type[_T], value: Any) -> _T:  # noqa: ANN401 any JSON value
+def from_json(kind: type[_T], value: Any) -> _T:
     """The dataclass of this kind with these fields.
 
     Raises:
@@ -96,7 +96,7 @@ def from_json(kind: type[_T], value: Any) -> _T:  # noqa: ANN401 any JSON value
     return kind(**made)
 
 
-def _named(name: str, convert: Callable[[Any], Any], value: object) -> Any:  # noqa: ANN401
+def _named(name: str, convert: Callable[[Any], Any], value: object) -> Any:
     try:
         return convert(value)
     except FieldError as error:
@@ -110,7 +110,7 @@ def _fields(kind: type) -> dict[str, tuple["Field[Any]", Callable[[Any], Any]]]:
     return {each.name: (each, _converter(hints[each.name])) for each in fields(kind)}
 
 
-def _converter(hint: Any) -> Callable[[Any], Any]:  # noqa: ANN401 any type
+def _converter(hint: Any) -> Callable[[Any], Any]:
     """What makes a value of this type of its JSON."""
     origin, arguments = typing.get_origin(hint), typing.get_args(hint)
     if origin in {Union, types.UnionType}:
@@ -131,7 +131,7 @@ def _converter(hint: Any) -> Callable[[Any], Any]:  # noqa: ANN401 any type
 _WORDS = {str: "text", int: "a whole number", bool: "true or false", list: "a list", Mapping: "an object"}
 
 
-def _of(value: Any, kind: Any) -> Any:  # noqa: ANN401 any JSON value
+def _of(value: Any, kind: Any) -> Any:
     if not isinstance(value, kind) or (isinstance(value, bool) and kind is not bool):
         raise FieldError("", _WORDS.get(kind, "a number"))
     return value
@@ -142,5 +142,5 @@ def is_number(value: object) -> TypeGuard[float]:
     return isinstance(value, int | float) and not isinstance(value, bool)
 
 
-def _number(value: Any) -> float:  # noqa: ANN401
+def _number(value: Any) -> float:
     return float(value) if value in ("inf", "-inf") else _of(value, int | float)

@@ -67,7 +67,7 @@ def question(vectors: NDArray[np.float32], candidates: Sequence[Candidate], plan
     if len(present) == 1:
         intercepts[present] = 0
         return CorrectCount(spec=spec, weights=weights, intercepts=intercepts)
-    from sklearn.linear_model import LogisticRegression  # noqa: PLC0415 — a plan, which needs none, is made sooner
+    from sklearn.linear_model import LogisticRegression
 
     text_weights = [candidate.weight for candidate in candidates]
     model = LogisticRegression(C=10.0, max_iter=2000).fit(vectors, label_numbers, text_weights)

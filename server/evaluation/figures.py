@@ -18,6 +18,7 @@ from server.domain import Candidate
 from server.evaluation.small_model import Evaluation, predictions
 from server.metrics import accuracy, clusters, intervals, manifolds, surface, transport
 from server.metrics.fidelity import fid
+from server.metrics.language_model import DEFINITION, LanguageModel
 
 log = logging.getLogger("caucus.measures")
 
@@ -160,8 +161,6 @@ def _scored(
 
 def language_modelling(measured: Measured, train: Sequence[str]) -> Group:
     """Perplexity and next-token accuracy, on the test texts, of a language model trained on `train`."""
-    from server.metrics.language_model import DEFINITION, LanguageModel  # noqa: PLC0415 — as torch
-
     settings, seeds = measured.evaluation.language_model, measured.evaluation.seeds
     test = [record.text for record in measured.drawn(measured.test, "tested")]
     scores: dict[str, Callable[[NDArray[np.float64]], float]] = {

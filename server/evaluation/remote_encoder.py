@@ -45,7 +45,7 @@ class RemoteEncoder:
                 got="none",
                 do="Export it; a server without authentication accepts any value",
             )
-        import openai  # noqa: PLC0415 — a second, for what few runs use
+        import openai
 
         self._model, self._batch = model, batch
         self._errors = (openai.OpenAIError, AttributeError, TypeError, ValueError)

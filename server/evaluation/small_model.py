@@ -64,7 +64,7 @@ class Evaluation(EvaluationSettings):
             checkpoints.configuration(checkpoints.with_tokenizer(checkpoints.found(start)), "masked", "causal")
 
     def _training(self) -> "Training":
-        from server.metrics.finetuned import Training  # noqa: PLC0415 — torch takes seconds to import
+        from server.metrics.finetuned import Training
 
         if not self.checkpoint:
             raise ConfigError(
@@ -238,7 +238,7 @@ def _by_network(
     weights: NDArray[np.float64] | None,
     experiment_seed: int,
 ) -> NDArray[np.int64]:
-    from server.metrics.adaptation import train_and_predict  # noqa: PLC0415 — as above
+    from server.metrics.adaptation import train_and_predict
 
     return train_and_predict(
         encoder.encode([record.text for record in train]),
@@ -261,7 +261,7 @@ def _by_finetuning(
     weights: NDArray[np.float64] | None,
     experiment_seed: int,
 ) -> NDArray[np.int64]:
-    from server.metrics.finetuned import train_and_predict  # noqa: PLC0415 — as above
+    from server.metrics.finetuned import train_and_predict
 
     texts, test_texts = [record.text for record in train], [record.text for record in test]
     training = settings._training()  # noqa: SLF001 — its own page
@@ -271,9 +271,9 @@ def _by_finetuning(
 def _definition(model: str) -> str:
     match model:
         case "network":
-            from server.metrics.adaptation import DEFINITION  # noqa: PLC0415 — torch takes seconds to import
+            from server.metrics.adaptation import DEFINITION
         case "finetuned":
-            from server.metrics.finetuned import DEFINITION  # noqa: PLC0415
+            from server.metrics.finetuned import DEFINITION
         case "encoder":
             return accuracy.BY_ENCODER
         case _:

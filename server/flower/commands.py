@@ -109,7 +109,7 @@ def flwr(folder: Path, *arguments: str) -> Mapping[str, Any]:
 
 def _run(command: list[str], variables: Mapping[str, str], folder: Path) -> str:
     try:
-        ended = subprocess.run(  # noqa: S603
+        ended = subprocess.run(
             command, env=dict(variables), cwd=folder, capture_output=True, text=True, check=False, timeout=TIMEOUT
         )
     except subprocess.TimeoutExpired:

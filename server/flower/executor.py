@@ -67,7 +67,7 @@ def start(token: str, superlink: str, authority: Path) -> "subprocess.Popen[byte
     file = os.memfd_create("token")
     try:
         os.write(file, token.encode())
-        return subprocess.Popen(  # noqa: S603
+        return subprocess.Popen(
             [
                 *(program("flwr-serverapp"), "--runtime-api-address", superlink, "--root-certificates", str(authority)),
                 *("--token-file", f"/proc/self/fd/{file}", "--parent-pid", str(os.getpid())),

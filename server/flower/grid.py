@@ -17,7 +17,7 @@ def ask_for_parts_sooner(seconds_left: Callable[[], float]) -> None:
     Args:
         seconds_left: How long a reply of this exchange may still take.
     """
-    from flwr.superlink.grid import http_grid  # noqa: PLC0415 a second that a simulation need not spend
+    from flwr.superlink.grid import http_grid
 
     def pulled(object_ids: list[str], pull_object_fn: Callable[[str], bytes]) -> dict[str, bytes]:
         return pull_objects(object_ids, pull_object_fn, initial_backoff=PART_SECONDS, max_time=seconds_left())

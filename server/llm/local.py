@@ -98,9 +98,11 @@ class Local:
         context = _context(self._config, self._tokenizer)
         if max_new_tokens >= context:
             raise ConfigError(
-                f"max_new_tokens of {name}", expected=f"below the model's context of {context} tokens",
-                got=max_new_tokens, do="Lower it, and leave room for a prompt",
-            )  # fmt: skip
+                f"max_new_tokens of {name}",
+                expected=f"below the model's context of {context} tokens",
+                got=max_new_tokens,
+                do="Lower it, and leave room for a prompt",
+            )
         self._characters = 0.0  # a token, once measured
         self._longest = context if self._config.is_encoder_decoder else context - max_new_tokens
 
@@ -138,8 +140,12 @@ class Local:
             log.warning(
                 "%s: %d of %d prompts are longer than the %d tokens that its context leaves beside an answer of %d and "
                 "are lost; show fewer or shorter exemplars, or lower max_new_tokens",
-                self.name, len(replies), len(jobs), self._longest, self._max_new_tokens,
-            )  # fmt: skip
+                self.name,
+                len(replies),
+                len(jobs),
+                self._longest,
+                self._max_new_tokens,
+            )
             if arrived is not None:
                 for place in replies:
                     arrived(place, lost)
@@ -240,13 +246,14 @@ class Local:
         prompt_text = chat.prompt(self._tokenizer, system, user)
         if prompt_text is None:
             raise ProviderError(
-                f"the chat template of {self.name} fails", expected="one that takes a user's message",
+                f"the chat template of {self.name} fails",
+                expected="one that takes a user's message",
                 where=self._folder,
-            )  # fmt: skip
+            )
         return list(self._tokenizer(prompt_text, add_special_tokens=False, verbose=False)["input_ids"])
 
 
-def _context(config: Any, tokenizer: Any) -> int:  # noqa: ANN401
+def _context(config: Any, tokenizer: Any) -> int:
     """Tokens that a network has positions for; where these are relative, what its tokenizer says it was trained on."""
     stated = getattr(config.get_text_config(), "max_position_embeddings", None)
     return int(stated or tokenizer.model_max_length)

@@ -186,9 +186,14 @@ class AugPe(AugPeSettings):
                     tools.task, order.label, texts=texts, rng=generator, temperature=self.temperature, words=self.words
                 )
             return prompts.from_words(
-                tools.task, words, count=self.terms, texts=texts, rng=generator, temperature=self.temperature,
+                tools.task,
+                words,
+                count=self.terms,
+                texts=texts,
+                rng=generator,
+                temperature=self.temperature,
                 words=self.words,
-            )  # fmt: skip
+            )
 
         return write
 

@@ -207,9 +207,13 @@ class CensusMethod(CensusSettings):
         """Ask where the records lie, along directions and about centres that cost nothing: they are public."""
         described = [description or label for label, description in tools.task.labels.items()]
         space = subspace(
-            vectors, labels, tools.embed(described),
-            directions=self.directions, description=self.description, quantile=REACH,
-        )  # fmt: skip
+            vectors,
+            labels,
+            tools.embed(described),
+            directions=self.directions,
+            description=self.description,
+            quantile=REACH,
+        )
         radius = np.array([space.radius], dtype=np.float32)
         answer = tools.ask(CLASS_SUMS, 0, basis=space.basis, centres=space.centres, radius=radius)
         rows = answer.reshape(len(described), self.directions + 1)

@@ -143,9 +143,14 @@ class DpKps(DpKpsSettings):
         requests = []
         for i, (_, phrases) in enumerate(seeds):
             request = prompts.with_keyphrases(
-                tools.task, tuple(dict.fromkeys(phrases)), texts=1, examples=examples, temperature=self.temperature,
-                words=self.words, rng=rng.experiment(tools.experiment_seed, "keyphrases", i),
-            )  # fmt: skip
+                tools.task,
+                tuple(dict.fromkeys(phrases)),
+                texts=1,
+                examples=examples,
+                temperature=self.temperature,
+                words=self.words,
+                rng=rng.experiment(tools.experiment_seed, "keyphrases", i),
+            )
             requests.append((tools.models[i % len(tools.models)], request))
         written = tools.write(requests)
         candidates = [
@@ -184,9 +189,14 @@ class DpKps(DpKpsSettings):
     ) -> State[NoMemory]:
         by_model = Counter(candidate.model for candidate in candidates)
         report = make_report(
-            0, tools.models, requested=by_model + written.lost, generated=candidates, candidates=len(candidates),
-            work=[written], notes=notes,
-        )  # fmt: skip
+            0,
+            tools.models,
+            requested=by_model + written.lost,
+            generated=candidates,
+            candidates=len(candidates),
+            work=[written],
+            notes=notes,
+        )
         return State(round=state.round + 1, candidates=tuple(candidates), rounds=(report,), memory=NoMemory())
 
     def _prefixes(self) -> tuple[int, ...]:
@@ -219,9 +229,11 @@ class DpKps(DpKpsSettings):
         if grid < COARSEST_GRID:
             most = int(self.features * LARGEST_LAPLACE_TABLE * target.epsilon * share / (noise * COARSEST_GRID))
             raise ConfigError(
-                "method.features", expected=f"at most {most} for Laplace noise at this epsilon", got=self.features,
+                "method.features",
+                expected=f"at most {most} for Laplace noise at this epsilon",
+                got=self.features,
                 do="Use fewer features, which loses little at such noise, or mechanism=gaussian",
-            )  # fmt: skip
+            )
         return grid
 
     def _terms(self) -> tuple[str, ...]:

@@ -31,6 +31,7 @@ from common.errors import ConfigError, ProviderError
 from common.plan.planned import PlannedQuery
 from common.queries.histograms import LabelHistogramSpec, LengthHistogramSpec
 from common.queries.length_range import LengthRangeSpec
+from common.queries.page import Spec
 from common.queries.self_similarity import SelfSimilaritySpec
 from common.queries.votes import VotesSpec
 from server.domain import Candidate, Membership, PrivacyTarget, Task
@@ -98,22 +99,24 @@ class Dpga(DpgaSettings):
             raise ConfigError(
                 "method.samples", expected=f"one text for each of {len(task.labels)} labels", got=self.samples
             )
-        queries = [
-            PlannedQuery(name=name, spec=spec, mechanism=mechanism, share=share)
-            for name, spec, mechanism, share, asked in (
-                (LABELS, LabelHistogramSpec(labels=len(task.labels), max_records=target.max_records), "laplace",
-                 self.label_share, True),
-                (LENGTH_RANGE, LengthRangeSpec(cap=self.longest, max_records=target.max_records), "sparse vector",
-                 self.length_range_share, self.length),
-                (LENGTHS, LengthHistogramSpec(bins=self.bins, max_records=target.max_records), "laplace",
-                 self.length_share, self.length),
-                (KEYWORDS, VotesSpec(top=1, furthest=False, max_records=target.max_records), "laplace",
-                 self.keyword_share, self.keywords > 0),
-                (SIMILARITY, SelfSimilaritySpec(buckets=self.buckets, max_records=target.max_records), "laplace",
-                 self.similarity_share, self.suppression and self.tau is None),
+        most, queries = target.max_records, list[PlannedQuery]()
+
+        def ask(name: str, spec: Spec, share: float, mechanism: str = "laplace") -> None:
+            queries.append(PlannedQuery(name=name, spec=spec, mechanism=mechanism, share=share))
+
+        ask(LABELS, LabelHistogramSpec(labels=len(task.labels), max_records=most), self.label_share)
+        if self.length:
+            ask(
+                LENGTH_RANGE,
+                LengthRangeSpec(cap=self.longest, max_records=most),
+                self.length_range_share,
+                "sparse vector",
             )
-            if asked
-        ]  # fmt: skip
+            ask(LENGTHS, LengthHistogramSpec(bins=self.bins, max_records=most), self.length_share)
+        if self.keywords > 0:
+            ask(KEYWORDS, VotesSpec(top=1, furthest=False, max_records=most), self.keyword_share)
+        if self.suppression and self.tau is None:
+            ask(SIMILARITY, SelfSimilaritySpec(buckets=self.buckets, max_records=most), self.similarity_share)
         remaining_share = 1 - sum(query.share for query in queries)
         if remaining_share <= 1e-9:
             raise ConfigError("shares of epsilon", expected="something left for the votes", got=f"{remaining_share:g}")
@@ -159,9 +162,11 @@ class Dpga(DpgaSettings):
         population = (*state.candidates, *born)
         if not population:
             raise ProviderError(
-                "language models", expected="texts", got=f"none for {len(births)} requests",
+                "language models",
+                expected="texts",
+                got=f"none for {len(births)} requests",
                 do="Look at the models' own errors above; resuming asks again",
-            )  # fmt: skip
+            )
 
         vectors = tools.embed([candidate.text for candidate in population])
         numbers = selection.label_numbers(population, tools.task)

@@ -158,9 +158,14 @@ class PreText(PreTextSettings):
             label_seeds = [seed.text for seed in seeds if seed.label == order.label]
             shown = [label_seeds[i] for i in generator.permutation(len(label_seeds))[: self.shots]]
             return prompts.by_example(
-                tools.task, order.label, texts=texts, rng=generator, good=shown, temperature=self.temperature,
+                tools.task,
+                order.label,
+                texts=texts,
+                rng=generator,
+                good=shown,
+                temperature=self.temperature,
                 words=self.words,
-            )  # fmt: skip
+            )
 
         orders = even_orders(samples, tools.task, tools.models)
         return tools.generate(orders, write, round_number=round_number)

@@ -131,8 +131,10 @@ class Rpsg(RpsgSettings):
 
     def _variants(self, state: State[NoMemory], tools: Tools) -> State[NoMemory]:
         seeds: dict[str, Callable[[Tools], Seeds]] = {
-            "pool": self._chosen, "histogram": self._voted, "seed_unproven": self._released
-        }  # fmt: skip
+            "pool": self._chosen,
+            "histogram": self._voted,
+            "seed_unproven": self._released,
+        }
         abstracts, parents, public, notes = seeds[self.candidates](tools)
         chosen = [
             abstracts[i]
@@ -142,10 +144,14 @@ class Rpsg(RpsgSettings):
         ]
         variants, _, written = self._write(chosen, prompts.from_abstract, state.round + 1, tools)
         report = make_report(
-            state.round, tools.models,
+            state.round,
+            tools.models,
             requested=public.requested + Counter(seed.model for seed in chosen),
-            generated=[*public.candidates, *variants], candidates=len(variants), work=[public, written], notes=notes,
-        )  # fmt: skip
+            generated=[*public.candidates, *variants],
+            candidates=len(variants),
+            work=[public, written],
+            notes=notes,
+        )
         return State(round=state.round + 1, candidates=tuple(variants), rounds=(report,), memory=NoMemory())
 
     def _rephrasings(self, state: State[NoMemory], tools: Tools) -> State[NoMemory]:
@@ -161,15 +167,18 @@ class Rpsg(RpsgSettings):
         candidates = redacted([rephrased[at] for at in positions])
         label_counts = Counter(candidate.label for candidate in candidates)
         report = make_report(
-            state.round, tools.models,
+            state.round,
+            tools.models,
             requested=Counter(variant.model for variant in variants),
-            generated=rephrased, candidates=len(candidates), work=[written],
+            generated=rephrased,
+            candidates=len(candidates),
+            work=[written],
             notes=[
                 f"{label}: {label_counts[label]} texts are left after refinement where {count} were asked for"
                 for label, count in quota.items()
                 if label_counts[label] < count
             ],
-        )  # fmt: skip
+        )
         return State(
             round=state.round + 1, candidates=tuple(candidates), rounds=(*state.rounds, report), memory=state.memory
         )
@@ -208,9 +217,14 @@ class Rpsg(RpsgSettings):
         if self.smoothing:
             votes = smoothed(votes, vectors, labels, noise=tools.noise(VOTES, 0))
         parents, more = survivors.choose(
-            votes, labels, self._needed(tools.task), select="sample", threshold=self.threshold,
-            rng=rng.experiment(tools.experiment_seed, "survivors", 0), task=tools.task,
-        )  # fmt: skip
+            votes,
+            labels,
+            self._needed(tools.task),
+            select="sample",
+            threshold=self.threshold,
+            rng=rng.experiment(tools.experiment_seed, "survivors", 0),
+            task=tools.task,
+        )
         return pool.candidates, parents, pool, [*notes, *more]
 
     def _released(self, tools: Tools) -> Seeds:
@@ -242,9 +256,13 @@ class Rpsg(RpsgSettings):
 
         def write(order: Order, number: int, generator: np.random.Generator) -> Request:
             return prompts.abstracts(
-                tools.task, order.label, texts=number, rng=generator, temperature=self.temperature,
+                tools.task,
+                order.label,
+                texts=number,
+                rng=generator,
+                temperature=self.temperature,
                 words=self.abstract_words,
-            )  # fmt: skip
+            )
 
         orders = even_orders(count, replace(tools.task, labels=labels), tools.models)
         return tools.generate(orders, write, round_number=0)
@@ -261,13 +279,17 @@ class Rpsg(RpsgSettings):
             (
                 source.model,
                 prompt(
-                    tools.task, source.label, source.text, texts=1, temperature=self.temperature,
+                    tools.task,
+                    source.label,
+                    source.text,
+                    texts=1,
+                    temperature=self.temperature,
                     rng=rng.experiment(tools.experiment_seed, "rewriting", round_number, at),
                     words=self.words if prompt is prompts.from_abstract else None,
                 ),
             )
             for at, source in enumerate(sources)
-        ]  # fmt: skip
+        ]
         written = tools.write(requests)
         first_texts = [(at, texts[0]) for at, texts in enumerate(written.texts) if texts]
         new = [replace(sources[at], text=text, round=round_number) for at, text in first_texts]

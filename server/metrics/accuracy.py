@@ -128,8 +128,8 @@ def predict(
     Raises:
         DataError: As `train_and_test`.
     """
-    from sklearn.feature_extraction.text import TfidfVectorizer  # noqa: PLC0415 — seconds to import
-    from sklearn.linear_model import LogisticRegression  # noqa: PLC0415
+    from sklearn.feature_extraction.text import TfidfVectorizer
+    from sklearn.linear_model import LogisticRegression
 
     _check("training set", train_texts, train_labels)
     _check("test set", test_texts, test_texts)

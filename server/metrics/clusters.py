@@ -61,7 +61,7 @@ def divergences(synthetic: NDArray[np.floating], real: NDArray[np.floating], *, 
     logging.getLogger("faiss.loader").setLevel(logging.WARNING)
     try:
         with blocked_import("transformers"):  # for texts, of which it would make vectors
-            from mauve import compute_mauve  # noqa: PLC0415 — seconds to import
+            from mauve import compute_mauve
     except ImportError as error:
         raise ConfigError(
             "MAUVE, KL and total variation",

@@ -53,8 +53,8 @@ def self_bleu(texts: Sequence[str], *, sample: int = SAMPLE, seed: int = 0) -> f
         DataError: There are fewer than two texts.
     """
     _check_two(texts)
-    from sacrebleu.metrics.bleu import BLEU, MAX_NGRAM_ORDER  # noqa: PLC0415 — a second to import
-    from sacrebleu.metrics.helpers import extract_all_word_ngrams  # noqa: PLC0415
+    from sacrebleu.metrics.bleu import BLEU, MAX_NGRAM_ORDER
+    from sacrebleu.metrics.helpers import extract_all_word_ngrams
 
     # The size of the sample is fixed, because more references alone raise the figure.
     at = np.sort(np.random.default_rng(seed).choice(len(texts), min(sample, len(texts)), replace=False))

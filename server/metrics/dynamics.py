@@ -8,12 +8,15 @@ privacy.
 
 import math
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.linear_model import SGDClassifier
 
 from common.errors import DataError
+
+if TYPE_CHECKING:
+    from sklearn.linear_model import SGDClassifier
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -101,13 +104,15 @@ def _beliefs(
     return total / epochs
 
 
-def _untrained() -> SGDClassifier:
+def _untrained() -> "SGDClassifier":
+    from sklearn.linear_model import SGDClassifier
+
     # At this step size a few epochs show learning: smaller ones barely start, larger ones end after the first.
     return SGDClassifier(loss="log_loss", learning_rate="constant", eta0=0.5, random_state=0)
 
 
 def _label_probabilities(
-    model: SGDClassifier, vectors: NDArray[np.floating], labels: NDArray[np.integer]
+    model: "SGDClassifier", vectors: NDArray[np.floating], labels: NDArray[np.integer]
 ) -> NDArray[np.float64]:
     columns = np.searchsorted(model.classes_, labels)
     return np.asarray(model.predict_proba(vectors)[np.arange(len(labels)), columns])

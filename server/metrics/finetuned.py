@@ -128,7 +128,7 @@ def train_and_predict(
 
 
 def _fit(
-    model: Any,  # noqa: ANN401
+    model: Any,
     ids: "_Ids",
     tokens: list[list[int]],
     y: Tensor,
@@ -186,8 +186,8 @@ def _set_aside(labels: NDArray[np.integer], share: float) -> tuple[Tensor, Tenso
     return torch.tensor(training_set), torch.tensor(sorted(validation_set) or training_set)
 
 
-def _model(folder: Path, labels: int, device: str) -> Any:  # noqa: ANN401
-    def configure(config: Any) -> None:  # noqa: ANN401 — transformers
+def _model(folder: Path, labels: int, device: str) -> Any:
+    def configure(config: Any) -> None:
         config.num_labels = labels
 
     # A classification head in the checkpoint is for other labels, so it is replaced.
@@ -202,7 +202,7 @@ def _model(folder: Path, labels: int, device: str) -> Any:  # noqa: ANN401
 
 
 @torch.no_grad()
-def _outputs(model: Any, ids: "_Ids", tokens: list[list[int]]) -> Tensor:  # noqa: ANN401
+def _outputs(model: Any, ids: "_Ids", tokens: list[list[int]]) -> Tensor:
     """(texts, labels) float32 logits, without dropout."""
     model.eval()
     logits = torch.empty((len(tokens), model.config.num_labels), device=model.device)

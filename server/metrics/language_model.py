@@ -43,7 +43,7 @@ class LanguageModel:
         batch: Texts per batch.
     """
 
-    def __init__(self, model: Any, tokenizer: Any, *, length: int, batch: int) -> None:  # noqa: ANN401 — transformers
+    def __init__(self, model: Any, tokenizer: Any, *, length: int, batch: int) -> None:
         self._model = model
         self._tokenizer = tokenizer
         self._length = length
@@ -119,7 +119,7 @@ class LanguageModel:
         """
         if not texts:
             raise DataError("texts to ask a language model about", expected="at least one", got="none")
-        import torch  # noqa: PLC0415 — seconds to import
+        import torch
 
         ids = self._ids(texts)
         sums = np.zeros((3, len(ids)))
@@ -132,7 +132,7 @@ class LanguageModel:
         return sums[0], sums[1], sums[2]
 
     def _fit(self, texts: Sequence[str], *, epochs: int, rate: float, weight_decay: float, seed: int) -> None:
-        import torch  # noqa: PLC0415 — seconds to import
+        import torch
 
         ids = self._ids(texts)
         order = np.random.default_rng(seed)
@@ -153,7 +153,7 @@ class LanguageModel:
 
     def _read(self, ids: Sequence[Sequence[int]]) -> tuple["Tensor", "Tensor", "Tensor"]:
         """(batch, tokens) each: negative log likelihood, 1 if it is a token, 1 if the first guess; 0 at padding."""
-        import torch  # noqa: PLC0415
+        import torch
 
         longest = max(map(len, ids))
         device = self._model.device
@@ -172,8 +172,8 @@ class LanguageModel:
 
 
 def _untrained(texts: Sequence[str], *, width: int, layers: int, vocabulary: int, length: int) -> tuple[Any, Any]:
-    from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers  # noqa: PLC0415
-    from transformers import GPT2Config, GPT2LMHeadModel, PreTrainedTokenizerFast  # noqa: PLC0415
+    from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
+    from transformers import GPT2Config, GPT2LMHeadModel, PreTrainedTokenizerFast
 
     inner = Tokenizer(models.BPE())
     inner.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
@@ -203,14 +203,14 @@ def _untrained(texts: Sequence[str], *, width: int, layers: int, vocabulary: int
 
 
 def _loaded(start: str | Path) -> tuple[Any, Any]:
-    def configure(config: Any) -> None:  # noqa: ANN401 — transformers
+    def configure(config: Any) -> None:
         if hasattr(config, "is_decoder"):
             config.is_decoder = True  # models such as BERT are bidirectional otherwise
 
     return checkpoints.load(start, "AutoModelForCausalLM", what="language model to start from", configure=configure)
 
 
-def _signs(tokenizer: Any) -> tuple[int, int]:  # noqa: ANN401
+def _signs(tokenizer: Any) -> tuple[int, int]:
     """Start and end token of a text; the end token serves as both if the tokenizer has no start token."""
     end = tokenizer.eos_token_id if tokenizer.eos_token_id is not None else tokenizer.sep_token_id
     if end is None:
@@ -222,7 +222,7 @@ def _signs(tokenizer: Any) -> tuple[int, int]:  # noqa: ANN401
 @contextmanager
 def _seeded(seed: int, device: str) -> Iterator[None]:
     """Seed torch's global generator within the block, and restore its state afterwards."""
-    import torch  # noqa: PLC0415
+    import torch
 
     with torch.random.fork_rng([device] if device.startswith("cuda") else []):
         torch.manual_seed(seed % 2**63)

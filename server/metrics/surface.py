@@ -32,7 +32,7 @@ def length_distance(texts: Sequence[str], others: Sequence[str]) -> float:
 
 def sentiments(texts: Sequence[str]) -> NDArray[np.intp]:
     """(texts,) position among `SENTIMENTS`, by VADER's rules for English (Hutto and Gilbert 2014)."""
-    from vaderSentiment.vaderSentiment import SentimentIntensityAnalyzer  # noqa: PLC0415 — reads its word list
+    from vaderSentiment.vaderSentiment import SentimentIntensityAnalyzer
 
     analyser = SentimentIntensityAnalyzer()
     scores = np.array([analyser.polarity_scores(text)["compound"] for text in texts])

@@ -132,6 +132,6 @@ def _paper_scale(plan: Plan, query: PlannedQuery, epsilon: float) -> float:
     if not isinstance(query.spec, VotesSpec) or query.mechanism != "gaussian" or query.rate < 1:
         raise PlanError(
             "calibration", expected="tight, for all but Gaussian votes of all records", got=f"paper, for {query.name}"
-        )  # fmt: skip
+        )
     bound = query.spec.paper_l1 * query.spec.grid
     return accountant.paper_sigma(bound, query.times * plan.max_attempts, epsilon, plan.delta)

@@ -47,7 +47,7 @@ def track(kind: str | None, run: Path, step: int, document: RoundReport | Metric
     """
     if kind is None:
         return
-    from torch.utils.tensorboard import SummaryWriter  # noqa: PLC0415 — takes seconds to import
+    from torch.utils.tensorboard import SummaryWriter
 
     # One file for each step, so that a killed run leaves whole files.
     with SummaryWriter(run / FOLDER, purge_step=step) as writer:

@@ -24,7 +24,7 @@ from server.settings.schema import Settings
 from server.settings.sections import TARGET, Part, has
 
 
-def build(section: object, *, partial: bool = False) -> Any:  # noqa: ANN401 what a section makes can be anything
+def build(section: object, *, partial: bool = False) -> Any:
     """The object that a section of settings makes, with all parts inside it.
 
     Args:
@@ -45,7 +45,7 @@ def build(section: object, *, partial: bool = False) -> Any:  # noqa: ANN401 wha
         raise within(made.place, error, arguments) from error
 
 
-def _inside(value: Any) -> Any:  # noqa: ANN401 as `build`
+def _inside(value: Any) -> Any:
     if isinstance(value, Part) or hasattr(value, "made_by"):
         return build(value)
     if isinstance(value, Mapping):
@@ -53,7 +53,7 @@ def _inside(value: Any) -> Any:  # noqa: ANN401 as `build`
     return value
 
 
-def _built(part: Part, *, partial: bool) -> Any:  # noqa: ANN401 as `build`
+def _built(part: Part, *, partial: bool) -> Any:
     root = OmegaConf.create()
     OmegaConf.update(root, part.place, dict(part.settings), force_add=True)  # so that errors name the whole place
     try:

@@ -107,7 +107,7 @@ def within(section: str, error: InputError, names: Mapping[str, object]) -> Inpu
     return type(error)(what, expected=error.expected, got=error.got, where=error.where, do=error.do)
 
 
-def of_kind(name: str, value: object, hint: Any) -> Any:  # noqa: ANN401 whatever stands behind a field
+def of_kind(name: str, value: object, hint: Any) -> Any:
     """A value of the kind that a field's annotation says.
 
     Raises:
@@ -155,7 +155,7 @@ def shown(value: object) -> str:
     return "null" if value is None else repr(value)
 
 
-def _one_of_ours(name: str, value: object, base: type[Any]) -> Any:  # noqa: ANN401 a method or a task
+def _one_of_ours(name: str, value: object, base: type[Any]) -> Any:
     """A section that one of our classes makes; or a part of the user's own."""
     value = _as_mapping(name, value)
     schemas: Sequence[type[Any]] = METHODS if base is MethodSettings else TASKS

@@ -96,7 +96,7 @@ def has(section: object, name: str) -> bool:
     return is_dataclass(section) and any(field.name == name for field in fields(section))
 
 
-def setting(section: object, name: str) -> Any:  # noqa: ANN401 a setting can be anything
+def setting(section: object, name: str) -> Any:
     """The value of a setting, such as "task.labels" of all settings; None if there is no such one."""
     first, _, rest = name.partition(".")
     if not has(section, first):
@@ -121,7 +121,7 @@ def changed(section: S, values: Mapping[str, Any]) -> S:
     return section
 
 
-def as_mapping(value: Any) -> Any:  # noqa: ANN401 as `setting`
+def as_mapping(value: Any) -> Any:
     """The same in lists and mappings, as YAML and Hydra have it."""
     if isinstance(value, Part):
         return as_mapping(value.settings)

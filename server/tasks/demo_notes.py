@@ -32,9 +32,7 @@ TASK = Task(
 )
 
 # Section, frequency in percent by label and on other wards; then, in three ways of writing, present | absent.
-_FINDINGS = tuple(
-    (section, tuple(map(int, percents.split())), tuple(way.split(" | ") for way in ways))
-    for section, percents, *ways in (line.split(" / ") for line in """
+_FINDINGS_TABLE = """
 H / 88 11 26 15 15 / has had a fever and shivers | has had no fever / fever + | nil fever / fever | no fever
 H / 76 12 67 7 8 / is bringing up green sputum | is bringing up no sputum / sputum green | nil sputum / purulent sputum | no sputum
 H / 24 31 28 28 10 / has a dry cough | has no cough / dry cough | nil cough / dry cough | no cough
@@ -70,8 +68,11 @@ P / 6 91 15 8 5 / furosemide to pass more water | no furosemide for now / furose
 P / 12 12 91 8 5 / nebulisers and prednisolone | no nebulisers needed / nebs + prednisolone | nil nebs / nebulisers and prednisolone | no nebulisers
 P / 6 15 8 92 20 / heparin at full dose | no heparin for now / LMWH heparin tx dose | nil heparin / therapeutic heparin | no heparin
 P / 50 50 50 50 12 / oxygen through the nose | no oxygen needed / O2 via NC | on RA / supplemental oxygen | no oxygen requirement
-""".strip().splitlines())
-)  # fmt: skip
+"""
+_FINDINGS = tuple(
+    (section, tuple(map(int, percents.split())), tuple(way.split(" | ") for way in ways))
+    for section, percents, *ways in (line.split(" / ") for line in _FINDINGS_TABLE.strip().splitlines())
+)
 
 # What other wards write about: section, then the three ways.
 _ELSEWHERE = tuple(

@@ -9,7 +9,7 @@ import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from os import PathLike
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeGuard
 
 import pandas as pd
 
@@ -30,7 +30,7 @@ LABELLED, PUBLIC = ("text", "label"), ("text",)
 _OPTIONAL = {LABELLED: ("user",), PUBLIC: ("topic", "label")}
 
 
-def as_file(name: str, table: Any, columns: tuple[str, ...], folder: Path) -> Path:  # noqa: ANN401 checked here
+def as_file(name: str, table: object, columns: tuple[str, ...], folder: Path) -> Path:
     """The file of a table: its own, or a new one in `folder` that no other account can read.
 
     Args:
@@ -50,7 +50,7 @@ def as_file(name: str, table: Any, columns: tuple[str, ...], folder: Path) -> Pa
     return path
 
 
-def is_path(table: object) -> bool:
+def is_path(table: object) -> TypeGuard[str | PathLike[str]]:
     """Whether the table is in a file already."""
     return isinstance(table, str | PathLike)
 
@@ -68,7 +68,7 @@ def _checked(name: str, table: object, columns: tuple[str, ...]) -> Iterator[dic
         raise DataError(name, expected="at least one row", got="none")
 
 
-def _of_frame(name: str, frame: Any, columns: tuple[str, ...]) -> Iterator[tuple[str, dict[str, Any]]]:  # noqa: ANN401
+def _of_frame(name: str, frame: pd.DataFrame, columns: tuple[str, ...]) -> Iterator[tuple[str, dict[str, Any]]]:
     there = list(frame.columns)
     for column in columns:
         if there.count(column) != 1:

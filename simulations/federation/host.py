@@ -27,7 +27,7 @@ def main() -> None:
     server = serve(parties(simulated(load(folder)), folder), f"unix:{socket}")
     for stop in (signal.SIGTERM, signal.SIGINT):
         signal.signal(stop, lambda *_: server.stop(grace=1))
-    print("ready", flush=True)  # noqa: T201 the parent waits for this line
+    print("ready", flush=True)  # the parent waits for this line
     server.wait_for_termination()
 
 

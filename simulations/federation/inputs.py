@@ -92,9 +92,12 @@ def _other_files(source: Source, private: Sequence[Record]) -> Iterator[str]:
     if shared := len(texts & public):
         if shared == len(texts):
             raise ConfigError(
-                "task.public_text", expected="text that is public", got="all private texts, those of task.train",
-                where=source.public_text, do="Name another file, or none: task.public_text=null",
-            )  # fmt: skip
+                "task.public_text",
+                expected="text that is public",
+                got="all private texts, those of task.train",
+                where=source.public_text,
+                do="Name another file, or none: task.public_text=null",
+            )
         yield (
             f"{shared} of {len(texts)} private texts are in task.public_text too: models learn from them and prompts "
             f"show them word for word, which no guarantee covers {_ALONE}"

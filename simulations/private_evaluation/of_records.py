@@ -24,6 +24,7 @@ from server.evaluation.figures import (
     together,
 )
 from server.metrics import intervals
+from server.metrics.language_model import LanguageModel
 from simulations.private_evaluation import attacks, canaries, canary_membership, change, sites
 from simulations.private_evaluation.canaries import Canary
 from simulations.private_evaluation.change import Labelled, before_and_after
@@ -151,8 +152,6 @@ def _membership(measured: MeasuredWithRecords) -> Group:
 
 def _canaries(measured: MeasuredWithRecords) -> Group:
     """Extraction of canaries, verbatim or as texts that a language model prefers, and membership."""
-    from server.metrics.language_model import LanguageModel  # noqa: PLC0415 — as torch
-
     seed, inserted = measured.experiment_seed, [canary for canary in measured.canaries if canary.inside]
     about = (
         f"{len(inserted)} records with codes drawn at random. extracted: share whose code is in a "

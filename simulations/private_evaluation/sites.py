@@ -195,7 +195,7 @@ def _features(texts: Labelled, names: NDArray[np.str_]) -> NDArray[np.float64]:
 def _classifier(
     features: NDArray[np.float64], sites: NDArray[np.int64], weights: NDArray[np.float64] | None = None
 ) -> "LogisticRegression":
-    from sklearn.linear_model import LogisticRegression  # noqa: PLC0415 — takes long to import
+    from sklearn.linear_model import LogisticRegression
 
     return LogisticRegression(C=10.0, max_iter=1000).fit(features, sites, sample_weight=weights)
 

@@ -36,13 +36,13 @@ RESUME = "--resume"
 class AfterSweep(Callback):
     """Hydra's callback for the begin and the end of a sweep."""
 
-    def on_multirun_start(self, config: Any, **_: Any) -> None:  # noqa: ANN401 Hydra's
+    def on_multirun_start(self, config: Any, **_: Any) -> None:
         """Keep the sweep's folder in Hydra's state, where a parallel sweep leaves nothing in this process."""
         HydraConfig.instance().set_config(config)
 
-    def on_multirun_end(self, config: Any, **_: Any) -> None:  # noqa: ANN401 Hydra's
+    def on_multirun_end(self, config: Any, **_: Any) -> None:
         """Print and write the table; exit with an error if a run failed."""
-        from simulations.sweeps.render import write_table  # noqa: PLC0415 the report's plots
+        from simulations.sweeps.render import write_table
 
         HydraConfig.instance().cfg = None
         table = write_table(near(Path(config.hydra.sweep.dir)))

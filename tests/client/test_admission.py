@@ -8,8 +8,8 @@ from client.guard import Limits
 from client.session import RefusalError
 from common import messages as m
 from common.messages import Reason
-from tests.client.test_service import PLAIN, send
 from tests.support.federations import OPEN, lenient, query, service
+from tests.support.party_requests import PLAIN, send
 
 LOWER = {
     "max_epsilon": lenient(max_epsilon=3.9),

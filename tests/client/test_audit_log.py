@@ -43,8 +43,10 @@ def test_the_audit_log_has_a_line_for_each_request_and_no_text(tmp_path, records
     assert isinstance(opened.send(m.AskUnmask(frozenset({0}))), m.Refusal)
     assert isinstance(opened.send(m.Close()), m.Closed)
     assert [(line["request"], line["decision"], line["reason"]) for line in opened.lines()] == [
-        ("Open", "answered", ""), ("AskUnmask", "refused", "OUT_OF_ORDER"), ("Close", "answered", "")
-    ]  # fmt: skip
+        ("Open", "answered", ""),
+        ("AskUnmask", "refused", "OUT_OF_ORDER"),
+        ("Close", "answered", ""),
+    ]
     assert all(line["plan"] == PLAN.digest().hex() and line["run"] == "r" for line in opened.lines())
     assert CANARY not in opened.log.read_text()
     assert opened.log.stat().st_mode & 0o077 == 0

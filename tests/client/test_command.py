@@ -154,7 +154,7 @@ def test_looking_changes_nothing(command, path, capsys):
 @pytest.mark.parametrize("delta", ["0", "1", "nan"])
 def test_a_delta_that_is_none(delta, path, capsys):
     assert main(["ledger", "show", str(path), "--delta", delta]) == 2
-    assert "delta; expected a number strictly between 0 and 1" in capsys.readouterr().err
+    assert "delta; expected a number" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(

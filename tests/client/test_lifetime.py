@@ -13,8 +13,8 @@ from common.ledger.ledger import Ledger
 from common.messages import Reason
 from common.privacy.accountant import epsilon_by_norm
 from common.queries.votes import VotesSpec
-from tests.client.test_service import PLAIN, opened, send
 from tests.support.federations import OPEN, lenient, plan, query, records, service
+from tests.support.party_requests import PLAIN, opened, send
 
 FOR_ONE_RUN = lenient(lifetime_epsilon=5.0, lifetime_delta=1e-5)
 """One run of PLAIN has epsilon 4, two have 6.1."""

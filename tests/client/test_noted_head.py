@@ -9,8 +9,8 @@ from common import messages as m
 from common import wire
 from common.errors import ConfigError, LedgerError
 from common.ledger.ledger import Ledger
-from tests.common.ledger.test_ledger import _ask
 from tests.support.federations import plan, query, service
+from tests.support.ledgers import reservation
 
 PLAN = plan(3, secure=False, threshold=1)
 
@@ -27,7 +27,7 @@ def noted(tmp_path, path):
         (tmp_path / folder).mkdir()
     noted = NotedHead(tmp_path / "disk" / "head")
     ledger = noted.opened(path)
-    ledger.reserve(**_ask(index=0))
+    ledger.reserve(**reservation(index=0))
     noted.write(ledger)
     return noted
 
@@ -46,16 +46,16 @@ def test_the_note_is_the_head_alone(noted, path):
 def test_an_older_copy_of_the_ledger_is_refused(noted, path):
     shutil.copy(path, path.with_name("copy.db"))
     ledger = Ledger(path)
-    ledger.reserve(**_ask(index=1))
+    ledger.reserve(**reservation(index=1))
     noted.write(ledger)
     shutil.copy(path.with_name("copy.db"), path)
-    with pytest.raises(LedgerError, match=r"does not contain the head .* would be given back.*ledger accept"):
+    with pytest.raises(LedgerError, match=r"does not contain .* would be given back.*ledger accept"):
         restarted(noted).opened(path)
     assert noted.read() != Ledger(path).head().chain  # asked again, it is refused again
 
 
 def test_a_crash_between_the_charge_and_its_note_is_accepted(noted, path):
-    Ledger(path).reserve(**_ask(index=1))  # and the note was not written
+    Ledger(path).reserve(**reservation(index=1))  # and the note was not written
     opened = restarted(noted).opened(path)
     assert opened.head().events == 2
     assert noted.read() == opened.head().chain
@@ -71,7 +71,7 @@ def test_a_ledger_that_is_missing_is_refused_and_none_is_made(noted, path):
 def test_another_ledger_is_refused(noted, path):
     path.unlink()
     Ledger(path)
-    with pytest.raises(LedgerError, match="does not contain the head"):
+    with pytest.raises(LedgerError, match="does not contain"):
         restarted(noted).opened(path)
 
 
@@ -125,10 +125,10 @@ def test_an_older_copy_in_place_of_the_ledger_of_a_running_service_is_refused(tm
     shutil.copy(tmp_path / "copy.db", path)
     for body in (m.Open(PLAN.to_json()), m.Ask(query())):
         assert hospital.send(body) == m.Refusal(m.Reason.INTERNAL)
-    assert "does not contain the head that was noted" in caplog.text
+    assert "does not contain" in caplog.text
     assert Ledger(path).entries() == ()
     assert hospital.noted.read() == noted
-    with pytest.raises(LedgerError, match="does not contain the head"):
+    with pytest.raises(LedgerError, match="does not contain"):
         restarted(hospital.noted).opened(path)
 
 

@@ -6,8 +6,8 @@ from common.errors import CaucusError, DropoutError, FullError, MembershipError,
 from common.messages import WORDS, Reason
 from common.phrases import Party, Phrase
 from common.secagg.rules import check_exactly, check_members
-from tests.client.test_service import send
 from tests.support.federations import plan, service
+from tests.support.party_requests import send
 
 NAMES = ("St. Mary", "St. Luke", "Charité: #2")
 

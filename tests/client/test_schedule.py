@@ -17,8 +17,8 @@ from common.queries.terms import encode_terms
 from common.queries.texts import RewrittenSpec, Texts
 from common.schedule import BASE_SECONDS, operations, seconds
 from simulations.laboratory.audit import timing
-from tests.client.test_service import PLAIN, send
 from tests.support.federations import LABELS, each_kind, lenient, plan, query, records, service
+from tests.support.party_requests import PLAIN, send
 
 ASKED = {**each_kind(), RewrittenSpec.kind: Texts(spec=RewrittenSpec(texts=2))}
 

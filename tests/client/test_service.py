@@ -31,19 +31,7 @@ from tests.support.federations import (
     service,
     true_counts,
 )
-
-PLAIN = plan(3, secure=False, threshold=1)
-
-
-def send(asked, body, *, agreed=PLAIN, **place):
-    settings = {"run": "run", "party": 0, "plan_digest": agreed.digest()} | place
-    return wire.unpack(asked.handle(wire.pack(m.Envelope(body=body, **settings)))).body
-
-
-def opened(folder, agreed=PLAIN, **changes):
-    party = service(folder, 0, **changes)
-    assert isinstance(send(party, m.Open(agreed.to_json()), agreed=agreed), m.Opened)
-    return party
+from tests.support.party_requests import PLAIN, opened, send
 
 
 def test_the_plain_answer_is_the_counts_and_this_partys_whole_noise(tmp_path):

@@ -24,9 +24,12 @@ SECTIONS = {
     "rewriting": {"rewriter": EXTRACTS, "candidates": 2, "nearest": 0},
 }
 DEPLOYMENT = {
-    "name": "St. Mary", "records": "notes.csv", "encoder": "hashed_ngrams", "coordinator": "localhost:1",
+    "name": "St. Mary",
+    "records": "notes.csv",
+    "encoder": "hashed_ngrams",
+    "coordinator": "localhost:1",
     "bundle": "ab" * 32,
-}  # fmt: skip
+}
 
 
 def read(**sections):
@@ -73,9 +76,12 @@ def test_each_kind_of_part_has_a_short_name(tmp_path, monkeypatch):
         for name, kind in kinds.items()
     }
     assert made == {
-        "extracts": Extracts, "summariser": Summariser, "instructed": Instructed, "vader": Vader,
+        "extracts": Extracts,
+        "summariser": Summariser,
+        "instructed": Instructed,
+        "vader": Vader,
         "classifier": Classifier,
-    }  # fmt: skip
+    }
     chosen = {"kind": "summariser", "name_or_path": str(tiny_summariser(tmp_path)), "longest": 9, "shortest": 1}
     (writer,) = read(rewriting={"rewriter": chosen}).writers().values()
     assert isinstance(writer._rewriter, Summariser)

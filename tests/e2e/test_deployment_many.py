@@ -41,8 +41,11 @@ def test_a_run_over_a_slow_line_asks_every_hospital_each_question_once(nodes, sl
     assert read(done(nodes, "slow"), "run.json")["status"] == "complete"
     for number in range(COUNT):
         assert [request for request, _ in nodes.requests(number, "slow")] == [
-            "Open", "AskShares", *2 * ["Ask", "AskAgree", "AskUnmask"], "Close"
-        ]  # fmt: skip
+            "Open",
+            "AskShares",
+            *2 * ["Ask", "AskAgree", "AskUnmask"],
+            "Close",
+        ]
     slow.delay, slow.rate = 0.0, None
 
 

@@ -116,7 +116,7 @@ def test_a_network_cut_for_longer_than_the_run_waits(deployed, machines, undistu
         line = said.splitlines()[-1]
         measured("h1 cut for longer than the run waits: run ends", cut, line)
         assert code == 1
-        assert "too few parties take part" in line
+        assert "too few parties" in line
         assert "resume" in line
     finally:
         machines.mend("h1")
@@ -135,7 +135,7 @@ def test_a_network_that_changes_bits_costs_time_alone(deployed, machines, undist
     with between(machines, deployed, 1, Line(spoil=10).to(deployed.host, deployed.port)):
         code, said = finished(deployed, "spoiled")
     assert code == 1
-    assert "too few parties take part" in said.splitlines()[-1]
+    assert "too few parties" in said.splitlines()[-1]
     measured("every tenth piece spoiled: run ends", started, said.splitlines()[-1])
     wait(lambda: deployed.online() == COUNT, "all nodes are online")
     measured("every tenth piece spoiled: all online", started)
@@ -161,7 +161,7 @@ def test_an_impostor_in_the_coordinator_s_place_hears_nothing(which, deployed, m
         line = said.splitlines()[-1]
         measured(f"{which}: run ends", started, line)
         assert code == 1
-        assert "too few parties take part" in line
+        assert "too few parties" in line
         checked = party("check", deployed.at(2), code=1, within=machines.within("h2"))
         measured(f"{which}: the hospital's check says", started, checked)
         (node,) = (line for line in party("status", deployed.at(2)).splitlines() if line.startswith("node:"))

@@ -41,7 +41,7 @@ def test_a_hospital_that_is_gone_for_good_ends_a_run_that_needs_it_and_no_other(
     code, said = finished(deployed, "needed")
     assert code == 1
     line = said.splitlines()[-1]
-    assert "too few parties take part; expected at least 3 of 3; got 2 (Hospital 2 did not answer)" in line
+    assert "expected at least 3 of 3; got 2 (Hospital 2 did not answer)" in line
     assert "2 of 3 nodes connected; waiting up to 60 s for Hospital 2" in said
     measured("hospital gone for good, the plan needs all", gone, line)
 

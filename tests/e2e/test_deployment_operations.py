@@ -48,8 +48,10 @@ def test_status_and_metrics_of_a_hospital_that_answers(deployed):
     assert time.time() - found["caucus_last_contact_timestamp_seconds",] < 600
     status = json.loads(party("status", deployed.at(0), "--json"))
     assert status["ledger"] == {
-        "events": ledger(deployed, 0).head().events, "noted_head": ledger(deployed, 0).head().chain, "problem": ""
-    }  # fmt: skip
+        "events": ledger(deployed, 0).head().events,
+        "noted_head": ledger(deployed, 0).head().chain,
+        "problem": "",
+    }
     assert (status["requests"]["answered"], status["requests"]["refused"]) == (answered, {})
     certificates = json.loads(deployed.coordinator("status", deployed.here, "--json"))["certificate_days"]
     assert (status["certificate_days"], certificates["server.crt"]) == (certificates["ca.crt"], 364)
@@ -96,7 +98,7 @@ def test_a_lost_coordinator_is_replaced_and_no_budget_is_forgotten(deployed):
     deployed.coordinator(
         *("init", deployed.here, "--address", f"{deployed.host}:{deployed.port}", "--listen", deployed.host),
         *("--superlink-port", free_port()),
-    )  # fmt: skip
+    )
     deployed.serve()
     invitation = (deployed.here / "invitation.json").read_text()
     deployed.coordinator("invite", deployed.here)

@@ -104,8 +104,12 @@ def test_the_recipient_adapts_to_texts_of_its_own_that_are_no_test_texts(vocabul
 
 def test_sequences_are_tested_on_sequences(vocabulary, tmp_path):
     run = run_one(
-        tmp_path / "run", vocabulary, "method.ablation=no_llm", f"evaluation.vocabulary={vocabulary}",
-        "privacy.epsilon=inf", terms=7,
-    )  # fmt: skip
+        tmp_path / "run",
+        vocabulary,
+        "method.ablation=no_llm",
+        f"evaluation.vocabulary={vocabulary}",
+        "privacy.epsilon=inf",
+        terms=7,
+    )
     assert "sequences of their terms" in read(run, "metrics.json")["definition"]
     assert {row["model"] for row in lines(run, "synthetic.jsonl")} == {"keyphrases"}

@@ -38,9 +38,15 @@ def test_a_whole_run_asks_metadata_then_votes_and_spends_epsilon(parties, tmp_pa
 
 def test_without_noise_texts_are_as_long_and_of_the_labels_that_the_records_are(tmp_path):
     run = tiny(
-        tmp_path / "run", *SMALL, "privacy.epsilon=inf", "task.records_per_party=40", "method.samples=40",
-        "method.rounds=1", "method.buckets=60", "llm.use=[broad]",
-    )  # fmt: skip
+        tmp_path / "run",
+        *SMALL,
+        "privacy.epsilon=inf",
+        "task.records_per_party=40",
+        "method.samples=40",
+        "method.rounds=1",
+        "method.buckets=60",
+        "llm.use=[broad]",
+    )
     genes = lines(run, "rounds.jsonl")[0]["metadata"]
     assert sum(genes["labels"].values()) == pytest.approx(1)
     assert min(genes["labels"].values()) > 0.1
@@ -53,9 +59,16 @@ def test_without_noise_texts_are_as_long_and_of_the_labels_that_the_records_are(
 
 
 @pytest.mark.parametrize(
-    "ablation", ["method.length=false", "method.keywords=0", "method.suppression=false", "method.tau=0.5",
-                 "method.redraw=true", "method.subsample=1"],
-)  # fmt: skip
+    "ablation",
+    [
+        "method.length=false",
+        "method.keywords=0",
+        "method.suppression=false",
+        "method.tau=0.5",
+        "method.redraw=true",
+        "method.subsample=1",
+    ],
+)
 def test_every_ablation_runs_and_spends_epsilon(ablation, tmp_path):
     run = tiny(tmp_path / "run", *SMALL, ablation, "federation.parties=1", "llm.use=[broad]")
     assert read(run, "privacy.json")["spent"]["epsilon"] == pytest.approx(4, rel=1e-3)

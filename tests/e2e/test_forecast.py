@@ -28,10 +28,17 @@ BUILTIN = {
 }
 MODELS = {
     "chat": [
-        "wasp", "census", "dpga", "dpga, lengths under noise", "aug_pe_plus", "dp_kps", "pre_text", "rpsg",
+        "wasp",
+        "census",
+        "dpga",
+        "dpga, lengths under noise",
+        "aug_pe_plus",
+        "dp_kps",
+        "pre_text",
+        "rpsg",
     ],
     "completing": ["aug_pe", "census"],
-}  # fmt: skip
+}
 RUNS = {"dpga, lengths under noise": 2, "aug_pe_plus": 2}
 """Noise decides the lengths or the first texts of these: their tokens are the mean of two runs."""
 

@@ -13,10 +13,14 @@ SETTINGS = {
     "census": ("method.rounds=2", "method.directions=6", "method.labels=requested", "method.need=false"),
     "fusegen": ("method.rounds=2",),
     "pre_text": (
-        "method.rounds=2", "method.seeds=12", "method.look_ahead=1", "method.smoothing=true", "privacy.unit=user",
+        "method.rounds=2",
+        "method.seeds=12",
+        "method.look_ahead=1",
+        "method.smoothing=true",
+        "privacy.unit=user",
         "privacy.max_records=4",
     ),
-}  # fmt: skip
+}
 
 
 @pytest.fixture(scope="module")

@@ -66,9 +66,7 @@ class World:
         self.restart()
 
     def restart(self):
-        self.services = [
-            service(self.folder, party, mine, known=self.known) for party, mine in enumerate(self.private)
-        ]  # fmt: skip
+        self.services = [service(self.folder, party, mine, known=self.known) for party, mine in enumerate(self.private)]
 
     def coordinator(self, *, fresh=False, **faults):
         """One that goes on, or one that has forgotten all."""
@@ -207,9 +205,13 @@ def test_class_sums_of_many_parties_are_those_of_one_and_cost_what_the_specifica
     for folder, first in (("these", 0), ("others", 50)):
         (tmp_path / folder).mkdir()
         world = World(
-            tmp_path / folder, "masked", one("class sums", "gaussian"), epsilon=INFINITE,
-            parties=parties, secure=parties > 1,
-        )  # fmt: skip
+            tmp_path / folder,
+            "masked",
+            one("class sums", "gaussian"),
+            epsilon=INFINITE,
+            parties=parties,
+            secure=parties > 1,
+        )
         whole = [record for party in range(10) for record in records(first + party, EACH)]
         world.private = [whole[party::parties] for party in range(parties)]
         world.restart()

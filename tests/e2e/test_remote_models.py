@@ -9,9 +9,8 @@ import configs
 from common.errors import ProviderError
 from server.settings.compose import reloaded
 from simulations.run import simulate
-from tests.e2e.test_canaries import private_texts, words_in
 from tests.support.loopback import Loopback, error, message
-from tests.support.runs import command, labelled, lines, read, texts, tiny
+from tests.support.runs import command, labelled, lines, private_texts, read, texts, tiny, words_in
 
 METHODS = sorted(path.stem for path in (Path(configs.__file__).parent / "method").glob("*.yaml"))
 ASKS_NO_REMOTE_MODEL = {"only_private", "private_exemplars"}
@@ -21,7 +20,11 @@ SIZES = {
     "aug_pe": ["method.samples=8", "method.rounds=2", "method.look_ahead=1"],
     "aug_pe_plus": ["method.samples=8", "method.rounds=2", "method.kept_terms=8", "method.terms=3"],
     "dp_kps": [
-        "method.samples=6", "method.rounds=1", "method.kept_terms=8", "method.length=3", "method.features=20",
+        "method.samples=6",
+        "method.rounds=1",
+        "method.kept_terms=8",
+        "method.length=3",
+        "method.features=20",
         "method.mechanism=gaussian",
     ],
     "dpga": ["method.samples=6", "method.rounds=2", "method.keywords=3", "method.longest=30", "method.bins=5"],
@@ -31,7 +34,7 @@ SIZES = {
     "dp_sgd": ["method.samples=4", "method.rounds=1", "method.steps=2", "method.longest=100", "method.rate=0.5"],
     "rupta": ["method.samples=4", "method.rounds=1", "method.longest=100"],
     "wasp": ["method.samples=24", "method.rounds=3", "method.top=3", "method.shots=2", "method.texts_per_request=2"],
-}  # fmt: skip
+}
 PARTIES_WRITE = {"dp_sgd", "rupta"}
 """Ask the parties' own models alone. RPSG takes part with its pool: its unproven seeds are released, and are sent."""
 REMOTE = {"anthropic": ("haiku", ""), "openai": ("small", "/v1")}
@@ -51,9 +54,13 @@ def remote(provider, server, *more):
     name, path = REMOTE[provider]
     own = f"llm.models.{name}"
     return [
-        f"llm={provider}", f"llm.use=[{name}]", f"{own}.base_url={server.url}{path}", f"{own}.model=test-model",
-        f"{own}.max_tokens=200", *more,
-    ]  # fmt: skip
+        f"llm={provider}",
+        f"llm.use=[{name}]",
+        f"{own}.base_url={server.url}{path}",
+        f"{own}.model=test-model",
+        f"{own}.max_tokens=200",
+        *more,
+    ]
 
 
 def small(method, folder):

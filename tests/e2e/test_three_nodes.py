@@ -16,8 +16,6 @@ def test_real_nodes_give_what_the_engine_in_process_gives(deployed, undisturbed)
     whole(deployed, "exact", undisturbed)
     assert "round 3 of 3" in said
     lines = deployed.audit(0)
-    assert [line["request"] for line in lines] == [
-        "Open", "AskShares", *2 * ["Ask", "AskAgree", "AskUnmask"], "Close"
-    ]  # fmt: skip
+    assert [line["request"] for line in lines] == ["Open", "AskShares", *2 * ["Ask", "AskAgree", "AskUnmask"], "Close"]
     sys.stdout.write(f"\nmeasured | run of {len(lines)} phases | {took:.0f} s | seconds between: {phases(lines)}\n")
     assert deployed.ask("POST", "/v1/control/start-run").status_code == 404

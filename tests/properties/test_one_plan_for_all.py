@@ -41,11 +41,24 @@ def planned(kind, known=None):
     """A plan of two answers, with more noise that its epsilon needs: a little more or less is a valid plan too."""
     spec = ASKED[kind].spec
     return Plan(
-        method="test", labels=LABELS, encoder=ENCODER.digest, parties=PARTIES, max_dropouts=1, colluders=0,
-        threshold=4, secure=True, degree=PARTIES - 1, corrupt=len(CORRUPT), epsilon=40.0, delta=1e-5, unit="sample",
-        roster=(known or roster(PARTIES)).digest.hex(), purpose="a test", recipient="nobody",
+        method="test",
+        labels=LABELS,
+        encoder=ENCODER.digest,
+        parties=PARTIES,
+        max_dropouts=1,
+        colluders=0,
+        threshold=4,
+        secure=True,
+        degree=PARTIES - 1,
+        corrupt=len(CORRUPT),
+        epsilon=40.0,
+        delta=1e-5,
+        unit="sample",
+        roster=(known or roster(PARTIES)).digest.hex(),
+        purpose="a test",
+        recipient="nobody",
         queries=(PlannedQuery(name=kind, spec=spec, times=2, scale=4 * math.sqrt(spec.sensitivity.l2_squared)),),
-    )  # fmt: skip
+    )
 
 
 def variants(value, name="", path=""):

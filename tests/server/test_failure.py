@@ -22,11 +22,11 @@ def test_log_and_last_words_have_the_names(tmp_path):
     def work():
         assert (tmp_path / "lock").read_text() == str(os.getpid())
         logging.getLogger("caucus.network").warning("%s: no reply", Party(2))
-        raise DropoutError("too few parties take part", got=Phrase("2 (", Party(0), " did not answer)"))
+        raise DropoutError("too few parties", got=Phrase("2 (", Party(0), " did not answer)"))
 
     with pytest.raises(DropoutError), logging_to(tmp_path, NAMES):
         work()
-    assert (tmp_path / "error.txt").read_text() == "too few parties take part; got 2 (St. Mary did not answer)"
+    assert (tmp_path / "error.txt").read_text() == "too few parties; got 2 (St. Mary did not answer)"
     log = (tmp_path / "run.log").read_text()
     assert "St. Luke: no reply" in log
     assert "got 2 (St. Mary did not answer)" in log

@@ -55,7 +55,7 @@ def test_variance_shows_one_share_missing_of_ten():
 @pytest.mark.parametrize("scale", [0.8, 20.0])
 def test_laplace_shows_a_scale_that_is_a_fifth_too_small(scale):
     assert measure.laplace(scale=scale, parties=4, coordinates=20_000).passed
-    smaller = lambda scale, size, key, *, shares: discrete_laplace(scale / 1.2, size, key, shares=shares)  # noqa: E731
+    smaller = lambda scale, size, key, *, shares: discrete_laplace(scale / 1.2, size, key, shares=shares)
     with mock.patch.object(answer, "discrete_laplace", smaller):
         assert not measure.laplace(scale=scale, parties=4, coordinates=20_000).passed
 
@@ -75,7 +75,7 @@ def test_canaries_of_class_sums_show_half_of_sigma(epsilon):
 
 
 def test_canaries_show_twice_of_sigma():
-    double = lambda sigma, size, key: discrete_gaussian(2 * sigma, size, key)  # noqa: E731
+    double = lambda sigma, size, key: discrete_gaussian(2 * sigma, size, key)
     with mock.patch.object(answer, "discrete_gaussian", double), mock.patch.object(ask, "check_sum"):
         assert not canaries.of_votes(8.0, labels=64, rounds=2).passed  # without the check, which finds it too
 

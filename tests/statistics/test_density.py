@@ -114,9 +114,15 @@ def test_noise_adds_to_a_density_what_the_plan_states(way):
 
 
 TABLE = {
-    ("none", 300): 0.0123, ("laplace", 300): 0.0450, ("paired laplace", 300): 0.0343, ("gaussian", 300): 0.0129,
-    ("none", 8000): 0.0104, ("laplace", 8000): 0.0117, ("paired laplace", 8000): 0.0104, ("gaussian", 8000): 0.0104,
-}  # fmt: skip
+    ("none", 300): 0.0123,
+    ("laplace", 300): 0.0450,
+    ("paired laplace", 300): 0.0343,
+    ("gaussian", 300): 0.0129,
+    ("none", 8000): 0.0104,
+    ("laplace", 8000): 0.0117,
+    ("paired laplace", 8000): 0.0104,
+    ("gaussian", 8000): 0.0104,
+}
 """Root mean square errors at epsilon 5, density about 0.17, ten phrases a record, 1,000 features, as once measured."""
 
 

@@ -14,7 +14,7 @@ import pytest
 from scipy import stats
 
 from common.privacy.mechanisms import length_range, noisy_max
-from tests.common.privacy.test_mechanisms import exponential, permute_and_flip
+from tests.support.selection import exponential, permute_and_flip
 
 FALSE_ALARM = 1e-6
 CAP = 4

@@ -83,44 +83,73 @@ def every_pair(query, records):
 
 BROKEN = {
     "votes counted twice": (votes, "_votes_of_label", doubled(votes._votes_of_label), "wasp, users", "votes"),
-    "any number of a user's records": (
-        EmbeddedRecords, "limited", lambda records, _: records, "wasp, users", "votes"
-    ),
+    "any number of a user's records": (EmbeddedRecords, "limited", lambda records, _: records, "wasp, users", "votes"),
     "a subsample by place": (
-        EmbeddedRecords, "sampled", lambda records, rate, _: records._only(by_place(records) % 5 < 4), "dpga", "votes"
+        EmbeddedRecords,
+        "sampled",
+        lambda records, rate, _: records._only(by_place(records) % 5 < 4),
+        "dpga",
+        "votes",
     ),
     "records beyond a number dropped": (
-        contribute, "contribution", first_five(contribute.contribution), "census, users", "class sums"
+        contribute,
+        "contribution",
+        first_five(contribute.contribution),
+        "census, users",
+        "class sums",
     ),
     "coordinates not shortened": (
-        class_sums, "shortened", lambda rows, grid: (grid * rows).astype(np.int64), "census, users", "class sums"
+        class_sums,
+        "shortened",
+        lambda rows, grid: (grid * rows).astype(np.int64),
+        "census, users",
+        "class sums",
     ),
     "a record counted twice": (
-        contribute, "CONTRIBUTIONS",
+        contribute,
+        "CONTRIBUTIONS",
         {**contribute.CONTRIBUTIONS, CorrectCount: doubled(contribute.CONTRIBUTIONS[CorrectCount])},
-        "census, users", "correct count",
+        "census, users",
+        "correct count",
     ),
     "shares in place of counts": (
-        contribute, "CONTRIBUTIONS", {**contribute.CONTRIBUTIONS, LabelHistogram: shared}, "dpga", "label histogram"
+        contribute,
+        "CONTRIBUTIONS",
+        {**contribute.CONTRIBUTIONS, LabelHistogram: shared},
+        "dpga",
+        "label histogram",
     ),
     "each length twice": (
-        counts, "lengths", lambda records: np.repeat([len(text) for text in records.texts], 2).astype(np.int64),
-        "dpga", "length range",
+        counts,
+        "lengths",
+        lambda records: np.repeat([len(text) for text in records.texts], 2).astype(np.int64),
+        "dpga",
+        "length range",
     ),
     "every pair counted": (
-        contribute, "CONTRIBUTIONS", {**contribute.CONTRIBUTIONS, SelfSimilarity: every_pair}, "dpga", "self-similarity"
+        contribute,
+        "CONTRIBUTIONS",
+        {**contribute.CONTRIBUTIONS, SelfSimilarity: every_pair},
+        "dpga",
+        "self-similarity",
     ),
     "all terms of a text": (
-        counts, "first_terms", lambda terms, texts, k, real=counts.first_terms: real(terms, texts, 99),
-        "dp_kps, gaussian", "vocabulary histogram",
+        counts,
+        "first_terms",
+        lambda terms, texts, k, real=counts.first_terms: real(terms, texts, 99),
+        "dp_kps, gaussian",
+        "vocabulary histogram",
     ),
     "features a hundredth too large": (
-        sketch, "features", lambda *arguments, real=sketch.features: 1.01 * real(*arguments),
-        "dp_kps, gaussian", "density sketch",
+        sketch,
+        "features",
+        lambda *arguments, real=sketch.features: 1.01 * real(*arguments),
+        "dp_kps, gaussian",
+        "density sketch",
     ),
     "choosers drawn by their number": (EmbeddedRecords, "digests", by_number, "rpsg, pool", "seed choice"),
     "gradients not clipped": (fine_tuning.Tuner, "rounded", unclipped, "dp_sgd", "fine-tuned samples"),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("fault", BROKEN)

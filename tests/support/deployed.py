@@ -99,9 +99,18 @@ class Deployment:
     """
 
     def __init__(
-        self, folder, count=3, *, relay_user=None, records=16, private=None, host="127.0.0.1", within=None, path=None,
+        self,
+        folder,
+        count=3,
+        *,
+        relay_user=None,
+        records=16,
+        private=None,
+        host="127.0.0.1",
+        within=None,
+        path=None,
         halves=False,
-    ):  # fmt: skip
+    ):
         self.folder, self.count, self.host, self.halves = folder, count, host, halves
         self.within, self.path = within or {}, path or {}
         self.here = folder / "coordinator"

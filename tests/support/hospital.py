@@ -3,9 +3,11 @@
 import yaml
 
 from client.audit_log import AuditLog
+from client.command import main
 from client.noted_head import NotedHead
 from server.deploy.authority import make_authority
-from tests.common.ledger.test_ledger import _ask
+from tests.support.federations import CANARY
+from tests.support.ledgers import reservation
 
 LIMITS = {"lifetime_epsilon": 10.0, "lifetime_delta": 1e-4}
 
@@ -28,7 +30,7 @@ def charge(folder, index):
     """One more answer, as the party service charges and notes it."""
     noted = NotedHead(folder / "private" / "ledger.head")
     ledger = noted.opened(folder / "private" / "ledger.db")
-    ledger.reserve(**_ask(index=index))
+    ledger.reserve(**reservation(index=index))
     noted.write(ledger)
 
 
@@ -43,3 +45,13 @@ def change(folder, **values):
     """Change settings in client.yaml."""
     path = folder / "client.yaml"
     path.write_text(yaml.safe_dump(yaml.safe_load(path.read_text()) | values))
+
+
+def said(capsys, *arguments, code=2):
+    """The one line in which the command names what is wrong."""
+    assert main(list(map(str, arguments))) == code
+    error = capsys.readouterr().err
+    assert error.startswith("caucus-party: ")
+    assert error.count("\n") == 1
+    assert CANARY not in error
+    return error

@@ -55,11 +55,18 @@ class Served:
         """Start it, and wait until it would answer."""
         command = {
             "transformers": [
-                Path(sys.executable).parent / "transformers", "serve", self.model, "--device", "cpu",
-                "--host", "127.0.0.1", "--port", str(self._port),
+                Path(sys.executable).parent / "transformers",
+                "serve",
+                self.model,
+                "--device",
+                "cpu",
+                "--host",
+                "127.0.0.1",
+                "--port",
+                str(self._port),
             ],
             "llama.cpp": [sys.executable, "-c", LLAMA_CPP, self.model, str(self._port), str(4 * self._context)],
-        }[self.kind]  # fmt: skip
+        }[self.kind]
         with self.log.open("ab") as out:
             self._process = subprocess.Popen(
                 command, env=os.environ | {"HF_HUB_OFFLINE": "1"}, stdin=subprocess.DEVNULL, stdout=out, stderr=out

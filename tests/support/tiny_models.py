@@ -51,10 +51,19 @@ def tiny_llama(folder, *, chat=False, context=4096, seed=0, scale=0.3, tied=Fals
 
     torch.manual_seed(seed)
     config = LlamaConfig(
-        vocab_size=260, hidden_size=32, num_hidden_layers=2, num_attention_heads=2, num_key_value_heads=2,
-        intermediate_size=64, max_position_embeddings=context, eos_token_id=2, bos_token_id=None, pad_token_id=None,
-        initializer_range=scale, tie_word_embeddings=tied,
-    )  # fmt: skip
+        vocab_size=260,
+        hidden_size=32,
+        num_hidden_layers=2,
+        num_attention_heads=2,
+        num_key_value_heads=2,
+        intermediate_size=64,
+        max_position_embeddings=context,
+        eos_token_id=2,
+        bos_token_id=None,
+        pad_token_id=None,
+        initializer_range=scale,
+        tie_word_embeddings=tied,
+    )
     return _saved(LlamaForCausalLM(config), folder, chat=chat)
 
 
@@ -65,9 +74,15 @@ def tiny_gpt2(folder, *, chat=False, context=4096):
 
     torch.manual_seed(1)
     config = GPT2Config(
-        vocab_size=260, n_embd=32, n_layer=2, n_head=2, n_positions=context, eos_token_id=2, bos_token_id=2,
+        vocab_size=260,
+        n_embd=32,
+        n_layer=2,
+        n_head=2,
+        n_positions=context,
+        eos_token_id=2,
+        bos_token_id=2,
         initializer_range=0.3,
-    )  # fmt: skip
+    )
     return _saved(GPT2LMHeadModel(config), folder, chat=chat)
 
 
@@ -78,9 +93,17 @@ def tiny_t5(folder):
 
     torch.manual_seed(2)
     config = T5Config(
-        vocab_size=260, d_model=32, d_kv=16, d_ff=64, num_layers=2, num_heads=2, eos_token_id=2, pad_token_id=0,
-        decoder_start_token_id=0, initializer_factor=3.0,
-    )  # fmt: skip
+        vocab_size=260,
+        d_model=32,
+        d_kv=16,
+        d_ff=64,
+        num_layers=2,
+        num_heads=2,
+        eos_token_id=2,
+        pad_token_id=0,
+        decoder_start_token_id=0,
+        initializer_factor=3.0,
+    )
     return _saved(T5ForConditionalGeneration(config), folder)
 
 
@@ -101,10 +124,17 @@ def tiny_writer(folder, sentences, *, chat=False, context=4096):
     number = {piece: at for at, piece in enumerate(pieces)}
     width = len(pieces) + len(pieces) % 2
     config = LlamaConfig(
-        vocab_size=len(pieces), hidden_size=width, num_hidden_layers=1, num_attention_heads=1, intermediate_size=4,
-        max_position_embeddings=context, eos_token_id=1, bos_token_id=None, pad_token_id=None,
+        vocab_size=len(pieces),
+        hidden_size=width,
+        num_hidden_layers=1,
+        num_attention_heads=1,
+        intermediate_size=4,
+        max_position_embeddings=context,
+        eos_token_id=1,
+        bos_token_id=None,
+        pad_token_id=None,
         tie_word_embeddings=False,
-    )  # fmt: skip
+    )
     model = LlamaForCausalLM(config)
     counts = torch.full((len(pieces), width), 1e-9)
     for before, after in pairs:
@@ -128,10 +158,21 @@ def tiny_summariser(folder):
     torch.manual_seed(0)
     words = _note_tokenizer()
     config = BartConfig(
-        vocab_size=len(words), d_model=16, encoder_layers=1, decoder_layers=1, encoder_attention_heads=2,
-        decoder_attention_heads=2, encoder_ffn_dim=16, decoder_ffn_dim=16, max_position_embeddings=64,
-        bos_token_id=0, pad_token_id=1, eos_token_id=2, decoder_start_token_id=2, forced_eos_token_id=2,
-    )  # fmt: skip
+        vocab_size=len(words),
+        d_model=16,
+        encoder_layers=1,
+        decoder_layers=1,
+        encoder_attention_heads=2,
+        decoder_attention_heads=2,
+        encoder_ffn_dim=16,
+        decoder_ffn_dim=16,
+        max_position_embeddings=64,
+        bos_token_id=0,
+        pad_token_id=1,
+        eos_token_id=2,
+        decoder_start_token_id=2,
+        forced_eos_token_id=2,
+    )
     BartForConditionalGeneration(config).save_pretrained(folder)
     words.save_pretrained(folder)
     return folder
@@ -149,9 +190,16 @@ def tiny_classifier(folder, *, labels, kind="texts"):
     torch.manual_seed(0)
     words = _note_tokenizer()
     config = DistilBertConfig(
-        vocab_size=len(words), dim=16, n_layers=1, n_heads=2, hidden_dim=16, max_position_embeddings=64, pad_token_id=1,
-        id2label=dict(enumerate(labels)), label2id={label: i for i, label in enumerate(labels)},
-    )  # fmt: skip
+        vocab_size=len(words),
+        dim=16,
+        n_layers=1,
+        n_heads=2,
+        hidden_dim=16,
+        max_position_embeddings=64,
+        pad_token_id=1,
+        id2label=dict(enumerate(labels)),
+        label2id={label: i for i, label in enumerate(labels)},
+    )
     made = DistilBertForTokenClassification if kind == "tokens" else DistilBertForSequenceClassification
     made(config).save_pretrained(folder)
     words.save_pretrained(folder)
@@ -167,9 +215,13 @@ def _note_tokenizer():
     words.pre_tokenizer = pre_tokenizers.Whitespace()
     words.post_processor = processors.TemplateProcessing(single="<s> $A </s>", special_tokens=[("<s>", 0), ("</s>", 2)])
     return PreTrainedTokenizerFast(
-        tokenizer_object=words, bos_token="<s>", pad_token="<pad>", eos_token="</s>", unk_token="<unk>",
+        tokenizer_object=words,
+        bos_token="<s>",
+        pad_token="<pad>",
+        eos_token="</s>",
+        unk_token="<unk>",
         model_max_length=64,
-    )  # fmt: skip
+    )
 
 
 def _saved(model, folder, *, chat=False):

@@ -44,10 +44,17 @@ def wheel(folder, *, name="tiny-model", version="1.0", files=FILES, archive=True
     path = folder / f"{module}-{version}-py3-none-any.whl"
     path.write_bytes(_zipped(contents))
     return Entry(
-        description="a tiny model", purpose="encoder", licence="Apache-2.0", engine="none", package=name,
-        version=version, megabytes=1, wheel=sha256(path.read_bytes()), inside=inside,
+        description="a tiny model",
+        purpose="encoder",
+        licence="Apache-2.0",
+        engine="none",
+        package=name,
+        version=version,
+        megabytes=1,
+        wheel=sha256(path.read_bytes()),
+        inside=inside,
         files={file: sha256(data) for file, data in files.items()},
-    )  # fmt: skip
+    )
 
 
 def _zipped(contents):

@@ -121,9 +121,7 @@ class WorstCase:
             for label in tools.task.labels
             for i in range(2)
         )
-        report = make_report(
-            0, tools.models, requested={}, generated=(), candidates=len(candidates), work=(), notes=[]
-        )  # fmt: skip
+        report = make_report(0, tools.models, requested={}, generated=(), candidates=len(candidates), work=(), notes=[])
         return State(round=1, candidates=candidates, rounds=(report,), memory=NoMemory())
 
 

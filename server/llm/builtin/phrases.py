@@ -32,7 +32,7 @@ class Phrases:
     """
 
     def __init__(self, texts: Sequence[Sequence[Sentence]]) -> None:
-        from sklearn.feature_extraction.text import ENGLISH_STOP_WORDS  # noqa: PLC0415 — seconds to import
+        from sklearn.feature_extraction.text import ENGLISH_STOP_WORDS
 
         words = Counter(word for text in texts for word in {bare(token) for part in text for token in part})
         self._grammar = ENGLISH_STOP_WORDS | {word for word, times in words.items() if times > _COMMON * len(texts) > 1}

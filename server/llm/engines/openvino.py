@@ -59,9 +59,11 @@ class OpenVino:
                     results = self._pipeline.generate(ids, settings) if places else []
                 except RuntimeError as error:
                     raise ProviderError(
-                        f"the language model {self._name} fails", expected="continuations", got=type(error).__name__,
+                        f"the language model {self._name} fails",
+                        expected="continuations",
+                        got=type(error).__name__,
                         do="Look at its memory: fewer texts_per_request or shorter texts need less",
-                    ) from error  # fmt: skip
+                    ) from error
                 for place, result in zip(places, results, strict=True):
                     done(place, [list(continuation) for continuation in result.m_generation_ids])
 
@@ -74,15 +76,20 @@ def weights(folder: Path, *, name: str) -> Path:
     """
     if find_spec("openvino_genai") is None:
         raise ConfigError(
-            f"engine of {name}", expected="the package openvino-genai", got="none",
+            f"engine of {name}",
+            expected="the package openvino-genai",
+            got="none",
             do="Install the extra: pip install 'caucus[models]'",
-        )  # fmt: skip
+        )
     files = sorted(folder.glob("*.gguf"))
     if len(files) != 1:
         raise ConfigError(
-            f"language model {name}", expected="one GGUF file for the engine openvino", got=f"{len(files)}",
-            where=folder, do="Choose engine: transformers, or copy the file there",
-        )  # fmt: skip
+            f"language model {name}",
+            expected="one GGUF file for the engine openvino",
+            got=f"{len(files)}",
+            where=folder,
+            do="Choose engine: transformers, or copy the file there",
+        )
     return files[0]
 
 
@@ -90,17 +97,17 @@ def _packages() -> tuple[Any, Any]:
     """The modules openvino and openvino_genai."""
     # openvino reports each import over the network unless this package of it is missing.
     sys.modules.setdefault("openvino_telemetry", cast("ModuleType", None))
-    import openvino  # noqa: PLC0415 — an extra, and a second to import
-    import openvino_genai  # noqa: PLC0415
+    import openvino
+    import openvino_genai
 
     return openvino, openvino_genai
 
 
 @lru_cache(maxsize=2)
-def _pipeline(file: Path) -> Any:  # noqa: ANN401 — openvino_genai
+def _pipeline(file: Path) -> Any:
     """The loaded model: once for all personas of the same weights."""
     _, genai = _packages()
-    import torch  # noqa: PLC0415 — seconds to import; its threads follow OMP_NUM_THREADS
+    import torch
 
     scheduler = genai.SchedulerConfig()
     scheduler.enable_prefix_caching = True
@@ -119,12 +126,15 @@ def _pipeline(file: Path) -> Any:  # noqa: ANN401 — openvino_genai
         return genai.ContinuousBatchingPipeline(file, scheduler, "CPU", settings)
     except RuntimeError as error:
         raise ConfigError(
-            "the language model cannot be loaded", expected="a GGUF file that openvino-genai reads",
-            got=type(error).__name__, where=file, do="Fetch it again, or choose engine: transformers",
-        ) from error  # fmt: skip
+            "the language model cannot be loaded",
+            expected="a GGUF file that openvino-genai reads",
+            got=type(error).__name__,
+            where=file,
+            do="Fetch it again, or choose engine: transformers",
+        ) from error
 
 
-def _settings(genai: Any, job: Job) -> Any:  # noqa: ANN401 — openvino_genai
+def _settings(genai: Any, job: Job) -> Any:
     settings = genai.GenerationConfig()
     settings.max_new_tokens = job.max_new_tokens
     settings.num_return_sequences = job.count

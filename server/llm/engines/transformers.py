@@ -65,8 +65,8 @@ class Transformers:
 
     def _written(self, rows: list[tuple[Job, int]]) -> list[list[int]]:
         """The continuation of each row, a job and which of its continuations, up to the end that the model set."""
-        import torch  # noqa: PLC0415
-        from transformers import GenerationConfig, LogitsProcessorList  # noqa: PLC0415
+        import torch
+        from transformers import GenerationConfig, LogitsProcessorList
 
         model, first = self._model, rows[0][0]
         width = max(len(job.ids) for job, _ in rows)
@@ -93,9 +93,12 @@ class Transformers:
                 )
         except torch.OutOfMemoryError as error:
             raise ProviderError(
-                f"the language model {self._name} runs out of memory", expected="a batch that fits", got="none",
-                where=self._device, do=f"Lower batch_tokens from {self._batch_tokens}, or choose a smaller dtype",
-            ) from error  # fmt: skip
+                f"the language model {self._name} runs out of memory",
+                expected="a batch that fits",
+                got="none",
+                where=self._device,
+                do=f"Lower batch_tokens from {self._batch_tokens}, or choose a smaller dtype",
+            ) from error
         # A row that stopped before the others is filled up.
         ends = settings.eos_token_id if isinstance(settings.eos_token_id, list) else [settings.eos_token_id]
         begun = 1 if self._starts_anew else width
@@ -113,8 +116,8 @@ class Noise:
 
     def __call__(self, _: "Tensor", scores: "Tensor") -> "Tensor":
         """(rows, tokens) scores of the next token to sums whose maximum is the draw."""
-        import torch  # noqa: PLC0415
-        from transformers import TopPLogitsWarper  # noqa: PLC0415
+        import torch
+        from transformers import TopPLogitsWarper
 
         step = self._step.to_bytes(4, "big")
         self._step += 1

@@ -37,7 +37,7 @@ def provider(
     poll: float = 30.0,
     folder: Path | None = None,
     spending: Spending | None = None,
-    **shared: Any,  # noqa: ANN401
+    **shared: Any,
 ) -> Provider:
     """One Claude model, from the flat settings of its YAML.
 
@@ -110,7 +110,7 @@ class Messages:
             body["system"] = [{"type": "text", "text": system, "cache_control": {"type": "ephemeral"}}]
         return body
 
-    async def complete(self, client: Any, system: str, user: str, request: Request) -> Completion:  # noqa: ANN401
+    async def complete(self, client: Any, system: str, user: str, request: Request) -> Completion:
         """Send one prompt."""
         del request
         return completion(await client.messages.create(**self.parameters(system, user)))
@@ -119,7 +119,7 @@ class Messages:
         """Read one answer of a batch."""
         return completion(message)
 
-    def model_is_unknown(self, error: Any) -> bool:  # noqa: ANN401
+    def model_is_unknown(self, error: Any) -> bool:
         """Whether a 404 is the API's own; a gateway without a list of models answers with another 404."""
         return bool(error.type == "not_found_error")
 

@@ -113,12 +113,12 @@ class Chat(Protocol):
     def client(self) -> AbstractAsyncContextManager[Any]:
         """A new client of the SDK, its own retries off."""
 
-    async def complete(self, client: Any, system: str, user: str, request: Request) -> Completion:  # noqa: ANN401
+    async def complete(self, client: Any, system: str, user: str, request: Request) -> Completion:
         """Send one prompt.
 
         Raises:
             MalformedError: The answer is no completion. The SDK raises its own errors too.
         """
 
-    def model_is_unknown(self, error: Any) -> bool:  # noqa: ANN401
+    def model_is_unknown(self, error: Any) -> bool:
         """Whether a 404 says that the model does not exist; otherwise the server has no list of models."""

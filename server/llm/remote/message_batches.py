@@ -29,7 +29,7 @@ _NO_REPLY = Reply(texts=(), input_tokens=0, output_tokens=0, loss="failed")
 class BatchChat(Chat, Protocol):
     """A chat whose requests may be sent in batches."""
 
-    def parameters(self, system: str, user: str) -> Any:  # noqa: ANN401
+    def parameters(self, system: str, user: str) -> Any:
         """The body of one request."""
 
     def completed(self, message: object) -> Completion:
@@ -121,13 +121,13 @@ class MessageBatches:
             reserved[key] = most
         return reserved, None, "held"
 
-    async def _send(self, client: Any, keys: list[str], by_key: Mapping[str, Request]) -> Any:  # noqa: ANN401
+    async def _send(self, client: Any, keys: list[str], by_key: Mapping[str, Request]) -> Any:
         bodies = [{"custom_id": key, "params": self._chat.parameters(*render(by_key[key]))} for key in keys]
         return await client.messages.batches.create(requests=bodies)
 
     async def _collect(
         self,
-        client: Any,  # noqa: ANN401
+        client: Any,
         batch: str,
         left: dict[str, Request],
         held: dict[str, Usage],
@@ -148,10 +148,10 @@ class MessageBatches:
             deliver(key, read(completion, request))
         self._notes.drop(batch)
 
-    async def _results(self, client: Any, batch: str) -> list[Any]:  # noqa: ANN401
+    async def _results(self, client: Any, batch: str) -> list[Any]:
         return [line async for line in await client.messages.batches.results(batch)]
 
-    def _read(self, result: Any) -> Completion:  # noqa: ANN401
+    def _read(self, result: Any) -> Completion:
         """Completion of one result, which has succeeded, errored, expired or been cancelled."""
         if result.type != "succeeded":
             return Completion(text="", usage=Usage(), loss="failed")
@@ -160,7 +160,7 @@ class MessageBatches:
         except MalformedError:
             return Completion(text="", usage=Usage(), loss="malformed")
 
-    async def _answer(self, ask: Callable[[], Any]) -> Any:  # noqa: ANN401
+    async def _answer(self, ask: Callable[[], Any]) -> Any:
         """One call of the service, with the retry policy of all requests."""
         try:
             return await self._retries.answer(ask, errors=self._chat.errors)

@@ -29,7 +29,7 @@ def provider(
     temperature: bool = True,
     seed: bool = False,
     spending: Spending | None = None,
-    **shared: Any,  # noqa: ANN401
+    **shared: Any,
 ) -> Provider:
     """One model behind chat completions, from the flat settings of its YAML.
 
@@ -86,7 +86,7 @@ class ChatCompletions:
             api_key=settings.key(), base_url=settings.base_url, timeout=settings.timeout, max_retries=0
         )
 
-    async def complete(self, client: Any, system: str, user: str, request: Request) -> Completion:  # noqa: ANN401
+    async def complete(self, client: Any, system: str, user: str, request: Request) -> Completion:
         """Send one prompt. Servers cache common prefixes of prompts by themselves."""
         body: dict[str, Any] = {
             "model": self.settings.model,
@@ -99,7 +99,7 @@ class ChatCompletions:
             body["seed"] = request.seed % _SEEDS
         return completion(await client.chat.completions.create(**body))
 
-    def model_is_unknown(self, error: Any) -> bool:  # noqa: ANN401
+    def model_is_unknown(self, error: Any) -> bool:
         """Whether a 404 names the model; a server without a list of models answers with another 404."""
         return bool(error.code == "model_not_found")
 

@@ -94,7 +94,7 @@ class Remote:
         async with self._chat.client() as client:
             await asyncio.gather(*(self._work(client, job) for _ in range(min(self._concurrency, len(job.requests)))))
 
-    async def _work(self, client: Any, job: "Job") -> None:  # noqa: ANN401
+    async def _work(self, client: Any, job: "Job") -> None:
         """One of `concurrency` workers: takes requests until none are left or all stop."""
         while job.todo and job.stop is None:
             place = job.todo.popleft()
@@ -116,7 +116,7 @@ class Remote:
 
     async def _ask(
         self,
-        client: Any,  # noqa: ANN401
+        client: Any,
         job: "Job",
         prompt: tuple[str, str],
         request: Request,
@@ -160,7 +160,7 @@ class Remote:
             except UnansweredError as error:
                 raise self._broken(error.failure, told=said(error.cause)) from error.cause
 
-    async def _look_up(self, client: Any) -> None:  # noqa: ANN401
+    async def _look_up(self, client: Any) -> None:
         try:
             await client.models.retrieve(self._chat.settings.model)
         except self._chat.errors as error:

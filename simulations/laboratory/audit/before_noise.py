@@ -104,16 +104,16 @@ class Replay:
         self._rows.append(steps)
         return 0
 
-    def _rounded(self, real: Any, tuner: Any, rows: "Tensor", **how: float) -> "Tensor":  # noqa: ANN401
+    def _rounded(self, real: Any, tuner: Any, rows: "Tensor", **how: float) -> "Tensor":
         tuner._coins.manual_seed(int.from_bytes(hashlib.sha256(rows.numpy().tobytes()).digest()[:7]))  # noqa: SLF001
         return real(tuner, rows, **how)  # type: ignore[no-any-return]
 
-    def _clipped_sum(self, real: Any, *arguments: object, **how: float) -> "Tensor":  # noqa: ANN401
+    def _clipped_sum(self, real: Any, *arguments: object, **how: float) -> "Tensor":
         total: Tensor = real(*arguments, **how)
         self._rows.append(total.numpy().astype(np.int64))
         return total
 
-    def _update(self, real: Any, tuner: Any, *arguments: object) -> None:  # noqa: ANN401
+    def _update(self, real: Any, tuner: Any, *arguments: object) -> None:
         step = len(self._rows) - 1
         if step == len(self._weights):
             real(tuner, *arguments)
@@ -169,10 +169,10 @@ def _none(_scale: float, size: int, _key: bytes, **_: int) -> NDArray[np.int64]:
     return np.zeros(size, dtype=np.int64)
 
 
-def _bound(ours: Any, real: Any) -> Any:  # noqa: ANN401
+def _bound(ours: Any, real: Any) -> Any:
     """A method in place of `real`, which it gets."""
 
-    def method(tuner: Any, *arguments: Any, **how: Any) -> Any:  # noqa: ANN401
+    def method(tuner: Any, *arguments: Any, **how: Any) -> Any:
         return ours(real, tuner, *arguments, **how)
 
     return method

@@ -137,7 +137,7 @@ def recorded_noise() -> Iterator[tuple[list[Share], list[bytes]]]:
     calls: list[Share] = []
     entropy: list[bytes] = []
 
-    def sampler(name: str) -> Any:  # noqa: ANN401
+    def sampler(name: str) -> Any:
         def draw(scale: float, size: int, key: bytes, *, shares: int = 1) -> NDArray[np.int64]:
             calls.append(Share(name, scale, shares, size, key))
             return np.ones(size, dtype=np.int64)

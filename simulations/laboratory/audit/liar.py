@@ -97,7 +97,7 @@ def accuracy(method: str, records: int, epsilon: float, times: int, seed: int) -
     }
     deal: Callable[..., list[list[Record]]] = parties.deal
 
-    def lying(*asked: Any) -> list[list[Record]]:  # noqa: ANN401 Hydra's
+    def lying(*asked: Any) -> list[list[Record]]:
         first, *others = deal(*asked)
         return [mislabelled(first) * times if times else first, *others]
 

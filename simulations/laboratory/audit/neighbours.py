@@ -142,8 +142,10 @@ def sources(
         "a released text": released,
         "a text of terms": _of_terms(query),
     }
-    found = {kind: [dealt(text, vector) for text, vector in zip(of, encoder.encode(list(of)), strict=True)]
-             for kind, of in texts.items()}  # fmt: skip
+    found = {
+        kind: [dealt(text, vector) for text, vector in zip(of, encoder.encode(list(of)), strict=True)]
+        for kind, of in texts.items()
+    }
     # Texts of their own: a party's vector is a function of the text, and a subsample tells copies of a text by number.
     found["a vector of the query"] = [
         dealt(f"{held.record.text} {place}", vector) for place, (held, vector) in enumerate(_of_arrays(query, ordinary))

@@ -166,7 +166,7 @@ def recorded(settings: Sequence[str]) -> list[Question]:
     asked: dict[int, tuple[closed_set.Query, Plan, answer.Party]] = {}
     real = answer.answer
 
-    def recording(query: closed_set.Query, **how: Any) -> NDArray[np.int64]:  # noqa: ANN401
+    def recording(query: closed_set.Query, **how: Any) -> NDArray[np.int64]:
         asked[how["index"]] = (query, how["plan"], how["party"])
         return real(query, **how)
 

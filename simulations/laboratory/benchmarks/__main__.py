@@ -22,9 +22,19 @@ from typing import Any
 from simulations.laboratory.benchmarks.ratios import OPTION, Ratio
 
 NAMES = (
-    "startup", "votes", "noise", "secagg", "parties", "nodes", "requests", "scale", "suppression", "keyphrases",
-    "metrics", "models",
-)  # fmt: skip
+    "startup",
+    "votes",
+    "noise",
+    "secagg",
+    "parties",
+    "nodes",
+    "requests",
+    "scale",
+    "suppression",
+    "keyphrases",
+    "metrics",
+    "models",
+)
 THREADS = {"suppression": "2", "keyphrases": "2", "metrics": "2", "models": "2"}
 """Threads of a benchmark; of any other one."""
 REGRESSION = 1.5
@@ -66,7 +76,7 @@ def ratios_of(name: str) -> list[Ratio]:
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "ratios.json"
         command = [sys.executable, "-m", f"simulations.laboratory.benchmarks.{name}", OPTION, str(file)]
-        subprocess.run(command, check=True, env=os.environ | {"OMP_NUM_THREADS": THREADS.get(name, "1")})  # noqa: S603
+        subprocess.run(command, check=True, env=os.environ | {"OMP_NUM_THREADS": THREADS.get(name, "1")})
         return [Ratio(**fields) for fields in json.loads(file.read_text(encoding="utf-8"))]
 
 

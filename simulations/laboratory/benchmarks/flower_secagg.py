@@ -169,5 +169,5 @@ def _answer(messages: Iterable[Message], replies: list[SimpleNamespace]) -> list
     return replies
 
 
-def _record(values: Any) -> ConfigRecord:  # noqa: ANN401  # the results of Flower's functions
+def _record(values: dict[str, Any]) -> ConfigRecord:
     return ConfigRecord(values)

@@ -142,7 +142,7 @@ class Plain:
 
     def sample(self, jobs: Sequence[Job], done: Callable[[int, Continuations], None]) -> None:
         """As an engine does, for jobs with prompts of one length."""
-        import torch  # noqa: PLC0415 — seconds to import
+        import torch
 
         rows = [place for place, job in enumerate(jobs) for _ in range(job.count)]
         for start in range(0, len(rows), _BATCH):
@@ -150,10 +150,16 @@ class Plain:
             ids = torch.tensor([jobs[place].ids for place in batch])
             with torch.inference_mode(), checkpoints.quiet():
                 written = self._model.generate(
-                    ids, attention_mask=torch.ones_like(ids), max_new_tokens=_MOST, do_sample=True,
-                    temperature=jobs[0].temperature, top_p=jobs[0].top_p, top_k=0,
-                    eos_token_id=sorted(self.ends), pad_token_id=min(self.ends),
-                )  # fmt: skip
+                    ids,
+                    attention_mask=torch.ones_like(ids),
+                    max_new_tokens=_MOST,
+                    do_sample=True,
+                    temperature=jobs[0].temperature,
+                    top_p=jobs[0].top_p,
+                    top_k=0,
+                    eos_token_id=sorted(self.ends),
+                    pad_token_id=min(self.ends),
+                )
             for place, row in zip(batch, written[:, ids.shape[1] :].tolist(), strict=True):
                 done(place, [row])
 
@@ -182,8 +188,8 @@ def _measured(jobs: Sequence[Job], sample: Callable[[Sequence[Job], Any], None],
 
 def _product_speed() -> float:
     """Multiplications of 8-bit integers a CPU second, in the fastest of some products of two square matrices."""
-    import openvino  # noqa: PLC0415 — the engine that was loaded before keeps its import from being reported
-    from openvino import opset13 as operators  # noqa: PLC0415
+    import openvino
+    from openvino import opset13 as operators
 
     shape = [_SIZE, _SIZE]
     given = operators.parameter(shape, np.float32)

@@ -10,7 +10,9 @@ clients speak chat completions, one connection for each request under way, no re
 
 import argparse
 import asyncio
+import json
 import math
+import socket
 import subprocess
 import sys
 import time
@@ -50,7 +52,7 @@ def main(arguments: Sequence[str] | None = None) -> list[Ratio]:
     parser.add_argument("--delay", type=float, default=0.05, help="seconds until an answer")
     options = parser.parse_args(arguments)
     ideal = math.ceil(options.requests / options.concurrency) * options.delay
-    with subprocess.Popen(  # noqa: S603
+    with subprocess.Popen(
         [sys.executable, "-c", _SERVE, str(options.delay)], stdout=subprocess.PIPE, text=True
     ) as server:
         try:
@@ -73,12 +75,9 @@ def main(arguments: Sequence[str] | None = None) -> list[Ratio]:
 
 def serve(delay: float) -> None:
     """Answer every request after `delay` seconds, on a free port, which is printed."""
-    import json  # noqa: PLC0415
-    import socket  # noqa: PLC0415
-
     body = json.dumps(_ANSWER).encode()
 
-    async def app(_: Any, receive: Callable[[], Awaitable[Any]], send: Callable[[Any], Awaitable[None]]) -> None:  # noqa: ANN401
+    async def app(_: object, receive: Callable[[], Awaitable[Any]], send: Callable[[Any], Awaitable[None]]) -> None:
         while (await receive()).get("more_body"):
             pass
         await asyncio.sleep(delay)

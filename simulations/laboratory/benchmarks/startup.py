@@ -62,7 +62,7 @@ def cpu(arguments: Sequence[str]) -> float:
         CalledProcessError: It failed.
     """
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
-    subprocess.run([sys.executable, *arguments], check=True, capture_output=True, env=os.environ)  # noqa: S603
+    subprocess.run([sys.executable, *arguments], check=True, capture_output=True, env=os.environ)
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
     return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
 
@@ -72,7 +72,7 @@ def probe(file: str) -> None:
     at: dict[str, float] = {}
     for stream in (sys.stdout, sys.stderr):
         stream.write = _noting(stream.write, at)  # type: ignore[method-assign]
-    from simulations.command import main as simulate  # noqa: PLC0415 — what is measured begins here
+    from simulations.command import main as simulate
 
     simulate()
     Path(file).write_text(json.dumps(at), encoding="utf-8")

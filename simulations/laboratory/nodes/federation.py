@@ -121,7 +121,7 @@ class Nodes:
 
     def _serve(self) -> None:
         with (self.folder / "coordinator.out").open("ab") as out:
-            self._coordinator = subprocess.Popen(  # noqa: S603
+            self._coordinator = subprocess.Popen(
                 [processes.program("caucus-coordinator"), "serve", str(self.here)],
                 env=processes.environment(self.folder),
                 stdin=subprocess.DEVNULL,
@@ -244,19 +244,20 @@ class Nodes:
     def _command(self, function: str, *arguments: object) -> str:
         return self.forks.run(function, *arguments, folder=self.folder, environment=self._environment)
 
-    def _flower(self, *arguments: object) -> Any:  # noqa: ANN401 JSON
+    def _flower(self, *arguments: object) -> dict[str, Any]:
         environment = processes.QUIET | processes.environment(self.here)
         said = self.forks.run(
             FLOWER, *arguments, "caucus", "--format", "json", folder=self.here, environment=environment
         )
-        answer = json.loads(said[said.index("{") :])
+        answer: dict[str, Any] = json.loads(said[said.index("{") :])
         if not answer["success"]:
             raise CaucusError("Flower", got=str(answer["error-message"]))
         return answer
 
-    def _nodes(self) -> Any:  # noqa: ANN401 JSON
+    def _nodes(self) -> list[dict[str, Any]] | None:
         with contextlib.suppress(CaucusError, subprocess.CalledProcessError):
-            return self._flower("supernode", "list")["nodes"]
+            nodes: list[dict[str, Any]] = self._flower("supernode", "list")["nodes"]
+            return nodes
         return None
 
 
@@ -267,10 +268,17 @@ def _function(module: str) -> str:
 def small_run(rounds: int) -> tuple[str, ...]:
     """Settings of a run of WASP with few candidates, and one query less than rounds."""
     return (
-        "method=wasp", f"method.rounds={rounds}", f"method.samples={20 * rounds}", "method.top=3", "method.shots=4",
-        "evaluation.metrics=[]", "task.records_per_party=16", "task.test_records=24", "task.public_notes=120",
+        "method=wasp",
+        f"method.rounds={rounds}",
+        f"method.samples={20 * rounds}",
+        "method.top=3",
+        "method.shots=4",
+        "evaluation.metrics=[]",
+        "task.records_per_party=16",
+        "task.test_records=24",
+        "task.public_notes=120",
         "privacy.epsilon=8",
-    )  # fmt: skip
+    )
 
 
 def load_encoder() -> None:

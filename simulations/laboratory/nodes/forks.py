@@ -22,7 +22,7 @@ from importlib import import_module
 from pathlib import Path
 from threading import Lock
 from types import MappingProxyType
-from typing import Any, Self
+from typing import Any, Self, TextIO
 
 from common.system import processes
 
@@ -42,7 +42,7 @@ class Forks:
         self, *functions: str, environment: Mapping[str, str] = MappingProxyType({}), first: str | None = None
     ) -> None:
         self._one_at_a_time = Lock()
-        self._process = subprocess.Popen(  # noqa: S603
+        self._process = subprocess.Popen(
             [sys.executable, "-m", __name__, *(("--first", first) if first else ()), *functions],
             env={**os.environ, **processes.QUIET, **environment},
             stdin=subprocess.PIPE,
@@ -157,7 +157,7 @@ def _function(name: str) -> Callable[[], object]:
     return found
 
 
-def _say(answers: Any, number: int) -> None:  # noqa: ANN401 a text file
+def _say(answers: TextIO, number: int) -> None:
     answers.write(f"{number}\n")
     answers.flush()
 

@@ -75,9 +75,11 @@ def run_all(chosen: Preset, cells: Sequence[Cell], work: Path) -> Iterator[Resul
                     yield future.result()
             except BrokenProcessPool as error:
                 raise CaucusError(
-                    "a process of the runs", expected="to work until its end", got="killed, perhaps for want of memory",
+                    "a process of the runs",
+                    expected="to work until its end",
+                    got="killed, perhaps for want of memory",
                     do="What was measured is kept, and the same command goes on",
-                ) from error  # fmt: skip
+                ) from error
             except BaseException:
                 # A run takes minutes, and goes on from its last round: nothing is lost by ending it at once.
                 pool.shutdown(wait=False, cancel_futures=True)
@@ -98,9 +100,9 @@ def run_one(blank: Result, overrides: Sequence[str], folder: Path) -> Result:
 
     A run that cannot go on, since the program has changed, begins anew: its replies are in the cache.
     """
-    from server.failure import EXPECTED, summary  # noqa: PLC0415 torch, in the process of the run
-    from server.settings.compose import composed, reloaded  # noqa: PLC0415
-    from simulations.run import simulate  # noqa: PLC0415
+    from server.failure import EXPECTED, summary
+    from server.settings.compose import composed, reloaded
+    from simulations.run import simulate
 
     goes_on = (folder / "state").exists()
     if not goes_on:
@@ -130,7 +132,7 @@ def run_one(blank: Result, overrides: Sequence[str], folder: Path) -> Result:
 
 def measured(blank: Result, folder: Path) -> Result:
     """The result of a run from its folder; figures have their names in metrics.json."""
-    from simulations.sweeps.runs import read_rounds, read_run  # noqa: PLC0415 torch
+    from simulations.sweeps.runs import read_rounds, read_run
 
     run = read_run(folder)
     if "error" in run:

@@ -20,11 +20,13 @@ def test_products_are_exact(dim, blocks):
     # One of them the worst case, all entries alike.
     vectors = np.concatenate([random_units(rng, 3, dim), unit(np.ones((1, dim)))])
     # Aligned with a vector, of one size throughout, and of sizes far apart.
-    rows = np.concatenate([
-        np.tile(1e6 * vectors[:1], blocks),
-        np.full((1, blocks * dim), 1e6),
-        10.0 ** rng.uniform(-40, 6, (1, blocks * dim)),
-    ]).astype(np.float32)  # fmt: skip
+    rows = np.concatenate(
+        [
+            np.tile(1e6 * vectors[:1], blocks),
+            np.full((1, blocks * dim), 1e6),
+            10.0 ** rng.uniform(-40, 6, (1, blocks * dim)),
+        ]
+    ).astype(np.float32)
     integers, units = exact_products.of_rows(rows, blocks=blocks)
     side_by_side = np.tile(exact_products.of_vectors(vectors), blocks)
     exact = _exactly(side_by_side, integers)

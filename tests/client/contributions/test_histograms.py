@@ -16,9 +16,8 @@ from tests.support.asking import TERMS, embedded
 
 def test_labels():
     records = embedded("abcde", [2, 0, 2, 1, 5])
-    assert counts.of_labels(LabelHistogram(spec=LabelHistogramSpec(labels=4)), records).tolist() == [
-        1, 1, 2, 0,
-    ]  # fmt: skip
+    of_labels = counts.of_labels(LabelHistogram(spec=LabelHistogramSpec(labels=4)), records)
+    assert of_labels.tolist() == [1, 1, 2, 0]
 
 
 def test_lengths_are_words_between_white_space():

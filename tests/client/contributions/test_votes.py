@@ -9,17 +9,13 @@ from client.contributions import votes as client_votes
 from client.contributions.votes import votes_of
 from common.errors import InternalError, ProtocolError
 from common.queries.votes import Votes, VotesSpec
-
-
-def _unit(rows):
-    rows = np.asarray(rows, dtype=np.float64)
-    return (rows / np.linalg.norm(rows, axis=1, keepdims=True)).astype(np.float32)
+from tests.support.asking import unit
 
 
 def _random(rng, count, dim, centre=0.0):
     rows = rng.standard_normal((count, dim))
     rows[:, 0] += centre * dim**0.5
-    return _unit(rows)
+    return unit(rows)
 
 
 def _query(vectors, labels=None, **spec):
@@ -53,7 +49,7 @@ def _reference(query, records, labels):
 def _hard_case(rng):
     """Candidates in tight clusters, with exact and near copies: many ties, and more of them than the list holds."""
     centres = _random(rng, 4, 24)
-    near = _unit(
+    near = unit(
         np.repeat(centres, 12, axis=0) + rng.choice([0, 2e-6, 1e-5, 1e-4], (48, 1)) * rng.standard_normal((48, 24))
     )
     vectors = np.concatenate([near, centres, centres, _random(rng, 20, 24)])
@@ -132,7 +128,7 @@ def test_float32_products_keep_the_bound_of_the_proof(dim):
         np.abs(normal),
         np.eye(20, dim),
     ]
-    vectors = client_votes._on_grid(_unit(np.concatenate(kinds)))
+    vectors = client_votes._on_grid(unit(np.concatenate(kinds)))
     wide = vectors.astype(np.float64)
     off = np.abs(vectors @ vectors.T - wide @ wide.T).max()
     assert 0 < off < 1.01 * dim * 2.0**-24
@@ -140,7 +136,7 @@ def test_float32_products_keep_the_bound_of_the_proof(dim):
 
 def test_weights_of_three_and_four_votes():
     angles = np.array([0.1, 0.4, 0.7, 1.0, 1.3])
-    vectors = _unit(np.stack([np.cos(angles), np.sin(angles)], axis=1))
+    vectors = unit(np.stack([np.cos(angles), np.sin(angles)], axis=1))
     record, label = np.array([[1, 0]], np.float32), np.zeros(1, np.int32)
     assert votes_of(_query(vectors, top=4), record, label).tolist() == [8, 4, 2, 1, 0, 0, 1, 2, 4, 8]
     assert votes_of(_query(vectors, top=3, furthest=False), record, label).tolist() == [4, 2, 1, 0, 0]
@@ -148,14 +144,14 @@ def test_weights_of_three_and_four_votes():
 
 
 def test_ties_go_to_the_lower_index_in_both_directions():
-    vectors = np.repeat(_unit([[1, 0], [0, 1]]), 30, axis=0)
+    vectors = np.repeat(unit([[1, 0], [0, 1]]), 30, axis=0)
     got = votes_of(_query(vectors, top=2), np.array([[1, 0]], np.float32), np.zeros(1, np.int32))
     assert np.flatnonzero(got).tolist() == [0, 1, 60 + 30, 60 + 31]
     assert got[[0, 1, 90, 91]].tolist() == [2, 1, 2, 1]
 
 
 def test_fewer_candidates_than_votes_no_candidates_and_no_records():
-    query = _query(_unit([[1, 0], [0, 1]]), [0, 0], top=4)
+    query = _query(unit([[1, 0], [0, 1]]), [0, 0], top=4)
     record = np.array([[1, 0]], np.float32)
     assert votes_of(query, record, np.zeros(1, np.int32)).tolist() == [8, 4, 4, 8]
     assert not votes_of(query, record, np.ones(1, np.int32)).any()
@@ -165,7 +161,7 @@ def test_fewer_candidates_than_votes_no_candidates_and_no_records():
 
 
 def test_mismatched_arguments_are_refused():
-    query, labels = _query(_unit([[1, 0]])), np.zeros(2, np.int32)
+    query, labels = _query(unit([[1, 0]])), np.zeros(2, np.int32)
     with pytest.raises(ProtocolError, match="dimension"):
         votes_of(query, np.ones((2, 3), np.float32), labels)
     with pytest.raises(InternalError):

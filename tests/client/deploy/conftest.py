@@ -7,7 +7,7 @@ import pytest
 from client.command import main
 from common.system.enrolment import PartyFile, RosterFile
 from server.deploy.authority import make_authority
-from tests.common.system.test_enrolment import GOOD
+from tests.support.enrolment import PARTY
 from tests.support.federations import CANARY
 
 
@@ -21,10 +21,10 @@ def made(tmp_path, capsys):
     records.write_text(f"text,label\n{CANARY},a\nanother,b\n")
     records.chmod(0o600)
     folder = tmp_path / "hospital"
-    assert main(["init", str(folder), "--name", "St. Mary: #1", "--records", str(records),
-                 "--invitation", str(tmp_path / "invitation.json")]) == 0  # fmt: skip
+    named = ("--name", "St. Mary: #1", "--records", records, "--invitation", tmp_path / "invitation.json")
+    assert main(["init", str(folder), *map(str, named)]) == 0
     own = PartyFile.load(folder / "party.json")
-    other = PartyFile(**GOOD | {"name": "St. Luke"})
+    other = PartyFile(**PARTY | {"name": "St. Luke"})
     (tmp_path / "roster.json").write_text(RosterFile(parties=(other, own)).to_json())
     assert main(["roster", "--yes", str(folder), str(tmp_path / "roster.json")]) == 0
     capsys.readouterr()

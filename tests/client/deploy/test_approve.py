@@ -211,17 +211,31 @@ def test_as_json_for_other_programs(made, capsys):
     opened(made, plan(2, purpose="triage"))
     (asked,) = json.loads(approve(capsys, made, "--json"))
     expected = {
-        "run": RUN, "decision": "awaiting", "by": "", "purpose": "triage", "recipient": "not stated",
-        "hospitals": ["St. Luke", "St. Mary: #1"], "masks": "semi-honest", "threshold": 2, "colluders": 0,
-        "colluders_against_masks": 1, "attempts": 1, "unit": "sample", "max_records": 1, "epsilon": 4.0,
+        "run": RUN,
+        "decision": "awaiting",
+        "by": "",
+        "purpose": "triage",
+        "recipient": "not stated",
+        "hospitals": ["St. Luke", "St. Mary: #1"],
+        "masks": "semi-honest",
+        "threshold": 2,
+        "colluders": 0,
+        "colluders_against_masks": 1,
+        "attempts": 1,
+        "unit": "sample",
+        "max_records": 1,
+        "epsilon": 4.0,
         "beyond_limits": "",
-    }  # fmt: skip
+    }
     assert expected.items() <= asked.items()
     assert asked["epsilon_alone"] > 4 > asked["epsilon_against"] > 3.99
     assert asked["lifetime"]["left"] == 10.0 - asked["lifetime"]["after"]
     assert asked["records"] == {
-        "total": 2, "of_label": {"a": 1, "b": 1}, "labels_without_records": [], "not_asked_for": {}
-    }  # fmt: skip
+        "total": 2,
+        "of_label": {"a": 1, "b": 1},
+        "labels_without_records": [],
+        "not_asked_for": {},
+    }
     (kept,) = approvals(made / "private")
     assert kept.decision == "awaiting"
     assert json.loads(approve(capsys, made, "--json", "--refused")) == []
@@ -249,9 +263,17 @@ def test_a_person_is_told_what_each_query_asks(made, capsys):
 
 @pytest.mark.parametrize(
     ("replies", "decision"),
-    [("y", "approved"), ("YES", "approved"), ("n", "refused"), ("no", "refused"), ("", "awaiting"),
-     ("maybe ok y", "approved"), ("yep n", "refused"), (None, "awaiting")],
-)  # fmt: skip
+    [
+        ("y", "approved"),
+        ("YES", "approved"),
+        ("n", "refused"),
+        ("no", "refused"),
+        ("", "awaiting"),
+        ("maybe ok y", "approved"),
+        ("yep n", "refused"),
+        (None, "awaiting"),
+    ],
+)
 def test_a_person_decides_or_leaves_it_for_later(replies, decision, made, capsys, monkeypatch):
     opened(made, plan(2))
     left = [""] if replies == "" else (replies or "").split()
@@ -294,16 +316,10 @@ def test_without_a_terminal_a_person_has_to_say_so(made, capsys, monkeypatch):
 
 
 def test_a_loss_is_rounded_up_and_what_is_left_down():
-    assert [up(value) for value in (4.0, 1.1, 1.0001, 1.9999, 0.0, math.inf)] == [
-        "4.000", "1.100", "1.001", "2.000", "0.000", "inf"
-    ]  # fmt: skip
-    assert [down(value) for value in (4.0, 1.1, 1.0009, 1.9999, 0.0004)] == [
-        "4.000",
-        "1.100",
-        "1.000",
-        "1.999",
-        "0.000",
-    ]
+    raised = " ".join(up(value) for value in (4.0, 1.1, 1.0001, 1.9999, 0.0, math.inf))
+    assert raised == "4.000 1.100 1.001 2.000 0.000 inf"
+    lowered = " ".join(down(value) for value in (4.0, 1.1, 1.0009, 1.9999, 0.0004))
+    assert lowered == "4.000 1.100 1.000 1.999 0.000"
 
 
 def test_a_plan_of_another_version_hides_no_other_and_can_be_put_away(made, capsys):

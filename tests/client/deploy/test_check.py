@@ -23,16 +23,19 @@ from common.errors import ConfigError
 from common.models.encoder import Encoder
 from common.system.enrolment import RosterFile
 from server.deploy.authority import make_authority, make_certificate
-from tests.common.system.test_enrolment import GOOD
+from tests.support.enrolment import PARTY
 from tests.support.federations import CANARY
 from tests.support.hospital import change
 from tests.support.tiny_models import tiny_transformer
 from tests.support.wheels import as_fetched
 
 UNSAFE = {
-    "unsafe_no_noise": True, "unsafe_unproven": True, "lifetime_epsilon": None, "min_survivors": 1,
+    "unsafe_no_noise": True,
+    "unsafe_unproven": True,
+    "lifetime_epsilon": None,
+    "min_survivors": 1,
     "malicious_coordinator": False,
-}  # fmt: skip
+}
 UNCONNECTED = {"connection", "clock", "node's key", "coordinator's certificate"}
 
 
@@ -132,7 +135,7 @@ def test_a_wrong_client_yaml_ends_with_2(made, capsys):
 def test_records_that_are_open_to_others_or_malformed(made, capsys):
     records = HospitalSettings.load(made).records
     records.chmod(0o644)
-    assert "expected mode 0600; got 0644" in checked(capsys, made, "--offline", code=1)["records"]["detail"]
+    assert "got 0644" in checked(capsys, made, "--offline", code=1)["records"]["detail"]
     records.chmod(0o600)
     records.write_text("text\nx\n")
     found = checked(capsys, made, "--offline", code=1)
@@ -148,10 +151,10 @@ def test_of_a_file_without_a_header_nothing_is_shown_and_of_another_separator_it
         "records: missing column; expected a header with text and label, each once; "
         f"got 2 columns, without text, without label; at {records}:1"
     )
-    assert found["fix"] == "The first line has to name the columns, among them text and label."
+    assert "first line" in found["fix"]
     records.write_text("text;label\nx;y\n")
     found = checked(capsys, made, "--offline", code=1)["records"]
-    assert found["fix"] == "The fields seem to be separated by semicolons: save the file with commas."
+    assert "semicolons" in found["fix"]
     records.unlink()
     records.mkdir()
     found = checked(capsys, made, "--offline", code=1)["records"]
@@ -165,7 +168,7 @@ def test_records_that_are_not_of_the_schema_in_the_hospitals_own_file(made, caps
     before = file.read_text()
     file.write_text(before.replace("structure: null ", f"structure: {{text_field: note, schema: {schema}}} "))
     found = checked(capsys, made, "--offline", code=1)["records"]["detail"]
-    assert "records: texts that are not of the task's structure" in found
+    assert "records: texts that are not" in found
     assert "got not an object" in found
     assert "records 1, 2" in found
     assert CANARY not in found
@@ -228,9 +231,9 @@ def test_a_delta_that_is_too_large_for_the_number_of_records(made, capsys):
 def test_a_roster_of_others_or_with_another_node_key(made, capsys):
     roster = HospitalSettings.load(made).roster_file()
     (made / "roster.json").write_text(RosterFile(parties=roster.parties[:1]).to_json())
-    assert "expected one with this hospital's key" in checked(capsys, made, "--offline", code=1)["roster"]["detail"]
+    assert "this hospital's key" in checked(capsys, made, "--offline", code=1)["roster"]["detail"]
     public = json.loads((made / "party.json").read_text())
-    (made / "party.json").write_text(json.dumps(public | {"node_key": GOOD["node_key"]}))
+    (made / "party.json").write_text(json.dumps(public | {"node_key": PARTY["node_key"]}))
     (made / "roster.json").write_text(RosterFile(parties=roster.parties[1:]).to_json())
     found = checked(capsys, made, "--offline", code=1)["roster"]
     assert "got another node's key" in found["detail"]

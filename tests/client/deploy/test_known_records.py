@@ -63,17 +63,29 @@ def test_the_note_is_the_accounts_and_holds_no_digest_without_a_key(init, note, 
     assert (note.stat().st_mode & 0o777, note.parent.stat().st_mode & 0o777) == (0o600, 0o700)
     content = json.loads(note.read_text())
     assert content["folders"][0] | {"digest": ""} == {
-        "folder": str(tmp_path / "a"), "records": str(tmp_path / "one.csv"), "digest": ""
-    }  # fmt: skip
+        "folder": str(tmp_path / "a"),
+        "records": str(tmp_path / "one.csv"),
+        "digest": "",
+    }
     plain = (hash_(b"text,label\none,a\n").hexdigest() for hash_ in (hashlib.sha256, hashlib.sha512, hashlib.md5))
     assert not any(digest in note.read_text() for digest in plain)
 
 
 @pytest.mark.parametrize(
     "content",
-    ["", "[", "[1]", "[" * 100_000, "{}", '{"key": "ab", "folders": []}', '{"key": 5, "folders": []}', "\xff",
-     f'{{"key": "{"ab" * 32}", "folders": [{{"folder": "x"}}]}}', f'{{"key": "{"ab" * 32}", "folders": [5]}}'],
-)  # fmt: skip
+    [
+        "",
+        "[",
+        "[1]",
+        "[" * 100_000,
+        "{}",
+        '{"key": "ab", "folders": []}',
+        '{"key": 5, "folders": []}',
+        "\xff",
+        f'{{"key": "{"ab" * 32}", "folders": [{{"folder": "x"}}]}}',
+        f'{{"key": "{"ab" * 32}", "folders": [5]}}',
+    ],
+)
 def test_what_is_no_note_is_told_and_begun_anew(content, init, note, tmp_path):
     note.parent.mkdir(parents=True)
     note.write_bytes(content.encode("latin-1"))

@@ -10,8 +10,8 @@ from client.deploy.settings import HospitalSettings
 from common.errors import LedgerError
 from common.ledger.ledger import Ledger
 from common.privacy.accountant import epsilon
-from tests.common.ledger.test_ledger import _ask
 from tests.support.hospital import change
+from tests.support.ledgers import reservation
 
 
 @pytest.fixture
@@ -24,7 +24,7 @@ def hospital(made, tmp_path):
 
 
 def charge(service, index):
-    service._ledger.reserve(**_ask(index=index))
+    service._ledger.reserve(**reservation(index=index))
     service._noted_head.write(service._ledger)
 
 

@@ -12,8 +12,8 @@ from client.deploy.settings import HospitalSettings
 from common.errors import ConfigError
 from common.privacy.accountant import epsilon
 from common.system import processes
-from tests.common.ledger.test_ledger import RELEASE
 from tests.support.hospital import change, charge, note, operated
+from tests.support.ledgers import RELEASE
 
 
 @pytest.fixture

@@ -20,7 +20,7 @@ from client.deploy import host
 from client.deploy.settings import HospitalSettings
 from common.errors import ConfigError
 from common.system import processes
-from tests.client.deploy.test_renewal import invitation
+from tests.support.enrolment import invitation
 
 ACCOUNT = next(account for account in pwd.getpwall() if account.pw_uid not in {0, os.geteuid()})
 ROOT = os.geteuid() == 0

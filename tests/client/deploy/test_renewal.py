@@ -11,17 +11,9 @@ from client.command import main
 from client.deploy.settings import HospitalSettings
 from common.system import locks
 from common.system.enrolment import PartyFile
-from server.deploy.authority import make_authority
+from tests.support.enrolment import invitation
 
 SECRETS = ("private/identity.key", "node/node.key", "node/superexec.secret")
-
-
-def invitation(folder, address, bundle):
-    folder.mkdir()
-    make_authority(folder)
-    content = {"address": address, "certificate": (folder / "ca.crt").read_text(), "bundle": bundle}
-    (folder / "invitation.json").write_text(json.dumps(content))
-    return folder / "invitation.json"
 
 
 @pytest.fixture
@@ -31,8 +23,8 @@ def hospital(tmp_path, capsys):
     records.chmod(0o600)
     invited = invitation(tmp_path / "before", "old.example:9443", "ab" * 32)
     folder = tmp_path / "hospital"
-    assert main(["init", str(folder), "--name", "St. Mary", "--records", str(records),
-                 "--invitation", str(invited)]) == 0  # fmt: skip
+    named = ("--name", "St. Mary", "--records", records, "--invitation", invited)
+    assert main(["init", str(folder), *map(str, named)]) == 0
     (folder / "private" / "ledger.db").write_bytes(b"the ledger")
     capsys.readouterr()
     return folder

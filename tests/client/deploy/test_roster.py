@@ -5,14 +5,13 @@ import sys
 from dataclasses import replace
 
 import pytest
-from cryptography.hazmat.primitives.asymmetric import ec
 
 from client.command import main
 from client.deploy.settings import HospitalSettings
 from common.system.enrolment import PartyFile, RosterFile
 from common.system.files import text_of
-from tests.client.deploy.test_commands import said
-from tests.common.system.test_enrolment import GOOD, openssh
+from tests.support.enrolment import PARTY, node_key
+from tests.support.hospital import said
 
 
 @pytest.fixture
@@ -33,7 +32,7 @@ def taken(capsys, folder, *parties, flags=("--yes",)):
 
 
 def third():
-    return PartyFile(name="St. Anne", identity="cd" * 32, node_key=openssh(ec.generate_private_key(ec.SECP384R1())))
+    return PartyFile(name="St. Anne", identity="cd" * 32, node_key=node_key())
 
 
 def test_each_hospital_has_its_number_name_and_the_fingerprint_that_its_init_printed(made, kept, capsys):
@@ -140,7 +139,7 @@ def test_a_roster_with_another_node_key_for_this_hospital_is_refused_and_the_old
 @pytest.mark.parametrize(
     ("content", "line"),
     [
-        (json.dumps(GOOD), "roster.json; expected such a file; got the content of party.json"),
+        (json.dumps(PARTY), "roster.json; expected such a file; got the content of party.json"),
         ('{"0": "ab"}', "roster.json.0; expected one of parties; got an unknown key"),
     ],
 )

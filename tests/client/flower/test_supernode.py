@@ -135,9 +135,15 @@ def test_a_message_whose_run_ends_on_the_way_is_forgotten(monkeypatch):
     supernode.forget_ended_runs()
     pull = partial(
         start_client_internal._pull_and_store_message,
-        state=state, object_store=store, node_config={}, get_run=None, get_fab=None, trusted_entities=None,
-        receive=lambda: (message, tree), pull_object=lambda _, part: parts[part].deflate(),
-    )  # fmt: skip
+        state=state,
+        object_store=store,
+        node_config={},
+        get_run=None,
+        get_fab=None,
+        trusted_entities=None,
+        receive=lambda: (message, tree),
+        pull_object=lambda _, part: parts[part].deflate(),
+    )
     assert pull(confirm_message_received=ended) is None
     assert not state.get_messages_legacy()
     assert not state.get_tasks(statuses=[Status.PENDING])

@@ -119,9 +119,14 @@ def test_what_does_not_fit_into_a_models_context_is_not_written(tmp_path):
 
 @pytest.mark.parametrize(
     ("settings", "word"),
-    [({"longest": 0}, "longest"), ({"temperature": 0}, "temperature"), ({"top_p": 0}, "top_p"),
-     ({"top_p": 1.5}, "top_p"), ({"instruction": ""}, "instruction")],
-)  # fmt: skip
+    [
+        ({"longest": 0}, "longest"),
+        ({"temperature": 0}, "temperature"),
+        ({"top_p": 0}, "top_p"),
+        ({"top_p": 1.5}, "top_p"),
+        ({"instruction": ""}, "instruction"),
+    ],
+)
 def test_settings_out_of_range_are_named(settings, word, tmp_path):
     with pytest.raises(ConfigError, match=f"^{word}; expected"):
         model(tmp_path, **settings)
@@ -142,7 +147,7 @@ def test_it_abstracts_and_rewrites_records_on_a_network_of_llamas_kind(tmp_path,
     seeds = Seeds(abstraction=Instructed(folder, instruction=ABSTRACT, longest=8), sentiment=Vader(), oversampled=2)
     query = PlannedQuery(
         name="x", spec=AbstractedSeedsSpec(choices=2, candidates=2), mechanism="gaussian max", scale=0.0
-    )  # fmt: skip
+    )
     seeds.check(query, LABELS)
     assert seeds.write(query, records, labels=LABELS, encoder=ENCODER, key=bytes(32)) == [(0, "a fever .")] * 2
     rewriting = Rewriting(rewriter=Instructed(folder, instruction=REWRITE, longest=8), nearest=0)

@@ -45,9 +45,7 @@ def planned(texts=6, rounds=3):
 
 def write(made, records=None, **spec):
     made.check(planned(**spec), LABELS)
-    return made.write(
-        planned(**spec), records or held(), labels=LABELS, encoder=ENCODER, key=bytes(32)
-    )  # fmt: skip
+    return made.write(planned(**spec), records or held(), labels=LABELS, encoder=ENCODER, key=bytes(32))
 
 
 def evaluators(records=None, copied=0.5, nearest=1):
@@ -160,9 +158,15 @@ def test_the_embedded_rewriter_leaves_no_long_copy():
 
 @pytest.mark.parametrize(
     ("settings", "texts", "word"),
-    [({"most": 5}, 6, "texts"), ({"names": "no-such-model"}, 6, "names"), ({"candidates": 0}, 6, "candidates"),
-     ({"copied": 2.0}, 6, "copied"), ({"nearest": -1}, 6, "nearest"), ({"most": 0}, 6, "most")],
-)  # fmt: skip
+    [
+        ({"most": 5}, 6, "texts"),
+        ({"names": "no-such-model"}, 6, "names"),
+        ({"candidates": 0}, 6, "candidates"),
+        ({"copied": 2.0}, 6, "copied"),
+        ({"nearest": -1}, 6, "nearest"),
+        ({"most": 0}, 6, "most"),
+    ],
+)
 def test_what_cannot_be_done_is_said_before_any_record_is_seen(settings, texts, word):
     with pytest.raises(ConfigError, match=word):
         Rewriting(rewriter=Extracts(), **settings).check(planned(texts=texts), LABELS)

@@ -9,7 +9,7 @@ from common.ledger.data_sets import DIGEST_BYTES, data_set_name, record_digests
 from common.ledger.ledger import Ledger
 from common.privacy.accountant import Release
 from common.privacy.sensitivity import Sensitivity
-from tests.common.ledger.test_file import edited
+from tests.support.ledgers import edited
 
 RECORDS = st.lists(st.binary(min_size=1, max_size=2), max_size=8)
 

@@ -15,7 +15,7 @@ from common.ledger import file
 from common.ledger import ledger as ledgers
 from common.ledger.chain import broken, canonical, follow, seal
 from common.ledger.ledger import Ledger
-from tests.common.ledger.test_ledger import ANSWER, KEY, RELEASE, _ask
+from tests.support.ledgers import ANSWER, KEY, RELEASE, edited, reservation
 
 ROOT = os.geteuid() == 0
 CHARGE = {"plan": "", "query": "", "release": RELEASE.to_dict(), "data_set": "", "time": ""}
@@ -33,23 +33,11 @@ def ledger(path):
     data_set = ledger.data_set([b"a", b"b"])
     ledger.sample_key("r", "draw", KEY)
     for index in range(3):
-        ledger.reserve(**_ask(index=index), data_set=data_set)
+        ledger.reserve(**reservation(index=index), data_set=data_set)
     ledger.survivors("r", 0, {0, 1})
     ledger.commit("r", 0)
     ledger.keep("r", 1, ANSWER)
     return ledger
-
-
-def edited(path, *statements):
-    """Edits a ledger past its triggers, which are there again afterwards."""
-    with contextlib.closing(sqlite3.connect(path, isolation_level=None)) as database:
-        triggers = database.execute("SELECT name, sql FROM sqlite_master WHERE type = 'trigger'").fetchall()
-        for name, _ in triggers:
-            database.execute(f'DROP TRIGGER "{name}"')
-        for statement in statements:
-            database.execute(statement)
-        for _, sql in triggers:
-            database.execute(sql)
 
 
 def test_the_file_is_its_owners_alone(path):
@@ -111,7 +99,7 @@ def test_the_database_itself_refuses_to_rewrite(ledger, path, statement):
 def test_an_edited_event_is_named_by_whoever_reads_entries(ledger, path, statement, number):
     assert ledger.verify().events == 5
     edited(path, statement)
-    for read in (ledger.entries, ledger.events, lambda: Ledger(path), lambda: ledger.reserve(**_ask())):
+    for read in (ledger.entries, ledger.events, lambda: Ledger(path), lambda: ledger.reserve(**reservation())):
         with pytest.raises(LedgerError, match=rf"edited or is damaged.*{path}, event {number}\. Restore"):
             read()
 
@@ -131,7 +119,7 @@ def test_a_ledger_written_anew_shows_against_a_head_noted_elsewhere(ledger, path
     noted = ledger.verify().chain
     path.unlink()
     anew = Ledger(path)
-    anew.reserve(**_ask())
+    anew.reserve(**reservation())
     for head in (noted, "no head at all"):
         with pytest.raises(LedgerError, match="does not contain the head that was noted"):
             anew.verify(head)
@@ -256,7 +244,7 @@ def test_read_only_neither_makes_nor_writes(ledger, path, tmp_path):
     reader = Ledger(path, read_only=True)
     assert reader.entries() == ledger.entries()
     with pytest.raises(LedgerError, match=r"cannot be written.*Let its owner write"):
-        reader.reserve(**_ask(run="s"))
+        reader.reserve(**reservation(run="s"))
     assert path.read_bytes() == before
     assert stat.S_IMODE(path.stat().st_mode) == 0o400
 
@@ -266,7 +254,7 @@ def test_a_file_of_somebody_else(ledger, path):
     path.parent.chmod(0o500)
     try:
         with pytest.raises(LedgerError, match="cannot be"):
-            ledger.reserve(**_ask(run="s"))
+            ledger.reserve(**reservation(run="s"))
     finally:
         path.parent.chmod(0o700)
 
@@ -276,14 +264,14 @@ def test_a_ledger_that_another_process_holds(ledger, path, monkeypatch):
     with contextlib.closing(sqlite3.connect(path, isolation_level=None)) as database:
         database.execute("BEGIN IMMEDIATE")
         with pytest.raises(LedgerError, match="held by another process"):
-            ledger.reserve(**_ask(run="s"))
+            ledger.reserve(**reservation(run="s"))
         assert len(ledger.entries()) == 3
-    ledger.reserve(**_ask(run="s"))
+    ledger.reserve(**reservation(run="s"))
 
 
 def _charge(ledger, times):
     for index in range(times):
-        ledger.reserve(**_ask(run="s", index=index))
+        ledger.reserve(**reservation(run="s", index=index))
 
 
 def test_a_full_disk_charges_nothing_and_raises_before_anything_leaves(ledger, path, monkeypatch):
@@ -304,7 +292,7 @@ def test_a_full_disk_charges_nothing_and_raises_before_anything_leaves(ledger, p
 def test_answers_of_runs_that_are_never_closed_do_not_fill_the_disk(ledger, monkeypatch):
     answer = bytes(1000)
     for number in range(4):
-        ledger.reserve(**_ask(run=f"open {number}"))
+        ledger.reserve(**reservation(run=f"open {number}"))
     held = sum(len(entry.answer or b"") for entry in ledger.entries())
     monkeypatch.setattr(ledgers, "MOST_KEPT", held + 3500)
     for number in range(3):
@@ -319,14 +307,14 @@ LIMITED = """
 import os, resource, sys
 from common.errors import LedgerError
 from common.ledger.ledger import Ledger
-from tests.common.ledger.test_ledger import _ask
+from tests.support.ledgers import reservation
 path = sys.argv[1]
 ledger = Ledger(path)
 resource.setrlimit(resource.RLIMIT_FSIZE, (os.path.getsize(path), resource.RLIM_INFINITY))
 charged = 0
 try:
     while True:
-        ledger.reserve(**_ask(run="s", index=charged))
+        ledger.reserve(**reservation(run="s", index=charged))
         charged += 1
 except LedgerError as error:
     print(charged, error)
@@ -361,7 +349,7 @@ def test_a_copy_of_a_ledger_in_use_is_whole_closed_and_never_written_over(ledger
         assert ledger.copy(copy) == ledger.verify()
     assert stat.S_IMODE(copy.stat().st_mode) == 0o600
     assert Ledger(copy, read_only=True).entries() == ledger.entries()
-    ledger.reserve(**_ask(index=7))
+    ledger.reserve(**reservation(index=7))
     with pytest.raises(LedgerError, match=f"cannot be copied; got File exists; at {copy}"):
         ledger.copy(copy)
     assert Ledger(copy, read_only=True).verify().events == 5

@@ -11,28 +11,10 @@ from hypothesis import strategies as st
 from common.errors import InternalError, LedgerError, RefusedError, SurvivorsError
 from common.ledger.ledger import Ledger
 from common.ledger.log import Log
-from common.privacy.accountant import Release
-from common.privacy.sensitivity import Sensitivity
+from tests.support.ledgers import ANSWER, KEY, RELEASE, reservation
 
-RELEASE = Release(
-    mechanism="gaussian",
-    sensitivity=Sensitivity(l1=6, l2_squared=10, touched=4, shifts=(1, 1, 2, 2)),
-    scale=20.0,
-    shares=3,
-)
-ANSWER, OTHER = bytes(range(64)), bytes(range(64, 128))
-KEY, FRESH = bytes([1]) * 32, bytes([2]) * 32
-
-
-def _ask(**changes):
-    return {
-        "run": "r",
-        "index": 0,
-        "plan_digest": b"p" * 32,
-        "query_digest": b"q" * 32,
-        "release": RELEASE,
-        **changes,
-    }
+OTHER = bytes(range(64, 128))
+FRESH = bytes([2]) * 32
 
 
 @pytest.fixture
@@ -46,10 +28,10 @@ def ledger(path):
 
 
 def test_the_same_query_again_gets_the_kept_answer_and_costs_nothing(ledger, path):
-    ledger.reserve(**_ask())
+    ledger.reserve(**reservation())
     charged = ledger.releases()
     assert ledger.keep("r", 0, ANSWER) == ANSWER
-    again = Ledger(path).reserve(**_ask())
+    again = Ledger(path).reserve(**reservation())
     assert again.answer == ANSWER
     assert Ledger(path).keep("r", 0, OTHER) == ANSWER
     assert ledger.releases() == charged == (RELEASE,)
@@ -66,14 +48,14 @@ def test_the_same_query_again_gets_the_kept_answer_and_costs_nothing(ledger, pat
     ],
 )
 def test_another_query_or_another_plan_is_refused_and_not_charged(ledger, changes):
-    first = ledger.reserve(**_ask())
+    first = ledger.reserve(**reservation())
     with pytest.raises(RefusedError):
-        ledger.reserve(**_ask(**changes))
+        ledger.reserve(**reservation(**changes))
     assert ledger.entries() == (first,)
 
 
 def test_commit_erases_the_answer_from_the_disk_and_closes_it(ledger, path):
-    ledger.reserve(**_ask())
+    ledger.reserve(**reservation())
     ledger.keep("r", 0, ANSWER)
     assert ANSWER in path.read_bytes()
     ledger.commit("r", 0)
@@ -84,11 +66,11 @@ def test_commit_erases_the_answer_from_the_disk_and_closes_it(ledger, path):
     assert entry.answer is None
     with pytest.raises(RefusedError, match="closed"):
         ledger.keep("r", 0, OTHER)
-    assert ledger.reserve(**_ask()) == entry
+    assert ledger.reserve(**reservation()) == entry
 
 
 def test_one_set_of_survivors(ledger):
-    ledger.reserve(**_ask())
+    ledger.reserve(**reservation())
     ledger.survivors("r", 0, {2, 0, 1})
     ledger.survivors("r", 0, {0, 1, 2})
     for other in ({0, 1}, {0, 1, 2, 3}, set()):
@@ -103,8 +85,8 @@ def test_one_set_of_survivors(ledger):
 
 def test_a_question_is_opened_over_one_set_of_parties_whatever_its_number(ledger):
     for index in (0, 1, 2):
-        ledger.reserve(**_ask(index=index, query_digest=b"q" * 32 if index < 2 else b"o" * 32))
-    ledger.reserve(**_ask(run="s"))
+        ledger.reserve(**reservation(index=index, query_digest=b"q" * 32 if index < 2 else b"o" * 32))
+    ledger.reserve(**reservation(run="s"))
     ledger.survivors("r", 0, {0, 1, 2})
     ledger.survivors("r", 1, {0, 1})  # no share has left yet: a further attempt may be over others
     ledger.unmask("r", 1)
@@ -120,7 +102,7 @@ def test_a_question_is_opened_over_one_set_of_parties_whatever_its_number(ledger
 
 
 def test_what_is_closed_is_not_opened_any_more(ledger):
-    ledger.reserve(**_ask())
+    ledger.reserve(**reservation())
     ledger.survivors("r", 0, {0, 1})
     ledger.commit("r", 0)
     with pytest.raises(RefusedError, match="closed"):
@@ -128,7 +110,7 @@ def test_what_is_closed_is_not_opened_any_more(ledger):
 
 
 def test_no_survivors_after_an_entry_was_closed_without(ledger):
-    ledger.reserve(**_ask())
+    ledger.reserve(**reservation())
     ledger.commit("r", 0)
     with pytest.raises(RefusedError):
         ledger.survivors("r", 0, {0, 1})
@@ -147,9 +129,9 @@ def test_releases_of_all_charges_whether_closed_or_not(ledger):
     other = dataclasses.replace(RELEASE, scale=7.0, rate=0.5, draw="half")
     assert ledger.releases() == ()
     for index in (2, 0, 1):
-        ledger.reserve(**_ask(index=index))
+        ledger.reserve(**reservation(index=index))
     ledger.commit("r", 1)
-    ledger.reserve(**_ask(run="s", plan_digest=b"x" * 32, release=other))
+    ledger.reserve(**reservation(run="s", plan_digest=b"x" * 32, release=other))
     assert ledger.releases("r") == (RELEASE,) * 3
     # Another run has another subsample.
     assert ledger.releases() == (RELEASE, RELEASE, RELEASE, dataclasses.replace(other, draw='["s", "half"]'))
@@ -160,27 +142,27 @@ def test_releases_of_all_charges_whether_closed_or_not(ledger):
 
 def test_a_charge_says_when(ledger):
     before = datetime.now(UTC) - timedelta(seconds=1)
-    charged = datetime.fromisoformat(ledger.reserve(**_ask()).charged)
+    charged = datetime.fromisoformat(ledger.reserve(**reservation()).charged)
     assert before <= charged <= datetime.now(UTC)
     assert ledger.entries()[0].charged == charged.isoformat()
 
 
 def test_the_answer_is_not_shown(ledger):
-    ledger.reserve(**_ask())
+    ledger.reserve(**reservation())
     ledger.keep("r", 0, ANSWER)
     assert repr(ANSWER)[2:-1] not in repr(ledger.entries())
 
 
 def test_an_answer_that_was_kept_is_given_whatever_has_become_of_the_records(ledger):
     before, after = ledger.data_set([b"a"]), ledger.data_set([b"b"])
-    ledger.reserve(**_ask(), data_set=before)
+    ledger.reserve(**reservation(), data_set=before)
     with pytest.raises(RefusedError, match="other records than were charged"):
-        ledger.reserve(**_ask(), data_set=after)
+        ledger.reserve(**reservation(), data_set=after)
     ledger.keep("r", 0, ANSWER)
-    entry = ledger.reserve(**_ask(), data_set=after)
+    entry = ledger.reserve(**reservation(), data_set=after)
     assert (entry.answer, entry.data_set) == (ANSWER, before)
     ledger.commit("r", 0)
-    assert ledger.reserve(**_ask(), data_set=after).committed
+    assert ledger.reserve(**reservation(), data_set=after).committed
 
 
 def _limit(most):
@@ -194,20 +176,20 @@ def _limit(most):
 def test_a_limit_sees_every_charge_and_the_new_one_last(ledger):
     seen = []
     other = dataclasses.replace(RELEASE, scale=7.0)
-    ledger.reserve(**_ask(), allow=seen.append)
-    ledger.reserve(**_ask(run="s", release=other), allow=seen.append)
+    ledger.reserve(**reservation(), allow=seen.append)
+    ledger.reserve(**reservation(run="s", release=other), allow=seen.append)
     assert seen == [(RELEASE,), (RELEASE, other)]
     # Nothing new, nothing to allow.
-    ledger.reserve(**_ask(), allow=_limit(0))
+    ledger.reserve(**reservation(), allow=_limit(0))
 
 
 def test_what_a_limit_refuses_is_not_charged(ledger):
-    ledger.reserve(**_ask())
+    ledger.reserve(**reservation())
     head = ledger.verify()
     with pytest.raises(RefusedError, match="too many"):
-        ledger.reserve(**_ask(index=1), allow=_limit(1))
+        ledger.reserve(**reservation(index=1), allow=_limit(1))
     assert ledger.verify() == head
-    ledger.reserve(**_ask(index=1), allow=_limit(2))
+    ledger.reserve(**reservation(index=1), allow=_limit(2))
 
 
 def test_a_limit_counts_the_runs_that_may_have_had_the_same_record(ledger):
@@ -215,7 +197,7 @@ def test_a_limit_counts_the_runs_that_may_have_had_the_same_record(ledger):
     appended, empty = ledger.data_set([b"a", b"b", b"c"]), ledger.data_set([])
     runs = {3.0: "first", 4.0: "apart", 5.0: "unnamed", 6.0: "empty", 7.0: "new"}
     for (scale, run), data_set in zip(runs.items(), (first, apart, "", empty), strict=False):
-        ledger.reserve(**_ask(run=run, release=dataclasses.replace(RELEASE, scale=scale)), data_set=data_set)
+        ledger.reserve(**reservation(run=run, release=dataclasses.replace(RELEASE, scale=scale)), data_set=data_set)
     seen = []
 
     def counted(data_set):
@@ -225,7 +207,7 @@ def test_a_limit_counts_the_runs_that_may_have_had_the_same_record(ledger):
 
         new = dataclasses.replace(RELEASE, scale=7.0)
         with pytest.raises(RefusedError, match="asked only"):
-            ledger.reserve(**_ask(run="new", release=new), data_set=data_set, allow=refuse)
+            ledger.reserve(**reservation(run="new", release=new), data_set=data_set, allow=refuse)
         *found, _ = seen[-1]
         assert [runs[release.scale] for release in ledger.charged(data_set, but="new")] == found
         assert ledger.charged(data_set, but="first") == ledger.charged(data_set, but="new")["first" in found :]
@@ -240,7 +222,7 @@ def test_a_limit_counts_the_runs_that_may_have_had_the_same_record(ledger):
 
 def test_a_data_set_that_nobody_named_cannot_be_charged(ledger):
     with pytest.raises(InternalError, match="never named"):
-        ledger.reserve(**_ask(), data_set="ab" * 32)
+        ledger.reserve(**reservation(), data_set="ab" * 32)
     with pytest.raises(InternalError, match="never named"):
         ledger.charged("ab" * 32, but="r")
     assert ledger.entries() == ()
@@ -274,7 +256,7 @@ def test_a_failed_transaction_leaves_nothing(ledger, monkeypatch):
     head = ledger.verify()
     monkeypatch.setattr("common.ledger.log.canonical", lambda _: 1 / 0)
     with pytest.raises(ZeroDivisionError):
-        ledger.reserve(**_ask())
+        ledger.reserve(**reservation())
     assert ledger.entries() == ()
     assert ledger.verify() == head
 
@@ -287,7 +269,7 @@ def _pool(processes):
 
 def _keep(path, index, answer):
     ledger = Ledger(path)
-    ledger.reserve(**_ask(index=index))
+    ledger.reserve(**reservation(index=index))
     return ledger.keep("r", index, answer)
 
 
@@ -308,7 +290,7 @@ def _charge_until_refused(path, run, most):
     allowed = 0
     for index in range(most + 5):
         try:
-            ledger.reserve(**_ask(run=run, index=index), data_set=data_set, allow=_limit(most))
+            ledger.reserve(**reservation(run=run, index=index), data_set=data_set, allow=_limit(most))
             allowed += 1
         except RefusedError:
             pass
@@ -387,7 +369,7 @@ class Model:
 
 
 def _reserve(ledger, run, index, plan, query):
-    entry = ledger.reserve(**_ask(run=run, index=index, plan_digest=plan * 32, query_digest=query * 32))
+    entry = ledger.reserve(**reservation(run=run, index=index, plan_digest=plan * 32, query_digest=query * 32))
     return entry.answer, entry.committed
 
 
@@ -451,7 +433,7 @@ def _reads(monkeypatch):
 
 
 def test_a_ledger_that_nobody_else_writes_is_not_read_again(ledger, path, monkeypatch):
-    ledger.reserve(**_ask())
+    ledger.reserve(**reservation())
     numbers = _reads(monkeypatch)
     ledger.keep("r", 0, ANSWER)
     ledger.survivors("r", 0, {1, 2})
@@ -462,15 +444,15 @@ def test_a_ledger_that_nobody_else_writes_is_not_read_again(ledger, path, monkey
 
 
 def test_what_another_process_wrote_is_read(ledger, path):
-    ledger.reserve(**_ask())
-    Ledger(path).reserve(**_ask(index=1))
+    ledger.reserve(**reservation())
+    Ledger(path).reserve(**reservation(index=1))
     assert [entry.index for entry in ledger.entries()] == [0, 1]
-    ledger.reserve(**_ask(index=2))
+    ledger.reserve(**reservation(index=2))
     assert Ledger(path).verify() == ledger.head()
 
 
 def test_an_edit_past_the_database_changes_nothing_in_this_process_and_stops_the_next(ledger, path):
-    ledger.reserve(**_ask())
+    ledger.reserve(**reservation())
     data = path.read_bytes()
     assert data.count(b'"scale":20.0') == 1
     path.write_bytes(data.replace(b'"scale":20.0', b'"scale":90.0'))
@@ -481,7 +463,7 @@ def test_an_edit_past_the_database_changes_nothing_in_this_process_and_stops_the
 
 
 def test_an_event_that_was_undone_is_not_in_memory(ledger, path, monkeypatch):
-    ledger.reserve(**_ask())
+    ledger.reserve(**reservation())
     charge = Log.charge
 
     def fails(*of):
@@ -490,15 +472,15 @@ def test_an_event_that_was_undone_is_not_in_memory(ledger, path, monkeypatch):
 
     monkeypatch.setattr(Log, "charge", fails)
     with pytest.raises(InternalError, match="after the event"):
-        ledger.reserve(**_ask(index=1))
+        ledger.reserve(**reservation(index=1))
     monkeypatch.undo()
     assert [entry.index for entry in ledger.entries()] == [0]
     assert ledger.head() == Ledger(path).head()
 
 
 def test_an_older_copy_in_the_place_of_the_file_is_seen(ledger, path, tmp_path):
-    ledger.reserve(**_ask())
+    ledger.reserve(**reservation())
     ledger.copy(tmp_path / "older")
-    ledger.reserve(**_ask(index=1))
+    ledger.reserve(**reservation(index=1))
     (tmp_path / "older").replace(path)
     assert [entry.index for entry in ledger.entries()] == [0]

@@ -32,8 +32,9 @@ def fetched(place, **changes):
 def test_the_catalogue_pins_every_file():
     entries = catalogue.catalogue()
     assert {name: entry.purpose for name, entry in entries.items()} == {
-        "minilm": catalogue.ENCODER, "smollm2": catalogue.LANGUAGE_MODEL,
-    }  # fmt: skip
+        "minilm": catalogue.ENCODER,
+        "smollm2": catalogue.LANGUAGE_MODEL,
+    }
     for entry in entries.values():
         assert entry.licence == "Apache-2.0"
         assert all(DIGEST.fullmatch(digest) for digest in (entry.wheel, *entry.files.values()))

@@ -116,7 +116,7 @@ def test_values_out_of_range_are_refused(wrong):
 def test_a_missing_model_is_a_configuration_error(monkeypatch, tmp_path):
     monkeypatch.setenv("HF_HUB_OFFLINE", "1")
     for missing in (tmp_path / "nowhere", "sentence-transformers/no-such-model-here"):
-        with pytest.raises(ConfigError, match="encoder; expected a folder, or the name of a model in the local cache"):
+        with pytest.raises(ConfigError, match="encoder; expected a folder"):
             Encoder.pretrained(missing)
 
 
@@ -216,7 +216,7 @@ def test_what_is_no_encoder_is_refused_in_one_clear_line(make, tmp_path):
     for file in ("tokenizer.json", "vocab.txt"):
         (saved / file).unlink(missing_ok=True)
     # transformers would go on with a tokenizer of five special tokens.
-    with pytest.raises(ConfigError, match="a tokenizer beside the weights"):
+    with pytest.raises(ConfigError, match="tokenizer"):
         make(saved)
     (saved / "model.safetensors").unlink()
     with pytest.raises(ConfigError, match="encoder; expected weights"):

@@ -21,10 +21,20 @@ RANGE = PlannedQuery(name="range", spec=LengthRangeSpec(cap=30), mechanism="spar
 
 def calibrated(*queries, epsilon=4.0, **changes):
     values = {
-        "method": "m", "labels": ("a", "b"), "encoder": "e5", "parties": 10, "max_dropouts": 1, "colluders": 3,
-        "threshold": 7, "secure": True, "degree": 9, "epsilon": math.inf, "delta": 1e-5, "unit": "sample",
+        "method": "m",
+        "labels": ("a", "b"),
+        "encoder": "e5",
+        "parties": 10,
+        "max_dropouts": 1,
+        "colluders": 3,
+        "threshold": 7,
+        "secure": True,
+        "degree": 9,
+        "epsilon": math.inf,
+        "delta": 1e-5,
+        "unit": "sample",
         "queries": queries or (VOTES,),
-    } | changes  # fmt: skip
+    } | changes
     if not values["secure"]:
         values["degree"] = 0
     values.setdefault("corrupt", values["colluders"] if values["secure"] else 0)

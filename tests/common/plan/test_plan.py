@@ -14,31 +14,16 @@ from common.queries.seed_choice import SeedChoiceSpec
 from common.queries.sketch import SketchSpec
 from common.queries.texts import AbstractedSeedsSpec, FineTunedSpec, RewrittenSpec
 from common.queries.votes import VotesSpec
+from tests.support.plans import QUERY, SPEC, plan_with
 
-SPEC = VotesSpec(top=8)
-QUERY = PlannedQuery(name="votes", spec=SPEC, times=4, scale=1560.0)
 COUNT = PlannedQuery(name="count", spec=LabelHistogramSpec(labels=2), mechanism="laplace", scale=9.0, times=2)
 OWN = PlannedQuery(name="own", spec=LengthRangeSpec(cap=30), mechanism="sparse vector", scale=8.0)
 SEEDS = PlannedQuery(name="seeds", spec=SeedChoiceSpec(choices=3), mechanism="exponential", scale=5.0)
-UNPROVEN = PlannedQuery(
-    name="seeds", spec=AbstractedSeedsSpec(choices=3), mechanism="gaussian max", scale=5.0
-)  # fmt: skip
-NUMBERS = {
-    "method": "wasp", "labels": ("a", "b"), "encoder": "e5", "parties": 10, "max_dropouts": 1, "colluders": 3,
-    "threshold": 7, "secure": True, "epsilon": 1.0, "delta": 1e-5, "unit": "sample",
-}  # fmt: skip
-
-
-def _plan(**changes):
-    values = {**NUMBERS, "queries": (QUERY,), **changes}
-    if values["secure"] and type(values["parties"]) is int:
-        values.setdefault("degree", max(values["parties"] - 1, 0))
-        values.setdefault("corrupt", values["colluders"])
-    return Plan(**values)
+UNPROVEN = PlannedQuery(name="seeds", spec=AbstractedSeedsSpec(choices=3), mechanism="gaussian max", scale=5.0)
 
 
 def test_shares_of_noise_make_up_the_planned_noise_among_fewest_honest_survivors():
-    noisy = _plan()
+    noisy = plan_with()
     assert noisy.survivors == 9
     assert noisy.noise_parties == noisy.shares(QUERY) == 6
     assert noisy.share_sigma(QUERY) == pytest.approx(1560 / math.sqrt(6))
@@ -47,7 +32,7 @@ def test_shares_of_noise_make_up_the_planned_noise_among_fewest_honest_survivors
     assert (release.mechanism, release.scale, release.shares, release.times) == ("gaussian", 1560, 6, 4)
     assert release.sensitivity == SPEC.sensitivity
     # Tolerating 10 % dropouts and 30 % colluders costs sqrt(1 / 0.6) in standard deviation.
-    least = _plan(max_dropouts=0, colluders=0)
+    least = plan_with(max_dropouts=0, colluders=0)
     assert noisy.share_sigma(QUERY) / least.share_sigma(QUERY) == pytest.approx(1.29, abs=0.002)
 
 
@@ -58,13 +43,13 @@ def test_noise_of_a_sum_in_the_unit_of_its_answer():
 
 
 def test_every_survivor_beyond_the_planned_shares_adds_noise():
-    plan = _plan()
+    plan = plan_with()
     assert plan.surplus(QUERY, plan.noise_parties) == 1
     assert plan.surplus(QUERY, 4 * plan.noise_parties) == 2
 
 
 def test_answers_are_numbered_over_all_queries():
-    two = _plan(queries=(QUERY, COUNT))
+    two = plan_with(queries=(QUERY, COUNT))
     assert two.total_queries == 6
     assert [two.query(index).name for index in range(6)] == ["votes"] * 4 + ["count"] * 2
     assert [two.index("votes", nth) for nth in range(4)] + [two.index("count", nth) for nth in range(2)] == [*range(6)]
@@ -79,7 +64,7 @@ def test_answers_are_numbered_over_all_queries():
 
 
 def test_attempts_are_numbered_one_after_the_other_and_all_are_paid_for():
-    thrice = _plan(queries=(QUERY, COUNT), max_attempts=3)
+    thrice = plan_with(queries=(QUERY, COUNT), max_attempts=3)
     assert thrice.total_queries == 18
     assert [thrice.index("votes", 1, attempt) for attempt in range(3)] == [3, 4, 5]
     assert thrice.query(thrice.index("count", 0, 2)) is COUNT
@@ -88,7 +73,7 @@ def test_attempts_are_numbered_one_after_the_other_and_all_are_paid_for():
 
 
 def test_what_a_party_answers_by_itself_has_all_its_noise():
-    mixed = _plan(queries=(QUERY, OWN, SEEDS))
+    mixed = plan_with(queries=(QUERY, OWN, SEEDS))
     assert [(query.summed, mixed.shares(query)) for query in mixed.queries] == [(True, 6), (False, 1), (False, 1)]
     votes, own, seeds = mixed.releases()
     assert (own.mechanism, own.scale, own.sensitivity.l1) == ("pure", 8, 4)
@@ -100,7 +85,7 @@ def test_what_a_party_answers_by_itself_has_all_its_noise():
 
 def test_a_query_without_proof_or_noise_is_charged_as_having_none():
     bare = dataclasses.replace(QUERY, scale=0.0)
-    releases = _plan(queries=(bare, UNPROVEN), epsilon=math.inf).releases()
+    releases = plan_with(queries=(bare, UNPROVEN), epsilon=math.inf).releases()
     assert [(release.mechanism, release.scale) for release in releases] == [("pure", 0), ("pure", 0)]
     assert UNPROVEN.unproven
     assert not SEEDS.unproven
@@ -112,7 +97,7 @@ def test_what_has_no_noise_has_no_scale():
 
 
 def test_laplace_noise_of_which_a_part_is_known_is_the_polya_mechanism():
-    plan = _plan(queries=(COUNT,))
+    plan = plan_with(queries=(COUNT,))
     (planned,), (less,), (more,) = (plan.releases(shares) for shares in (None, 3, 9))
     assert (planned.mechanism, planned.scale, planned.shares) == ("laplace", 9, 6)
     assert (less.mechanism, less.scale) == ("pure", polya_scale(9, 0.5))
@@ -126,7 +111,7 @@ def test_laplace_noise_of_which_a_part_is_known_is_the_polya_mechanism():
 
 def test_subsamples_have_names():
     once, anew = dataclasses.replace(COUNT, rate=0.5), dataclasses.replace(QUERY, rate=0.25, redraw=True)
-    plan = _plan(queries=(once, anew, OWN), max_attempts=2)
+    plan = plan_with(queries=(once, anew, OWN), max_attempts=2)
     assert [plan.draw(index) for index in range(4)] == ["count"] * 4
     assert [plan.draw(index) for index in range(4, 12)] == [f"votes/{nth}" for nth in (0, 0, 1, 1, 2, 2, 3, 3)]
     assert plan.draw(12) == ""
@@ -136,11 +121,11 @@ def test_subsamples_have_names():
 
 
 def test_without_secure_aggregation_each_party_adds_all_noise():
-    bare = _plan(secure=False)
+    bare = plan_with(secure=False)
     assert bare.noise_parties == 1
     assert bare.share_sigma(QUERY) == QUERY.scale
     # Colluders and threshold mean nothing then.
-    _plan(secure=False, parties=1, max_dropouts=0, colluders=5, threshold=1)
+    plan_with(secure=False, parties=1, max_dropouts=0, colluders=5, threshold=1)
 
 
 @pytest.mark.parametrize(
@@ -178,7 +163,7 @@ def test_without_secure_aggregation_each_party_adds_all_noise():
 )
 def test_values_out_of_range_are_refused(changes, message):
     with pytest.raises(ConfigError, match=message):
-        _plan(**changes)
+        plan_with(**changes)
 
 
 @pytest.mark.parametrize(
@@ -205,7 +190,7 @@ def test_values_out_of_range_are_refused(changes, message):
 )
 def test_values_that_do_not_go_together_are_refused(changes, message):
     with pytest.raises(PlanError, match=message):
-        _plan(**changes)
+        plan_with(**changes)
 
 
 @pytest.mark.parametrize(
@@ -233,26 +218,41 @@ def test_impossible_queries_are_refused(wrong):
 
 
 def test_limits_that_are_just_allowed():
-    _plan(queries=(dataclasses.replace(COUNT, scale=LARGEST_LAPLACE_TABLE),))
-    _plan(queries=(dataclasses.replace(QUERY, times=MOST_ANSWERS // 4),), max_attempts=4)
-    _plan(threshold=6)
-    _plan(threshold=9)
-    _plan(queries=(dataclasses.replace(QUERY, scale=4.9),))
-    _plan(parties=2, max_dropouts=0, colluders=0, threshold=2)
-    _plan(max_records_per_party=2**52)
+    plan_with(queries=(dataclasses.replace(COUNT, scale=LARGEST_LAPLACE_TABLE),))
+    plan_with(queries=(dataclasses.replace(QUERY, times=MOST_ANSWERS // 4),), max_attempts=4)
+    plan_with(threshold=6)
+    plan_with(threshold=9)
+    plan_with(queries=(dataclasses.replace(QUERY, scale=4.9),))
+    plan_with(parties=2, max_dropouts=0, colluders=0, threshold=2)
+    plan_with(max_records_per_party=2**52)
 
 
 def test_round_trip_and_digest():
-    one = _plan(epsilon=2)
+    one = plan_with(epsilon=2)
     again = Plan.from_dict(json.loads(json.dumps(one.to_dict())))
     assert again == one
-    assert again.digest() == one.digest() == _plan(epsilon=2.0).digest()
+    assert again.digest() == one.digest() == plan_with(epsilon=2.0).digest()
     assert len(one.digest()) == 32
     changed = [
-        {"method": "other"}, {"labels": ("b", "a")}, {"encoder": "other"}, {"parties": 11}, {"max_dropouts": 2},
-        {"colluders": 2}, {"threshold": 8}, {"secure": False}, {"epsilon": 2.5}, {"delta": 2e-5}, {"unit": "user"},
-        {"max_records_per_party": 1000}, {"degree": 8}, {"corrupt": 4}, {"max_attempts": 2}, {"calibration": "paper"},
-        {"roster": 32 * "ab"}, {"purpose": "teaching"}, {"recipient": "a university"},
+        {"method": "other"},
+        {"labels": ("b", "a")},
+        {"encoder": "other"},
+        {"parties": 11},
+        {"max_dropouts": 2},
+        {"colluders": 2},
+        {"threshold": 8},
+        {"secure": False},
+        {"epsilon": 2.5},
+        {"delta": 2e-5},
+        {"unit": "user"},
+        {"max_records_per_party": 1000},
+        {"degree": 8},
+        {"corrupt": 4},
+        {"max_attempts": 2},
+        {"calibration": "paper"},
+        {"roster": 32 * "ab"},
+        {"purpose": "teaching"},
+        {"recipient": "a university"},
         {"queries": (dataclasses.replace(QUERY, times=3),)},
         {"queries": (dataclasses.replace(QUERY, scale=1561.0),)},
         {"queries": (dataclasses.replace(QUERY, mechanism="laplace"),)},
@@ -260,9 +260,9 @@ def test_round_trip_and_digest():
         {"queries": (dataclasses.replace(QUERY, rate=0.5),)},
         {"queries": (dataclasses.replace(QUERY, rate=0.5, redraw=True),)},
         {"queries": (dataclasses.replace(QUERY, spec=VotesSpec(top=7)),)},
-    ]  # fmt: skip
+    ]
     assert {next(iter(change)) for change in changed} == {field.name for field in dataclasses.fields(Plan)}
-    digests = {_plan(**{"epsilon": 2, **change}).digest() for change in changed}
+    digests = {plan_with(**{"epsilon": 2, **change}).digest() for change in changed}
     assert len(digests | {one.digest()}) == len(changed) + 1
 
 
@@ -291,7 +291,7 @@ def test_round_trip_and_digest():
     ],
 )
 def test_a_plan_from_elsewhere_that_is_not_one_is_refused(spoil):
-    plain = _plan().to_dict()
+    plain = plan_with().to_dict()
     spoil(plain)
     with pytest.raises((PlanError, ConfigError)):
         Plan.from_dict(plain)
@@ -299,39 +299,39 @@ def test_a_plan_from_elsewhere_that_is_not_one_is_refused(spoil):
 
 @pytest.mark.parametrize("query", [QUERY, COUNT, OWN, SEEDS], ids=lambda query: query.name)
 def test_a_plan_of_any_query_survives_json(query):
-    one = _plan(queries=(query,))
+    one = plan_with(queries=(query,))
     assert Plan.from_dict(json.loads(one.to_json())) == one
-    open_plan = _plan(queries=(dataclasses.replace(query, scale=0.0),), epsilon=math.inf)
+    open_plan = plan_with(queries=(dataclasses.replace(query, scale=0.0),), epsilon=math.inf)
     assert open_plan.to_dict()["epsilon"] == "inf"
     assert Plan.from_dict(json.loads(open_plan.to_json())) == open_plan
 
 
 def test_a_sparse_graph_has_a_threshold_among_its_neighbours():
-    sparse = _plan(degree=6, threshold=5)
+    sparse = plan_with(degree=6, threshold=5)
     assert Plan.from_dict(sparse.to_dict()) == sparse
     for wrong in ({"degree": 6, "threshold": 8}, {"degree": 7, "threshold": 5}, {"degree": 0, "threshold": 5}):
         with pytest.raises(PlanError, match=r"threshold|degree"):
-            _plan(**wrong)
+            plan_with(**wrong)
 
 
 def test_signed_survivors_need_more_than_half_of_parties_and_corrupt_ones():
-    assert _plan(roster=32 * "ab", corrupt=6, threshold=8).malicious
-    assert not _plan().malicious
+    assert plan_with(roster=32 * "ab", corrupt=6, threshold=8).malicious
+    assert not plan_with().malicious
     for corrupt, threshold in (
         (8, 9),
         (6, 7),
     ):  # the latter: 3 honest ones could open a sum, 7 with 6 others sign another
         with pytest.raises(PlanError, match="at least 10"):
-            _plan(roster=32 * "ab", corrupt=corrupt, threshold=threshold)
+            plan_with(roster=32 * "ab", corrupt=corrupt, threshold=threshold)
     with pytest.raises(PlanError, match="64 hex digits"):
-        _plan(roster="ab")
+        plan_with(roster="ab")
 
 
 def test_what_secure_aggregation_needs_is_refused_without_it():
     with pytest.raises(PlanError, match="without secure aggregation"):
-        _plan(secure=False, roster=32 * "ab")
+        plan_with(secure=False, roster=32 * "ab")
     with pytest.raises(PlanError, match="at least the 3 colluders"):
-        _plan(corrupt=2)
+        plan_with(corrupt=2)
 
 
 def test_two_subsamples_never_share_a_name():
@@ -341,5 +341,5 @@ def test_two_subsamples_never_share_a_name():
     votes = {"spec": VotesSpec(top=8), "scale": 60.0, "rate": 4e-5}
     queries = (PlannedQuery(name="a", spec=trained, **common), PlannedQuery(name="a/0", **votes))
     with pytest.raises(ConfigError, match="names of subsamples"):
-        _plan(queries=queries)
-    _plan(queries=(queries[0], PlannedQuery(name="b", **votes)))
+        plan_with(queries=queries)
+    plan_with(queries=(queries[0], PlannedQuery(name="b", **votes)))

@@ -35,9 +35,15 @@ def _gaussian(shifts, sigma, **release):
 
 def _calibrate(**changes):
     asked = {
-        "mechanism": "gaussian", "sensitivity": SHIFTS, "times": 4, "shares": 1, "rate": 1.0, "redraw": False,
-        "epsilon": 1.0, "delta": DELTA,
-    }  # fmt: skip
+        "mechanism": "gaussian",
+        "sensitivity": SHIFTS,
+        "times": 4,
+        "shares": 1,
+        "rate": 1.0,
+        "redraw": False,
+        "epsilon": 1.0,
+        "delta": DELTA,
+    }
     return calibrate(**asked | changes)
 
 

@@ -27,9 +27,19 @@ def query(steps=100, rate=0.05, **spec):
 
 def plan(*queries, **changes):
     settings = {
-        "method": "test", "labels": ("a", "b"), "encoder": "e", "parties": 1, "max_dropouts": 0, "colluders": 0,
-        "threshold": 1, "secure": False, "epsilon": INFINITE, "delta": DELTA, "unit": "sample", "queries": queries,
-    }  # fmt: skip
+        "method": "test",
+        "labels": ("a", "b"),
+        "encoder": "e",
+        "parties": 1,
+        "max_dropouts": 0,
+        "colluders": 0,
+        "threshold": 1,
+        "secure": False,
+        "epsilon": INFINITE,
+        "delta": DELTA,
+        "unit": "sample",
+        "queries": queries,
+    }
     return Plan(**settings | changes)
 
 

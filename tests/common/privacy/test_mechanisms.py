@@ -8,30 +8,9 @@ import pytest
 from common.errors import ConfigError, InternalError
 from common.privacy import mechanisms
 from common.privacy.mechanisms import UNIT, length_range, noisy_max, on_grid
+from tests.support.selection import exponential, permute_and_flip
 
 KEY = bytes(range(32))
-
-
-def passing(utilities, scale):
-    """Each candidate's probability to be taken when it comes up."""
-    return [math.exp((utility - max(utilities)) / scale) for utility in utilities]
-
-
-def permute_and_flip(utilities, scale):
-    """The exact distribution, over all orders in which the candidates may come up."""
-    coins, result = passing(utilities, scale), [0.0] * len(utilities)
-    orders = list(itertools.permutations(range(len(utilities))))
-    for order in orders:
-        reached = 1.0
-        for candidate in order:
-            result[candidate] += reached * coins[candidate] / len(orders)
-            reached *= 1 - coins[candidate]
-    return result
-
-
-def exponential(utilities, scale):
-    coins = passing(utilities, scale)
-    return [coin / sum(coins) for coin in coins]
 
 
 class _UndecidedError(Exception):

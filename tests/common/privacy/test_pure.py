@@ -18,9 +18,19 @@ SKETCH = SketchSpec(labels=2, features=50, paired=False, grid=16)
 
 def _plan(*queries, **changes):
     settings = {
-        "method": "m", "labels": ("a", "b"), "encoder": "e", "parties": 1, "max_dropouts": 0, "colluders": 0,
-        "threshold": 1, "secure": False, "epsilon": math.inf, "delta": 1e-5, "unit": "sample", "queries": queries,
-    }  # fmt: skip
+        "method": "m",
+        "labels": ("a", "b"),
+        "encoder": "e",
+        "parties": 1,
+        "max_dropouts": 0,
+        "colluders": 0,
+        "threshold": 1,
+        "secure": False,
+        "epsilon": math.inf,
+        "delta": 1e-5,
+        "unit": "sample",
+        "queries": queries,
+    }
     return Plan(**(settings | changes))
 
 

@@ -50,10 +50,21 @@ def test_more_texts_than_planned_are_a_bug():
 @pytest.mark.parametrize(
     ("place", "value"),
     [
-        (1, 256), (1, -1), (1, 0.5), (1, float("nan")), (1, float("inf")), (1, 0), (0, 2), (0, -1), (0, 0.5),
-        (0, float("nan")), (2, 0xFF), (5, 65), (4, 0xC3),
+        (1, 256),
+        (1, -1),
+        (1, 0.5),
+        (1, float("nan")),
+        (1, float("inf")),
+        (1, 0),
+        (0, 2),
+        (0, -1),
+        (0, 0.5),
+        (0, float("nan")),
+        (2, 0xFF),
+        (5, 65),
+        (4, 0xC3),
     ],
-)  # fmt: skip
+)
 def test_what_is_no_text_is_refused_without_a_word_of_it(place, value):
     answer = text_codec.encode([(1, "abc")], 1, 5).astype(np.float64)
     answer[place] = value
@@ -73,8 +84,9 @@ def test_an_answer_that_is_none_leaves_the_others_readable():
     good, bad = (text_codec.encode([(0, "one")], 2, 5) for _ in range(2))
     bad[0] = 7
     assert text_codec.readable(np.stack([bad, good]), 2, 5, labels=2) == (
-        [(0, "one")], ["1 of 2 parties answered with what is no text: left out"]
-    )  # fmt: skip
+        [(0, "one")],
+        ["1 of 2 parties answered with what is no text: left out"],
+    )
     assert text_codec.readable(np.stack([good, good]), 2, 5, labels=2) == ([(0, "one")] * 2, [])
     with pytest.raises(ProtocolError, match="labels below 2"):
         text_codec.readable(np.stack([bad, bad]), 2, 5, labels=2)

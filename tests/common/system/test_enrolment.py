@@ -1,27 +1,19 @@
 import json
 
 import pytest
-from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import ec, ed25519
 
 from common.errors import ConfigError
 from common.system.enrolment import Invitation, PartyFile, RosterFile
-
-
-def openssh(key):
-    return key.public_key().public_bytes(serialization.Encoding.OpenSSH, serialization.PublicFormat.OpenSSH).decode()
-
-
-P384 = openssh(ec.generate_private_key(ec.SECP384R1()))
-GOOD = {"name": "St. Mary", "identity": "ab" * 32, "node_key": P384}
+from tests.support.enrolment import PARTY, node_key, openssh
 
 
 def test_a_party_file_comes_back(tmp_path):
-    party = PartyFile(**GOOD)
+    party = PartyFile(**PARTY)
     (tmp_path / "party.json").write_text(party.to_json())
     assert PartyFile.load(tmp_path / "party.json") == party
     assert len(party.fingerprint.split()) == 8
-    assert party.fingerprint != PartyFile(**GOOD, max_records=10).fingerprint
+    assert party.fingerprint != PartyFile(**PARTY, max_records=10).fingerprint
 
 
 @pytest.mark.parametrize(
@@ -41,7 +33,7 @@ def test_a_party_file_comes_back(tmp_path):
     ],
 )
 def test_what_is_no_party_file_is_refused(change, said, tmp_path):
-    (tmp_path / "party.json").write_text(json.dumps(GOOD | change))
+    (tmp_path / "party.json").write_text(json.dumps(PARTY | change))
     with pytest.raises(ConfigError, match=said):
         PartyFile.load(tmp_path / "party.json")
 
@@ -56,7 +48,7 @@ INVITATION = {"address": "localhost:1", "certificate": "", "bundle": "ab" * 32}
         ("[" * 100_000, "invitation.json; expected JSON; got something else"),
         ('["a patient\'s note"]', "invitation.json; expected keys address, bundle, certificate; got list"),
         ('{"address": "a:1"}', "invitation.json.certificate; expected a value; got none"),
-        (json.dumps(GOOD), "invitation.json; expected such a file; got the content of party.json"),
+        (json.dumps(PARTY), "invitation.json; expected such a file; got the content of party.json"),
         ('{"parties": []}', "invitation.json; expected such a file; got the content of roster.json"),
         (json.dumps(INVITATION), "invitation's certificate; expected a certificate, PEM; got another text"),
         (json.dumps(INVITATION | {"address": "here"}), "invitation's address; expected host:port; got here"),
@@ -86,22 +78,22 @@ def test_what_is_given_in_place_of_a_party_file_is_named(tmp_path):
 
 
 def test_a_roster_file_comes_back_with_names_and_identities(tmp_path):
-    other = PartyFile(name="B", identity="cd" * 32, node_key=openssh(ec.generate_private_key(ec.SECP384R1())))
-    roster = RosterFile(parties=(PartyFile(**GOOD), other))
+    other = PartyFile(name="B", identity="cd" * 32, node_key=node_key())
+    roster = RosterFile(parties=(PartyFile(**PARTY), other))
     (tmp_path / "roster.json").write_text(roster.to_json())
     assert RosterFile.load(tmp_path / "roster.json") == roster
     assert roster.names == ("St. Mary", "B")
-    again = RosterFile(parties=(other, PartyFile(**GOOD)))
-    renamed = RosterFile(parties=(PartyFile(**GOOD | {"name": "A"}), other))
+    again = RosterFile(parties=(other, PartyFile(**PARTY)))
+    renamed = RosterFile(parties=(PartyFile(**PARTY | {"name": "A"}), other))
     assert len({roster.fingerprint, again.fingerprint, renamed.fingerprint}) == 3
     assert RosterFile.load(tmp_path / "roster.json").fingerprint == roster.fingerprint
 
 
 @pytest.mark.parametrize("same", ["name", "identity", "node_key"])
 def test_a_roster_file_with_one_name_or_key_twice_is_refused(same):
-    other = {"name": "B", "identity": "cd" * 32, "node_key": openssh(ec.generate_private_key(ec.SECP384R1()))}
+    other = {"name": "B", "identity": "cd" * 32, "node_key": node_key()}
     with pytest.raises(ConfigError, match=f"roster; expected a {same.replace('_', ' ')} of its own for each"):
-        RosterFile(parties=(PartyFile(**GOOD), PartyFile(**other | {same: GOOD[same]})))
+        RosterFile(parties=(PartyFile(**PARTY), PartyFile(**other | {same: PARTY[same]})))
 
 
 @pytest.mark.parametrize("content", ["", "[]", '{"0": "ab"}', '{"parties": 1}', '{"parties": [1]}', '{"parties": {}}'])

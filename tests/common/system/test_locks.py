@@ -81,8 +81,10 @@ def test_a_holder_in_another_container_is_seen_from_outside_and_has_no_number_in
     assert asked.stdout == "0\n"
 
 
-@pytest.mark.parametrize("take", [lambda folder: held(folder, ["service"], stop="stop").__enter__(),
-                                  lambda folder: holder(folder, "service")])  # fmt: skip
+@pytest.mark.parametrize(
+    "take",
+    [lambda folder: held(folder, ["service"], stop="stop").__enter__(), lambda folder: holder(folder, "service")],
+)
 def test_no_link_in_place_of_a_lock_is_followed(take, tmp_path):
     (tmp_path / "run").mkdir()
     (tmp_path / "run" / "service.lock").symlink_to(tmp_path / "ledger.db")

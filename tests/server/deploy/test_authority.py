@@ -67,7 +67,7 @@ def test_a_certificate_of_another_time_is_refused_on_both_sides(made, said, fold
 
 def test_keys_that_are_open_or_foreign_are_refused(folder, tmp_path_factory):
     (folder / "server.key").chmod(0o644)
-    with pytest.raises(ConfigError, match="expected mode 0600; got 0644"):
+    with pytest.raises(ConfigError, match="got 0644"):
         check_certificate(folder)
     other = tmp_path_factory.mktemp("other")
     make_authority(other)

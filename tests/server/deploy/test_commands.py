@@ -7,7 +7,6 @@ import socket
 from datetime import timedelta
 
 import pytest
-from cryptography.hazmat.primitives.asymmetric import ec
 
 from common.domain import MOST_RECORDS
 from common.system import processes
@@ -16,7 +15,7 @@ from server.command import main
 from server.deploy import authority, create, enrolment, serve
 from server.deploy.settings import CoordinatorSettings
 from server.flower.commands import TOKEN, write_connection
-from tests.common.system.test_enrolment import GOOD, openssh
+from tests.support.enrolment import PARTY, node_key
 from tests.support.locking import locking
 
 
@@ -40,7 +39,7 @@ def said(capsys, *arguments, code=2):
 
 
 def party(path, **change):
-    path.write_text(json.dumps(GOOD | change))
+    path.write_text(json.dumps(PARTY | change))
     return path
 
 
@@ -50,7 +49,7 @@ def test_init_leaves_closed_secrets_and_an_invitation_and_never_overwrites(folde
     invitation = json.loads((folder / "invitation.json").read_text())
     assert invitation["address"] == "localhost:9443"
     assert "PRIVATE" not in json.dumps(invitation)
-    assert "expected a new or empty one" in said(capsys, "init", folder, "--address", "localhost:9443")
+    assert "new or empty" in said(capsys, "init", folder, "--address", "localhost:9443")
 
 
 @pytest.mark.parametrize("address", ["localhost", "localhost:", ":9443", "localhost:x"])
@@ -60,7 +59,7 @@ def test_an_address_without_host_or_port(address, tmp_path, capsys):
 
 def test_enrolled_parties_are_numbered_and_on_the_roster(folder, tmp_path, capsys):
     assert main(["enrol", str(folder), str(party(tmp_path / "a.json"))]) == 0
-    other = {"name": "B", "identity": "cd" * 32, "node_key": openssh(ec.generate_private_key(ec.SECP384R1()))}
+    other = {"name": "B", "identity": "cd" * 32, "node_key": node_key()}
     assert main(["enrol", str(folder), str(party(tmp_path / "b.json", **other))]) == 0
     assert RosterFile.load(folder / "roster.json").names == ("St. Mary", "B")
     identities = json.loads((folder / "identities.json").read_text())
@@ -74,9 +73,9 @@ def test_enrolled_parties_are_numbered_and_on_the_roster(folder, tmp_path, capsy
 
 @pytest.mark.parametrize("same", ["name", "identity", "node_key"])
 def test_two_hospitals_with_one_name_or_key(same, folder, tmp_path, capsys):
-    other = {"name": "B", "identity": "cd" * 32, "node_key": openssh(ec.generate_private_key(ec.SECP384R1()))}
+    other = {"name": "B", "identity": "cd" * 32, "node_key": node_key()}
     assert main(["enrol", str(folder), str(party(tmp_path / "a.json"))]) == 0
-    second = party(tmp_path / "b.json", **other | {same: GOOD[same]})
+    second = party(tmp_path / "b.json", **other | {same: PARTY[same]})
     capsys.readouterr()
     assert f"hospital's {same.replace('_', ' ')}; expected one that no other hospital has" in said(
         capsys, "enrol", folder, second
@@ -179,7 +178,7 @@ def test_a_wrong_setting_is_named_with_its_line(content, line, folder, capsys):
 
 
 def test_an_invitation_is_written_anew_after_an_upgrade(folder, monkeypatch, capsys):
-    (folder / "party.json").write_text(json.dumps(GOOD))
+    (folder / "party.json").write_text(json.dumps(PARTY))
     assert main(["enrol", str(folder), str(folder / "party.json")]) == 0
     rosters = {name: (folder / name).read_text() for name in ("roster.json", "identities.json")}
     (folder / "roster.json").write_text("of an earlier version")

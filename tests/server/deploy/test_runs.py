@@ -11,7 +11,6 @@ from pathlib import Path
 
 import pytest
 import yaml
-from cryptography.hazmat.primitives.asymmetric import ec
 
 from common.errors import CaucusError
 from common.system import processes
@@ -19,10 +18,10 @@ from server.command import main
 from server.deploy import create, enrolment, progress, runs
 from server.deploy.settings import CoordinatorSettings
 from server.failure import lock_folder
-from tests.common.system.test_enrolment import GOOD, openssh
 from tests.support.documents import summary_json
+from tests.support.enrolment import PARTY, node_key
 
-OTHER = {"name": "St. Luke", "identity": "cd" * 32, "node_key": openssh(ec.generate_private_key(ec.SECP384R1()))}
+OTHER = {"name": "St. Luke", "identity": "cd" * 32, "node_key": node_key()}
 SMALL = ("secagg=none", "method=fusegen")
 DONE = {"run.json": json.dumps(summary_json()), "report.html": "page", "run.log": "round 1 of 1\n"}
 SERVE = {"children": {"superlink": {"process": 5}, "executor": {"process": 6}, "front_door": {"process": 7}}}
@@ -78,7 +77,7 @@ def flower(tmp_path, monkeypatch, capsys):
     monkeypatch.setattr(runs, "POLL_SECONDS", 0.01)
     monkeypatch.setattr(progress, "ASK_FLOWER_EVERY", 0.0)
     assert main(["init", str(flower.folder), "--address", "localhost:9443"]) == 0
-    for name, party in (("a", GOOD), ("b", OTHER)):
+    for name, party in (("a", PARTY), ("b", OTHER)):
         (tmp_path / f"{name}.json").write_text(json.dumps(party))
         assert main(["enrol", str(flower.folder), str(tmp_path / f"{name}.json")]) == 0
     capsys.readouterr()
@@ -156,12 +155,12 @@ def test_status_says_who_is_online_and_since_when(flower, capsys):
 
 
 def test_a_run_that_fails_says_why_and_how_to_go_on(flower, capsys):
-    flower.leaves = {"error.txt": "too few parties take part (St. Mary refused: DECLINED)."}
+    flower.leaves = {"error.txt": "too few parties (St. Mary refused: DECLINED)."}
     assert start(flower) == 1
     error = capsys.readouterr().err
     assert "St. Mary refused: DECLINED" in error
     assert f"caucus-coordinator resume {flower.folder} first goes on" in error
-    assert status(flower, capsys)[0] == "run first: failed: too few parties take part (St. Mary refused: DECLINED)."
+    assert status(flower, capsys)[0] == "run first: failed: too few parties (St. Mary refused: DECLINED)."
     flower.leaves = DONE
     assert again(flower) == 0
     assert not (flower.folder / "runs" / "first" / "error.txt").exists()

@@ -2,7 +2,7 @@
 
 from server.documents.metrics import Metrics
 from server.evaluation import fields
-from tests.common.test_structure import STRUCTURE
+from tests.support.structures import STRUCTURE
 
 TEXTS = [
     '{"triage": "red", "admitted": true, "note": "one"}',

@@ -163,9 +163,15 @@ def test_losses_and_cleaning_are_counted_by_model():
             ]
 
     harvest = generate(
-        {"m": Lossy(None)}, [Order(model="m", label="a", count=2)], write, round_number=0, texts_per_request=2,
-        experiment_seed=0, cleaner=Cleaner(Rules()), held={"held"},
-    )  # fmt: skip
+        {"m": Lossy(None)},
+        [Order(model="m", label="a", count=2)],
+        write,
+        round_number=0,
+        texts_per_request=2,
+        experiment_seed=0,
+        cleaner=Cleaner(Rules()),
+        held={"held"},
+    )
     assert [candidate.text for candidate in harvest.candidates] == ["one"]
     assert harvest.use.losses == {"m": {"refused": 1}}
     assert harvest.use.cleaned == {"m": {"numbering": 2, "duplicates": 3}}

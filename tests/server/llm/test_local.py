@@ -64,9 +64,13 @@ def completing(request, tmp_path_factory):
     convert("gguf to safetensors", folder)
     public = [Example(text=f"the doctor came on day {i} " * 7, topic="visits") for i in range(9)]
     return Local(
-        name="m", model=folder, engine=request.param, completion=Completion(), public_examples=public,
+        name="m",
+        model=folder,
+        engine=request.param,
+        completion=Completion(),
+        public_examples=public,
         max_new_tokens=120,
-    )  # fmt: skip
+    )
 
 
 class TestCompletion(ProviderContract):
@@ -108,9 +112,13 @@ def anew(model):
     """The same model without what it keeps of prompts that it has read, which may change a text."""
     openvino._pipeline.cache_clear()
     return Local(
-        name="m", model=model._folder, engine=model._engine_name, completion=model._completion,
-        public_examples=model._public, max_new_tokens=120,
-    )  # fmt: skip
+        name="m",
+        model=model._folder,
+        engine=model._engine_name,
+        completion=model._completion,
+        public_examples=model._public,
+        max_new_tokens=120,
+    )
 
 
 def continued(model, jobs):
@@ -145,15 +153,19 @@ def test_what_an_engine_lacks_is_named_before_anything_is_asked(saved, completin
 def test_identity_is_of_the_engine_and_of_what_a_completion_shows(completing):
     def identity(**changes):
         settings = {
-            "engine": completing._engine_name, "completion": Completion(), "public_examples": completing._public,
-        }  # fmt: skip
+            "engine": completing._engine_name,
+            "completion": Completion(),
+            "public_examples": completing._public,
+        }
         return Local(name="m", model=completing._folder, max_new_tokens=120, **settings | changes).identity
 
     assert identity() == completing.identity
     others = [
-        identity(completion=None), identity(completion=Completion(temperature=0.5)), identity(public_examples=[]),
+        identity(completion=None),
+        identity(completion=Completion(temperature=0.5)),
+        identity(public_examples=[]),
         identity(engine="openvino" if completing._engine_name == "transformers" else "transformers"),
-    ]  # fmt: skip
+    ]
     assert len({completing.identity, *others}) == 5
 
 
@@ -237,7 +249,7 @@ def test_what_is_no_language_model_is_refused_before_weights_are_loaded(tmp_path
     with pytest.raises(ConfigError, match="dtype of m; expected one of float32"):
         Local(name="m", model=folder, dtype="float8")
     (folder / "tokenizer.json").unlink()
-    with pytest.raises(ConfigError, match="a tokenizer beside the weights"):
+    with pytest.raises(ConfigError, match="tokenizer"):
         Local(name="m", model=folder)
 
 

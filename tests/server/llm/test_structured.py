@@ -13,7 +13,7 @@ from server.llm import prompts
 from server.llm.clean import Cleaner, Rules
 from server.llm.plain import plain, structured
 from server.llm.render import parse, render
-from tests.common.test_structure import SETTINGS, STRUCTURE, WHOLE
+from tests.support.structures import SETTINGS, STRUCTURE, WHOLE
 
 TASK = Task(name="t", kind="triage record", labels={"a": "falls", "b": "burns"}, structure=STRUCTURE)
 OTHER = '{"triage": "green", "note": "A burnt hand."}'

@@ -34,10 +34,20 @@ def answers(**given):
 def plan(method, *, epsilon, parties=1):
     secure = parties > 1
     draft = Plan(
-        method="dpga", labels=tuple(TASK.labels), encoder="e", parties=parties, max_dropouts=0, colluders=0,
-        threshold=parties // 2 + 1 if secure else 1, secure=secure, degree=parties - 1 if secure else 0,
-        epsilon=math.inf, delta=1e-5, unit="sample", queries=plan_of(method),
-    )  # fmt: skip
+        method="dpga",
+        labels=tuple(TASK.labels),
+        encoder="e",
+        parties=parties,
+        max_dropouts=0,
+        colluders=0,
+        threshold=parties // 2 + 1 if secure else 1,
+        secure=secure,
+        degree=parties - 1 if secure else 0,
+        epsilon=math.inf,
+        delta=1e-5,
+        unit="sample",
+        queries=plan_of(method),
+    )
     return calibrate(draft, epsilon)
 
 

@@ -41,22 +41,34 @@ def sources(world, *, abstract):
         ({"nearest": 3}, CHOICES, SeedChoiceSpec(choices=6, nearest=3, max_records=2), "exponential", True),
         (
             {"nearest": 0, "mechanism": "permute and flip"},
-            CHOICES, SeedChoiceSpec(choices=6, max_records=2), "permute and flip", True,
+            CHOICES,
+            SeedChoiceSpec(choices=6, max_records=2),
+            "permute and flip",
+            True,
         ),
         (
             {"candidates": "histogram"},
-            VOTES, VotesSpec(top=1, furthest=False, fine=128, max_records=2), "laplace", True,
+            VOTES,
+            VotesSpec(top=1, furthest=False, fine=128, max_records=2),
+            "laplace",
+            True,
         ),
         (
             {"candidates": "histogram", "top": 3, "mechanism": "gaussian"},
-            VOTES, VotesSpec(top=3, furthest=False, fine=128, max_records=2), "gaussian", False,
+            VOTES,
+            VotesSpec(top=3, furthest=False, fine=128, max_records=2),
+            "gaussian",
+            False,
         ),
         (
             {"candidates": "seed_unproven", "abstracts": 4, "longest": 99},
-            ABSTRACTS, AbstractedSeedsSpec(choices=6, longest=99, candidates=4, max_records=2), "gaussian max", False,
+            ABSTRACTS,
+            AbstractedSeedsSpec(choices=6, longest=99, candidates=4, max_records=2),
+            "gaussian max",
+            False,
         ),
     ],
-)  # fmt: skip
+)
 def test_asks_one_query(changes, name, spec, mechanism, pure):
     (query,) = plan_of(method(**changes), 2, parties=2)
     assert (query.name, query.spec, query.mechanism, query.pure, query.times) == (name, spec, mechanism, pure, 1)

@@ -13,7 +13,7 @@ def world(n, seed, shift=0.0):
 def by_definition(a, b, k, k_density):
     """The formulas, pair by pair."""
     own_a, own_b, cross = cdist(a, a), cdist(b, b), cdist(a, b)
-    radius = lambda own, k: np.sort(own, axis=1)[:, k]  # noqa: E731 — position 0 is the vector itself
+    radius = lambda own, k: np.sort(own, axis=1)[:, k]  # position 0 is the vector itself
     dense = cross <= radius(own_b, k_density)
     return (
         (cross <= radius(own_b, k)).any(axis=1).mean(),

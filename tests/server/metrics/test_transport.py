@@ -37,7 +37,7 @@ def test_sinkhorn_is_that_of_a_library_and_the_same_on_logarithms(monkeypatch):
     import ot
 
     a, b = world(25, 3) / 3, world(35, 4, 0.5) / 3
-    value = lambda x, y: ot.solve(cdist(x, y, "sqeuclidean") / 2, reg=0.05, max_iter=5000, tol=1e-9).value  # noqa: E731
+    value = lambda x, y: ot.solve(cdist(x, y, "sqeuclidean") / 2, reg=0.05, max_iter=5000, tol=1e-9).value
     expected = value(a, b) - value(a, a) / 2 - value(b, b) / 2
     assert sinkhorn(a, b) == pytest.approx(expected, rel=1e-3)
     monkeypatch.setattr(transport, "_LARGEST_EXPONENT", 0)

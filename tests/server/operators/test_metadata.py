@@ -126,9 +126,11 @@ class Lister:
 def listed(*models, count=4):
     providers = {str(number): Lister(phrases) for number, phrases in enumerate(models)}
     tools = SimpleNamespace(
-        task=TASK, models=tuple(providers), experiment_seed=0,
+        task=TASK,
+        models=tuple(providers),
+        experiment_seed=0,
         write=lambda requests: write(providers, requests),
-    )  # fmt: skip
+    )
     return list_keywords(tools, ["a", "b"], count, temperature=1.4), providers
 
 
@@ -139,8 +141,9 @@ def test_each_model_lists_its_part_of_the_keywords_of_each_label():
     assert written.use.calls == 4
     for provider in providers.values():
         assert [(request.label, request.n, request.phrases) for request in provider.requests] == [
-            ("a", 2, True), ("b", 2, True)
-        ]  # fmt: skip
+            ("a", 2, True),
+            ("b", 2, True),
+        ]
         assert {request.temperature for request in provider.requests} == {1.4}
 
 

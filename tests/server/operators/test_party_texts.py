@@ -58,9 +58,7 @@ def test_labels_are_balanced_where_asked_for():
 
 def test_what_is_missing_is_said():
     made = state(answer([(0, "a1")]), 4)
-    assert list(made.rounds[0].notes) == [
-        "3 of 4 texts are missing: the parties answered with fewer", "b: no text"
-    ]  # fmt: skip
+    assert list(made.rounds[0].notes) == ["3 of 4 texts are missing: the parties answered with fewer", "b: no text"]
     assert state(answer([]), 4).candidates == ()
 
 

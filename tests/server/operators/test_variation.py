@@ -34,8 +34,11 @@ def test_each_parents_own_model_writes_in_the_order_of_the_parents(world):
 def test_a_prompt_asks_for_several_variations_of_one_parent_only(world):
     vary(Variation(), [(candidate("x y"), 7), (candidate("z"), 2)], world, "x", texts_per_request=3)
     assert [(request.source, request.n) for request in world.requests] == [
-        (("x y",), 3), (("x y",), 3), (("x y",), 1), (("z",), 2)
-    ]  # fmt: skip
+        (("x y",), 3),
+        (("x y",), 3),
+        (("x y",), 1),
+        (("z",), 2),
+    ]
 
 
 def test_a_fill_in_masks_a_share_of_the_words_and_a_paraphrase_none(world):

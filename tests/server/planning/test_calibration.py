@@ -30,10 +30,20 @@ ABSTRACTED = PlannedQuery(name="abstracted", spec=AbstractedSeedsSpec(choices=3)
 def draft(*queries, parties=3, **changes):
     """A plan without noise; shares of epsilon are equal unless they say otherwise."""
     values = {
-        "method": "m", "labels": ("a", "b"), "encoder": "e5", "parties": parties, "max_dropouts": 0, "colluders": 0,
-        "threshold": parties // 2 + 1, "secure": True, "degree": parties - 1, "epsilon": math.inf, "delta": 1e-5,
-        "unit": "sample", "queries": queries,
-    }  # fmt: skip
+        "method": "m",
+        "labels": ("a", "b"),
+        "encoder": "e5",
+        "parties": parties,
+        "max_dropouts": 0,
+        "colluders": 0,
+        "threshold": parties // 2 + 1,
+        "secure": True,
+        "degree": parties - 1,
+        "epsilon": math.inf,
+        "delta": 1e-5,
+        "unit": "sample",
+        "queries": queries,
+    }
     return Plan(**(values | changes))
 
 
@@ -102,9 +112,7 @@ def test_the_common_factor_is_found_from_any_first_guess(guess, monkeypatch):
 
 def test_a_larger_share_buys_less_noise():
     fair = calibrate(draft(*split(SMALL, COUNT)), 2.0)
-    votes = calibrate(
-        draft(dataclasses.replace(SMALL, share=0.8), dataclasses.replace(COUNT, share=0.2)), 2.0
-    )  # fmt: skip
+    votes = calibrate(draft(dataclasses.replace(SMALL, share=0.8), dataclasses.replace(COUNT, share=0.2)), 2.0)
     assert votes.queries[0].scale < fair.queries[0].scale
     assert votes.queries[1].scale > fair.queries[1].scale
 

@@ -17,14 +17,10 @@ from common.queries.self_similarity import SelfSimilaritySpec
 from common.queries.sketch import SketchSpec
 from common.queries.texts import AbstractedSeedsSpec, FineTunedSpec, RewrittenSpec
 from common.queries.votes import VotesSpec
-from server.domain import Membership, PrivacyTarget, Task
 from server.methods.wasp import VOTES, Wasp
 from server.planning.expected import expected
-from server.planning.plan import make_plan
 from server.planning.signal import advice, hopeless, records_for, signals, weakest
-from server.settings.schema import Secagg
-
-TEN = Task(name="t", kind="note", labels={f"label {number}": "" for number in range(10)})
+from tests.support.plans import TEN, planned
 
 
 class Asking:
@@ -37,17 +33,6 @@ class Asking:
 
     def plan(self, *_):
         return (self.query,)
-
-
-def planned(method, epsilon, *, secagg="semi_honest", **membership):
-    return make_plan(
-        method,
-        task=TEN,
-        encoder="e",
-        target=PrivacyTarget(epsilon=epsilon),
-        membership=Membership(**{"parties": 4} | membership),
-        secagg=Secagg(mode=secagg),
-    )
 
 
 def estimate(spec, records, *, compared=0, epsilon=1.0, membership=None, **settings):

@@ -13,8 +13,8 @@ from server.report.facts import gather
 from server.report.labels import by_label
 from server.report.utility import Accuracies, accuracies, utility
 from server.report.verdict import verdict
-from tests.server.report.test_report import report
 from tests.support.documents import privacy, report_of, summary, summary_json, write_run
+from tests.support.pages import report
 
 EARLIER = {"run": "census-1", "plan_digest": "ab", "encoder": "cd"}
 NOTHING = {"epsilon": "inf", "planned_epsilon": "inf"}
@@ -258,8 +258,12 @@ def test_the_page_and_report_json_begin_with_them(tmp_path):
     page, facts = report(run), json.loads((run / "report.json").read_text("utf-8"))
     assert facts["verdict"]["sentence"] in page.text
     assert facts["verdict"]["accuracy"] == {
-        "synthetic": 0.83, "interval": None, "real": 0.94, "majority": 0.25, "tested": 400,
-    }  # fmt: skip
+        "synthetic": 0.83,
+        "interval": None,
+        "real": 0.94,
+        "majority": 0.25,
+        "tested": 400,
+    }
     assert facts["guarantee"]["reader"] in page.text
     assert [row["label"] for row in facts["labels"]["rows"]] == ["pneumonia", "sepsis"]
     assert facts["labels"]["rows"][1]["records"] == 900

@@ -11,8 +11,8 @@ from server.domain import Candidate
 from server.report import read_weaknesses, write_report
 from server.report.votes import Votes
 from server.report.weaknesses import weaknesses
-from tests.server.report.test_report import Page
 from tests.support.documents import privacy, report_of, summary, write_run
+from tests.support.pages import Page
 
 LABELS = {"sepsis": "an infection of the blood", "flu": ""}
 TEXTS = [

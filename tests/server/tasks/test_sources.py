@@ -42,8 +42,9 @@ def test_examples_have_a_topic_where_the_public_file_has_one(tmp_path):
     path = tmp_path / "public.csv"
     path.write_text('text,label,topic\none,a," lost_card "\ntwo,b,fees\n')
     assert files(public_text=str(path)).public_examples() == [
-        Example(text="one", topic="lost card"), Example(text="two", topic="fees")
-    ]  # fmt: skip
+        Example(text="one", topic="lost card"),
+        Example(text="two", topic="fees"),
+    ]
     path.write_text("text,label\none,late_card\n")
     assert files(public_text=str(path)).public_examples() == [Example(text="one", topic="late card")]
     path.write_text("text\none\n")

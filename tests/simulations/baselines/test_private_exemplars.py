@@ -97,13 +97,13 @@ def test_no_endpoint_gets_records_or_what_was_made_of_them(texts, place, model, 
     monkeypatch.setattr(RemoteEncoder, "encode", refused)
     monkeypatch.setenv("OPENAI_API_KEY", "a key of nobody")
     group = "embedding=openai_compatible" if place == "embedding" else f"+embedding@{place}=openai_compatible"
-    with pytest.raises(ConfigError, match=r"private text is never sent anywhere; got an endpoint"):
+    with pytest.raises(ConfigError, match=r"never sent anywhere; got an endpoint"):
         small(tmp_path, f"evaluation.model={model}", group, f"method.texts={texts}")
 
 
 def test_records_are_shown_to_no_model_on_another_machine(tmp_path, monkeypatch):
     monkeypatch.setattr(BuiltinModel, "remote", True)
-    with pytest.raises(ConfigError, match=r"private text is never sent anywhere; got broad"):
+    with pytest.raises(ConfigError, match=r"never sent anywhere; got broad"):
         small(tmp_path)
 
 

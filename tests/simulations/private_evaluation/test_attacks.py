@@ -75,7 +75,7 @@ def test_a_canary_that_was_learned_stands_out():
 
 
 def test_distances_by_hand():
-    angle = lambda degrees: np.stack([np.cos(np.radians(degrees)), np.sin(np.radians(degrees))], axis=1)  # noqa: E731
+    angle = lambda degrees: np.stack([np.cos(np.radians(degrees)), np.sin(np.radians(degrees))], axis=1)
     found = nearest(angle([0, 90]), angle([0, 60, 10]), angle([20, 40, 45, 30]))
     assert found.members == pytest.approx(1 - np.cos(np.radians(10)))
     assert found.others == pytest.approx((2 - np.cos(np.radians(30)) - np.cos(np.radians(40))) / 2)

@@ -4,7 +4,7 @@ import json
 
 from simulations.sweeps.render import write_table
 from simulations.sweeps.table import read_table
-from tests.server.report.test_report import Page
+from tests.support.pages import Page
 from tests.support.sweeps import run
 
 FIGURES = {

@@ -14,7 +14,7 @@ PRICE = {"as_of": "today", "input": 1.0, "output": 10.0}
 
 @pytest.fixture(params=["anthropic"])
 def kind(request):
-    from tests.server.llm.conftest import KINDS
+    from tests.support.remote_models import KINDS
 
     return KINDS[request.param]
 

@@ -13,9 +13,9 @@ from server.llm.cache import Cached
 from server.llm.remote.provider import Remote
 from server.llm.render import render
 from server.llm.spending import Spending
-from tests.server.llm.conftest import KEY
 from tests.support.loopback import error
 from tests.support.provider_contract import ProviderContract, requests
+from tests.support.remote_models import KEY
 
 HTML = (200, {"content-type": "text/html"}, b"<html>gateway</html>")
 PRICE = {"as_of": "today", "input": 1.0, "output": 10.0}
@@ -374,14 +374,18 @@ def test_nothing_goes_out_but_the_prompt(model, server, kind):
     cached = [{"type": "text", "text": system, "cache_control": {"type": "ephemeral"}}]
     expected = {
         "anthropic": {
-            "model": "test-model", "max_tokens": 300, "system": cached,
+            "model": "test-model",
+            "max_tokens": 300,
+            "system": cached,
             "messages": [{"role": "user", "content": user}],
         },
         "openai": {
-            "model": "test-model", "max_completion_tokens": 300, "temperature": 0.3,
+            "model": "test-model",
+            "max_completion_tokens": 300,
+            "temperature": 0.3,
             "messages": [{"role": "system", "content": system}, {"role": "user", "content": user}],
         },
-    }  # fmt: skip
+    }
     assert server.seen == [expected[kind.name]]
     assert reply.texts == ("Text 0 of a kind, line 0.", "Text 0 of a kind, line 1.")
     assert (reply.input_tokens, reply.output_tokens) == (11, 5)

@@ -146,10 +146,20 @@ def test_a_server_that_is_killed_in_mid_run_and_started_again_is_paid_once(tmp_p
     server = serving.Served("transformers", model, tmp_path / "log.txt")
     own = "llm.models.own"
     run = [
-        *labelled(tmp_path / "data"), "method=wasp", "method.samples=24", "method.rounds=3", "method.top=3",
-        "method.shots=2", "method.texts_per_request=2", "llm=server", f"{own}.base_url={server.url}",
-        f"{own}.model={server.model}", f"{own}.max_tokens=100", f"+{own}.retries=1", f"{own}.concurrency=2",
-    ]  # fmt: skip
+        *labelled(tmp_path / "data"),
+        "method=wasp",
+        "method.samples=24",
+        "method.rounds=3",
+        "method.top=3",
+        "method.shots=2",
+        "method.texts_per_request=2",
+        "llm=server",
+        f"{own}.base_url={server.url}",
+        f"{own}.model={server.model}",
+        f"{own}.max_tokens=100",
+        f"+{own}.retries=1",
+        f"{own}.concurrency=2",
+    ]
     kept = []
     from server.llm import cache
 

@@ -21,8 +21,10 @@ def test_the_times_of_a_run_are_those_at_its_lines(monkeypatch, tmp_path, capsys
         monkeypatch.setattr(getattr(sys, name), "write", getattr(sys, name).write)  # as it was, afterwards
     startup.probe(str(tmp_path / "noted.json"))
     assert json.loads((tmp_path / "noted.json").read_text()) == {
-        "round 1 texts": 1.0, "evaluating ": 4.0, "done: ": 9.0,
-    }  # fmt: skip
+        "round 1 texts": 1.0,
+        "evaluating ": 4.0,
+        "done: ": 9.0,
+    }
     assert capsys.readouterr().out == "reading\nevaluating 2 texts\ndone: report.html\n"
 
 
@@ -41,8 +43,12 @@ def test_ratios_are_to_the_import_of_torch(monkeypatch, capsys):
     monkeypatch.setattr(startup, "cpu", cpu)
     ratios = {ratio.name: ratio for ratio in startup.main(["method.samples=3"])}
     assert {name: ratio.value for name, ratio in ratios.items()} == {
-        "--help": 2, "plan": 3, "until round 1": 4, "evaluation": 5, "demo": 15,
-    }  # fmt: skip
+        "--help": 2,
+        "plan": 3,
+        "until round 1": 4,
+        "evaluation": 5,
+        "demo": 15,
+    }
     assert ratios["--help"].to == "bare Python"
     assert all(ratio.goal for ratio in ratios.values())
     assert given[0] == "method.samples=3"

@@ -35,6 +35,4 @@ def test_a_table_says_how_many_runs_end_whole(capsys):
     assert main(["--parties", "5", "--rates", "0", "--spares", "0", "--retries", "0", "--runs", "1"]) == 0
     head, *lines = capsys.readouterr().out.splitlines()
     assert head.split()[0] == "parties"
-    assert [line.split()[:6] for line in lines] == [
-        ["5", kind, "0%", "0", "0", "100%"] for kind in ("away", "gone")
-    ]  # fmt: skip
+    assert [line.split()[:6] for line in lines] == [["5", kind, "0%", "0", "0", "100%"] for kind in ("away", "gone")]

@@ -1,0 +1,40 @@
+"""What a ledger is asked to charge and to keep, and how its file is edited."""
+
+import contextlib
+import sqlite3
+
+from common.privacy.accountant import Release
+from common.privacy.sensitivity import Sensitivity
+
+RELEASE = Release(
+    mechanism="gaussian",
+    sensitivity=Sensitivity(l1=6, l2_squared=10, touched=4, shifts=(1, 1, 2, 2)),
+    scale=20.0,
+    shares=3,
+)
+ANSWER = bytes(range(64))
+KEY = bytes([1]) * 32
+
+
+def reservation(**changes):
+    """Arguments of `Ledger.reserve`."""
+    return {
+        "run": "r",
+        "index": 0,
+        "plan_digest": b"p" * 32,
+        "query_digest": b"q" * 32,
+        "release": RELEASE,
+        **changes,
+    }
+
+
+def edited(path, *statements):
+    """Edit a ledger past its triggers, which are there again afterwards."""
+    with contextlib.closing(sqlite3.connect(path, isolation_level=None)) as database:
+        triggers = database.execute("SELECT name, sql FROM sqlite_master WHERE type = 'trigger'").fetchall()
+        for name, _ in triggers:
+            database.execute(f'DROP TRIGGER "{name}"')
+        for statement in statements:
+            database.execute(statement)
+        for _, sql in triggers:
+            database.execute(sql)

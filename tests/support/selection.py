@@ -1,0 +1,26 @@
+"""Exact distributions of the mechanisms that choose one of several candidates."""
+
+import itertools
+import math
+
+
+def passing(utilities, scale):
+    """Each candidate's probability to be taken when it comes up."""
+    return [math.exp((utility - max(utilities)) / scale) for utility in utilities]
+
+
+def permute_and_flip(utilities, scale):
+    """The exact distribution, over all orders in which the candidates may come up."""
+    coins, result = passing(utilities, scale), [0.0] * len(utilities)
+    orders = list(itertools.permutations(range(len(utilities))))
+    for order in orders:
+        reached = 1.0
+        for candidate in order:
+            result[candidate] += reached * coins[candidate] / len(orders)
+            reached *= 1 - coins[candidate]
+    return result
+
+
+def exponential(utilities, scale):
+    coins = passing(utilities, scale)
+    return [coin / sum(coins) for coin in coins]

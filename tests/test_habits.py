@@ -1,0 +1,47 @@
+"""Habits that no linter keeps: tests share what `tests/support` has, and exceptions stand in pyproject.toml alone."""
+
+import ast
+import re
+import subprocess
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+OTHER_TEST = re.compile(r"^\s*(?:from|import) tests\.[\w.]*?(?:test_\w+|conftest)\b", re.MULTILINE)
+EXCEPTION = re.compile(r"# fmt: (?:skip|off)|# noqa: [\w, ]*(?:PLC0415|ANN401)")
+
+
+@pytest.fixture(scope="module")
+def sources():
+    """Path to content of every Python file of the project."""
+    listed = subprocess.run(
+        ["git", "ls-files", "--cached", "--others", "--exclude-standard", "*.py"],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    return {name: (ROOT / name).read_text("utf-8") for name in listed.stdout.split() if (ROOT / name).is_file()}
+
+
+def test_no_test_imports_another(sources):
+    assert {name: found for name, text in sources.items() if (found := OTHER_TEST.findall(text))} == {}
+
+
+def test_late_imports_untyped_values_and_layout_are_excepted_by_policy_alone(sources):
+    """Which modules are imported late, and where a type is `Any`, is said once, with the reason, in pyproject.toml."""
+    del sources[Path(__file__).relative_to(ROOT).as_posix()]
+    assert {name: found for name, text in sources.items() if (found := EXCEPTION.findall(text))} == {}
+
+
+def test_a_sentence_stands_in_one_test_beside_what_says_it(sources):
+    """A sentence that changes is changed in one place: other tests look at an error's fields, or for a word of it."""
+    tests = [ast.parse(text) for name, text in sources.items() if Path(name).name.startswith("test_")]
+    literals = [
+        {node.value for node in ast.walk(test) if isinstance(node, ast.Constant) and isinstance(node.value, str)}
+        for test in tests
+    ]
+    files = Counter(literal for each in literals for literal in each if len(literal) > 40 and " " in literal)
+    assert [literal for literal, number in files.items() if number > 2] == []
