@@ -386,7 +386,7 @@ MUTATIONS = (
     mutation(
         "noise that a coalition knows counts",
         "client/guard.py",
-        "return min(rounded_up(self.corrupt, plan.parties), plan.parties - 1)",
+        "return graph.coalition(self.corrupt, plan.parties)",
         "return 0",
         "tests/client/test_guard.py::test_limits_as_init_writes_them_are_held_against_those_that_masks_are_planned_for",
     ),
