@@ -46,6 +46,14 @@ def mutation(name, file, old, new, *tests):
 
 MUTATIONS = (
     mutation(
+        "a check of what one party was shown serves another that was shown something else",
+        "simulations/federation/shared.py",
+        "if computed_for != (arguments, named):",
+        "if computed_for is None:",
+        "tests/simulations/federation/test_shared.py",
+        "tests/properties/test_one_plan_for_all.py",
+    ),
+    mutation(
         "a plan over a part of the roster",
         "client/admission.py",
         "plan.parties != len(roster.keys)",
