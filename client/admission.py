@@ -122,10 +122,10 @@ def check_parties(plan: Plan, party: PartyId, roster: Roster | None) -> None:
         # a larger share may help the coordinator than of all: it could choose its helpers, and few others.
         whole = f"{len(roster.keys)}, all of this party's roster"
         raise RefusalError(Reason.ROSTER, "parties", expected=whole, got=plan.parties)
-    own = roster.digest.hex() if roster else "none"
-    if plan.malicious and plan.roster != own:
+    digest = roster.digest.hex() if roster else "none"
+    if plan.malicious and plan.roster != digest:
         raise RefusalError(
-            Reason.ROSTER, "roster", expected=f"this party's own, {own[:32]}", got=repr(plan.roster[:32])
+            Reason.ROSTER, "roster", expected=f"this party's own, {digest[:32]}", got=repr(plan.roster[:32])
         )
     if roster and plan.max_records_per_party != roster.max_records:
         bound = f"{roster.max_records}, as this party's roster says"

@@ -47,7 +47,6 @@ from common.plan.planned import PlannedQuery
 from common.privacy import mechanisms
 from common.privacy.samplers import discrete_gaussian, discrete_laplace
 from common.queries import text_codec
-from common.queries.closed_set import digest
 from common.queries.length_range import LengthRange
 from common.queries.page import Query
 from common.queries.seed_choice import SeedChoice
@@ -85,12 +84,13 @@ class Party:
 
 
 def answer(
-    query: Query, *, run: str, index: int, plan: Plan, records: EmbeddedRecords, party: Party
+    query: Query, *, digest: bytes, run: str, index: int, plan: Plan, records: EmbeddedRecords, party: Party
 ) -> NDArray[np.int64]:
     """This party's noised answer.
 
     Args:
         query: The query.
+        digest: Its digest, for the ledger.
         run: Identity of the run.
         index: Number of the attempt in the plan.
         plan: The agreed plan.
@@ -112,7 +112,7 @@ def answer(
         run=run,
         index=index,
         plan_digest=plan.digest(),
-        query_digest=digest(query),
+        query_digest=digest,
         release=plan.answer_release(index, party.limits.unknown_shares(plan)),
         attempts=plan.max_attempts,
         data_set=party.data_set,

@@ -14,7 +14,8 @@ from common.plan.plan import UNITS, Plan
 from common.privacy.accountant import Release, epsilon, epsilon_by_norm
 from common.queries.closed_set import KINDS, PROVEN
 from common.queries.votes import VotesSpec
-from common.secagg.graph import GRINDING_BITS, rounded_up
+from common.secagg import graph
+from common.secagg.graph import GRINDING_BITS
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -119,7 +120,11 @@ class Limits:
 
     def coalition(self, plan: Plan) -> int:
         """Number of other parties that this party assumes to help the coordinator."""
-        return min(rounded_up(self.corrupt, plan.parties), plan.parties - 1)
+        return graph.coalition(self.corrupt, plan.parties)
+
+    def helpers(self, plan: Plan) -> int:
+        """Number of other parties that may help the coordinator: the larger of this party's number and the plan's."""
+        return min(max(plan.colluders, self.coalition(plan)), plan.parties - 1)
 
     def unknown_shares(self, plan: Plan) -> int:
         """Shares of noise in a sum that the assumed coalition does not know."""
@@ -151,8 +156,8 @@ class Limits:
         proven = [query for query in plan.queries if not query.unproven]
         if len(proven) == len(plan.queries):
             _at_most("plan's epsilon", plan.epsilon, self.max_epsilon)
-        helping = max(plan.colluders, self.coalition(plan)) if plan.secure else 0
-        against = epsilon_against(replace(plan, queries=tuple(proven)), min(helping, plan.parties - 1))
+        helping = self.helpers(plan) if plan.secure else 0
+        against = epsilon_against(replace(plan, queries=tuple(proven)), helping)
         whom = f" against the coordinator and {helping} of {plan.parties} parties" if helping else ""
         _at_most(f"plan's epsilon{whom}", against, self.max_epsilon)
 

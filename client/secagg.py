@@ -33,6 +33,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from common.compute import Compute, directly
 from common.domain import PartyId
 from common.errors import MembershipError, PublicKeyError
 from common.phrases import Party, Phrase
@@ -68,6 +69,7 @@ def begin(
     *,
     identity: Identity | None = None,
     roster: Roster | None = None,
+    compute: Compute = directly,
 ) -> tuple["Advertised", KeyAdvert]:
     """Step 1: fresh keys for all rounds.
 
@@ -77,6 +79,7 @@ def begin(
         entropy: 32 fresh bytes of the operating system's entropy, used for nothing else.
         identity: This party's; None in semi-honest mode.
         roster: Everybody's, as this party holds it; None in semi-honest mode.
+        compute: Checks everybody's keys and signatures, which are the same at several parties.
 
     Raises:
         MembershipError: If a party is not in the set-up or not on the roster, or roster and identity do not fit.
@@ -89,22 +92,22 @@ def begin(
         )
     root = Secret(entropy)
     seal_keys = KeyPair(root.derive("own seal key", setup.binding, party, party))
-    own_secrets = {index: _Own(root, of_round(setup.binding, index), party) for index in setup.rounds}
+    own_secrets = {index: _OwnSecrets(root, of_round(setup.binding, index), party) for index in setup.rounds}
     unsigned = KeyAdvert(
         seal_public=seal_keys.public, mask_publics=tuple(secrets.mask_keys.public for secrets in own_secrets.values())
     )
     advert = replace(unsigned, signature=sign(identity, advert_statement(setup, party, unsigned)))
-    me = _Me(setup=setup, party=party, identity=identity, roster=roster)
-    return Advertised(_Begun(me=me, advert=advert, seal_keys=seal_keys, own=own_secrets)), advert
+    me = _Me(setup=setup, party=party, identity=identity, roster=roster, compute=compute)
+    return Advertised(_Begun(me=me, advert=advert, seal_keys=seal_keys, rounds=own_secrets)), advert
 
 
 class Advertised:
     """Step 1 is done: the keys are out, nothing is shared."""
 
-    __slots__ = ("_held",)
+    __slots__ = ("_secrets",)
 
-    def __init__(self, held: "_Begun") -> None:
-        self._held = Once(held, step="share")
+    def __init__(self, secrets: "_Begun") -> None:
+        self._secrets = Once(secrets, step="share")
 
     def share(self, adverts: Mapping[PartyId, KeyAdvert]) -> tuple["Shared", dict[PartyId, bytes]]:
         """Step 2: split each round's two secrets among the neighbours.
@@ -121,19 +124,20 @@ class Advertised:
             SignatureError: If a party did not sign its keys for this set-up.
             DropoutError: If too few advertised.
         """
-        held = self._held.take()
-        me, setup, party = held.me, held.me.setup, held.me.party
-        if adverts.get(party) != held.advert:
+        secrets = self._secrets.take()
+        me, setup, party = secrets.me, secrets.me.setup, secrets.me.party
+        if adverts.get(party) != secrets.advert:
             raise PublicKeyError("keys as broadcast", expected="this party's own", got="others", where="share")
-        transcript, graph = check_adverts(setup, adverts, me.roster, "share")
+        transcript, graph = me.compute(check_adverts, setup, adverts, me.roster, "share")
 
         agreed = {
-            peer: held.seal_keys.agree(adverts[peer].seal_public, where=Phrase(Party(peer), ", seal key"))
+            peer: secrets.seal_keys.agree(adverts[peer].seal_public, where=Phrase(Party(peer), ", seal key"))
             for peer in sorted(graph[party])
         }
         holders = (party, *agreed)
         shares = {
-            index: own.split(setup.threshold, holders, of_round(transcript, index)) for index, own in held.own.items()
+            index: own_secrets.split(setup.threshold, holders, of_round(transcript, index))
+            for index, own_secrets in secrets.rounds.items()
         }
         sealed = {
             peer: seal(secret, transcript, party, peer, b"".join(shares[index][peer] for index in setup.rounds))
@@ -142,8 +146,8 @@ class Advertised:
         rounds = {
             index: _Round(
                 binding=of_round(transcript, index),
-                seed=held.own[index].seed,
-                mask_keys=held.own[index].mask_keys,
+                seed=secrets.rounds[index].seed,
+                mask_keys=secrets.rounds[index].mask_keys,
                 publics={peer: adverts[peer].mask_publics[place] for peer in agreed},
                 shares={party: shares[index][party]},
             )
@@ -155,10 +159,10 @@ class Advertised:
 class Shared:
     """Step 2 is half done: this party's secrets are split, its peers' shares have not come."""
 
-    __slots__ = ("_held",)
+    __slots__ = ("_secrets",)
 
-    def __init__(self, held: "_Sharing") -> None:
-        self._held = Once(held, step="receive")
+    def __init__(self, secrets: "_Sharing") -> None:
+        self._secrets = Once(secrets, step="receive")
 
     def receive(self, inbox: Mapping[PartyId, bytes], sharers: frozenset[PartyId]) -> "Ready":
         """End of step 2: open what the neighbours sealed.
@@ -173,7 +177,7 @@ class Shared:
             ShareError: If what it holds are no shares.
             DropoutError: If too few shared.
         """
-        secrets = self._held.take()
+        secrets = self._secrets.take()
         me, setup = secrets.me, secrets.me.setup
         check_members("receive", sharers, secrets.graph)
         check_members("receive", {me.party}, sharers)
@@ -228,11 +232,11 @@ class Ready:
 class Masked:
     """Step 3 is done: the masked vector is out. Holds shares, and no secret of this party's own as a whole."""
 
-    __slots__ = ("_held", "_me")
+    __slots__ = ("_me", "_secrets")
 
-    def __init__(self, me: "_Me", held: "_Shares") -> None:
+    def __init__(self, me: "_Me", secrets: "_Shares") -> None:
         self._me = me
-        self._held = Once(held, step="agree")
+        self._secrets = Once(secrets, step="agree")
 
     def agree(self, survivors: frozenset[PartyId]) -> tuple["Agreed", bytes]:
         """Step 4: accept the survivors, and no others from now on.
@@ -247,7 +251,7 @@ class Masked:
             MembershipError: If a survivor never shared, or this party, which did send its vector, is not among them.
             DropoutError: If they are fewer than the threshold, the planned noise or the signatures need.
         """
-        secrets = self._held.take()
+        secrets = self._secrets.take()
         check_members("agree", survivors, secrets.sharers)
         check_members("agree", {self._me.party}, survivors)
         check_enough("agree", len(survivors), self._me.setup.quorum)
@@ -258,11 +262,11 @@ class Masked:
 class Agreed:
     """Step 4 is done: one set of survivors is accepted."""
 
-    __slots__ = ("_held", "_me", "_statement", "_survivors")
+    __slots__ = ("_me", "_secrets", "_statement", "_survivors")
 
-    def __init__(self, me: "_Me", held: "_Shares", survivors: frozenset[PartyId], statement: bytes) -> None:
+    def __init__(self, me: "_Me", secrets: "_Shares", survivors: frozenset[PartyId], statement: bytes) -> None:
         self._me = me
-        self._held = Once(held, step="unmask")
+        self._secrets = Once(secrets, step="unmask")
         self._survivors = survivors
         self._statement = statement
 
@@ -277,8 +281,9 @@ class Agreed:
             SignatureError: If a signature is not over just what this party signed.
             DropoutError: If there are too few.
         """
-        pairs = self._held.take().pairs
-        check_signatures(self._me.setup, self._me.roster, self._statement, self._survivors, signatures)
+        pairs = self._secrets.take().pairs
+        me = self._me
+        me.compute(check_signatures, me.setup, me.roster, self._statement, self._survivors, signatures)
         return UnmaskShares(
             self_seeds={owner: halves(pair)[0] for owner, pair in pairs.items() if owner in self._survivors},
             mask_keys={owner: halves(pair)[1] for owner, pair in pairs.items() if owner not in self._survivors},
@@ -293,9 +298,10 @@ class _Me:
     party: PartyId
     identity: Identity | None
     roster: Roster | None
+    compute: Compute
 
 
-class _Own:
+class _OwnSecrets:
     """This party's own secrets of one round, before they are split."""
 
     __slots__ = ("_coefficients", "mask_keys", "seed")
@@ -324,7 +330,7 @@ class _Begun:
     me: _Me
     advert: KeyAdvert
     seal_keys: KeyPair
-    own: Mapping[int, _Own]
+    rounds: Mapping[int, _OwnSecrets]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)

@@ -10,7 +10,6 @@ import json
 import logging
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import lru_cache
 from threading import Lock
 from typing import TypeVar
 
@@ -26,6 +25,7 @@ from client.session import RefusalError, Session
 from client.writers.base import PartyWriter
 from common import messages as m
 from common import wire
+from common.compute import Compute, directly
 from common.domain import PartyId
 from common.errors import CaucusError, ProtocolError
 from common.ledger.ledger import Ledger
@@ -86,6 +86,7 @@ class PartyService:
         audit_log: One line for each request; None in a simulation.
         noted_head: The note of the ledger's head; None in a simulation.
         schedule: When replies leave; None in a simulation, where they leave at once.
+        compute: Computes what is the same at several parties; only a simulation passes anything in.
     """
 
     def __init__(
@@ -103,6 +104,7 @@ class PartyService:
         audit_log: AuditLog | None = None,
         noted_head: NotedHead | None = None,
         schedule: Schedule | None = None,
+        compute: Compute = directly,
     ) -> None:
         self._party = party
         self._private = private
@@ -115,6 +117,7 @@ class PartyService:
         self._audit_log = audit_log
         self._noted_head = noted_head
         self._schedule = schedule
+        self._compute = compute
         # Digests of all records take time and stay in the ledger: only where a limit looks at them.
         contents = (json.dumps([record.text, record.label]).encode() for record in private.records)
         self._admission = Admission(
@@ -140,7 +143,7 @@ class PartyService:
                     self._audit_log.ready()  # before anything is charged
                 if self._noted_head:
                     self._noted_head.check(self._ledger)
-                envelope = wire.unpack(parcel)
+                envelope = wire.unpack(parcel, self._compute)
                 plan = self._planned(envelope) if self._schedule else None
                 body = self._reply(envelope)
                 if self._noted_head:
@@ -148,12 +151,12 @@ class PartyService:
                 self._note(envelope)  # on disk before anything leaves
             except Exception as error:  # noqa: BLE001 a party never lets an exception, with its text, travel
                 reason, detail = refusals.reason(error), refusals.detail(error, self._names)
-                log.warning("%s refuses %s (%s): %s", self._name, _told(envelope), reason.name, detail)
+                log.warning("%s refuses %s (%s): %s", self._name, _request_name(envelope), reason.name, detail)
                 try:
                     self._note(envelope, reason.name, detail)
                 except (OSError, RefusalError) as unwritten:
-                    why = unwritten.strerror if isinstance(unwritten, OSError) else "it is full"
-                    log.error("the audit log cannot be written: %s", why)  # noqa: TRY400
+                    problem = unwritten.strerror if isinstance(unwritten, OSError) else "it is full"
+                    log.error("the audit log cannot be written: %s", problem)  # noqa: TRY400
                 body = m.Refusal(reason)
             reply = wire.pack(
                 m.Envelope(
@@ -179,7 +182,7 @@ class PartyService:
         body = envelope.body
         try:
             if isinstance(body, m.Open):
-                plan = _read_plan(body.plan)
+                plan = self._compute(_read_plan, body.plan)
                 return plan if plan.digest() == envelope.plan_digest else None
             if self._run is None or envelope.party != self._party:
                 return None
@@ -246,7 +249,7 @@ class PartyService:
     def _open(self, envelope: m.Envelope, body: m.Open) -> m.Opened:
         if not (0 < len(envelope.run) <= LONGEST_NAME and envelope.run.isprintable()):
             raise ProtocolError("name of the run", expected=f"1 to {LONGEST_NAME} printable characters", got="another")
-        plan = _read_plan(body.plan)
+        plan = self._compute(_read_plan, body.plan)
         if plan.digest() != envelope.plan_digest:
             raise RefusalError(m.Reason.UNPLANNED, "plan", expected="the digest in its envelope", got="another")
         limits = self._admission.at_opening(envelope.run, plan)
@@ -260,7 +263,9 @@ class PartyService:
         return m.Opened(self._private.encoder.digest, advert)
 
     def _begin(self, session: Session) -> tuple[secagg.Advertised, KeyAdvert]:
-        setup = aggregation_setup(session.plan, session.run, attempt=session.attempt, first=session.at + 1)
+        setup = self._compute(
+            aggregation_setup, session.plan, session.run, attempt=session.attempt, first=session.at + 1
+        )
         signed = session.plan.malicious
         return secagg.begin(
             setup,
@@ -268,14 +273,17 @@ class PartyService:
             secure_bytes(32),
             identity=self._identity if signed else None,
             roster=self._roster if signed else None,
+            compute=self._compute,
         )
 
     def _answer(self, run: OpenRun, envelope: m.Envelope, query: closed_set.Query) -> tuple[m.Answer, OpenRun]:
         plan = run.session.plan
         masked = plan.secure and plan.query(envelope.index).summed
         ready = _in(run.setup, secagg.Ready) if masked else None
+        digest = self._compute(closed_set.digest, query)
         counts = answer.answer(
             query,
+            digest=digest,
             run=envelope.run,
             index=envelope.index,
             plan=plan,
@@ -290,7 +298,7 @@ class PartyService:
         )
         if not ready:
             return m.Answer(ring.encode(counts)), run
-        masked_round, words = ready.mask(envelope.index, counts, subject=closed_set.digest(query))
+        masked_round, words = ready.mask(envelope.index, counts, subject=digest)
         return m.Answer(words), replace(run, round=masked_round)
 
     def _agree(self, run: OpenRun, envelope: m.Envelope, survivors: frozenset[PartyId]) -> tuple[bytes, OpenRun]:
@@ -300,7 +308,7 @@ class PartyService:
         return signature, replace(run, round=agreed)
 
 
-def _told(envelope: m.Envelope | None) -> str:
+def _request_name(envelope: m.Envelope | None) -> str:
     """A request as the log names it."""
     if envelope is None:
         return "an unreadable message"
@@ -309,9 +317,7 @@ def _told(envelope: m.Envelope | None) -> str:
     return f"{type(envelope.body).__name__} of run {run if run.isprintable() else ascii(run)}"
 
 
-@lru_cache(maxsize=1)
 def _read_plan(data: bytes) -> Plan:
-    """The plan; all parties of a simulation get the same bytes, which are read once."""
     if len(data) > LARGEST_PLAN:
         raise ProtocolError("plan", expected=f"at most {LARGEST_PLAN} bytes", got=len(data))
     try:

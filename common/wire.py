@@ -8,7 +8,6 @@ Format: `protos/*.proto`.
 import hashlib
 import json
 from collections.abc import Iterable, Mapping
-from functools import lru_cache
 from types import MappingProxyType
 from typing import assert_never
 
@@ -16,6 +15,7 @@ import numpy as np
 from google.protobuf.message import DecodeError
 
 from common import messages as m
+from common.compute import Compute, directly
 from common.domain import PartyId
 from common.errors import CaucusError, ProtocolError
 from common.queries import closed_set
@@ -37,7 +37,7 @@ def pack_all(envelopes: Mapping[PartyId, m.Envelope]) -> dict[PartyId, m.Parcel]
         key = id(body.query) if isinstance(body, m.Ask) else id(body)
         if key not in bulks:
             bulk = _bulk(body)
-            bulks[key] = bulk, hashlib.sha256(bulk).digest()
+            bulks[key] = bulk, _digest(bulk)
         if body is not last:
             last, packed = body, _packed(body)
         parcels[party] = _pack(envelope, packed, *bulks[key])
@@ -47,12 +47,15 @@ def pack_all(envelopes: Mapping[PartyId, m.Envelope]) -> dict[PartyId, m.Parcel]
 def pack(envelope: m.Envelope) -> m.Parcel:
     """The bytes of one message."""
     bulk = _bulk(envelope.body)
-    # Not `_digest`, which keeps one: the digest of each party's answer would push out that of the question they share.
-    return _pack(envelope, _packed(envelope.body), bulk, hashlib.sha256(bulk).digest())
+    return _pack(envelope, _packed(envelope.body), bulk, _digest(bulk))
 
 
-def unpack(parcel: m.Parcel) -> m.Envelope:
+def unpack(parcel: m.Parcel, compute: Compute = directly) -> m.Envelope:
     """The message in `parcel`.
+
+    Args:
+        parcel: What came.
+        compute: Computes what is the same in messages to several parties.
 
     Raises:
         ProtocolError: It is not a message of this protocol version, or its parts disagree.
@@ -64,10 +67,10 @@ def unpack(parcel: m.Parcel) -> m.Envelope:
         )
     if len(proto.plan_digest) != hashlib.sha256().digest_size:
         raise ProtocolError("plan digest", expected="32 bytes", got=len(proto.plan_digest))
-    if _digest(parcel.bulk) != proto.bulk_digest:
+    if compute(_digest, parcel.bulk) != proto.bulk_digest:
         raise ProtocolError("bulk", expected="bytes with the digest that the envelope names", got="others")
     try:
-        body = _body(proto, parcel.bulk)
+        body = _body(proto, parcel.bulk, compute)
     except ProtocolError:
         raise
     except (CaucusError, ValueError) as error:
@@ -115,9 +118,7 @@ def _envelope(parcel: m.Parcel) -> party_pb2.Envelope:
         raise ProtocolError("envelope", expected="a protobuf message", got="bytes that are none") from error
 
 
-@lru_cache(maxsize=1)
 def _digest(bulk: bytes) -> bytes:
-    """SHA-256; the many parties of a simulation get one object, which is digested once."""
     return hashlib.sha256(bulk).digest()
 
 
@@ -191,7 +192,7 @@ def _packed(body: m.Request | m.Reply) -> bytes:
     return proto.SerializeToString(deterministic=True)
 
 
-def _body(proto: party_pb2.Envelope, bulk: bytes) -> m.Request | m.Reply:
+def _body(proto: party_pb2.Envelope, bulk: bytes, compute: Compute) -> m.Request | m.Reply:
     kind = proto.WhichOneof("body")
     if bulk and kind not in ("ask", "answer"):
         raise ProtocolError("bulk", expected=f"none with {kind}", got=f"{len(bulk)} bytes")
@@ -199,9 +200,9 @@ def _body(proto: party_pb2.Envelope, bulk: bytes) -> m.Request | m.Reply:
         case "open":
             return m.Open(proto.open.plan, proto.open.first)
         case "ask_shares":
-            return m.AskShares(_adverts(proto.ask_shares.SerializeToString(deterministic=True)))
+            return m.AskShares(compute(_adverts, proto.ask_shares.SerializeToString(deterministic=True)))
         case "ask":
-            return m.Ask(_query(proto.ask, bulk), _delivery(proto.ask))
+            return m.Ask(_query(proto.ask, bulk, compute), _delivery(proto.ask))
         case "ask_agree":
             return m.AskAgree(frozenset(_parties(proto.ask_agree.survivors)))
         case "ask_unmask":
@@ -230,23 +231,20 @@ def _body(proto: party_pb2.Envelope, bulk: bytes) -> m.Request | m.Reply:
             raise ProtocolError("message body", expected="one of this protocol version", got="none")
 
 
-@lru_cache(maxsize=1)
 def _adverts(data: bytes) -> Mapping[PartyId, KeyAdvert]:
-    """Everybody's keys; all parties of a simulation get the same bytes, in envelopes of their own, decoded once."""
+    """Everybody's keys, from their bytes alone, which are the same in the envelopes of all parties."""
     adverts = secagg_pb2.AskShares.FromString(data).adverts
     return MappingProxyType({_party(party): _keys(advert) for party, advert in adverts.items()})
 
 
-def _query(proto: query_pb2.Ask, bulk: bytes) -> closed_set.Query:
+def _query(proto: query_pb2.Ask, bulk: bytes, compute: Compute) -> closed_set.Query:
     shapes = {array.name: tuple(array.shape) for array in proto.arrays}
     if len(shapes) < len(proto.arrays):
         raise ProtocolError("arrays of a query", expected="each once", got="one twice")
-    return _parsed(proto.spec, tuple(shapes.items()), bulk)
+    return compute(_parsed, proto.spec, tuple(shapes.items()), bulk)
 
 
-@lru_cache(maxsize=1)
 def _parsed(json_spec: bytes, shapes: tuple[tuple[str, tuple[int, ...]], ...], bulk: bytes) -> closed_set.Query:
-    """The query; all parties of a simulation share one, which nobody changes."""
     try:
         spec = spec_from_dict(json.loads(json_spec))
     except (ValueError, TypeError, RecursionError) as error:

@@ -46,6 +46,14 @@ def mutation(name, file, old, new, *tests):
 
 MUTATIONS = (
     mutation(
+        "a check of what one party was shown serves another that was shown something else",
+        "simulations/federation/shared.py",
+        "if computed_for != (arguments, named):",
+        "if computed_for is None:",
+        "tests/simulations/federation/test_shared.py",
+        "tests/properties/test_one_plan_for_all.py",
+    ),
+    mutation(
         "a plan over a part of the roster",
         "client/admission.py",
         "plan.parties != len(roster.keys)",
@@ -386,7 +394,7 @@ MUTATIONS = (
     mutation(
         "noise that a coalition knows counts",
         "client/guard.py",
-        "return min(rounded_up(self.corrupt, plan.parties), plan.parties - 1)",
+        "return graph.coalition(self.corrupt, plan.parties)",
         "return 0",
         "tests/client/test_guard.py::test_limits_as_init_writes_them_are_held_against_those_that_masks_are_planned_for",
     ),

@@ -47,15 +47,15 @@ def contribution(query: sketch.Sketch, records: EmbeddedRecords) -> NDArray[np.i
 
 
 def _of_single_terms(
-    query: sketch.Sketch, found: list[tuple[int, ...]], rows: NDArray[np.int64]
+    query: sketch.Sketch, record_terms: list[tuple[int, ...]], rows: NDArray[np.int64]
 ) -> NDArray[np.float64]:
     """(records, features of these rows): the mean of each record's terms' features."""
-    used, places = np.unique(np.concatenate(found), return_inverse=True)
+    used, places = np.unique(np.concatenate(record_terms), return_inverse=True)
     integers, units = exact_products.of_rows(query.frequencies[rows])
     of_terms = features(_products(query.vectors, used, integers) * units, _phases(query, rows))
-    counts = np.array([len(terms) for terms in found])
+    counts = np.array([len(terms) for terms in record_terms])
     starts = np.cumsum(counts) - counts
-    total = np.zeros((len(found), of_terms.shape[1]))
+    total = np.zeros((len(record_terms), of_terms.shape[1]))
     for q in range(counts.max()):
         has = np.flatnonzero(counts > q)
         total[has] += of_terms[places[starts[has] + q]]
@@ -63,14 +63,16 @@ def _of_single_terms(
     return total
 
 
-def _of_prefixes(query: sketch.Sketch, found: list[tuple[int, ...]], rows: NDArray[np.int64]) -> NDArray[np.float64]:
+def _of_prefixes(
+    query: sketch.Sketch, record_terms: list[tuple[int, ...]], rows: NDArray[np.int64]
+) -> NDArray[np.float64]:
     """(records, features of these rows): features of each record's terms side by side."""
     dim = query.vectors.shape[1]
     integers, units = exact_products.of_rows(query.frequencies[rows], blocks=query.spec.prefix)
-    total = np.zeros((len(found), len(rows)))
-    for q in range(max(map(len, found))):
-        has = np.flatnonzero([len(terms) > q for terms in found])
-        used, places = np.unique([found[record][q] for record in has], return_inverse=True)
+    total = np.zeros((len(record_terms), len(rows)))
+    for q in range(max(map(len, record_terms))):
+        has = np.flatnonzero([len(terms) > q for terms in record_terms])
+        used, places = np.unique([record_terms[record][q] for record in has], return_inverse=True)
         total[has] += _products(query.vectors, used, integers[:, q * dim : (q + 1) * dim])[places]
     return features(total * units, _phases(query, rows))
 
@@ -90,12 +92,12 @@ def _products(
     return out
 
 
-def _chunks(query: sketch.Sketch, found: list[tuple[int, ...]]) -> list[NDArray[np.int64]]:
+def _chunks(query: sketch.Sketch, record_terms: list[tuple[int, ...]]) -> list[NDArray[np.int64]]:
     """Chunks of the frequencies' rows, such that all arrays of a chunk together take about `_CHUNK_BYTES`."""
-    if not found:
+    if not record_terms:
         return []
-    terms = len({term for terms in found for term in terms})
+    terms = len({term for terms in record_terms for term in terms})
     # Products, angles, cosines and sines of each term; the same, and integers, of each record.
-    most = max(1, _CHUNK_BYTES // (8 * (6 * terms + 6 * len(found))))
+    most = max(1, _CHUNK_BYTES // (8 * (6 * terms + 6 * len(record_terms))))
     rows = np.arange(len(query.frequencies))
     return [rows[start : start + most] for start in range(0, len(rows), most)]

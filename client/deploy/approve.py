@@ -55,30 +55,30 @@ def register(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") ->
 def _approve(chosen: argparse.Namespace) -> Iterator[str]:
     settings = HospitalSettings.load(chosen.folder)
     known = approvals(settings.private)
-    found = _chosen(chosen, known)
-    shown = [approval for approval in found if _readable(approval)]
+    plans = _chosen(chosen, known)
+    shown = [approval for approval in plans if _readable(approval)]
     private = records.read(settings.records, may_be_empty=True) if shown else []
     facts = [PlanFacts.gather(approval, settings, private) for approval in shown]
     if chosen.json:
-        yield json.dumps([each.plain() for each in facts], indent=2, allow_nan=False)
+        yield json.dumps([fact.plain() for fact in facts], indent=2, allow_nan=False)
         return
-    for approval in found:
+    for approval in plans:
         if approval not in shown:
             if chosen.no:
                 decide(settings.private, approval, approve=False, by=getpass.getuser())
             yield f"run {_plain(approval.run)}: its plan is of another version of Caucus and cannot run here"
-    if not found:
+    if not plans:
         refused = sum(approval.decision == "refused" for approval in known)
         others = f"; {refused} refused before: --refused shows them" if refused else ""
         yield "no plan was refused" if chosen.refused else f"no plan awaits approval{others}"
-    for each in facts:
-        yield from lines(each)
+    for fact in facts:
+        yield from lines(fact)
         if chosen.list:
             continue
-        approved = chosen.yes if chosen.yes or chosen.no else _asked(each.approval)
-        decision = each.approval
+        approved = chosen.yes if chosen.yes or chosen.no else _asked(fact.approval)
+        decision = fact.approval
         if approved is not None:
-            decision = decide(settings.private, each.approval, approve=approved, by=getpass.getuser())
+            decision = decide(settings.private, fact.approval, approve=approved, by=getpass.getuser())
         yield f"{decision.decision}: run {_plain(decision.run)}"
 
 
@@ -150,14 +150,14 @@ def lines(facts: PlanFacts) -> Iterator[str]:
         ("colluders", f"{facts.colluders} other hospitals are assumed to help the coordinator"),
     )
     yield f"  what it can cost in privacy, at delta {plan.delta!r}"
-    own = "of this hospital's answers, for the coordinator"
+    answers = "of this hospital's answers, for the coordinator"
     yield from _facts(
         ("protects", facts.unit),
         ("attempts", f"{plan.max_attempts} at each answer, each of them counted"),
         ("epsilon", f"{up(plan.epsilon)} of all that the run releases"),
         ("", f"{up(facts.epsilon_released)} of the synthetic texts, for those who read them"),
-        ("", f"{up(facts.epsilon_against)} {own} and {facts.colluders} colluders"),
-        ("", f"{up(facts.epsilon_alone)} {own} once every mask is lifted"),
+        ("", f"{up(facts.epsilon_against)} {answers} and {facts.colluders} colluders"),
+        ("", f"{up(facts.epsilon_alone)} {answers} once every mask is lifted"),
         *(line for query in plan.queries for line in _query(query, plan)),
     )
     yield "  this hospital"
@@ -182,7 +182,7 @@ def _facts(*pairs: tuple[str, str]) -> Iterator[str]:
 
 
 def _hospitals(facts: PlanFacts) -> str:
-    names = [f"{name} (this hospital)" if name == facts.own else name for name in facts.hospitals]
+    names = [f"{name} (this hospital)" if name == facts.hospital else name for name in facts.hospitals]
     if facts.unknown:
         names.append(f"{facts.unknown} NOT on this hospital's roster")
     return f"{facts.plan.parties}: {', '.join(names)}; {facts.plan.survivors} or more in each sum"

@@ -47,17 +47,17 @@ def register(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") ->
 
 def _check(chosen: argparse.Namespace) -> Iterator[str]:
     settings = HospitalSettings.load(chosen.folder)
-    found: list[Finding] = []
+    reported: list[Finding] = []
     if not chosen.json:
         yield f"{settings.name}: {versions()}"
     for finding in findings(settings, offline=chosen.offline):
-        found.append(finding)
+        reported.append(finding)
         if not chosen.json:
             yield from _rows(finding)
-    problems = [finding.check for finding in found if finding.result == PROBLEM]
+    problems = [finding.check for finding in reported if finding.result == PROBLEM]
     if chosen.json:
         facts = {"name": settings.name, "versions": versions(), "ready": not problems}
-        yield json.dumps(facts | {"checks": [asdict(finding) for finding in found]}, indent=2, ensure_ascii=False)
+        yield json.dumps(facts | {"checks": [asdict(finding) for finding in reported]}, indent=2, ensure_ascii=False)
     else:
         yield from LEAVES
     if problems:

@@ -56,8 +56,8 @@ class InForce:
         try:
             now, roster = HospitalSettings.load(self._settings.folder), self._settings.roster_file()
         except (CaucusError, OSError, UnicodeDecodeError) as error:
-            told = error if isinstance(error, CaucusError) else type(error).__name__
-            raise RefusalError(Reason.SETTINGS, f"client.yaml or roster.json cannot be read: {told}") from error
+            problem = error if isinstance(error, CaucusError) else type(error).__name__
+            raise RefusalError(Reason.SETTINGS, f"client.yaml or roster.json cannot be read: {problem}") from error
         before, after = _fixed(self._settings, self._roster), _fixed(now, roster)
         changed = sorted(name for name in {*before, *after} if before.get(name) != after.get(name))
         if changed:
@@ -72,10 +72,10 @@ class InForce:
 
 def _fixed(settings: HospitalSettings, roster: RosterFile) -> dict[str, object]:
     """What a running service cannot change, by name."""
-    own = {field.name: getattr(settings, field.name) for field in fields(settings)}
-    del own["approval"], own["party"]
+    values = {field.name: getattr(settings, field.name) for field in fields(settings)}
+    del values["approval"], values["party"]
     apart = settings.party.limits.separate_data_sets
-    return {**own, **settings.party.sections, "limits.separate_data_sets": apart, "roster.json": roster}
+    return {**values, **settings.party.sections, "limits.separate_data_sets": apart, "roster.json": roster}
 
 
 class Starting:

@@ -71,7 +71,7 @@ def _read(path: Path) -> tuple[bytes, list[_Noted], str]:
     try:
         content = json.loads(content_of(path))
         key = bytes.fromhex(content["key"])
-        entries = [_Noted(**{name: str(value) for name, value in each.items()}) for each in content["folders"]]
+        entries = [_Noted(**{name: str(value) for name, value in entry.items()}) for entry in content["folders"]]
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
         key, entries = b"", []
     if len(key) != _KEY_BYTES:

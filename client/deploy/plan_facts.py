@@ -65,7 +65,7 @@ class PlanFacts:
         plan: The plan.
         hospitals: Names on this hospital's roster of those that take part.
         unknown: Number of parties that are not on this hospital's roster.
-        own: This hospital's name.
+        hospital: This hospital's name.
         colluders: Other hospitals that are assumed to help the coordinator: the plan's number or this hospital's,
             whichever is larger.
         epsilon_released: See `common.plan.guarantee`.
@@ -80,7 +80,7 @@ class PlanFacts:
     plan: Plan
     hospitals: tuple[str, ...]
     unknown: int
-    own: str
+    hospital: str
     colluders: int
     epsilon_released: float
     epsilon_against: float
@@ -101,7 +101,7 @@ class PlanFacts:
         limits = settings.party.limits
         names, roster = settings.roster_file().names, settings.roster()
         number = settings.number(roster)
-        colluders = min(max(plan.colluders, limits.coalition(plan)), plan.parties - 1)
+        colluders = limits.helpers(plan)
         path = settings.private / "ledger.db"
         charged = Ledger(path, read_only=True).charged("", but=approval.run) if path.exists() else ()
         budget = _budget(plan, limits, charged)
@@ -116,7 +116,7 @@ class PlanFacts:
             plan=plan,
             hospitals=names[: plan.parties],
             unknown=max(0, plan.parties - len(names)),
-            own=names[number],
+            hospital=names[number],
             colluders=colluders,
             epsilon_released=epsilon_released(plan),
             epsilon_against=epsilon_against(plan, colluders),

@@ -70,9 +70,9 @@ def findings(settings: HospitalSettings, *, offline: bool) -> Iterator[Finding]:
         offline: Skip what needs the coordinator.
     """
     preflight = _Preflight(settings, offline=offline)
-    for check, (look, fix) in CHECKS.items():
+    for check, (probe, fix) in CHECKS.items():
         try:
-            outcome = look(preflight)
+            outcome = probe(preflight)
         except CaucusError as error:
             outcome = _Outcome(PROBLEM, error.problem, str(error.do or fix))
         except OSError as error:
@@ -150,7 +150,7 @@ class _Preflight:
         spellings = defaultdict(list)
         for label in counts:
             spellings["".join(label.split()).casefold()].append(_plain(label))
-        alike = [" and ".join(map(repr, each)) for each in spellings.values() if len(each) > 1]
+        alike = [" and ".join(map(repr, labels)) for labels in spellings.values() if len(labels) > 1]
         if alike:
             fix = f"A plan's labels are compared letter by letter: write {', '.join(alike)} in one way"
             return _Outcome(WARNING, detail, fix)

@@ -39,11 +39,11 @@ def _roster(chosen: argparse.Namespace) -> Iterator[str]:
     settings = HospitalSettings.load(chosen.folder)
     roster = RosterFile.load(chosen.file)
     number = settings.number(Roster.of_hospitals(roster))
-    own = PartyFile.load(settings.folder / "party.json")
-    if roster.parties[number].fingerprint != own.fingerprint:
+    party_file = PartyFile.load(settings.folder / "party.json")
+    if roster.parties[number].fingerprint != party_file.fingerprint:
         raise ConfigError(
             "roster",
-            expected=f"this hospital's fingerprint {own.fingerprint}",
+            expected=f"this hospital's fingerprint {party_file.fingerprint}",
             got=roster.parties[number].fingerprint,
             where=chosen.file,
             do="Send party.json to the coordinator",
@@ -54,7 +54,7 @@ def _roster(chosen: argparse.Namespace) -> Iterator[str]:
     before = _kept(settings)
     yield from _changes(before, roster)
     yield f"fingerprint of the roster, to be compared with the other hospitals': {roster.fingerprint}"
-    known = {own, *(before.parties if before else ())}
+    known = {party_file, *(before.parties if before else ())}
     # Fewer hospitals are asked about as well: those that may help the coordinator are then a larger share.
     if known != set(roster.parties) and not (chosen.yes or _asked()):
         raise CaucusError("the roster is not taken", do="The one before stays, if there was one")

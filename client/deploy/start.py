@@ -74,16 +74,16 @@ def _start(chosen: argparse.Namespace) -> Iterator[str]:
 
 def children(settings: HospitalSettings, halves: Sequence[str]) -> list[Child]:
     """The processes of these halves of a hospital."""
-    found = []
+    service = []
     if "service" in halves:
         command = (sys.executable, "-m", "client.deploy.host", str(settings.folder))
         # Its home is another than ours.
         environment = processes.environment(settings.private, **{catalogue.MODELS: str(catalogue.root())})
-        found.append(Child(name="service", command=command, environment=environment))
+        service.append(Child(name="service", command=command, environment=environment))
         if settings.metrics_port is not None:
             metrics = (sys.executable, "-m", "client.deploy.metrics", str(settings.folder))
-            found.append(Child(name="metrics", command=metrics, environment=environment))
-    return found + (_relay(settings, _free_port()) if "relay" in halves else [])
+            service.append(Child(name="metrics", command=metrics, environment=environment))
+    return service + (_relay(settings, _free_port()) if "relay" in halves else [])
 
 
 def _relay(settings: HospitalSettings, port: int) -> list[Child]:

@@ -127,11 +127,11 @@ class Seeds:
         return list(dict.fromkeys(candidates))
 
     def _pruned(
-        self, redacted: str, found: Sequence[str], cosines: NDArray[np.float64], count: int
+        self, redacted: str, candidates: Sequence[str], cosines: NDArray[np.float64], count: int
     ) -> NDArray[np.int64]:
         """Places of the `count` candidates with the highest scores, or of all if there are fewer."""
         mood = self._sentiment.judge(redacted)
-        moods = [self._sentiment.judge(candidate) for candidate in found]
+        moods = [self._sentiment.judge(candidate) for candidate in candidates]
         agree = np.array([self._agrees(candidate, mood) for candidate in moods])
         flipped = np.array([candidate.polarity * mood.polarity < 0 for candidate in moods])
         scores = self._similarity * cosines + (1 - self._similarity) * agree - self._flip_penalty * flipped
@@ -147,7 +147,7 @@ def _spec(planned: PlannedQuery) -> AbstractedSeedsSpec:
     return planned.spec
 
 
-def _cosines(redacted: str, found: Sequence[str], encoder: Encoder) -> NDArray[np.float64]:
-    """(found,) with the record, each text embedded alone."""
+def _cosines(redacted: str, candidates: Sequence[str], encoder: Encoder) -> NDArray[np.float64]:
+    """(candidates,) with the record, each text embedded alone."""
     seed = encoder.encode([redacted])[0]
-    return np.array([encoder.encode([candidate])[0] @ seed for candidate in found], dtype=np.float64)
+    return np.array([encoder.encode([candidate])[0] @ seed for candidate in candidates], dtype=np.float64)

@@ -6,16 +6,14 @@ the plan (`client.guard`).
 """
 
 import math
-from functools import lru_cache
 
 from common.plan.plan import Plan
 from common.secagg import graph
 from common.secagg.messages import AggregationSetup
 
 
-@lru_cache(maxsize=1)
 def aggregation_setup(plan: Plan, run: str, *, attempt: int, first: int) -> AggregationSetup:
-    """The set-up for all queries of the plan from number `first` on; the parties of a simulation make the same one.
+    """The set-up for all queries of the plan from number `first` on.
 
     Args:
         plan: The agreed plan, with secure aggregation on.

@@ -41,8 +41,9 @@ MOST_ANSWERS = 10_000
 SMALLEST_DELTA = 1e-30
 """The range of floating-point numbers ends far below it."""
 
-_NOISE_REACH = 100
-"""In scales: a Gaussian or Laplace draw is larger with probability below 1e-40."""
+NOISE_REACH = 100
+"""In scales: planned noise is larger with probability below 1e-40. That of a Laplace draw is at most exp(-100) < 4e-44,
+of a Gaussian one 2 exp(-100^2 / 2)."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -179,7 +180,7 @@ class Plan:
         Each party's contribution is bounded, and noise exceeds its part of this bound with probability below 1e-40.
         """
         assert query.spec.largest is not None
-        return parties * (self.max_records_per_party * query.spec.largest + _NOISE_REACH * query.scale)
+        return parties * (self.max_records_per_party * query.spec.largest + NOISE_REACH * query.scale)
 
     @property
     def total_queries(self) -> int:

@@ -30,7 +30,6 @@ import json
 import math
 from collections.abc import Mapping
 from dataclasses import asdict, fields
-from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -125,7 +124,7 @@ def from_bytes(spec: Spec, shapes: Mapping[str, tuple[int, ...]], data: bytes) -
         if end > len(data):
             raise ProtocolError(f"{name} of a {spec.kind} query", expected=f"{shape} {dtype}", got="fewer bytes")
         arrays[name] = np.frombuffer(data[start:end], dtype=dtype).reshape(shape).astype(dtype.newbyteorder("="))
-        arrays[name].flags.writeable = False  # parties of a simulation share them, and `digest` is kept
+        arrays[name].flags.writeable = False  # parties of a simulation share them
         start = end
     if start < len(data):
         raise ProtocolError(f"arrays of a {spec.kind} query", expected=f"{start} bytes", got=len(data))
@@ -146,12 +145,6 @@ def make_query(spec: Spec, arrays: Mapping[str, NDArray[Any]]) -> Query:
 
 def digest(query: Query) -> bytes:
     """SHA-256 over specification, names, shapes and little-endian contents: equal for equal queries and no others."""
-    return _digest(query)  # type: ignore[arg-type]  # queries are told apart by identity, which has a hash
-
-
-@lru_cache(maxsize=1)
-def _digest(query: Query) -> bytes:
-    """The digest; all parties of a simulation are asked one query, which nobody changes and which is digested once."""
     header = [spec_to_dict(query.spec), *([name, *array.shape] for name, array in inputs(query).items())]
     running = hashlib.sha256(b"caucus/query/2" + json.dumps(header, sort_keys=True).encode() + b"\0")
     running.update(to_bytes(query))

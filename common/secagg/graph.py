@@ -7,7 +7,6 @@ Below, L parties, C of them corrupt, D dropped at random; t shares recover a sec
 import hashlib
 import math
 from collections.abc import Mapping, Sequence
-from functools import lru_cache
 from types import MappingProxyType
 
 import numpy as np
@@ -45,12 +44,6 @@ def neighbours(parties: Sequence[PartyId], degree: int, seed: bytes) -> Mapping[
     if degree >= len(parties) - 1:
         everybody = frozenset(parties)
         return MappingProxyType({party: everybody - {party} for party in parties})
-    return _ring(tuple(parties), degree, seed)
-
-
-@lru_cache(maxsize=1)
-def _ring(parties: tuple[PartyId, ...], degree: int, seed: bytes) -> Mapping[PartyId, frozenset[PartyId]]:
-    """A sparse graph; all parties of a simulation compute the same one, which is computed once."""
     # Sorting by independent uniform labels makes every order equally likely; two equal ones have a chance of 2^-256.
     ring = sorted(parties, key=lambda party: _label(seed, party))
     half = (degree + 1) // 2
@@ -96,8 +89,7 @@ def parameters(
 
     With a malicious coordinator `signers` parties must survive to sign that they did.
 
-    On the full graph there is nothing to choose; it is returned if no sparser graph qualifies, with t = C + 1, or with
-    t = (L + C) / 2 rounded up for a malicious coordinator: then no more must sign than with any higher threshold.
+    The full graph is returned, with its lowest threshold (`threshold_of_full_graph`), if no sparser graph qualifies.
 
     Args:
         parties: L.
@@ -136,7 +128,7 @@ def parameters(
             needed = signers(parties, corrupt=bad, degree=degree, threshold=good, survivors=parties - gone)
             if not malicious or needed <= parties - gone:
                 return degree, good
-    return parties - 1, max(2, bad + 1, (parties + bad + 1) // 2 if malicious else 0)
+    return parties - 1, threshold_of_full_graph(parties, bad, malicious=malicious)
 
 
 def breach(parties: int, *, corrupt: float, dropped: float, degree: int, threshold: int, malicious: bool) -> float:
@@ -155,6 +147,26 @@ def breach(parties: int, *, corrupt: float, dropped: float, degree: int, thresho
     bad, gone = rounded_up(corrupt, parties), rounded_up(dropped, parties)
     chances = _cuttable(parties, bad, degree) if malicious else _separable(parties, bad, gone, degree)
     return min(1.0, float(chances[threshold - 2]))
+
+
+def threshold_of_full_graph(parties: int, corrupt: int, *, malicious: bool) -> int:
+    """The lowest threshold t to choose on the full graph, where nothing is random.
+
+    It is C + 1, so that C holders of shares cannot recover a secret, and at least 2 (`AggregationSetup`). With a
+    malicious coordinator it is also at least (L + C) / 2 rounded up: then the second bound of `signers`, L + C - t, is
+    not above the first, so that no more must sign than with any higher threshold.
+
+    Args:
+        parties: L.
+        corrupt: C.
+        malicious: Whether the coordinator may break the protocol.
+    """
+    return max(2, corrupt + 1, (parties + corrupt + 1) // 2 if malicious else 0)
+
+
+def coalition(fraction: float, parties: int) -> int:
+    """Number of the other parties that pool what they see with the coordinator, where a fraction of all may do so."""
+    return min(rounded_up(fraction, parties), parties - 1)
 
 
 def rounded_up(fraction: float, parties: int) -> int:

@@ -8,7 +8,6 @@ used twice. A sealing key is used once, in one direction, so its nonce can be ze
 Private and derived keys live in classes without repr.
 """
 
-from functools import lru_cache
 from typing import Literal
 
 from cryptography.exceptions import InvalidTag
@@ -94,9 +93,9 @@ class KeyPair:
         return Secret(self._key.exchange(check_public(public, where=where)))
 
 
-def mask_key(own: KeyPair, public: bytes, binding: bytes, party: PartyId, peer: PartyId) -> Secret:
+def mask_key(pair: KeyPair, public: bytes, binding: bytes, party: PartyId, peer: PartyId) -> Secret:
     """The key of the mask that `party` and `peer` share; the same from either side."""
-    agreed = own.agree(public, where=Phrase(Party(peer), ", mask key"))
+    agreed = pair.agree(public, where=Phrase(Party(peer), ", mask key"))
     return agreed.derive("mask", binding, min(party, peer), max(party, peer))
 
 
@@ -141,20 +140,12 @@ def check_public(public: bytes, *, where: str | Phrase) -> X25519PublicKey:
     Raises:
         PublicKeyError: Naming party and step.
     """
-    key = _of_high_order(public)
-    if key is None:
+    # X25519 ignores the topmost bit.
+    if int.from_bytes(public, "little") & (2**255 - 1) in _LOW_ORDER:
         raise PublicKeyError(
             "public key", expected="an X25519 point of high order", got="one that agrees on nothing", where=where
         )
-    return key
-
-
-@lru_cache(maxsize=2**14)
-def _of_high_order(public: bytes) -> X25519PublicKey | None:
-    """The key, unless it has low order; all parties of a simulation agree with the same ones, which are read once."""
-    # X25519 ignores the topmost bit.
-    low = int.from_bytes(public, "little") & (2**255 - 1) in _LOW_ORDER
-    return None if low else X25519PublicKey.from_public_bytes(public)
+    return X25519PublicKey.from_public_bytes(public)
 
 
 def _info(purpose: Purpose, binding: bytes, first: PartyId, second: PartyId) -> bytes:

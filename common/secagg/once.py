@@ -5,10 +5,10 @@ from typing import Generic, NoReturn, TypeVar
 
 from common.errors import ProtocolError, ReplayError
 
-Held = TypeVar("Held")
+Value = TypeVar("Value")
 
 
-class Once(Generic[Held]):
+class Once(Generic[Value]):
     """Holds the value of one protocol state until its transition takes it.
 
     Taking is atomic, so only one of two racing threads succeeds; it also drops the secrets from the spent state. It can
@@ -17,11 +17,11 @@ class Once(Generic[Held]):
 
     __slots__ = ("_box", "_step")
 
-    def __init__(self, held: Held, *, step: str) -> None:
-        self._box = [held]
+    def __init__(self, value: Value, *, step: str) -> None:
+        self._box = [value]
         self._step = step
 
-    def take(self) -> Held:
+    def take(self) -> Value:
         """Take the value; afterwards nothing is left.
 
         Raises:
@@ -32,7 +32,7 @@ class Once(Generic[Held]):
         except IndexError:
             raise _spent(self._step) from None
 
-    def get(self) -> Held:
+    def get(self) -> Value:
         """The value, left in place.
 
         Raises:
@@ -47,21 +47,21 @@ class Once(Generic[Held]):
         raise _no_copy()
 
 
-class OnceEach(Generic[Held]):
+class OnceEach(Generic[Value]):
     """Holds one value for each round. Rounds go forward: taking one drops it and all that come before it.
 
     In all other respects it behaves as `Once`.
     """
 
-    __slots__ = ("_held", "_rounds", "_step")
+    __slots__ = ("_rounds", "_step", "_values")
 
-    def __init__(self, held: Mapping[int, Held], *, step: str) -> None:
-        self._held = dict(held)
-        self._rounds = frozenset(held)
+    def __init__(self, values: Mapping[int, Value], *, step: str) -> None:
+        self._values = dict(values)
+        self._rounds = frozenset(values)
         self._step = step
 
-    def take(self, index: int) -> Held:
-        """What is held for this round; afterwards nothing is, for it and for every round before it.
+    def take(self, index: int) -> Value:
+        """The value of this round; afterwards nothing is left of it, or of any round before it.
 
         Raises:
             ReplayError: If it, or a later one, was taken before.
@@ -71,11 +71,11 @@ class OnceEach(Generic[Held]):
         if index not in self._rounds:
             raise ProtocolError("round", expected=f"one of {sorted(self._rounds)}", got=index, where=self._step)
         try:
-            value = self._held.pop(index)
+            value = self._values.pop(index)
         except KeyError:
             raise _spent(where) from None
-        for earlier in [number for number in list(self._held) if number < index]:
-            self._held.pop(earlier, None)
+        for earlier in [number for number in list(self._values) if number < index]:
+            self._values.pop(earlier, None)
         return value
 
     def __reduce__(self) -> NoReturn:

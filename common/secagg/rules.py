@@ -3,7 +3,6 @@
 import hashlib
 import struct
 from collections.abc import Collection, Mapping
-from functools import lru_cache
 
 from common.domain import PartyId
 from common.errors import DropoutError, MembershipError, PublicKeyError, SealError
@@ -42,22 +41,12 @@ def check_adverts(
         SignatureError: If a party did not sign its keys for this set-up.
         DropoutError: If too few advertised.
     """
-    return _checked(setup, tuple(sorted(adverts.items())), roster, step)
-
-
-@lru_cache(maxsize=1)
-def _checked(
-    setup: AggregationSetup, adverts: tuple[tuple[PartyId, KeyAdvert], ...], roster: Roster | None, step: str
-) -> tuple[bytes, Graph]:
-    """What `check_adverts` returns; all parties of a simulation are shown the same keys, which are checked once.
-
-    The arguments are all that it depends on. A refusal is not kept.
-    """
-    parties = tuple(party for party, _ in adverts)
+    parties = sorted(adverts)
     check_members(step, parties, setup.parties)
     seen: set[bytes] = set()
     statements = []
-    for party, advert in adverts:
+    for party in parties:
+        advert = adverts[party]
         where = Phrase(Party(party), ", ", step)
         if len(advert.mask_publics) != len(setup.rounds):
             raise PublicKeyError(

@@ -175,14 +175,15 @@ class Federation:
 
     def _ask(self, index: int, query: closed_set.Query, joined: Joined) -> Answered:
         query = self._checkpoint.reserve(index, query)
+        digest = closed_set.digest(query)
         entry = self._ledger.reserve(
             run=self._run,
             index=index,
             plan_digest=self._plan.digest(),
-            query_digest=closed_set.digest(query),
+            query_digest=digest,
             release=self._plan.answer_release(index),
         )
-        attempt = Attempt(index=index, query=query, joined=joined, named=entry.survivors)
+        attempt = Attempt(index=index, query=query, digest=digest, joined=joined, named=entry.survivors)
 
         self._joined = None  # if it fails from here on, a missing party may be back after a new set-up
         attempt.check_survivors(frozenset(attempt.requests()))
@@ -205,7 +206,7 @@ class Federation:
         ready = attempt.joined.aggregation
         assert ready is not None
         index, threshold = attempt.index, self._plan.threshold
-        masking = ready.open(index, attempt.query.length, subject=closed_set.digest(attempt.query))
+        masking = ready.open(index, attempt.query.length, subject=attempt.digest)
         for party, answer in self._answers(attempt).items():
             masking.add(party, answer.words)
             attempt.joined.deliveries.pop(party, None)

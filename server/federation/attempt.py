@@ -51,12 +51,14 @@ class Attempt:
     Attributes:
         index: Its number in the plan.
         query: The bytes of its first time.
+        digest: That of the query.
         joined: The set-up that it uses.
         named: The survivors that were named before it was interrupted, or None.
     """
 
     index: int
     query: closed_set.Query
+    digest: bytes
     joined: Joined
     named: frozenset[PartyId] | None
 

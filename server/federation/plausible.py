@@ -7,8 +7,8 @@ candidate with more votes than its label has records, more records than the part
 Honest answers are integers x with x in some convex set, such as |S_c| <= n_c for class sums; the sum is x plus noise.
 Each inequality is given the room that noise needs so that an honest sum fails one with a probability below 1e-9 in all:
 for Gaussian noise of standard deviation s, the functional a x has room 9 s |a|, missed with probability 2 exp(-9^2 / 2)
-at most (the discrete Gaussian is subgaussian), and the length of k coordinates s (sqrt(k) + 9). Laplace noise of n
-parties exceeds 100 b for each U of them with a probability below 1e-40, so that a x has room |a|_1 times that.
+at most (the discrete Gaussian is subgaussian), and the length of k coordinates s (sqrt(k) + 9). The Laplace noise of
+each U parties stays within `common.plan.plan.NOISE_REACH`, so that a x has room |a|_1 times that.
 
 A party that stays within these bounds, with false records or as if it had them, is not seen (README, audit).
 """
@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 from common.domain import PartyId
 from common.errors import ProtocolError
 from common.phrases import Phrase, listed
-from common.plan.plan import Plan
+from common.plan.plan import NOISE_REACH, Plan
 from common.queries.class_sums import ClassSums
 from common.queries.correct_count import CorrectCount
 from common.queries.histograms import LabelHistogram, LengthHistogram, Vocabulary
@@ -37,7 +37,8 @@ Floats = NDArray[np.float64]
 Finding = tuple[str, float, float]
 """What is bounded, its value and its bound."""
 
-_GAUSSIAN, _LAPLACE = 9.0, 100.0
+_REACH = 9.0
+"""Room for Gaussian noise, in standard deviations of a functional (see above)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,12 +60,12 @@ class Honest:
     def room(self, weights: Floats | float = 1.0) -> float:
         """What noise can add to the sum of the coordinates times these weights."""
         row = np.atleast_1d(np.asarray(weights, dtype=np.float64))
-        return _GAUSSIAN * self.deviation * float(np.linalg.norm(row)) + self.largest_noise * float(np.abs(row).sum())
+        return _REACH * self.deviation * float(np.linalg.norm(row)) + self.largest_noise * float(np.abs(row).sum())
 
     def length(self, coordinates: int) -> float:
         """The longest noise vector of so many coordinates."""
         root = math.sqrt(coordinates)
-        return self.deviation * (root + _GAUSSIAN) + self.largest_noise * root
+        return self.deviation * (root + _REACH) + self.largest_noise * root
 
 
 def check_sum(
@@ -83,12 +84,12 @@ def check_sum(
         ProtocolError: With what is wrong and the parties in the sum.
     """
     planned = plan.query(index)
-    gaussian = planned.mechanism == "gaussian"
+    gaussian, groups = planned.mechanism == "gaussian", math.ceil(len(survivors) / plan.shares(planned))
     honest = Honest(
         records=len(survivors) * plan.max_records_per_party,
         labels=plan.labels,
         deviation=planned.scale * plan.surplus(planned, len(survivors)) if gaussian else 0.0,
-        largest_noise=0.0 if gaussian else _LAPLACE * planned.scale * math.ceil(len(survivors) / plan.shares(planned)),
+        largest_noise=0.0 if gaussian else NOISE_REACH * planned.scale * groups,
     )
     for what, value, bound in _bounded(query, values.astype(np.float64), honest):
         if not value <= bound * (1 + 1e-9) + 1e-6:

@@ -7,8 +7,8 @@ from typing import Any
 
 from common.domain import MOST_RECORDS, NOT_STATED
 from common.plan.plan import Plan
+from common.secagg.graph import coalition, rounded_up, threshold_of_full_graph
 from common.secagg.graph import parameters as graph_parameters
-from common.secagg.graph import rounded_up
 from server.domain import Membership, PrivacyTarget, Task
 from server.evaluation.federated_count import with_evaluation
 from server.method import Method
@@ -27,7 +27,7 @@ def colluders(secagg: Secagg, parties: int) -> int:
     Where it is not trusted, those against whom the masks hold: what hospitals assume. Else it follows the protocol, and
     is taken to do so alone.
     """
-    return min(rounded_up(secagg.corrupt, parties), parties - 1) if secagg.mode == "malicious" else 0
+    return coalition(secagg.corrupt, parties) if secagg.mode == "malicious" else 0
 
 
 def large_delta(delta: float, number: int | None, of: str) -> list[str]:
@@ -109,9 +109,8 @@ def _graph(secagg: Secagg, membership: Membership) -> _Graph:
     parties, max_dropouts = membership.parties, membership.max_dropouts
     corrupt = max(membership.colluders, rounded_up(secagg.corrupt, parties))
     if parties <= secagg.full_graph_up_to:
-        # With a malicious coordinator, no more must sign the survivors than with any higher threshold (`signers`).
-        signed = (parties + corrupt + 1) // 2 if secagg.mode == "malicious" else 0
-        threshold = secagg.threshold or max(parties // 2 + 1, corrupt + 1, signed)
+        lowest = threshold_of_full_graph(parties, corrupt, malicious=secagg.mode == "malicious")
+        threshold = secagg.threshold or max(parties // 2 + 1, lowest)
         return _Graph(degree=parties - 1, threshold=threshold, corrupt=corrupt)
     degree, threshold = graph_parameters(
         parties,

@@ -26,6 +26,7 @@ from server.settings.tasks import LabelledFilesSettings
 from server.tasks import demo_notes
 from server.tasks.sources import DemoNotes, LabelledFiles, Source
 from simulations.federation.partition import dirichlet, iid
+from simulations.federation.shared import Shared
 from simulations.private_evaluation import canaries, sites
 
 log = logging.getLogger("caucus.simulation")
@@ -67,6 +68,7 @@ def parties(settings: SimulationSettings, folder: Path) -> dict[int, PartyServic
     writers = own.writers()
     (folder / "parties").mkdir(parents=True, exist_ok=True)
     roster = roster_of(settings) if settings.secagg.mode == "malicious" else None
+    shared = Shared()
     return {
         party: PartyService(
             party=party,
@@ -76,6 +78,7 @@ def parties(settings: SimulationSettings, folder: Path) -> dict[int, PartyServic
             ledger=Ledger(folder / "parties" / f"{party:04}.db", durable=False),
             identity=Identity(_identity_file(folder, party).read_bytes()) if roster else None,
             roster=roster,
+            compute=shared,
         )
         for party, private in enumerate(deal(settings))
     }

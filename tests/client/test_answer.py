@@ -8,6 +8,7 @@ from client.records import embed
 from client.session import RefusalError
 from common.errors import RefusedError
 from common.ledger.ledger import Ledger
+from common.queries.closed_set import digest
 from common.queries.votes import Votes, VotesSpec
 from tests.support.federations import ENCODER, LABELS, OPEN, plan, query, records, true_counts
 
@@ -17,6 +18,7 @@ def ask(ledger, agreed, asked, *, private=None, index=0, run="run", limits=OPEN,
     mine = embed(private, ENCODER).for_plan(LABELS, unit=agreed.unit)
     return answer.answer(
         asked,
+        digest=digest(asked),
         run=run,
         index=index,
         plan=agreed,

@@ -163,7 +163,8 @@ class Orders(RuleBasedStateMachine):
     )
     def whole_round(self, run, index, seed, survivors):
         """From Open to unmasking: refused only where the ledger holds something else, or the place is closed."""
-        entry = {(e.run, e.index): e for e in self.party._ledger.entries()}.get((run, index))
+        entries = {e.index: e for e in self.party._ledger.entries(run)}
+        entry = entries.get(index)
         self.open(run, index, again=False)
         if self.plan.secure:
             assert isinstance(self._send(m.AskShares(self.adverts)), m.Shares)
@@ -175,6 +176,9 @@ class Orders(RuleBasedStateMachine):
             return
         legal = 0 in survivors and len(survivors) >= self.plan.survivors
         legal = legal and (entry is None or entry.survivors in (None, survivors))
+        # One question is opened over one set of survivors, whatever its number.
+        opened = [e.survivors for e in entries.values() if e.unmasked and e.query_digest == digest(asked)]
+        legal = legal and all(others == survivors for others in opened)
         signatures = self._signatures(survivors, asked) if self.plan.malicious and legal else {}
         if self.plan.malicious and not legal:
             assert isinstance(self._send(m.AskAgree(survivors)), m.Refusal)

@@ -31,6 +31,7 @@ from common.rng import secure_bytes
 from common.secagg import ring, rules, shamir
 from common.secagg.keys import KeyPair, Secret, mask_key, open_sealed
 from common.secagg.masks import add_masks
+from simulations.federation.shared import Shared
 from tests.support.federations import IDENTITIES, roster, service
 
 
@@ -69,9 +70,15 @@ class Adversary:
         self.known = roster(parties) if signed else None
         self.rosters = dict.fromkeys(self.parties, self.known) | (rosters or {})
         self.honest = [party for party in self.parties if party not in self.corrupt]
+        shared = Shared()  # no check of one party may serve another that is shown something else
         self.services = {
             party: service(
-                folder, party, (private or {}).get(party), limits=limits or Limits(), known=self.rosters[party]
+                folder,
+                party,
+                (private or {}).get(party),
+                limits=limits or Limits(),
+                known=self.rosters[party],
+                compute=shared,
             )
             for party in self.honest
         }
@@ -90,13 +97,13 @@ class Adversary:
 
 
 class Attack:
-    """One set-up with one question. By honest party: `words` is its masked answer, `told` who survived, as it hears."""
+    """One set-up with one question. By honest party: `words`, its masked answer; `survivors`, as the party hears."""
 
     def __init__(self, adversary, shown, tamper):
         self.adversary, self.shown, self._tamper = adversary, shown, tamper
-        self.words, self.told, self.signatures = {}, {}, {}
+        self.words, self.survivors, self.signatures = {}, {}, {}
         self._seeds, self._keys = defaultdict(dict), defaultdict(dict)  # by owner and holder: shares
-        self._own = {}  # by corrupt party and world: what it knows there
+        self._corrupt = {}  # by corrupt party and world: what it knows there
         self._advertise()
         self._share()
         self._ask()
@@ -111,7 +118,7 @@ class Attack:
             setup, known = self.shown[first].setup, adversary.rosters[first]
             signed = {"identity": IDENTITIES[party], "roster": known} if setup.roster_digest else {}
             with suppress(CaucusError):  # a world whose roster it is not on
-                self._own[party, world] = _Corrupt(*secagg.begin(setup, party, secure_bytes(32), **signed))
+                self._corrupt[party, world] = _Corrupt(*secagg.begin(setup, party, secure_bytes(32), **signed))
 
     def _worlds(self):
         """The worlds that honest parties have entered, each with the first of them."""
@@ -123,14 +130,14 @@ class Attack:
     def adverts_for(self, party):
         """The keys that a party is shown: the honest ones, and the corrupt parties' keys of its own world."""
         binding = self.shown[party].setup.binding
-        return self.adverts | {own: keys.advert for (own, world), keys in self._own.items() if world == binding}
+        return self.adverts | {party: keys.advert for (party, world), keys in self._corrupt.items() if world == binding}
 
     def _share(self):
         self._sealed = {}  # by sender: receiver to ciphertext
         for party in self.adversary.honest:
             if self.adverts.get(party) and (reply := self._send(party, m.AskShares(self.adverts_for(party)))):
                 self._sealed[party] = reply.sealed
-        for (party, world), keys in self._own.items():
+        for (party, world), keys in self._corrupt.items():
             with suppress(CaucusError):  # an honest party's keys are not of this world
                 sealed = keys.share(self.adverts_for(self._worlds()[world]))
                 in_world = {to: text for to, text in sealed.items() if self.shown[to].setup.binding == world}
@@ -166,7 +173,7 @@ class Attack:
             ask = m.Ask(self.shown[party].query, m.Delivery(inbox, self.sharers))
             if reply := self._send(party, ask):
                 self.words[party] = reply.words
-        for (party, _), keys in self._own.items():
+        for (party, _), keys in self._corrupt.items():
             for sender in self.adversary.honest:  # a corrupt party's shares of their secrets, which it tells at once
                 shown, sealed = self.shown[sender], self._sealed.get(sender, {}).get(party)
                 if sealed and (pairs := keys.opened(sender, party, sealed)):
@@ -174,26 +181,26 @@ class Attack:
                     pair = pairs[place * rules.PAIR_BYTES : (place + 1) * rules.PAIR_BYTES]
                     self._seeds[sender][party], self._keys[sender][party] = rules.halves(pair)
 
-    def agree(self, told=None, *, otherwise=None):
+    def agree(self, survivors=None, *, otherwise=None):
         """Each honest party is told who survived, all of those that shared if nothing else is said, and may sign it.
 
         Args:
-            told: Party to its survivors.
+            survivors: Party to its survivors.
             otherwise: Survivors for all others.
         """
         everybody = frozenset(self.sharers if otherwise is None else otherwise)
-        self.told = {party: frozenset((told or {}).get(party, everybody)) for party in self.words}
+        self.survivors = {party: frozenset((survivors or {}).get(party, everybody)) for party in self.words}
         for party in self.words:
-            if self.shown[party].plan.malicious and (reply := self._send(party, m.AskAgree(self.told[party]))):
+            if self.shown[party].plan.malicious and (reply := self._send(party, m.AskAgree(self.survivors[party]))):
                 self.signatures[party] = reply.signature
         return self
 
-    def unmask(self, told=None, *, otherwise=None, asking=None):
+    def unmask(self, survivors=None, *, otherwise=None, asking=None):
         """Unmasking, of these honest parties alone if `asking` names some, after agreement on survivors (`agree`)."""
-        if not self.told:
-            self.agree(told, otherwise=otherwise)
+        if not self.survivors:
+            self.agree(survivors, otherwise=otherwise)
         for party in self.words if asking is None else asking:
-            if reply := self._send(party, m.AskUnmask(self.told[party], self._helpful(party))):
+            if reply := self._send(party, m.AskUnmask(self.survivors[party], self._helpful(party))):
                 for owner, share in reply.self_seeds.items():
                     self._seeds[owner][party] = share
                 for owner, share in reply.mask_keys.items():
@@ -204,10 +211,10 @@ class Attack:
         """Signatures that a party may accept: of all that were told the same, and of the corrupt ones."""
         if not self.shown[party].plan.malicious:
             return {}
-        told, asked = self.told[party], self.asked(party)
-        statement = rules.survivors_statement(asked, self.sharers, told)
-        signed = {own: IDENTITIES[own].sign(statement) for own in self.adversary.corrupt & told}
-        same = [other for other in self.signatures if (self.told[other], self.asked(other)) == (told, asked)]
+        survivors, asked = self.survivors[party], self.asked(party)
+        statement = rules.survivors_statement(asked, self.sharers, survivors)
+        signed = {party: IDENTITIES[party].sign(statement) for party in self.adversary.corrupt & survivors}
+        same = [other for other in self.signatures if (self.survivors[other], self.asked(other)) == (survivors, asked)]
         return signed | {other: self.signatures[other] for other in same}
 
     def opened(self):
@@ -261,7 +268,7 @@ class Attack:
         place = list(shown.setup.rounds).index(shown.index)
         publics = {other: advert.mask_publics[place] for other, advert in self.adverts_for(party).items()}
         if peer in self.adversary.corrupt:
-            pair = self._own[peer, shown.setup.binding].mask_keys[shown.index]
+            pair = self._corrupt[peer, shown.setup.binding].mask_keys[shown.index]
             return mask_key(pair, publics[party], asked, peer, party).reveal()
         for owner, other in ((peer, party), (party, peer)):
             if (private := self._recovered(owner, self._keys)) is not None:
@@ -293,11 +300,11 @@ class _Corrupt:
 
     def __init__(self, state, advert):
         self.advert, self._state, self._sharing = advert, state, None
-        self.mask_keys = {index: own.mask_keys for index, own in state._held.get().own.items()}
+        self.mask_keys = {index: secrets.mask_keys for index, secrets in state._secrets.get().rounds.items()}
 
     def share(self, adverts):
         state, sealed = self._state.share(adverts)
-        self._sharing = state._held.get()
+        self._sharing = state._secrets.get()
         return sealed
 
     def opened(self, sender, receiver, sealed):

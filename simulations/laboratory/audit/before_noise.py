@@ -32,6 +32,7 @@ from common.ledger.log import Entry
 from common.plan.plan import Plan
 from common.privacy import mechanisms
 from common.privacy.accountant import Release
+from common.queries.closed_set import digest
 from common.queries.page import Query
 
 if TYPE_CHECKING:
@@ -67,6 +68,7 @@ class Replay:
         self._drawn = 0
         values = answer.answer(
             self._query,
+            digest=digest(self._query),
             run="replay",
             index=self._index,
             plan=replace(self._plan, max_records_per_party=most),

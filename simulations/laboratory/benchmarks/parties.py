@@ -48,6 +48,7 @@ from server.methods.wasp import Wasp
 from server.planning.plan import make_plan
 from server.settings.schema import Secagg
 from simulations.federation.local_grid import LocalGrid
+from simulations.federation.shared import Shared
 from simulations.laboratory.benchmarks import growth
 from simulations.laboratory.benchmarks.ratios import Ratio, benchmark
 
@@ -124,6 +125,7 @@ def measure(parties: int, mode: str, encoder: Encoder, candidates: int) -> Cost:
     roster = Roster({party: identity.public for party, identity in identities.items()}) if identities else None
     plan = plan_of(parties, mode, encoder, roster)
     seconds: dict[str, float] = defaultdict(float)
+    shared = Shared()
     with tempfile.TemporaryDirectory() as folder:
         services = {
             party: PartyService(
@@ -133,6 +135,7 @@ def measure(parties: int, mode: str, encoder: Encoder, candidates: int) -> Cost:
                 ledger=Ledger(Path(folder) / f"{party:04}.db", durable=False),
                 identity=identities.get(party),
                 roster=roster,
+                compute=shared,
             )
             for party in range(parties)
         }
@@ -224,11 +227,7 @@ class _TimedParty:
 
 
 class _TimedNetwork:
-    """A network that adds up the parties' CPU seconds, by the kind of reply, after each exchange.
-
-    Not in `_TimedParty`: to read each reply there would push the question that the parties share out of the caches of
-    `common/wire.py`, which no run does.
-    """
+    """A network that adds up the parties' CPU seconds, by the kind of reply, after each exchange."""
 
     def __init__(self, network: Network, parties: Collection[_TimedParty], seconds: dict[str, float]) -> None:
         self._network, self._parties, self._seconds = network, parties, seconds

@@ -47,6 +47,7 @@ from server.methods.wasp import Wasp
 from server.planning.plan import make_plan
 from server.settings.schema import Secagg
 from simulations.federation.local_grid import LocalGrid
+from simulations.federation.shared import Shared
 from simulations.laboratory.nodes.cost import phases
 
 KINDS = ("away", "gone")
@@ -153,6 +154,7 @@ def ended(faults: Faults, *, dropouts: int, retries: int) -> Ending:
     roster = Roster({party: identity.public for party, identity in identities.items()})
     plan = plan_of(faults.parties, dropouts, encoder, roster)
     limits = Limits(max_epsilon=math.inf, unsafe_no_noise=True, lifetime_epsilon=None, corrupt=_CORRUPT)
+    shared = Shared()
     with tempfile.TemporaryDirectory() as folder:
         services = [
             PartyService(
@@ -162,6 +164,7 @@ def ended(faults: Faults, *, dropouts: int, retries: int) -> Ending:
                 ledger=Ledger(Path(folder) / f"{party}.db", durable=False),
                 identity=identity,
                 roster=roster,
+                compute=shared,
             )
             for party, identity in identities.items()
         ]

@@ -71,7 +71,7 @@ def _ask(toy, folder, *, epsilon):
     agreed = plan(3, queries=(PlannedQuery(name="toy", spec=toy.spec),), epsilon=epsilon)
     party = answer.Party(ledger=Ledger(folder / "l.db"), limits=OPEN, data_set="", encoder=ENCODER, writers={})
     mine = embed(records(0), ENCODER).for_plan(LABELS)
-    return agreed, answer.answer(toy, run="run", index=0, plan=agreed, records=mine, party=party)
+    return agreed, answer.answer(toy, digest=bytes(32), run="run", index=0, plan=agreed, records=mine, party=party)
 
 
 def test_it_is_planned_sent_and_answered(toy, tmp_path):

@@ -6,7 +6,6 @@ import pytest
 
 from common.errors import DropoutError, MembershipError, PublicKeyError, SealError, SignatureError
 from common.secagg import rules
-from common.secagg.identity import Roster
 from tests.support.secagg_rounds import Run, identity, roster, setup
 
 
@@ -169,34 +168,6 @@ def test_too_few_are_counted():
     rules.check_enough("mask", 3, 3)
     with pytest.raises(DropoutError, match="at least 3; got 2; at mask"):
         rules.check_enough("mask", 2, 3)
-
-
-def copied(adverts):
-    return {party: dataclasses.replace(advert) for party, advert in adverts.items()}
-
-
-def test_equal_keys_of_everybody_are_checked_once_and_any_others_anew(monkeypatch):
-    run = Run(setup(malicious=True)).advertise()
-    verified, verify = [], rules.verify
-    monkeypatch.setattr(rules, "verify", lambda *args, **names: (verified.append(args[1]), verify(*args, **names)))
-    found = checked(run, run.adverts)
-    del verified[:]
-    same = Roster(dict(run.roster.keys))
-    assert rules.check_adverts(setup(malicious=True), copied(run.adverts), same, "share") == found
-    assert not verified
-
-    forged = run.adverts | {3: dataclasses.replace(run.adverts[3], signature=bytes(64))}
-    other = Roster(run.roster.keys | {3: identity(9).public})
-    for adverts, asked, known in (
-        (forged, run.setup, run.roster),
-        (run.adverts, run.setup, None),
-        (run.adverts, run.setup, other),
-        (run.adverts, dataclasses.replace(run.setup, attempt=1), run.roster),
-    ):
-        for _ in range(2):  # a refusal is not kept either
-            checked(run, run.adverts)
-            with pytest.raises(SignatureError):
-                rules.check_adverts(asked, adverts, known, "share")
 
 
 @pytest.mark.parametrize("asked", [setup(), setup(20, degree=6, threshold=4)], ids=["full", "sparse"])

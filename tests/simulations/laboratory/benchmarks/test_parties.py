@@ -3,9 +3,7 @@ import xml.etree.ElementTree as ET
 
 import pytest
 
-from common import wire
-from common.models.encoder import Encoder
-from simulations.laboratory.benchmarks.parties import main, measure
+from simulations.laboratory.benchmarks.parties import main
 
 SVG = "{http://www.w3.org/2000/svg}"
 
@@ -45,11 +43,3 @@ def test_a_picture_of_one_size_is_refused(tmp_path, capsys):
     with pytest.raises(SystemExit):
         main(["--parties", "3", "--plot", str(tmp_path / "growth.svg")])
     assert "two numbers" in capsys.readouterr().err
-
-
-def test_to_be_measured_pushes_nothing_out_of_the_parties_caches():
-    """The question is digested once, or once in each thread; the coordinator digests each answer."""
-    parties = 8
-    before = wire._digest.cache_info().misses
-    measure(parties, "semi_honest", Encoder.hashed_ngrams(dimensions=32, bits=12), 40)
-    assert wire._digest.cache_info().misses - before < 2 * parties

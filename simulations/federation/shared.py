@@ -1,0 +1,29 @@
+"""Values that the parties of one process compute once for all of them."""
+
+from collections.abc import Callable
+from typing import Any
+
+from common.compute import Arguments, Compute, Result
+
+
+class Shared(Compute):
+    """The last value of each function, for every party that asks for the same one.
+
+    A party gets a value that another party computed only if all arguments are equal, down to the last byte, so a check
+    is never skipped for what was not checked. A function that raised is called again. The parties are asked one
+    question after another, so that one value of each function is enough. Threads that ask for a value at the same time
+    may each compute it.
+    """
+
+    def __init__(self) -> None:
+        self._last: dict[Callable[..., Any], tuple[object, Any]] = {}
+
+    def __call__(
+        self, function: Callable[Arguments, Result], *arguments: Arguments.args, **named: Arguments.kwargs
+    ) -> Result:
+        """The value of the function, computed unless the last one was for equal arguments."""
+        computed_for, value = self._last.get(function, (None, None))
+        if computed_for != (arguments, named):
+            value = function(*arguments, **named)
+            self._last[function] = (arguments, named), value
+        return value  # type: ignore[no-any-return]
