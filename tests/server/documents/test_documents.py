@@ -98,7 +98,7 @@ KEYS_OF_OTHERS = {
     "nodes.py": {"hospitals"},  # a measurement of the laboratory
     "of_texts.py": {"rows"},  # a group that is being made
     "page.py": {"epsilon", "figures", "interval", "mean", "name"},  # findings.json
-    "picture.py": {"epsilon", "figures", "mean", "name", "rows"},  # findings.json
+    "picture.py": {"epsilon", "figures", "mean", "name"},  # findings.json
     "progress.py": {"status"},  # Flower's runs
     "reading.py": {"method", "name", "run"},  # settings
     "render.py": {"accuracy"},  # the columns of a data frame
