@@ -115,9 +115,10 @@ def lines(
     present = [value for line in clean.values() for value in line if value is not None]
     if not present:
         return None
-    present += [end for line in spans.values() for span in line if span for end in span]
-    ticks = _decades(present) if logarithmic else steps(min(*including, *present), max(*including, *present))
-    apart = min(_APART, 0.7 * (WIDTH - _LEFT - _RIGHT) / len(places) / len(clean)) if spans else 0.0
+    ends = [end for line in spans.values() for span in line if span for end in span]
+    reached = [*present, *ends] if logarithmic else [*present, *ends, *including]
+    ticks = _decades(reached) if logarithmic else steps(min(reached), max(reached))
+    apart = min(_APART, 0.7 * (WIDTH - _LEFT - _RIGHT) / len(places) / len(clean)) if ends else 0.0
     edge = 8 + apart * (len(clean) - 1) / 2
     positions = [float(place) for place in places] if logarithmic else range(len(places))
     x = _axis(positions, _LEFT + edge, WIDTH - _RIGHT - edge, logarithmic=logarithmic)

@@ -255,6 +255,8 @@ def test_intervals_of_lines_that_meet_stand_side_by_side_around_their_place():
     assert first[0] < first[1] < first[2]
     assert first[1] == plot.x_ticks[0][0]
     assert plot.left < first[0] < plot.series[2].points[1][0] < plot.right
+    plot = lines("k", "T", note="", x_name="x", places=[1, 2], values=values, intervals={"a": [None, None]})
+    assert len({line.points for line in plot.series}) == 1
 
 
 def test_an_axis_starts_at_zero_unless_it_is_to_include_other_values():
