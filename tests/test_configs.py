@@ -24,6 +24,7 @@ from server.settings.reading import mapping_of
 from server.settings.schema import SimulationSettings
 from simulations.federation.parties import party_settings
 from simulations.sweeps.combinations import in_row
+from simulations.sweeps.experiments import rows, run_names
 from tests.support.method_contract import plan_of
 from tests.support.wheels import as_fetched
 
@@ -81,13 +82,14 @@ def test_each_row_of_an_experiment_composes_and_makes_a_method(path, named):
     chosen = [f"+experiment={path.stem}", *named(path)]
     config, sweep = composed(chosen), OmegaConf.load(ROOT / path).hydra
     experiment = config.experiment
-    run = [name for name, row in experiment["rows"].items() if "set" in row]
-    assert [name.strip() for name in sweep.sweeper.params.row.split(",")] == run
+    run = run_names(experiment)
+    assert run
+    assert not any("$" in name for name in rows(experiment))
     assert sweep.mode == "MULTIRUN"
     assert sweep.sweeper.params.experiment_seed in ("0,1,2", "0,1,2,3,4")
     assert all(
         len(row.get("paper", experiment.get("data", []))) == len(experiment.get("data", []))
-        for row in experiment["rows"].values()
+        for row in rows(experiment).values()
     )
     for name in run:
         chosen_row = in_row(replace(config, row=name), chosen)

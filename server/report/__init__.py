@@ -8,12 +8,12 @@
     votes.py          distribution of the noised votes
     ending.py         the last lines of a command that made a data set
     weaknesses.py     what is poor about a run, and what to change
-    plots.py          layout of lines, bars and dots
+    plots.py          layout of lines and bars
+    dots.py           layout of a map
     run_plots.py      the plots of one run
-    sweep.py          comparison of several runs
     write.py          templates to files
     tensorboard.py    the figures of each round as event files
-    templates/        the pages (of a run, of a sweep), their parts, styles and script
+    templates/        the pages (of a run, of a sweep), pictures of plots, their parts, styles and script
 
 Nothing is computed from records here: a page shows only what is in the run folder. A page loads nothing, and no text on
 it can become markup.

@@ -6,6 +6,7 @@ from server.documents.figure_groups import FigureGroup, finite
 from server.documents.rounds import RoundReport
 from server.evaluation.projection import evenly
 from server.report import plots
+from server.report.dots import Dots, dots
 from server.report.facts import Facts, Places
 from server.report.votes import Votes
 
@@ -52,7 +53,7 @@ _BOOKKEEPING = {"population", "metadata"}
 """Figures of a method that are no plot."""
 
 
-def of_rounds(rounds: Sequence[RoundReport], groups: Sequence[FigureGroup] = ()) -> list[plots.Plot]:
+def of_rounds(rounds: Sequence[RoundReport], groups: Sequence[FigureGroup] = ()) -> list[plots.Lines]:
     """One plot for each figure of the rounds, known ones first, with one line or one line for each model.
 
     Args:
@@ -91,7 +92,7 @@ def _values(values: Sequence[object], name: str) -> dict[str, list[float | None]
     }
 
 
-def of_texts(facts: Facts) -> list[plots.Plot]:
+def of_texts(facts: Facts) -> list[Dots | plots.Bars]:
     """The map of the texts and the histogram of their lengths."""
     words = facts.words
     lengths = words and plots.bars(
@@ -106,7 +107,7 @@ def of_texts(facts: Facts) -> list[plots.Plot]:
     return [plot for plot in (_map(facts), lengths) if plot]
 
 
-def _map(facts: Facts) -> plots.Dots | None:
+def _map(facts: Facts) -> Dots | None:
     sources = {"synthetic": facts.synthetic}
     note = (
         "Each text by the two directions in which the embeddings of the synthetic texts differ most (principal "
@@ -118,7 +119,7 @@ def _map(facts: Facts) -> plots.Dots | None:
     if any(_count(places) > MOST_POINTS for places in sources.values()):
         note += f" At most {MOST_POINTS:,} of each kind are drawn, at even distances in their order."
     thinned = {source: _thinned(places) for source, places in sources.items()}
-    return plots.dots("map", "Map of the texts", note, thinned)
+    return dots("map", "Map of the texts", note, thinned)
 
 
 def _count(places: Places) -> int:
@@ -130,7 +131,7 @@ def _thinned(places: Places) -> Places:
     return {label: evenly(points, max(1, round(share * len(points)))) for label, points in places.items()}
 
 
-def of_votes(votes: Sequence[Votes]) -> list[plots.Plot]:
+def of_votes(votes: Sequence[Votes]) -> list[plots.Bars]:
     """Histograms of the votes of the last query, one for each direction."""
     return [
         plots.bars(

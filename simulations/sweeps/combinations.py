@@ -20,24 +20,38 @@ from hydra.core.override_parser.overrides_parser import OverridesParser
 from hydra.experimental.callback import Callback
 
 from common.errors import ConfigError
+from common.system.commands import exit_code
 from common.validate import meant
 from server.documents.run import RunSummary
 from server.failure import FAILURE
-from server.settings.compose import FILE, composed, reloaded, simulated, values, write
+from server.settings.compose import FILE, composed, plain, reloaded, simulated, values, write
 from server.settings.schema import Settings, SimulationSettings
+from simulations.sweeps.experiments import rows, run_names
 
 PLANNED = "multirun.yaml"
 """File of Hydra's in the folder of a sweep: what was typed."""
 
+ROW = "row"
 SEED = "experiment_seed="
 RESUME = "--resume"
 
 
-class AfterSweep(Callback):
+class SweepCallback(Callback):
     """Hydra's callback for the begin and the end of a sweep."""
 
     def on_multirun_start(self, config: Any, **_: Any) -> None:
-        """Keep the sweep's folder in Hydra's state, where a parallel sweep leaves nothing in this process."""
+        """Sweep over the rows of an experiment; keep the sweep's folder in Hydra's state.
+
+        A parallel sweep leaves nothing of that in this process.
+        """
+        try:
+            names = run_names(plain(config).get("experiment"))
+        except ConfigError as error:  # Hydra would warn of it and go on
+            sys.stderr.write(f"caucus-simulate: {error}\n")
+            sys.exit(exit_code(error))
+        params = config.hydra.sweeper.params or {}
+        if names and ROW not in params:
+            config.hydra.sweeper.params = {ROW: ", ".join(names), **params}
         HydraConfig.instance().set_config(config)
 
     def on_multirun_end(self, config: Any, **_: Any) -> None:
@@ -87,12 +101,12 @@ def in_row(settings: SimulationSettings, overrides: Sequence[str]) -> Simulation
     """
     if settings.row is None:
         return replace(settings, row=named_by(overrides))
-    rows = (settings.experiment or {}).get("rows", {})
-    if "set" not in rows.get(settings.row, {}):
-        names = [name for name in rows if "set" in rows[name]]
+    planned = rows(settings.experiment)
+    if "set" not in planned.get(settings.row, {}):
+        names = run_names(settings.experiment)
         expected, do = f"one of the experiment's: {', '.join(names)}", meant(settings.row, names)
         raise ConfigError("row", expected=expected, got=settings.row, do=do)
-    return simulated(composed([*rows[settings.row]["set"], *overrides]))
+    return simulated(composed([*planned[settings.row]["set"], *overrides]))
 
 
 def continued(settings: SimulationSettings, overrides: Sequence[str], folder: Path) -> Settings:

@@ -1,9 +1,9 @@
 """The table of a sweep: each row's figures over its runs, with the paper's figures and differences from other rows.
 
-An experiment (`configs/experiment/`) names its rows, with the overrides of each and the figures of the paper. In any
-other sweep, a row is a combination of overrides, without the experiment seed. `experiment.columns` names figures of
-`metrics.json` to show in addition, such as [fidelity.mauve, membership.PPL], unscaled, not in percent, or `seconds`,
-the wall time; in a sweep without an experiment `+experiment.columns=[...]`.
+An experiment has its rows (`experiments.py`). In any other sweep, a row is a combination of overrides, without the
+experiment seed. `experiment.columns` names figures of `metrics.json` to show in addition, such as
+[fidelity.mauve, membership.PPL], unscaled, not in percent, or `seconds`, the wall time; in a sweep without an
+experiment `+experiment.columns=[...]`.
 
 A row that names others (`against: {WASP: WASP epsilon 4}`) shows how much higher its `experiment.difference` is than
 theirs, a figure of `metrics.json` or the accuracy: the mean of the differences between runs with the same experiment
@@ -11,7 +11,7 @@ seed, with its 95 % interval. Data, private records and first texts are the same
 """
 
 import statistics
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -20,6 +20,7 @@ import pandas as pd
 
 from server.metrics.intervals import Interval, over_seeds
 from server.settings.compose import FILE, values
+from simulations.sweeps import experiments
 from simulations.sweeps.runs import rounds_of, runs_of
 
 
@@ -126,21 +127,30 @@ def read_table(folder: Path) -> Table:
     runs = runs_of(folder)
     rounds = rounds_of(folder, runs[runs["error"].isna()])
     experiment: Any = values(folder / runs.index[0] / FILE).get("experiment") or {}
+    planned = experiments.rows(experiment)
+    data, difference = experiment.get("data", ()), _column(experiment.get("difference", "accuracy"))
     return Table(
         title=experiment.get("title", f"Sweep {folder.name}"),
         rows=tuple(
-            _row(name, runs, rounds, experiment) for name in dict.fromkeys((*experiment.get("rows", {}), *runs["row"]))
+            _row(name, runs, rounds, planned.get(name, {}), data=data, difference=difference)
+            for name in dict.fromkeys((*planned, *runs["row"]))
         ),
         runs=runs,
         traffic=experiment.get("traffic", False),
         columns=tuple(map(_column, experiment.get("columns", []))),
-        difference=_column(experiment.get("difference", "accuracy")),
+        difference=difference,
     )
 
 
-def _row(name: str, runs: pd.DataFrame, rounds: pd.DataFrame, experiment: Mapping[str, Any]) -> Row:
-    planned = experiment.get("rows", {}).get(name, {})
-    difference = _column(experiment.get("difference", "accuracy"))
+def _row(
+    name: str,
+    runs: pd.DataFrame,
+    rounds: pd.DataFrame,
+    planned: Mapping[str, Any],
+    *,
+    data: Sequence[str],
+    difference: str,
+) -> Row:
     done = runs[(runs["row"] == name) & runs["error"].isna()]
     figures = pd.DataFrame(list(done["figures"]), dtype="float64")
     traffic = done[["bytes_to_party", "bytes_from_party"]].mean()
@@ -163,7 +173,7 @@ def _row(name: str, runs: pd.DataFrame, rounds: pd.DataFrame, experiment: Mappin
         seconds=_mean(done["seconds"]),
         figures={figure: mean for figure in figures if (mean := _mean(figures[figure])) is not None},
         deviations={figure: spread for figure in figures if (spread := _deviation(figures[figure])) is not None},
-        paper=dict(zip(experiment.get("data", ()), planned.get("paper", ()), strict=False)),
+        paper=dict(zip(data, planned.get("paper", ()), strict=False)),
         against={short: paired(mine, theirs) for short, theirs in others.items()},
     )
 

@@ -46,10 +46,11 @@ from server.federation.checkpoint import Checkpoint
 from server.federation.network import FlowerNetwork, Network
 from server.methods.wasp import Wasp
 from server.planning.plan import make_plan
+from server.report.plots import Lines, lines
 from server.settings.schema import Secagg
 from simulations.federation.local_grid import LocalGrid
 from simulations.federation.shared import Shared
-from simulations.laboratory.benchmarks import growth
+from simulations.laboratory import pictures
 from simulations.laboratory.benchmarks.ratios import Ratio, benchmark
 
 _LABELS = tuple(f"label {number}" for number in range(10))
@@ -171,9 +172,10 @@ def measure(parties: int, mode: str, encoder: Encoder, candidates: int) -> Cost:
 def picture(sizes: Sequence[int], costs: Mapping[str, Sequence[Cost]]) -> str:
     """What the modes cost by number of parties, as SVG; wall time is left out, since it depends on what else runs."""
     parts = [
-        growth.Panel(
-            title=f"CPU ms a party, {mode}",
-            lines={"all": [1000 * cost.cpu / size for size, cost in zip(sizes, line, strict=True)]}
+        _growth(
+            f"CPU time of one party, ms: {mode}",
+            sizes,
+            {"all": [1000 * cost.cpu / size for size, cost in zip(sizes, line, strict=True)]}
             | {
                 name: [_of_each(cost.parts.get(name), size) for size, cost in zip(sizes, line, strict=True)]
                 for name in _PARTS
@@ -182,15 +184,20 @@ def picture(sizes: Sequence[int], costs: Mapping[str, Sequence[Cost]]) -> str:
         for mode, line in costs.items()
     ]
     totals = [
-        growth.Panel(
-            title="peak memory, MiB", lines={mode: [cost.mebibytes for cost in line] for mode, line in costs.items()}
-        ),
-        growth.Panel(
-            title="KB a party, without the question",
-            lines={mode: [cost.kilobytes - cost.question for cost in line] for mode, line in costs.items()},
+        _growth("Peak memory, MiB", sizes, {mode: [cost.mebibytes for cost in line] for mode, line in costs.items()}),
+        _growth(
+            "Traffic of one party without the question, KB",
+            sizes,
+            {mode: [cost.kilobytes - cost.question for cost in line] for mode, line in costs.items()},
         ),
     ]
-    return growth.draw("One query: cost by number of parties", x_name="parties", sizes=sizes, rows=[parts, totals])
+    return pictures.picture("One query: cost by number of parties", [parts, totals])
+
+
+def _growth(title: str, sizes: Sequence[int], values: Mapping[str, Sequence[float | None]]) -> Lines:
+    plot = lines(title, title, note="", x_name="parties", places=sizes, values=values, logarithmic=True)
+    assert plot  # every federation costs something
+    return plot
 
 
 def _of_each(seconds: float | None, parties: int) -> float | None:

@@ -87,8 +87,9 @@ def test_json_to_document_to_json_is_the_identity(kind, full):
 KEYS_OF_OTHERS = {
     "__main__.py": {"accuracy", "name", "value"},  # results and ratios of the laboratory
     "claims.py": {"method", "rows"},  # a claim in YAML
-    "combinations.py": {"rows", "task"},  # an experiment in YAML, what was typed in Hydra's file
+    "combinations.py": {"task"},  # what was typed, in Hydra's file
     "enrolment.py": {"status"},  # Flower's nodes
+    "experiments.py": {"rows"},  # an experiment in YAML
     "execution.py": {"accuracy", "epsilon", "fid", "figures"},  # the columns of a run in a data frame
     "failing.py": {"rate", "run"},  # faults.json
     "federation.py": {"run", "status"},  # Flower's runs
@@ -97,7 +98,7 @@ KEYS_OF_OTHERS = {
     "nodes.py": {"hospitals"},  # a measurement of the laboratory
     "of_texts.py": {"rows"},  # a group that is being made
     "page.py": {"epsilon", "figures", "interval", "mean", "name"},  # findings.json
-    "picture.py": {"epsilon", "figures", "mean", "name", "rows"},  # findings.json
+    "picture.py": {"epsilon", "figures", "mean", "name"},  # findings.json
     "progress.py": {"status"},  # Flower's runs
     "reading.py": {"method", "name", "run"},  # settings
     "render.py": {"accuracy"},  # the columns of a data frame

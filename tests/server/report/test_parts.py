@@ -10,6 +10,7 @@ from server.documents.codec import strict
 from server.documents.maps import PrivateMap, TextMap
 from server.documents.metrics import Metrics
 from server.report import figure_tables, plots, write_report
+from server.report.dots import dots
 from server.report.facts import gather
 from server.report.run_plots import of_rounds
 from server.report.votes import distributions, histogram_of
@@ -278,16 +279,16 @@ def test_lines_may_go_below_zero():
 
 
 def test_both_axes_of_a_map_have_one_scale():
-    plot = plots.dots("k", "T", "", {"a": {"x": [[0, 0], [10, 0]]}, "b": {"y": [[5, 1]]}})
+    plot = dots("k", "T", "", {"a": {"x": [[0, 0], [10, 0]]}, "b": {"y": [[5, 1]]}})
     assert plot.clouds[0].path == "M10 230h0M410 230h0"
     assert plot.clouds[1].path.startswith("M210 190m")
     assert plot.rows == (("x", "a", 2, 5.0, 0.0), ("y", "b", 1, 5.0, 1.0))
-    assert plots.dots("k", "T", "", {"a": {}}) is None
+    assert dots("k", "T", "", {"a": {}}) is None
 
 
 def test_labels_on_a_map_differ_in_colour_and_shape_and_each_is_in_the_legend(run):
     places = {f"label {at}": [[at, at % 3]] for at in range(9)}
-    plot = plots.dots("map", "T", "", {"synthetic": places, "private": places})
+    plot = dots("map", "T", "", {"synthetic": places, "private": places})
     looks = {(cloud.source, cloud.kind, cloud.label % 8) for cloud in plot.clouds}
     assert len(looks) == 18
     assert [mark.label for marks in plot.legend for mark in marks] == [at for at in range(9) for _ in range(2)]

@@ -205,3 +205,37 @@ def test_intervals_are_drawn_through_the_points_and_reach_into_the_axis():
     assert (series.whiskers.count("M"), series.intervals) == (1, ((0.25, 1.0), None))
     assert plot.y_ticks[-1][1] == "1"
     assert lines("k", "T", note="", x_name="x", places=[1, 2], values=values).series[0].whiskers == ""
+
+
+def test_intervals_of_lines_that_meet_stand_side_by_side_around_their_place():
+    values, spans = {name: [1.0, 1.0] for name in "abc"}, {name: [(0.5, 1.5)] * 2 for name in "ac"}
+    plot = lines("k", "T", note="", x_name="x", places=[1, 2], values=values, intervals=spans)
+    first = [line.points[0][0] for line in plot.series]
+    assert first[0] < first[1] < first[2]
+    assert first[1] == plot.x_ticks[0][0]
+    assert plot.left < first[0] < plot.series[2].points[1][0] < plot.right
+    plot = lines("k", "T", note="", x_name="x", places=[1, 2], values=values, intervals={"a": [None, None]})
+    assert len({line.points for line in plot.series}) == 1
+
+
+def test_an_axis_starts_at_zero_unless_it_is_to_include_other_values():
+    def ticks(**including):
+        plot = lines("k", "T", note="", x_name="x", places=[1, 2], values={"a": [70.0, 80.0]}, **including)
+        return [float(text) for _, text in plot.y_ticks]
+
+    assert (ticks()[0], ticks()[-1]) == (0, 80)
+    assert (ticks(including=[62.0, 91.0])[0], ticks(including=[62.0, 91.0])[-1]) == (60, 95)
+
+
+def test_on_logarithmic_axes_equal_factors_are_equal_distances_and_zero_leaves_a_gap():
+    values = {"level": [20.0, 20.0, 20.0], "linear": [2.0, 20.0, 200.0], "late": [None, 0.0, 20.0]}
+    plot = lines("k", "T", note="", x_name="n", places=[10, 100, 1000], values=values, logarithmic=True)
+    level, linear, late = (line.points for line in plot.series)
+    (left, low), (middle, between), (right, high) = linear
+    assert middle - left == pytest.approx(right - middle, abs=0.2)
+    assert low - between == pytest.approx(between - high, abs=0.2)
+    assert low - between > 20
+    assert level[1] == linear[1]
+    assert late == (level[2],)
+    assert [text for _, text in plot.y_ticks] == ["1", "10", "100", "1000"]
+    assert lines("k", "T", note="", x_name="n", places=[1, 2], values={"a": [0.0, None]}, logarithmic=True) is None

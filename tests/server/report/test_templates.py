@@ -1,4 +1,4 @@
-"""Pages are files of their own, and every file of theirs is in the wheel."""
+"""Pages and pictures are files of their own, and every file of theirs is in the wheel."""
 
 import re
 import tomllib
@@ -13,8 +13,8 @@ def test_every_template_is_part_of_the_package():
     assert set(TEMPLATES.iterdir()) <= packed
 
 
-def test_no_page_is_written_in_python():
+def test_no_page_and_no_picture_is_written_in_python():
     markup = re.compile(r"</(html|body|table|div|svg|style|script|p|td)>|{% (for|if|macro) ")
-    sources = [path for part in ("server", "client", "common") for path in Path(part).rglob("*.py")]
+    sources = [path for part in ("server", "client", "common", "simulations") for path in Path(part).rglob("*.py")]
     assert len(sources) > 100
     assert not [str(path) for path in sources if markup.search(path.read_text("utf-8"))]

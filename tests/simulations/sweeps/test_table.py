@@ -10,7 +10,7 @@ from omegaconf import OmegaConf
 from common.errors import CheckpointError, ConfigError
 from server.settings.compose import composed
 from simulations import launch
-from simulations.sweeps.combinations import AfterSweep, again, failed, in_row
+from simulations.sweeps.combinations import SweepCallback, again, failed, in_row
 from simulations.sweeps.render import as_markdown, as_text, write_table
 from simulations.sweeps.table import read_table
 from tests.support.documents import privacy_json, round_json, summary_json
@@ -252,7 +252,7 @@ def test_ctrl_c_in_a_parallel_sweep_says_what_is_left_and_how_it_goes_on(monkeyp
     OmegaConf.save(config, tmp_path / "multirun.yaml")
 
     def stopped():
-        AfterSweep().on_multirun_start(config)
+        SweepCallback().on_multirun_start(config)
         raise KeyboardInterrupt
 
     monkeypatch.setattr(launch, "_composed", stopped)
@@ -268,7 +268,7 @@ def test_ctrl_c_in_a_parallel_sweep_says_what_is_left_and_how_it_goes_on(monkeyp
 @pytest.mark.parametrize(("queries", "swept"), [([{}], "privacy.epsilon=1,4,16"), ([], "experiment_seed=0,1,2")])
 def test_the_next_sweep_is_over_seeds_where_nobody_was_asked(queries, swept, monkeypatch, tmp_path):
     (tmp_path / "privacy.json").write_text(json.dumps(privacy_json(queries=queries)))
-    AfterSweep().on_multirun_start(hydra_of(tmp_path, monkeypatch))
+    SweepCallback().on_multirun_start(hydra_of(tmp_path, monkeypatch))
     assert launch._sweep(tmp_path) == ["--config-dir", "mine", swept, "method.samples=24"]
 
 

@@ -28,15 +28,16 @@ def test_the_picture_has_what_was_printed(tmp_path, capsys):
     (words,) = [element.text for element in root.iter(f"{SVG}desc")]
     for mode, printed in (("semi_honest", lines[0::2]), ("malicious", lines[1::2])):
         assert [line[:2] for line in printed] == [[mode, "3"], [mode, "4"]]
-        ((totals, kilobytes),) = re.findall(f"party, {mode}, .*?: all: (.*?); .* KB .*{mode}: (.*?)(?:;|[.]$)", words)
+        (totals,) = re.findall(f"ms: {mode}, by .*?: all: (.*?);", words)
+        (kilobytes,) = re.findall(rf"KB, by .* {mode}: (.*?)(?:;|\.$)", words.strip())
         for size, of_all, of_bytes, line in zip(
             (3, 4), totals.split(", "), kilobytes.split(", "), printed, strict=True
         ):
             assert float(of_all) * size / 1000 == pytest.approx(float(line[3]), abs=0.06)
             question = 40 * (32 + 1) * 4 / 1000  # vectors and labels
             assert float(of_bytes) + question == pytest.approx(float(line[-2]), abs=0.6)
-    semi_honest = words.split("CPU ms a party")[1]
-    assert [part for part in heads[-11:-4] if f"{part}: none, none" in semi_honest] == ["Agreement"]
+    semi_honest = words.split("CPU time of one party")[1]
+    assert [part for part in heads[-11:-4] if f"{part}: –, –" in semi_honest] == ["Agreement"]
 
 
 def test_a_picture_of_one_size_is_refused(tmp_path, capsys):

@@ -1,0 +1,75 @@
+"""The rows of an experiment (`configs/experiment/`): the overrides of each, and the paper's figures.
+
+    rows:
+      No votes:
+        set: [method=fusegen]
+      WASP epsilon $epsilon:
+        each: {epsilon: [4, 1]}
+        set: [method=wasp, privacy.epsilon=$epsilon]
+        paper: [[89.5, 61.2], [89.4, 60.9]]
+        against: {no votes: No votes}
+
+`each` repeats a row for each value, which stands for `$epsilon` in its texts, with one list of the paper's figures for
+each (null: none); several columns of values are taken side by side. Beside `rows`, `each` repeats the whole table. A
+row without `set` is the paper's alone: nothing runs it. `against` is explained in `table.py`.
+"""
+
+from collections.abc import Iterator, Mapping
+from string import Template
+from typing import Any
+
+from common.errors import ConfigError
+
+
+def rows(experiment: Mapping[str, Any] | None) -> dict[str, dict[str, Any]]:
+    """All rows by name, in the order of the table, with `set`, `paper` and `against` where they have them.
+
+    Raises:
+        ConfigError: Two columns of `each` differ in length, or there are not as many lists of figures.
+    """
+    experiment = experiment or {}
+    return dict(
+        _filled((name, row), values)
+        for values in _each("experiment", experiment)
+        for written, repeated in experiment.get("rows", {}).items()
+        for name, row in _repeated(written, repeated)
+    )
+
+
+def run_names(experiment: Mapping[str, Any] | None) -> list[str]:
+    """Names of the rows that are run."""
+    return [name for name, row in rows(experiment).items() if "set" in row]
+
+
+def _repeated(name: str, row: Mapping[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
+    """A row as it is written, for each of its values."""
+    if "each" not in row:
+        yield name, dict(row)
+        return
+    repetitions = _each(name, row)
+    papers = row.get("paper", [None] * len(repetitions))
+    if len(papers) != len(repetitions):
+        raise ConfigError(f"{name}: paper", expected=f"{len(repetitions)} lists of figures", got=len(papers))
+    shared = {key: value for key, value in row.items() if key not in ("each", "paper")}
+    for values, paper in zip(repetitions, papers, strict=True):
+        yield _filled((name, shared if paper is None else shared | {"paper": paper}), values)
+
+
+def _each(name: str, group: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """The values by name, for each repetition; one repetition without values where there is no `each`."""
+    columns = group.get("each", {})
+    lengths = {len(column) for column in columns.values()} or {1}
+    if len(lengths) > 1:
+        raise ConfigError(f"{name}: each", expected="columns of one length", got=sorted(lengths))
+    return [{key: column[at] for key, column in columns.items()} for at in range(lengths.pop())]
+
+
+def _filled(written: Any, values: Mapping[str, Any]) -> Any:  # noqa: ANN401 a value of YAML
+    """The same, with the values in its texts."""
+    if isinstance(written, str):
+        return Template(written).safe_substitute(values)
+    if isinstance(written, Mapping):
+        return {key: _filled(value, values) for key, value in written.items()}
+    if isinstance(written, (list, tuple)):
+        return type(written)(_filled(value, values) for value in written)
+    return written
