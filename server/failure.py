@@ -15,7 +15,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import BinaryIO
 
-from hydra.errors import HydraException, InstantiationException
+from hydra.errors import HydraException
 from omegaconf.errors import OmegaConfBaseException
 
 from common.errors import AwaitingError, CaucusError, CheckpointError
@@ -43,15 +43,9 @@ PATIENCE = 2.0
 
 
 def summary(error: BaseException, names: Sequence[str] = ()) -> str:
-    """The error in one line; of an error of Caucus that Hydra wrapped, or of an import, the inner one."""
-    shown, cause = error, error.__cause__
-    if isinstance(cause, CaucusError) and not isinstance(error, CaucusError):
-        shown = cause
-    line = " ".join(rendered(shown, names).split())
-    if isinstance(error, InstantiationException) and isinstance(cause, ImportError):
-        setting = line.rpartition("full_key: ")[2]
-        line = f"{setting}; {' '.join(str(cause).split())} PYTHONPATH=FOLDER adds the folder of a module of your own"
-    return line
+    """The error in one line; of an error of Caucus that a library wrapped, the inner one."""
+    wrapped = isinstance(error.__cause__, CaucusError) and not isinstance(error, CaucusError)
+    return " ".join(rendered(error.__cause__ if wrapped else error, names).split())
 
 
 @contextlib.contextmanager

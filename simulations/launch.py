@@ -69,6 +69,7 @@ def _by_hydra(arguments: Sequence[str]) -> None:
     # This option first: argparse refuses settings on both sides of it.
     sys.argv[1:] = sorted(arguments, key=lambda argument: argument not in MULTIRUN)
     overrides = [argument for argument in arguments if not argument.startswith("-")]
+    multirun = bool(MULTIRUN & set(arguments))
     for argument in get_args_parser().parse_known_args(arguments)[1]:
         if argument not in overrides:
             _exit(_unknown_option(argument.partition("=")[0]))
@@ -76,14 +77,14 @@ def _by_hydra(arguments: Sequence[str]) -> None:
     try:
         _composed()
     except WRONG_SETTINGS as error:
-        _exit(misprint(error, overrides))
+        _exit(misprint(error, overrides, sweep=multirun))
     except (OSError, ValueError) as error:
         inside = any(frame.name == "_composed" for frame in traceback.extract_tb(error.__traceback__))
         if inside or error.__cause__:  # of the run itself, here or in a worker: a bug
             raise
         if isinstance(error, ValueError):
-            _exit(misprint(error, overrides))
-        name = "hydra.sweep.dir" if MULTIRUN & set(arguments) else "hydra.run.dir"
+            _exit(misprint(error, overrides, sweep=multirun))
+        name = "hydra.sweep.dir" if multirun else "hydra.run.dir"
         _exit(ConfigError(name, expected="a folder that can be made", got=error.strerror, where=error.filename))
     except KeyboardInterrupt as stop:
         # The runs of a parallel sweep are in other processes, which are ended without a word.

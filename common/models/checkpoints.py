@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from common.errors import ConfigError
 from common.models import catalogue
+from common.models.devices import device_here
 
 if TYPE_CHECKING:
     from transformers import PreTrainedConfig, PreTrainedTokenizerBase
@@ -192,6 +193,7 @@ def network(
     **settings: object,
 ) -> Any:
     """The model in a folder, ready to be used; see `load`. Further settings are `from_pretrained`'s."""
+    device_here(device)  # before weights are read
     import transformers
 
     options = {"local_files_only": True, "trust_remote_code": False}
@@ -231,10 +233,7 @@ def on_device(model: Any, device: str) -> Any:
     Raises:
         ConfigError: This machine has no such device.
     """
-    try:
-        return model.to(device)
-    except (RuntimeError, AssertionError) as error:
-        raise ConfigError("device", expected="a device of this machine", got=device) from error
+    return model.to(device_here(device))
 
 
 @contextmanager

@@ -20,6 +20,7 @@ from common.errors import ConfigError
 from common.models import catalogue, ngram_table
 from common.models.batches import by_tokens
 from common.models.checkpoints import configuration, explained, found, with_tokenizer
+from common.models.devices import device_here
 from common.validate import at_least, in_range, integers, one_of
 
 if TYPE_CHECKING:
@@ -83,7 +84,7 @@ class Encoder:
         *,
         prompt_name: str | None = None,
         prompt: str | None = None,
-        device: str = "cpu",
+        device: str | None = "cpu",
         local_files_only: bool = True,
     ) -> "Encoder":
         """A sentence-transformers model with all its modules: a folder, or the name of one in the local cache.
@@ -95,11 +96,12 @@ class Encoder:
                 "sentence-transformers/sentence-t5-base".
             prompt_name: One of the model's own prompts to put before every text, such as "clustering".
             prompt: A prompt in words instead; "" for none where the model has one by default.
-            device: Where to compute, as torch names it: "cpu", "cuda", "cuda:1".
+            device: Where to compute, as torch names it: "cpu", "cuda", "cuda:1"; None: the GPU, if there is one.
             local_files_only: False downloads what the cache lacks.
 
         Raises:
-            ConfigError: There is no such model here, it cannot be loaded, is not of text alone, or lacks that prompt.
+            ConfigError: There is no such model or device here, it cannot be loaded, is not of text alone, or lacks that
+                prompt.
         """
         if (ngram_config := _embedded_config(catalogue.placed(name_or_path))) is not None:
             if prompt or prompt_name:
@@ -107,6 +109,7 @@ class Encoder:
                     "embedding.prompt", expected="none: the hashed n-gram encoder has no use for one", got="one"
                 )
             return cls.hashed_ngrams(**ngram_config)
+        device = device_here(device)
         folder = found(name_or_path, what="encoder", local_files_only=local_files_only)
         if not (folder / "modules.json").is_file():
             raise ConfigError(
@@ -138,7 +141,7 @@ class Encoder:
         pooling: Literal["mean", "cls", "max"] = "mean",
         longest: int = 512,
         prompt: str | None = None,
-        device: str = "cpu",
+        device: str | None = "cpu",
         local_files_only: bool = True,
     ) -> Self:
         """A bare transformers checkpoint, such as BioBERT, with its tokens' vectors pooled into one.
@@ -148,14 +151,15 @@ class Encoder:
             pooling: Mean or maximum over the tokens, or the first token alone ("cls").
             longest: Maximum number of tokens of a text; longer texts are truncated.
             prompt: Prefix of every text.
-            device: Where to compute.
+            device: Where to compute, as `pretrained` has it.
             local_files_only: False downloads what the cache lacks.
 
         Raises:
-            ConfigError: There is no such model here, or it is none of text with a tokenizer.
+            ConfigError: There is no such model or device here, or it is none of text with a tokenizer.
         """
         one_of("embedding.pooling", pooling, among=("mean", "cls", "max"))
         integers(4, section="embedding", longest=longest)
+        device = device_here(device)
         folder = with_tokenizer(found(name_or_path, what="encoder", local_files_only=local_files_only))
         configuration(folder, "classification")  # any network that encodes text can have that head
         from sentence_transformers import SentenceTransformer

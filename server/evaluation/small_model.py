@@ -13,6 +13,7 @@ from common.domain import Record
 from common.errors import CaucusError, ConfigError, DataError, InternalError
 from common.labelled_files import named_by, read_texts
 from common.models import checkpoints
+from common.models.devices import device_here
 from common.models.encoder import Encoder
 from common.queries.terms import Extractor
 from server.domain import Candidate
@@ -58,6 +59,8 @@ class Evaluation(EvaluationSettings):
                 got=f"model {self.model}, target {self.target}",
                 do="Set evaluation.model=network evaluation.target=PATH",
             )
+        device_here(self.device, "evaluation.device")
+        device_here(self.language_model.device, "evaluation.language_model.device")
         if self.model == "finetuned":
             self._training().look()
         if start := self.language_model.start:

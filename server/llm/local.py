@@ -17,6 +17,7 @@ from typing import Any, Literal
 
 from common.errors import ConfigError, ProviderError
 from common.models import chat, checkpoints
+from common.models.devices import device_here
 from common.validate import in_range, integers, not_empty, one_of
 from server.domain import Example
 from server.llm import completion as completions
@@ -48,7 +49,8 @@ class Local:
         engine: "transformers", or "openvino" for a folder with a GGUF file.
         completion: How the model wants to be asked for one text a prompt; None asks it in a chat.
         public_examples: Public texts that a completion may show.
-        device: Where transformers computes, as torch names it: "cpu", "cuda", "cuda:1".
+        device: Where transformers computes, as torch names it: "cpu", "cuda", "cuda:1"; None: the GPU, if there is one.
+            OpenVINO computes on processors alone.
         dtype: Type of transformers' weights: "float32", "bfloat16", "float16", or "auto" for the checkpoint's own,
             unless this processor would compute in it more slowly (`checkpoints.own_dtype`).
         max_new_tokens: Bound on one answer: in a chat all `n` texts of a request together, in a completion one text.
@@ -57,9 +59,9 @@ class Local:
         local_files_only: False downloads what the cache lacks.
 
     Raises:
-        ConfigError: There is no such model here, it has no tokenizer, its head writes no text, its engine lacks its
-            package or file, or its context holds no prompt beside `max_new_tokens`. Weights are loaded with the first
-            request that no cache answers.
+        ConfigError: There is no such model or device here, it has no tokenizer, its head writes no text, its engine
+            lacks its package or file, or its context holds no prompt beside `max_new_tokens`. Weights are loaded with
+            the first request that no cache answers.
     """
 
     remote = False
@@ -72,7 +74,7 @@ class Local:
         engine: Literal["transformers", "openvino"] = "transformers",
         completion: Completion | None = None,
         public_examples: Sequence[Example] = (),
-        device: str = "cpu",
+        device: str | None = None,
         dtype: Literal["float32", "bfloat16", "float16", "auto"] = "float32",
         max_new_tokens: int = 512,
         batch_tokens: int = 16384,
@@ -84,6 +86,13 @@ class Local:
         one_of(f"dtype of {name}", dtype, among=("float32", "bfloat16", "float16", "auto"))
         integers(1, max_new_tokens=max_new_tokens, batch_tokens=batch_tokens)
         in_range(0.01, 1, top_p=top_p)
+        setting = f"llm.models.{name}.device"
+        if engine == "openvino" and device not in (None, "cpu"):
+            raise ConfigError(
+                setting, expected="cpu or null for the engine openvino", got=repr(device),
+                do="Choose engine: transformers for a GPU",
+            )  # fmt: skip
+        device = "cpu" if engine == "openvino" else device_here(device, setting)
         self.name = name
         self.declines = completions.DECLINED if completion else frozenset[str]()
         self._folder = checkpoints.found(model, what=f"language model {name}", local_files_only=local_files_only)

@@ -20,6 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from common import rng
+from common.models.devices import device_here
 from common.redaction import redact
 from server.domain import Candidate
 from server.metrics.language_model import LanguageModel
@@ -32,6 +33,11 @@ class Refinement(RefinementSettings):
     """What is kept of the texts; its settings are those of `server.settings.seeded.RefinementSettings`."""
 
     __slots__ = ()
+
+    def __post_init__(self) -> None:
+        RefinementSettings.__post_init__(self)  # super() does not work in a dataclass with slots
+        if self.nll < 1:
+            device_here(self.device, "method.refinement.device")
 
     def needed(self, wanted: int) -> int:
         """Number of texts of a label to write, so that `wanted` remain."""

@@ -32,7 +32,7 @@ def build(section: object, *, partial: bool = False) -> Any:
         partial: Whether a part's constructor is returned, with its settings already bound.
 
     Raises:
-        CaucusError: Of what was called; an InputError names the setting in full.
+        CaucusError: Of what was called; an InputError names the setting in full. A ConfigError: it is not there.
         InstantiationException: Any other error of what was called.
     """
     if isinstance(section, Part):
@@ -66,6 +66,11 @@ def _built(part: Part, *, partial: bool) -> Any:
             raise within(part.place, cause, part.settings) from error
         if isinstance(cause, CaucusError):
             raise cause from error
+        if isinstance(cause, ImportError):
+            raise ConfigError(
+                part.place, expected="a class or function that can be imported", got=" ".join(str(cause).split()),
+                do="PYTHONPATH=FOLDER adds the folder of a module of your own",
+            ) from error  # fmt: skip
         raise
 
 

@@ -78,7 +78,7 @@ def typed(config: object) -> Settings:
             expected, value = "a file", "PATH"
         raise ConfigError(key, expected=expected, got="none", do=f"Add {key}={value}") from error
     except OmegaConfBaseException as error:
-        raise explained(error, ()) from error
+        raise explained(error) from error
     return with_absolute_paths(settings_of(resolved))
 
 
@@ -112,16 +112,20 @@ def overridden(settings: Settings, overrides: Sequence[str]) -> Settings:
     return typed(config)
 
 
-def misprint(error: Exception, overrides: Sequence[str], config_name: str = "simulation") -> ConfigError:
+def misprint(
+    error: Exception, overrides: Sequence[str], config_name: str = "simulation", *, sweep: bool = False
+) -> ConfigError:
     """The line for an error of Hydra's when these overrides were composed (`misprints.py`)."""
-    for name, _, value in (text.partition("=") for text in overrides):
-        if is_group(name) and value == "null":  # Hydra's error does not name it
-            return ConfigError(name, expected="one of its choices, listed in configs/README.md", got="null")
-    names_of = [text.lstrip("+").partition("=")[0] for text in overrides]
-    chosen = [text for text, name in zip(overrides, names_of, strict=True) if is_group(name) or name == SEARCH_PATH]
+    parsed: list[Override] = []
+    for text in overrides:
+        with contextlib.suppress(OverrideParseException):  # the folder of an option, or what the error says itself
+            parsed += OverridesParser.create().parse_overrides([text])
+    chosen = [
+        str(each.input_line) for each in parsed if is_group(each.key_or_group) or each.key_or_group == SEARCH_PATH
+    ]
     for choices in (chosen, []):  # a choice may be what is wrong
         with contextlib.suppress(*NOT_COMPOSED):
-            return explained(error, list(names(_composed(choices, config_name))))
+            return explained(error, list(names(_composed(choices, config_name))), parsed, sweep=sweep)
     raise InternalError("our own settings cannot be composed") from error
 
 
@@ -185,7 +189,7 @@ def _parsed(overrides: Sequence[str]) -> list[Override]:
     try:
         return OverridesParser.create().parse_overrides(list(overrides))
     except OverrideParseException as error:
-        raise explained(error, ()) from error
+        raise explained(error) from error
 
 
 def _has(config: DictConfig, name: str) -> bool:

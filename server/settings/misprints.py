@@ -3,12 +3,14 @@
 Hydra advises to add an unknown setting with `+`, and then no code would read it; here it is a misprint.
 """
 
-import re
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Sequence
 from importlib.resources import files
+from itertools import chain
 
-from hydra.errors import MissingConfigException, OverrideParseException
+from hydra.core.override_parser.types import Override
+from hydra.errors import HydraException, MissingConfigException, OverrideParseException
 from omegaconf import DictConfig
+from omegaconf.errors import ConfigAttributeError, ConfigKeyError, OmegaConfBaseException
 
 from common.errors import ConfigError
 from common.validate import meant
@@ -20,17 +22,21 @@ NOT_COMPOSED = (*WRONG_SETTINGS, ValueError)
 CONFIGS = "configs"
 """The package that has all settings."""
 
-_UNKNOWN = re.compile(r"Could not (?:override|delete from config\.) '([^']+)'")
 
-
-def explained(error: Exception, known: Collection[str]) -> ConfigError:
+def explained(
+    error: Exception, known: Collection[str] = (), overrides: Sequence[Override] = (), *, sweep: bool = False
+) -> ConfigError:
     """The same error, for who typed the settings.
+
+    What Hydra's error has in fields is taken from these. Most of its errors are a sentence alone, which is not read:
+    the overrides are compared with the settings once more, which finds the same.
 
     Args:
         error: One of `NOT_COMPOSED`.
         known: Full names of all settings.
+        overrides: What was composed.
+        sweep: Whether several values of a setting are several runs.
     """
-    said = " ".join(str(error).split())
     if isinstance(error, MissingConfigException) and error.missing_cfg_file and error.options:
         group, _, choice = error.missing_cfg_file.rpartition("/")
         options = list(error.options)
@@ -38,16 +44,32 @@ def explained(error: Exception, known: Collection[str]) -> ConfigError:
     if isinstance(error, OverrideParseException):
         quotes = "Put a value with special characters in two pairs of quotes: NAME='\"VALUE\"'"
         return ConfigError("override", expected="NAME=VALUE", got=repr(error.override), do=quotes)
-    if unknown := _UNKNOWN.search(said):
-        return _unknown(unknown[1], known)
-    if there := re.search(r"An item is already at '([^']+)'", said):
-        return ConfigError(there[1], expected="no + before a setting that exists", got=f"+{there[1]}")
-    if ambiguous := re.search(r"Ambiguous value for argument '([^=]+)=(.*?)' 1\.", said):
-        quotes = f"Quote a text that has a comma: {ambiguous[1]}='\"{ambiguous[2]}\"'"
-        do = f"{quotes}; caucus-simulate --multirun runs each of several values"
-        return ConfigError(ambiguous[1], expected="one value, or a list such as [a,b]", got=ambiguous[2], do=do)
-    name = getattr(error, "full_key", None) or "settings"
-    return ConfigError(str(name), expected="settings that can be composed", got=said.split(" full_key:")[0])
+    if isinstance(error, HydraException | ValueError):
+        for wrong in chain.from_iterable(_wrong(override, known, sweep=sweep) for override in overrides):
+            return wrong
+    cause = error if isinstance(error, OmegaConfBaseException) else error.__cause__
+    name = getattr(cause, "full_key", None)
+    if isinstance(cause, ConfigKeyError | ConfigAttributeError) and name:
+        return _unknown(str(name), known)
+    first, *_ = str(error).strip().splitlines() or [type(error).__name__]  # what follows repeats the fields
+    return ConfigError(str(name or "settings"), expected="settings that can be composed", got=first)
+
+
+def _wrong(override: Override, known: Collection[str], *, sweep: bool) -> Iterator[ConfigError]:
+    """What is wrong with an override, if anything is."""
+    name, added = override.key_or_group, override.is_add() or override.is_force_add()
+    if override.is_sweep_override():
+        if not sweep:
+            value = str(override.input_line).partition("=")[2]
+            quotes = f"Quote a text that has a comma: {name}='\"{value}\"'"
+            do = f"{quotes}; caucus-simulate --multirun runs each of several values"
+            yield ConfigError(name, expected="one value, or a list such as [a,b]", got=value, do=do)
+    elif is_group(name) and override.value() is None and not override.is_delete():
+        yield ConfigError(name, expected="one of its choices, listed in configs/README.md", got="null")
+    elif override.is_add() and name in known and not isinstance(override.value(), dict | list):  # those are merged
+        yield ConfigError(name, expected="no + before a setting that exists", got=f"+{name}")
+    elif not added and name not in known and not name.startswith(("hydra.", "hydra/")):
+        yield _unknown(name, known)
 
 
 def is_group(name: str) -> bool:

@@ -7,13 +7,11 @@ import sys
 import threading
 
 import pytest
-from hydra.errors import InstantiationException
-from hydra.utils import instantiate
 
 from common.errors import AwaitingError, CheckpointError, DropoutError
 from common.phrases import Party, Phrase
 from server import failure
-from server.failure import at_work, lock_folder, logging_to, summary
+from server.failure import at_work, lock_folder, logging_to
 
 NAMES = ("St. Mary", "party 0", "St. Luke")
 
@@ -76,12 +74,3 @@ def test_a_lock_that_is_held_for_a_moment_is_waited_for(tmp_path):
     lock = lock_folder(tmp_path, patience=30.0)
     assert lock is not None
     lock.close()
-
-
-def test_a_class_that_cannot_be_imported_is_named_with_its_setting_and_what_helps():
-    with pytest.raises(InstantiationException) as caught:
-        instantiate({"method": {"_target_": "nowhere_at_all.Nearest"}})
-    line = summary(caught.value)
-    assert line.startswith("method; Error loading 'nowhere_at_all.Nearest'")
-    assert line.endswith("PYTHONPATH=FOLDER adds the folder of a module of your own")
-    assert "HYDRA_FULL_ERROR" not in line

@@ -1,10 +1,19 @@
 """Settings that cannot be composed: one line that names them in full and says what was perhaps meant, never `+`."""
 
+import ast
+from pathlib import Path
+
 import pytest
+from hydra import compose, initialize_config_module
+from hydra.errors import HydraException
 
 from common.errors import ConfigError
 from server.command import main as coordinator
-from server.settings.compose import composed, overridden
+from server.settings import misprints
+from server.settings.build import build
+from server.settings.compose import composed, misprint, overridden
+from server.settings.misprints import CONFIGS
+from server.settings.sections import Part
 
 NONE = "got an unknown setting"
 
@@ -32,6 +41,8 @@ NONE = "got an unknown setting"
             "privacy.epsilon; expected settings that can be composed; got Interpol",
         ),
         ("method=null", "method; expected one of its choices, listed in configs/README.md; got null"),
+        ("purpose=to share, with care", "purpose='\"to share, with care\"'"),
+        ("llm.models.mine.model=3", f"llm.models.mine.model; {NONE}"),
     ],
 )
 def test_it_is_said_what_was_perhaps_meant(override, said, capsys):
@@ -54,3 +65,30 @@ def test_a_stored_run_s_settings_are_looked_up_too():
         overridden(composed([], "server"), ["method.sampels=3"])
     with pytest.raises(ConfigError, match="expected NAME=VALUE"):
         overridden(composed([], "server"), ["method.samples=["])
+
+
+def test_a_setting_of_hydra_s_own_is_looked_up_by_its_error():
+    with pytest.raises(ConfigError, match=f"hydra.rum; {NONE}"):
+        composed(["hydra.rum.dir=here"])
+
+
+def test_in_a_sweep_several_values_are_not_what_is_wrong():
+    with pytest.raises(HydraException) as caught, initialize_config_module(CONFIGS, version_base="1.3"):
+        compose("simulation", ["method.sampels=3"])
+    said = str(misprint(caught.value, ["privacy.epsilon=1,2", "mine", "method.sampels=3"], sweep=True))
+    assert said == f"method.sampels; {NONE}. Did you mean method.samples?"
+
+
+def test_a_class_that_cannot_be_imported_is_named_with_its_setting_and_what_helps():
+    with pytest.raises(ConfigError) as caught:
+        build(Part(place="method", settings={"_target_": "nowhere_at_all.Nearest"}))
+    line = str(caught.value)
+    assert line.startswith("method; expected a class or function that can be imported; got Error loading 'nowhere_at")
+    assert line.endswith("PYTHONPATH=FOLDER adds the folder of a module of your own")
+    assert "HYDRA_FULL_ERROR" not in line
+
+
+def test_no_sentence_of_hydra_s_is_searched():
+    code = ast.parse(Path(misprints.__file__).read_text("utf-8"))
+    imported = {name.name for node in ast.walk(code) if isinstance(node, ast.Import) for name in node.names}
+    assert "re" not in imported

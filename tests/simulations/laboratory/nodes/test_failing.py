@@ -81,8 +81,9 @@ def test_one_that_is_away_goes_on_after_the_timeout_or_the_run(tmp_path, looks):
 
 
 @pytest.mark.usefixtures("_no_waits")
-def test_a_run_without_enough_hospitals_is_counted_and_any_other_failure_is_an_error(tmp_path):
-    assert not Faulty(Hospitals(tmp_path, code=1, said=TOO_FEW), 20.0, 0).run("few", 0, 0.2, lasting=True).whole
+def test_a_run_that_fails_with_its_hospitals_is_counted_and_any_other_failure_is_an_error(tmp_path):
+    few = Hospitals(tmp_path, [[1]], code=1, said=TOO_FEW)
+    assert not Faulty(few, 20.0, 0).run("few", 0, 0.2, lasting=True).whole
     with pytest.raises(RuntimeError, match="another"):
         Faulty(Hospitals(tmp_path, code=1, said="another"), 20.0, 0).run("other", 0, 0.2, lasting=True)
 

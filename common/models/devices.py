@@ -1,0 +1,36 @@
+"""Where a model computes: a device as torch names it, known to be there before any weights are read."""
+
+from common.errors import ConfigError
+
+
+def device_here(device: str | None, setting: str = "device") -> str:
+    """The device, if this machine has it; for None its GPU, or else the processor.
+
+    Args:
+        device: "cpu", or as torch names others: "cuda", "cuda:1", "mps".
+        setting: Name of the setting, for the error.
+
+    Raises:
+        ConfigError: Torch finds no such device here.
+    """
+    if device == "cpu":
+        return device
+    import torch
+
+    accelerator = torch.accelerator.current_accelerator(check_available=True)
+    if device is None:
+        return accelerator.type if accelerator else "cpu"
+    try:
+        wanted = torch.device(device)
+    except RuntimeError:
+        wanted = None
+    if wanted is not None and wanted.type == "cpu":
+        return device
+    count = torch.accelerator.device_count() if accelerator else 0
+    if accelerator and wanted is not None and wanted.type == accelerator.type and (wanted.index or 0) < count:
+        return device
+    here = ["cpu", *(f"{accelerator.type}:{number}" for number in range(count) if accelerator)]
+    raise ConfigError(
+        setting, expected=f"a device of this machine: {' or '.join(here)}", got=repr(device),
+        do="Set it to cpu; a GPU needs its driver, and a torch that was built for it: torch.cuda.is_available()",
+    )  # fmt: skip
