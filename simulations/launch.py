@@ -37,6 +37,7 @@ from server.documents.run import RunSummary
 from server.failure import EXPECTED, FAILURE, WRONG_SETTINGS, summary
 from server.settings.compose import SEARCH_PATH, misprint, plain, reloaded, simulated, typed
 from server.settings.misprints import CONFIGS
+from server.settings.reading import mapping_of
 from server.settings.schema import Settings
 from simulations.sweeps import combinations
 from simulations.sweeps.combinations import RESUME, near, resumption
@@ -112,16 +113,18 @@ def _composed(config: object) -> None:
     if combinations.complete(folder):
         log.info("it is complete")
         return
+    composed = plain(config)
     try:
         settings = combinations.in_row(simulated(typed(config)), overrides)
+        composed = mapping_of(settings)
         _simulated(combinations.continued(settings, overrides, folder), folder)
         (folder / FAILURE).unlink(missing_ok=True)
     except EXPECTED as error:
         # The sweep goes on, and its table shows this run as failed.
         log.error("%s", summary(error))  # noqa: TRY400
-        combinations.failed(plain(config), overrides, folder, summary(error))
+        combinations.failed(composed, overrides, folder, summary(error))
     except KeyboardInterrupt as stop:
-        combinations.failed(plain(config), overrides, folder, _stopped(folder))
+        combinations.failed(composed, overrides, folder, _stopped(folder))
         raise type(stop)(f"stopped: {combinations.left(near(Path(hydra_config.sweep.dir)))}") from None
 
 

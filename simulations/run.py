@@ -24,7 +24,6 @@ from common.errors import CaucusError, CheckpointError
 from server.app import app as server_app
 from server.documents.run import RunSummary, Traffic
 from server.run_folder import read_candidates
-from server.settings.automatic import settled
 from server.settings.compose import simulated, store
 from server.settings.schema import Settings, SimulationSettings
 from simulations.baselines import only_private, private_exemplars
@@ -44,9 +43,8 @@ WITHOUT_PRIVACY = {
 
 def simulate(settings: Settings, folder: Path) -> None:
     """Run one federation, or resume the one in `folder`."""
-    run = parties.with_identities(parties.with_labels(simulated(settings)), folder)
-    run = simulated(settled(run, rows=parties.rows(run)))
-    if (folder / RunSummary.FILE).exists() and RunSummary.load(folder).run != run.run:
+    there = RunSummary.load_if_there(folder)
+    if there is not None and there.run != settings.run:
         raise CheckpointError(
             "run folder",
             expected="a new one",
@@ -54,6 +52,7 @@ def simulate(settings: Settings, folder: Path) -> None:
             where=folder,
             do=f"caucus-simulate --resume {folder} goes on with that; or choose another hydra.run.dir",
         )
+    run = parties.prepared(simulated(settings), folder)
     store(run, folder)
     inputs.check(run)
     if baseline := WITHOUT_PRIVACY.get(run.method.name):

@@ -12,17 +12,15 @@ import sys
 from pathlib import Path
 
 from client.channel import serve
-from server.settings.automatic import settled
 from server.settings.compose import composed, load, simulated, store
-from simulations.federation.parties import parties, rows, with_identities, with_labels
+from simulations.federation.parties import parties, prepared
 
 
 def main() -> None:
     """Serve until SIGTERM or SIGINT; print one line when ready."""
     folder, socket, *overrides = Path(sys.argv[1]), *sys.argv[2:]
     if overrides or not (folder / "config.yaml").exists():
-        settings = with_identities(with_labels(simulated(composed(overrides))), folder)
-        store(settled(settings, rows=rows(settings)), folder)
+        store(prepared(simulated(composed(overrides)), folder), folder)
     logging.basicConfig(filename=folder / "parties.log", level=logging.INFO)
     server = serve(parties(simulated(load(folder)), folder), f"unix:{socket}")
     for stop in (signal.SIGTERM, signal.SIGINT):

@@ -18,8 +18,9 @@ from common.labelled_files import named_by, read_records
 from common.ledger.ledger import Ledger
 from common.models.encoder import Encoder
 from common.secagg.identity import Identity, Roster
-from server.settings.automatic import expected_records
+from server.settings.automatic import expected_records, settled
 from server.settings.build import build, roster_of
+from server.settings.compose import simulated
 from server.settings.schema import SimulationSettings
 from server.settings.sections import changed, setting
 from server.settings.tasks import LabelledFilesSettings
@@ -30,6 +31,12 @@ from simulations.federation.shared import Shared
 from simulations.private_evaluation import canaries, sites
 
 log = logging.getLogger("caucus.simulation")
+
+
+def prepared(settings: SimulationSettings, folder: Path) -> SimulationSettings:
+    """The settings that a run keeps: with labels, identities, and a number for each `auto`."""
+    run = with_identities(with_labels(settings), folder)
+    return simulated(settled(run, rows=_rows(run)))
 
 
 def with_labels(settings: SimulationSettings) -> SimulationSettings:
@@ -93,7 +100,7 @@ def party_settings(client: Mapping[str, Any]) -> PartySettings:
     return PartySettings.read(client, lambda key: f"client.{key} (configs/client.yaml)")
 
 
-def rows(settings: SimulationSettings) -> int | None:
+def _rows(settings: SimulationSettings) -> int | None:
     """Number of private records, counted where `auto` depends on it and they are in a file; else None."""
     if not settings.automatic or expected_records(settings) or not isinstance(settings.task, LabelledFilesSettings):
         return None

@@ -118,9 +118,10 @@ def continued(settings: SimulationSettings, overrides: Sequence[str], folder: Pa
 
 def complete(folder: Path) -> bool:
     """Whether the run of this folder reached its end."""
-    if not (folder / RunSummary.FILE).exists() or (folder / FAILURE).exists():
+    if (folder / FAILURE).exists():
         return False
-    return RunSummary.load(folder).complete
+    ended = RunSummary.load_if_there(folder)
+    return ended is not None and ended.complete
 
 
 def named_by(overrides: Sequence[str]) -> list[str]:
@@ -128,10 +129,17 @@ def named_by(overrides: Sequence[str]) -> list[str]:
     return [override for override in overrides if not override.startswith(SEED)]
 
 
-def failed(composed: Mapping[str, Any], overrides: Sequence[str], folder: Path, error: str) -> None:
-    """Write the reason of a failure into the folder of the run, with what Hydra composed if nothing else is there."""
+def failed(settings: Mapping[str, Any], overrides: Sequence[str], folder: Path, error: str) -> None:
+    """Write the reason of a failure into the folder of the run, with its settings if none are there.
+
+    Args:
+        settings: Those of the run's row; what Hydra composed, if that is what failed.
+        overrides: Of the run.
+        folder: The run's.
+        error: The reason.
+    """
     if not (folder / FILE).exists():
-        write({**composed, "row": composed.get("row") or named_by(overrides)}, folder / FILE)
+        write({**settings, "row": settings.get("row") or named_by(overrides)}, folder / FILE)
     (folder / FAILURE).write_text(error + "\n", encoding="utf-8")
 
 

@@ -1,8 +1,6 @@
 """The table of a sweep as its folder has it: text for a terminal, Markdown, JSON, and a page with curves."""
 
-import json
 import math
-import statistics
 import sys
 from collections.abc import Sequence
 from dataclasses import asdict
@@ -10,7 +8,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from server.documents.codec import strict
+from server.documents.files import write_json
 from server.metrics.intervals import over_seeds
 from server.report import plots
 from server.report.write import render, replace
@@ -31,8 +29,7 @@ def write_table(folder: Path) -> Table:
     """
     table = read_table(folder)
     (folder / "table.md").write_text(as_markdown(table), encoding="utf-8")
-    plain = json.dumps(strict(table.to_dict()), ensure_ascii=False, indent=2)
-    (folder / "table.json").write_text(plain, encoding="utf-8")
+    write_json(folder / "table.json", table.to_dict())
     replace(folder / "report.html", as_page(folder, table))
     sys.stdout.write(f"{as_text(table)}\nreport:   {folder / 'report.html'}\ntable:    {folder / 'table.md'}\n")
     return table
@@ -117,7 +114,7 @@ def _difference(other: Difference | None) -> str:
     """Mean and half the width of its 95 % interval, in percentage points."""
     if other is None or not other.differences:
         return "–"
-    mean = f"{100 * statistics.fmean(other.differences):+.1f}"
+    mean = f"{100 * other.mean:+.1f}"
     return mean if other.interval is None else f"{mean} ± {50 * (other.interval[1] - other.interval[0]):.1f}"
 
 

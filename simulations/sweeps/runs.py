@@ -72,9 +72,7 @@ def rounds_of(sweep: Path, runs: pd.DataFrame) -> pd.DataFrame:
         for name, row in runs["row"].items()
         for number, line in enumerate(read_rounds(sweep / name), start=1)
     ]
-    return pd.DataFrame(rounds, columns=["folder", "row", "round", *BY_ROUND]).astype(
-        dict.fromkeys(BY_ROUND, "float64")
-    )
+    return pd.DataFrame(rounds, columns=["row", "round", *BY_ROUND]).astype(dict.fromkeys(BY_ROUND, "float64"))
 
 
 def read_run(folder: Path) -> dict[str, Any]:

@@ -12,7 +12,7 @@ seed, with its 95 % interval. Data, private records and first texts are the same
 
 import statistics
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -35,6 +35,11 @@ class Difference:
 
     differences: tuple[float, ...]
     interval: Interval | None
+
+    @property
+    def mean(self) -> float:
+        """Their mean; there is at least one."""
+        return statistics.fmean(self.differences)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -114,8 +119,7 @@ class Table:
 
     def to_dict(self) -> dict[str, object]:
         """JSON-ready form."""
-        rows = [asdict(row) for row in self.rows]
-        return {"title": self.title, "rows": rows, "runs": len(self.runs), "failures": self.failures}
+        return {"title": self.title, "rows": self.rows, "runs": len(self.runs), "failures": self.failures}
 
 
 def read_table(folder: Path) -> Table:
@@ -154,8 +158,8 @@ def _row(
     done = runs[(runs["row"] == name) & runs["error"].isna()]
     figures = pd.DataFrame(list(done["figures"]), dtype="float64")
     traffic = done[["bytes_to_party", "bytes_from_party"]].mean()
-    mine = by_seed(runs, name, difference)
-    others = {short: by_seed(runs, other, difference) for short, other in planned.get("against", {}).items()}
+    mine = _by_seed(runs, name, difference)
+    others = {short: _by_seed(runs, other, difference) for short, other in planned.get("against", {}).items()}
     return Row(
         row=name,
         runs=len(done),
@@ -178,12 +182,12 @@ def _row(
     )
 
 
-def by_seed(runs: pd.DataFrame, row: str, figure: str) -> Mapping[int, float]:
+def _by_seed(runs: pd.DataFrame, row: str, figure: str) -> Mapping[int, float]:
     """A figure of a row's runs by their seed, without seeds that several runs have: nothing pairs those."""
     mine = runs[(runs["row"] == row) & runs["error"].isna() & runs["seed"].notna()]
     mine = mine[~mine["seed"].duplicated(keep=False)].set_index("seed")
-    values = mine["accuracy"] if figure == "accuracy" else mine["figures"].map(lambda figures: figures.get(figure))
-    return dict(values.dropna())
+    column = mine["accuracy"] if figure == "accuracy" else mine["figures"].map(lambda figures: figures.get(figure))
+    return dict(column.dropna())
 
 
 def paired(mine: Mapping[Any, float], theirs: Mapping[Any, float]) -> Difference:

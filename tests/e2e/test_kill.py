@@ -237,8 +237,9 @@ def test_a_new_run_never_goes_into_the_folder_of_another(tmp_path):
     run = kill_before(tmp_path, "server.federation.checkpoint.Checkpoint.commit")
     before = (run / "config.yaml").read_bytes()
     with pytest.raises(CheckpointError, match="one that holds another run"):
-        tiny(run, "privacy.epsilon=8")
+        tiny(run, "privacy.epsilon=8", "secagg=malicious")
     assert (run / "config.yaml").read_bytes() == before
+    assert not list((run / "parties").glob("*.key")), "identities of the refused run"
 
 
 def test_seconds_of_both_processes_count(tmp_path):

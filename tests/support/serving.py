@@ -2,14 +2,13 @@
 
 import importlib.util
 import os
-import socket
 import subprocess
 import sys
 import urllib.error
 import urllib.request
 from pathlib import Path
 
-from simulations.laboratory.nodes.folders import wait
+from simulations.laboratory.nodes.folders import free_port, wait
 
 LLAMA_CPP = """
 import signal, sys, xllamacpp
@@ -45,9 +44,7 @@ class Served:
 
     def __init__(self, kind, model, log, *, context=512):
         self.kind, self.model, self.log, self._context = kind, str(model), Path(log), context
-        with socket.socket() as free:
-            free.bind(("127.0.0.1", 0))
-            self._port = free.getsockname()[1]
+        self._port = free_port()
         self.url = f"http://127.0.0.1:{self._port}/v1"
         self._process = None
 

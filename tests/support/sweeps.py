@@ -2,8 +2,7 @@
 
 import json
 
-from omegaconf import OmegaConf
-
+from server.settings.compose import FILE, write
 from tests.support.documents import privacy_json, summary_json
 
 
@@ -12,11 +11,10 @@ def run(
 ):
     """The files of one run that a table reads; `accuracy` is a run's own, or None for one that measured nothing."""
     path = folder / str(number)
-    path.mkdir(parents=True)
     config = {"row": row, "experiment_seed": number if seed is None else seed} | (
         {"experiment": experiment} if experiment else {}
     )
-    (path / "config.yaml").write_text(OmegaConf.to_yaml(OmegaConf.create(config)))
+    write(config, path / FILE)
     files = {
         "run": summary_json(status=status),
         "privacy": privacy_json(epsilon=epsilon, planned_epsilon=epsilon),

@@ -27,7 +27,7 @@ from numpy.typing import NDArray
 from client import answer, records
 from client.records import PartyRecords
 from client.writers import fine_tuning
-from common.ledger.ledger import Allow, Ledger
+from common.ledger.ledger import Ledger
 from common.ledger.log import Entry
 from common.plan.plan import Plan
 from common.privacy import mechanisms
@@ -148,11 +148,8 @@ class _Blank(Ledger):
         plan_digest: bytes,
         query_digest: bytes,
         release: Release,
-        attempts: int = 1,
-        data_set: str = "",
-        allow: Allow | None = None,
+        **_: object,
     ) -> Entry:
-        del attempts, data_set, allow
         return Entry(run=run, index=index, plan_digest=plan_digest, query_digest=query_digest, release=release)
 
     def commit_before(self, run: str, index: int) -> None:

@@ -21,10 +21,9 @@ import logging
 import statistics
 import sys
 import tempfile
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 from unittest import mock
 
 import numpy as np
@@ -37,6 +36,7 @@ from server.documents.metrics import Metrics
 from server.operators.census import Census, Subspace, estimates
 from server.operators.selection import top_per_label
 from server.settings.compose import composed
+from server.settings.schema import SimulationSettings
 from simulations import run
 from simulations.federation import parties
 from simulations.laboratory.audit.federation import plan_of
@@ -87,7 +87,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def accuracy(method: str, records: int, epsilon: float, times: int, seed: int) -> float:
     """Accuracy of what is learned from a run's texts, where the first hospital has `times` its records, mislabelled."""
-    settings = {
+    overrides = {
         "federation.parties": HOSPITALS,
         "federation.records": records,
         "federation.max_records": max(TIMES) * records // HOSPITALS,
@@ -95,15 +95,15 @@ def accuracy(method: str, records: int, epsilon: float, times: int, seed: int) -
         "experiment_seed": seed,
         "evaluation.metrics": "[utility]",
     }
-    deal: Callable[..., list[list[Record]]] = parties.deal
+    deal = parties.deal
 
-    def lying(*asked: Any) -> list[list[Record]]:
-        first, *others = deal(*asked)
+    def lying(settings: SimulationSettings) -> list[list[Record]]:
+        first, *others = deal(settings)
         return [mislabelled(first) * times if times else first, *others]
 
     with tempfile.TemporaryDirectory() as folder, mock.patch.object(parties, "deal", lying):
         run.simulate(
-            composed([f"method={method}", *METHODS[method], *(f"{name}={value}" for name, value in settings.items())]),
+            composed([f"method={method}", *METHODS[method], *(f"{name}={value}" for name, value in overrides.items())]),
             Path(folder),
         )
         synthetic = Metrics.load(Path(folder)).synthetic

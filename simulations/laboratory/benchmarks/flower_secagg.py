@@ -20,15 +20,14 @@ from flwr.client.mod.secure_aggregation.secaggplus_mod import (
     _unmask,
 )
 from flwr.common import bytes_to_ndarray, ndarrays_to_parameters, parameters_to_ndarrays
-from flwr.common.constant import SUPERLINK_NODE_ID
 from flwr.common.secure_aggregation.ndarrays_arithmetic import parameters_addition, parameters_mod
 from flwr.common.secure_aggregation.secaggplus_constants import RECORD_KEY_CONFIGS, Key
 from flwr.server.workflow.constant import MAIN_CONFIGS_RECORD
 from flwr.server.workflow.constant import Key as WorkflowKey
 from flwr.server.workflow.secure_aggregation.secaggplus_workflow import SecAggPlusWorkflow, WorkflowState
-from flwr.supercore.task_identity import TaskIdentity
 
 from common.errors import InternalError
+from server.flower.in_process import become_coordinator
 from simulations.laboratory.benchmarks.timing import timed
 
 _MODULUS = 2**32
@@ -62,8 +61,7 @@ class FlowerParties:
 
     def __init__(self, parties: int, shares: int, threshold: int) -> None:
         logging.getLogger("flwr").setLevel(logging.WARNING)
-        # Messages take their sender from here.
-        TaskIdentity.task_id, TaskIdentity.run_id, TaskIdentity.node_id = 1, 1, SUPERLINK_NODE_ID
+        become_coordinator()
         self._threshold = threshold
         half = shares // 2
         self._around = {node: {(node + step) % parties for step in range(-half, half + 1)} for node in range(parties)}

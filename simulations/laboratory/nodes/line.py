@@ -71,10 +71,10 @@ class Line:
             while data := await reader.read(2**16):
                 self.passed[direction] += len(data)
                 due = max(due, self._through(loop.time(), len(data), direction) + self.delay / 2)
-                loop.call_at(due, writer.write, self._passed(data))
+                loop.call_at(due, writer.write, self._spoiled(data))
         loop.call_at(max(due, loop.time()), writer.close)
 
-    def _passed(self, data: bytes) -> bytes:
+    def _spoiled(self, data: bytes) -> bytes:
         spoiled = self._spoil and next(self._pieces) % self._spoil == 0
         return data[:-1] + bytes([data[-1] ^ 1]) if spoiled else data
 

@@ -10,10 +10,10 @@ import itertools
 import math
 import statistics
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any
 
-from server.documents.codec import strict
+from server.documents.codec import to_json
 from server.metrics.intervals import Interval
 from simulations.laboratory.results import computed
 from simulations.laboratory.results.cells import Preset
@@ -97,8 +97,7 @@ class Finding:
 
     def to_dict(self) -> dict[str, Any]:
         """JSON-ready form; an infinite epsilon is "inf"."""
-        values: dict[str, Any] = strict(asdict(self))
-        return values
+        return to_json(self)
 
 
 def finding(chosen: Preset, claim: Claim, results: Mapping[str, Result]) -> Finding:
@@ -189,8 +188,7 @@ def _difference(
     pairs = paired(mine, theirs)
     if not pairs.differences:
         return None
-    mean = statistics.fmean(pairs.differences)
-    return Difference(epsilon=epsilon, mean=mean, interval=pairs.interval, pairs=len(pairs.differences))
+    return Difference(epsilon=epsilon, mean=pairs.mean, interval=pairs.interval, pairs=len(pairs.differences))
 
 
 def _computed(claim: Claim) -> Finding:

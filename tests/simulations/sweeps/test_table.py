@@ -8,10 +8,12 @@ from hydra.types import RunMode
 from omegaconf import OmegaConf
 
 from common.errors import CheckpointError, ConfigError
-from server.settings.compose import composed
+from server.settings.compose import composed, load
+from server.settings.sections import setting
 from simulations import launch
 from simulations.sweeps.combinations import SweepCallback, again, failed, in_row
 from simulations.sweeps.render import as_markdown, as_text, write_table
+from simulations.sweeps.runs import FAILURE
 from simulations.sweeps.table import read_table
 from tests.support.documents import privacy_json, round_json, summary_json
 from tests.support.runs import command, read
@@ -157,6 +159,19 @@ def test_a_sweep_goes_on_where_a_run_fails_and_ends_with_its_table(tmp_path):
     assert "| method.samples=1 | 0, 1 failed | failed | – |" in text
     assert "run 1 failed: method.samples" in text
     assert "1 of 2 runs failed" in said
+
+
+def test_a_run_that_failed_at_once_keeps_the_settings_of_its_row(tmp_path):
+    sweep = f"hydra.sweep.dir={tmp_path}/sweep"
+    row = "row=WASP without weighting"
+    (tmp_path / "train.csv").write_text("text,label\nsame,a\n")
+    task = ["task=csv", f"task.train={tmp_path}/train.csv", "experiment_seed=0"]
+    code, said = command(tmp_path, "--multirun", "+experiment=wasp_table4", row, *task, sweep)
+    assert code == 1, said
+    kept = load(tmp_path / "sweep" / "0")
+    assert "at least two" in (tmp_path / "sweep" / "0" / FAILURE).read_text("utf-8")
+    assert setting(kept, "row") == "WASP without weighting"
+    assert setting(kept, "method.weighting") is False
 
 
 def test_an_experiment_sweeps_by_itself(tmp_path):
