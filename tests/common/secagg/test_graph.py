@@ -253,3 +253,19 @@ def test_a_threshold_out_of_range_is_no_security():
     assert graph.breach(100, threshold=55, **numbers) == 1.0
     assert graph.breach(100, threshold=1, **numbers) == 1.0
     assert graph.breach(100, threshold=31, **numbers) <= 2**-40
+
+
+@pytest.mark.parametrize("parties", range(2, 20))
+def test_above_the_lowest_threshold_of_the_full_graph_no_fewer_need_to_sign(parties):
+    for corrupt in range(parties - 1):
+        lowest = graph.threshold_of_full_graph(parties, corrupt, malicious=True)
+        assert graph.threshold_of_full_graph(parties, corrupt, malicious=False) == max(2, corrupt + 1) <= lowest
+        needed = [
+            signers(parties, corrupt=corrupt, degree=parties - 1, threshold=threshold, survivors=parties)
+            for threshold in range(lowest, parties + 1)
+        ]
+        assert set(needed) == {(parties + corrupt) // 2 + 1}
+
+
+def test_a_coalition_is_of_other_parties():
+    assert [graph.coalition(fraction, 4) for fraction in (0, 0.25, 0.26, 0.75, 1)] == [0, 1, 2, 3, 3]
