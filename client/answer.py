@@ -141,19 +141,19 @@ def answer(
 def _sum(query: Query, plan: Plan, planned: PlannedQuery, units: EmbeddedRecords) -> NDArray[np.int64]:
     """Counts, bounded, plus this party's share of the noise."""
     key = secure_bytes(32)
-    counts = contribute.contribution(query, units)
+    sums = contribute.contribution(query, units)
 
     # Clipping each count does not increase the distance of two answers. Dropping records beyond a number would: if one
     # record is removed another takes its place. And a refusal would reveal the number of records to the coordinator.
     assert planned.spec.largest is not None
     bound = planned.spec.largest * plan.max_records_per_party
-    counts = np.clip(counts, -bound, bound)
+    sums = np.clip(sums, -bound, bound)
 
     if planned.scale == 0:
-        return counts
+        return sums
     if planned.mechanism == "laplace":
-        return counts + discrete_laplace(planned.scale, len(counts), key, shares=plan.shares(planned))
-    return counts + discrete_gaussian(plan.share_sigma(planned), len(counts), key)
+        return sums + discrete_laplace(planned.scale, len(sums), key, shares=plan.shares(planned))
+    return sums + discrete_gaussian(plan.share_sigma(planned), len(sums), key)
 
 
 def _inside(query: Query, planned: PlannedQuery, units: EmbeddedRecords) -> NDArray[np.int64]:

@@ -160,8 +160,7 @@ class AwaitingError(DropoutError):
         super().__init__("the plan awaits approval")
         self.args = (self.parties,)  # what a copy in another process is made of
 
-    def text(self, names: Sequence[str] = ()) -> str:
-        """Who has yet to approve."""
+    def _problem(self, names: Sequence[str]) -> str:
         return f"{self.what} by {listed(self.parties, ' and ').text(names)}"
 
 

@@ -37,8 +37,9 @@ _RECORD, _TEXT, _NUMBER = 40_000, 400_000, 2_000
 """Operations for a record, for a text that is scanned, for a number of the answer or of a table of its noise."""
 _TERM, _BYTE = 20_000, 1_000
 """Operations for a term of a vocabulary, and for each of its bytes."""
-_ROUND, _SLOW_NUMBER = 250_000, 60_000
-"""Operations for the keys of a round of secure aggregation, and for a number whose noise comes from no table."""
+_ROUND, _SLOW_NUMBER, _STEP = 250_000, 60_000, 64_000
+"""Operations for the keys of a round of secure aggregation, for a number whose noise comes from no table, and for a
+step of the sparse vector technique, of which there are at most as many as the longest length."""
 _PAIR, _READ = 128, 32
 """Operations for a record and a candidate besides their product, and for each number that is read from the message."""
 _WIDTH = 1024
@@ -141,11 +142,15 @@ def _(query: SelfSimilarity, records: int) -> int:
     return records * _PAIR * _WIDTH
 
 
-@operations.register(LengthHistogram)
-@operations.register(LengthRange)
-def _(query: LengthHistogram | LengthRange, records: int) -> int:
+@operations.register
+def _(query: LengthHistogram, records: int) -> int:
     del query
     return _TEXT * records
+
+
+@operations.register
+def _(query: LengthRange, records: int) -> int:
+    return _TEXT * records + _STEP * query.spec.cap
 
 
 @operations.register(LabelHistogram)

@@ -127,15 +127,15 @@ MUTATIONS = (
     mutation(
         "half of sigma, at the sampler",
         "client/answer.py",
-        "discrete_gaussian(plan.share_sigma(planned), len(counts), key)",
+        "discrete_gaussian(plan.share_sigma(planned), len(sums), key)",
         "discrete_gaussian(plan.share_sigma(planned) / 2, len(counts), key)",
         AUDIT + "test_canaries_show_half_of_sigma",
     ),
     mutation(
         "a party without records adds no noise",
         "client/answer.py",
-        "    if planned.scale == 0:\n        return counts\n",
-        "    if planned.scale == 0 or not units.texts:\n        return counts\n",
+        "    if planned.scale == 0:\n        return sums\n",
+        "    if planned.scale == 0 or not units.texts:\n        return sums\n",
         STRUCTURE,
     ),
     mutation(
@@ -155,15 +155,15 @@ MUTATIONS = (
     mutation(
         "Laplace shares for all parties",
         "client/answer.py",
-        "discrete_laplace(planned.scale, len(counts), key, shares=plan.shares(planned))",
+        "discrete_laplace(planned.scale, len(sums), key, shares=plan.shares(planned))",
         "discrete_laplace(planned.scale, len(counts), key, shares=plan.parties)",
         STRUCTURE,
     ),
     mutation(
         "a Laplace scale rounded down",
         "client/answer.py",
-        "discrete_laplace(planned.scale, len(counts)",
-        "discrete_laplace(float(int(planned.scale)), len(counts)",
+        "discrete_laplace(planned.scale, len(sums)",
+        "discrete_laplace(float(int(planned.scale)), len(sums)",
         STRUCTURE,
     ),
     mutation(
@@ -253,8 +253,8 @@ MUTATIONS = (
     mutation(
         "records beyond a number are left out: one that goes lets another in",
         "client/answer.py",
-        "counts = contribute.contribution(query, units)",
-        "counts = contribute.contribution(\n"
+        "sums = contribute.contribution(query, units)",
+        "sums = contribute.contribution(\n"
         "        query, units._only(np.arange(len(units.texts)) < plan.max_records_per_party)\n    )",
         ANSWER + "test_records_beyond_the_rings_bound_cut_counts_off_and_take_no_place_from_others",
     ),
@@ -323,14 +323,14 @@ MUTATIONS = (
     ),
     mutation(
         "texts from another run's census are said to depend on no record",
-        "server/app.py",
+        "server/settings/parts.py",
         "        earlier=earlier,\n",
         "",
         CENSUS + "test_a_run_from_a_census_asks_nobody_and_has_the_guarantee_of_the_one_that_asked",
     ),
     mutation(
         "a census is used in another encoder's space",
-        "server/app.py",
+        "server/settings/parts.py",
         "if encoder.digest != earlier.encoder:",
         "if False:",
         CENSUS + "test_a_census_of_another_encoder_or_beside_a_question_is_refused",

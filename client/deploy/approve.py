@@ -171,9 +171,12 @@ def lines(facts: PlanFacts) -> Iterator[str]:
 
 def _differences(plan: Plan) -> Iterator[tuple[str, str]]:
     if plan.secure:
-        first, *others = textwrap.wrap(differences(plan.max_dropouts, one="hospital", many="hospitals"), 100)
-        yield "differences", first
-        yield from (("", line) for line in others)
+        yield from _wrapped("differences", differences(plan.max_dropouts, one="hospital", many="hospitals"))
+
+
+def _wrapped(name: str, text: str) -> Iterator[tuple[str, str]]:
+    for number, line in enumerate(textwrap.wrap(text, 100)):
+        yield ("" if number else name), line
 
 
 def _facts(*pairs: tuple[str, str]) -> Iterator[str]:
@@ -195,7 +198,7 @@ def _query(query: PlannedQuery, plan: Plan) -> Iterator[tuple[str, str]]:
     masks = "" if query.summed or not plan.secure else ", NO masks: the coordinator sees this hospital's own answer"
     proof = ", NO proof: its released texts may give a record away" if query.unproven else ""
     yield "query", f"{query.times} x {query.name} ({query.spec.kind}): {noise}{masks}{proof}"
-    yield from (("", line) for line in textwrap.wrap(f"asks: {query.spec.asks}", 100))
+    yield from _wrapped("", f"asks: {query.spec.asks}")
 
 
 def _lifetime(budget: Budget) -> Iterator[tuple[str, str]]:

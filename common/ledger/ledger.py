@@ -142,8 +142,9 @@ class Ledger:
         with self._open(write=True) as (log, database):
             if any(log.entries[run, other].plan_digest != plan_digest for other in log.runs.get(run, ())):
                 raise RefusedError("the run has another plan", do="Start a new run to use a new plan.")
-            same = [other for other in log.runs.get(run, ()) if other // attempts == index // attempts]
-            if any(log.entries[run, other].query_digest != query_digest for other in same):
+            first = index - index % attempts
+            same = (log.entries.get((run, other)) for other in range(first, first + attempts))
+            if any(entry and entry.query_digest != query_digest for entry in same):
                 raise RefusedError("another query was answered here", where=place)
             if (run, index) not in log.entries:
                 charged = _charged(log, database, data_set)

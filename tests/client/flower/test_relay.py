@@ -6,6 +6,7 @@ from types import SimpleNamespace
 
 import httpx
 import pytest
+from flwr.common.constant import ErrorCode
 from flwr.proto.message_pb2 import PullObjectRequest, PullObjectResponse
 from flwr.proto.runtime_pb2 import SendTaskHeartbeatRequest, SendTaskHeartbeatResponse
 from flwr.supercore.inflatable.inflatable_utils import ObjectPullError
@@ -13,6 +14,9 @@ from flwr.supercore.interceptors import RuntimeTokenHttpInterceptor
 from flwr.supercore.runtime import RuntimeHttpClient
 
 from client.flower import relay
+from common.parcels import HANDLER_RAISED
+
+assert HANDLER_RAISED == ErrorCode.CLIENT_APP_RAISED_EXCEPTION  # what Flower sends where a handler raises
 
 ASKED = PullObjectRequest(object_id="part")
 
