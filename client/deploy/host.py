@@ -4,7 +4,7 @@
 
 It listens on a Unix socket in the folder, and is started by `caucus-party start` or by a unit of its own. It reads
 records, keys, roster and models once, at its start, and embeds the records then; limits and approval it reads anew
-whenever a plan is opened or a question asked (`InForce`).
+whenever a plan is opened or a question asked (`CurrentTerms`).
 """
 
 import logging
@@ -35,7 +35,7 @@ from common.system.files import SECRET, check_records, check_secret, write_atomi
 KEY_BYTES = 32
 
 
-class InForce:
+class CurrentTerms:
     """The terms that `client.yaml` states now; everything else must still be as this service read it.
 
     Args:
@@ -78,7 +78,7 @@ def _fixed(settings: HospitalSettings, roster: RosterFile) -> dict[str, object]:
     return {**values, **settings.party.sections, "limits.separate_data_sets": apart, "roster.json": roster}
 
 
-class Starting:
+class PendingService:
     """A party that is being built, which may embed for hours: messages wait for it instead of being lost."""
 
     def __init__(self) -> None:
@@ -101,7 +101,7 @@ def service(settings: HospitalSettings) -> PartyService:
     noted_head = settings.noted_head
     ledger = noted_head.opened(settings.private / "ledger.db")  # an older one is refused before anything is embedded
     identity, roster_file, roster = settings.identity(), settings.roster_file(), settings.roster()
-    terms = InForce(settings, roster_file)
+    terms = CurrentTerms(settings, roster_file)
     # First the digest, then the records: a change between the two is noticed at the first question.
     approvals = Approvals(settings.private, records=settings.records, key=_records_key(settings.private))
     private = records.read(settings.records, may_be_empty=True, structure=settings.structure)
@@ -143,7 +143,7 @@ def main() -> int:
     """Serve until SIGTERM or SIGINT."""
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s: %(message)s")
     log = logging.getLogger("caucus.party")
-    starting = Starting()
+    starting = PendingService()
     try:
         settings = HospitalSettings.load(Path(sys.argv[1]))
         os.chdir(settings.folder)

@@ -97,7 +97,7 @@ def supervise(children: Sequence[Child], *, folder: Path, names: Sequence[str]) 
     stop = Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: stop.set())
-    tended = [_Tended(child, folder) for child in children]
+    tended = [_SupervisedProcess(child, folder) for child in children]
     notes = [_note_of(folder, name) for name in names]
     for note in notes:  # a killed supervisor has left its own
         note.unlink(missing_ok=True)
@@ -154,7 +154,7 @@ def stop(folder: Path, names: Sequence[str], *, wait: float = 3 * GRACE) -> bool
     return bool(found)
 
 
-class _Tended:
+class _SupervisedProcess:
     def __init__(self, child: Child, folder: Path) -> None:
         self.child = child
         self.restarts = -1
@@ -258,7 +258,7 @@ def _note_of(folder: Path, name: str) -> Path:
     return folder / "run" / f"{name}.json"
 
 
-def _write(note: Path, tended: Sequence[_Tended]) -> None:
+def _write(note: Path, tended: Sequence[_SupervisedProcess]) -> None:
     children = {
         child.child.name: {"process": child.process.pid if child.process else None, "restarts": max(child.restarts, 0)}
         for child in tended

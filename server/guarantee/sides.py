@@ -86,15 +86,15 @@ def guarantee(privacy: Privacy | None) -> Guarantee:
 
 def _reader(privacy: Privacy) -> str:
     epsilon, delta = privacy.released_epsilon, privacy.delta
-    known, used = "all records but one", "that one was"
+    known, unknown = "all records but one", "that record"
     if privacy.by_user:
-        known, used = "all records but those of one user", "those were"
+        known, unknown = "all records but those of one user", "those records"
     apart = f", apart from a chance of at most δ ({one_in(delta)})" if delta else ""
     return (
-        f"Whoever reads the texts, and even knows {known}, can tell whether {used} used at most this well: nothing "
-        f"that the texts can say is more than {at_most_times(epsilon)} as probable with as without, nor without as "
-        f"with{apart}. Asked yes or no, both equally likely, such a reader is right in at most "
-        f"{right_guesses(epsilon, delta):g} % of cases; a coin toss is right in 50 %."
+        f"For a reader of the texts, even one who knows {known}, no conclusion about {unknown} is more than "
+        f"{at_most_times(epsilon)} as probable if used as if not used, nor the other way round{apart}. Asked yes or no, "
+        f"both equally likely, such a reader is right in at most {right_guesses(epsilon, delta):g} % of cases; a coin "
+        "toss is right in 50 %."
     )
 
 

@@ -34,7 +34,7 @@ _NEGLIGIBLE = 1e-6
 _VARIANCES = np.geomspace(1e-3, 1, 25)
 """Prior variances of an offset's coordinate, in squared radii; an offset is at most one radius long."""
 _LEAST_SHARE = 0.25
-"""Of the average number of records: no label is taken to have fewer, so that no mean is divided by hardly anything."""
+"""Lower bound on the size of a label, as a share of the mean size: it keeps the means finite."""
 _SPREAD = 0.25
 """Mean square length of a record's coordinates about their mean, in squared radii."""
 _SOFTNESSES = np.geomspace(0.005, 2, 24)

@@ -7,7 +7,7 @@ import pytest
 import yaml
 
 from client.deploy import host
-from client.deploy.host import InForce, Starting
+from client.deploy.host import CurrentTerms, PendingService
 from client.deploy.settings import HospitalSettings
 from client.session import RefusalError
 from common import messages as m
@@ -25,7 +25,7 @@ NUMBER = 1
 
 def in_force(folder):
     settings = HospitalSettings.load(folder)
-    return InForce(settings, settings.roster_file())
+    return CurrentTerms(settings, settings.roster_file())
 
 
 def refused(terms):
@@ -148,7 +148,7 @@ def test_the_key_of_the_records_digest_has_no_other_purpose(made):
 
 
 def test_messages_wait_for_a_service_that_starts(tmp_path):
-    starting, agreed = Starting(), plan(3, secure=False, threshold=1)
+    starting, agreed = PendingService(), plan(3, secure=False, threshold=1)
     opening = wire.pack(m.Envelope(run="r", party=0, plan_digest=agreed.digest(), body=m.Open(agreed.to_json())))
     with ThreadPoolExecutor(1) as relay:
         reply = relay.submit(starting.handle, opening)

@@ -194,7 +194,7 @@ def test_a_log_that_cannot_be_copied_is_cut(tmp_path, monkeypatch, caplog):
     (tmp_path / "logs").mkdir()
     log = tmp_path / "logs" / "child.log"
     log.write_text("ten bytes and more")
-    kept = processes._Tended(Child(name="child", command=("true",)), tmp_path)
+    kept = processes._SupervisedProcess(Child(name="child", command=("true",)), tmp_path)
     kept.tend()
     kept.end()
     assert not log.read_bytes()
