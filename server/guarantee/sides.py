@@ -93,8 +93,8 @@ def _reader(privacy: Privacy) -> str:
     return (
         f"For a reader of the texts, even one who knows {known}, no conclusion about {unknown} is more than "
         f"{at_most_times(epsilon)} as probable if used as if not used, nor the other way round{apart}. Asked yes or "
-        f"no, both equally likely, such a reader is right in at most {right_guesses(epsilon, delta):g} % of cases; a coin "
-        "toss is right in 50 %."
+        "no, both equally likely, such a reader is right in at most "
+        f"{right_guesses(epsilon, delta):g} % of cases; a coin toss is right in 50 %."
     )
 
 
