@@ -182,14 +182,26 @@ class PartyService:
         body = envelope.body
         try:
             if isinstance(body, m.Open):
-                plan = self._compute(_read_plan, body.plan)
-                return plan if plan.digest() == envelope.plan_digest else None
-            if self._run is None or envelope.party != self._party:
-                return None
-            plan = self._run.session.after(envelope).plan
+                return self._agreed(envelope, body)
+            plan = self._following(envelope).plan
             return None if isinstance(body, m.Ask) and body.query.spec != plan.query(envelope.index).spec else plan
         except CaucusError:
             return None
+
+    def _agreed(self, envelope: m.Envelope, opening: m.Open) -> Plan:
+        """The plan of an opening, if it is the one that the envelope names."""
+        plan = self._compute(_read_plan, opening.plan)
+        if plan.digest() != envelope.plan_digest:
+            raise RefusalError(m.Reason.UNPLANNED, "plan", expected="the digest in its envelope", got="another")
+        return plan
+
+    def _following(self, envelope: m.Envelope) -> Session:
+        """The session after a message of the open run, if the message is for this party and in order."""
+        if self._run is None:
+            raise RefusalError(m.Reason.OUT_OF_ORDER, type(envelope.body).__name__, expected="Open first")
+        if envelope.party != self._party:
+            raise ProtocolError("receiver", expected=Party(self._party), got=Party(envelope.party))
+        return self._run.session.after(envelope)
 
     def _note(self, envelope: m.Envelope | None, reason: str = "", detail: str = "") -> None:
         if self._audit_log:
@@ -208,11 +220,8 @@ class PartyService:
             return self._open(envelope, body)
         if isinstance(body, m.Close):
             return self._close(envelope)
-        if self._run is None:
-            raise RefusalError(m.Reason.OUT_OF_ORDER, type(body).__name__, expected="Open first")
-        if envelope.party != self._party:
-            raise ProtocolError("receiver", expected=Party(self._party), got=Party(envelope.party))
-        following = self._run.session.after(envelope)
+        following = self._following(envelope)
+        assert self._run
         reply: m.Reply
         match body:
             case m.AskShares(adverts):
@@ -249,9 +258,7 @@ class PartyService:
     def _open(self, envelope: m.Envelope, body: m.Open) -> m.Opened:
         if not (0 < len(envelope.run) <= LONGEST_NAME and envelope.run.isprintable()):
             raise ProtocolError("name of the run", expected=f"1 to {LONGEST_NAME} printable characters", got="another")
-        plan = self._compute(_read_plan, body.plan)
-        if plan.digest() != envelope.plan_digest:
-            raise RefusalError(m.Reason.UNPLANNED, "plan", expected="the digest in its envelope", got="another")
+        plan = self._agreed(envelope, body)
         limits = self._admission.at_opening(envelope.run, plan)
         if plan.delta * len(self._private) >= 1:
             log.warning("the plan's delta is not below one in the number of records of %s", self._name)
