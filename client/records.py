@@ -16,6 +16,7 @@ from common.errors import CaucusError, ConfigError, DataError, InternalError
 from common.labelled_files import named_by, read_records
 from common.models.encoder import Encoder
 from common.structure import Structure, check_records
+from common.system.progress import progress
 from common.validate import in_range
 
 log = logging.getLogger("caucus.party")
@@ -198,7 +199,12 @@ def embed(private: Sequence[Record], encoder: Encoder) -> PartyRecords:
 def _alone(texts: Sequence[str], encoder: Encoder) -> NDArray[np.float32]:
     # One at a time: in a batch a transformer's padding lets a record's neighbours move its vector by a hair, and
     # sensitivities are proved for records that do not touch each other.
-    return np.concatenate([encoder.encode([]), *(encoder.encode([text]) for text in texts)])
+    vectors = [encoder.encode([])]
+    with progress("embedding private records", len(texts), "record") as advance:
+        for text in texts:
+            vectors.append(encoder.encode([text]))
+            advance(1)
+    return np.concatenate(vectors)
 
 
 def _digest(key: bytes, content: bytes) -> int:

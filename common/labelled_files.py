@@ -9,6 +9,7 @@ import codecs
 import csv
 import io
 import json
+import logging
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -18,9 +19,13 @@ from common import file_diagnosis
 from common.domain import Record
 from common.errors import DataError
 
+log = logging.getLogger("caucus.data")
+
 _Row = tuple[int, dict[str, str]]
 """Number of a row's first line, from 1, and the requested columns."""
 
+LONG = 100_000
+"""Characters, about 20,000 words: a text of more is warned of."""
 _LONGEST_FIELD = 2**31 - 1
 """Characters of a field of a CSV file: the module's default of 131,072 refuses long documents."""
 _ENDINGS = (".csv", ".jsonl")
@@ -129,7 +134,23 @@ def _public_rows(file: Path, optional: tuple[str, ...]) -> Iterator[_Row]:
     texts = [line.strip() for line in _decoded(file).split("\n")]
     if not any(texts):
         raise _empty(file)
-    return ((line, {"text": text}) for line, text in enumerate(texts, start=1) if text)
+    return _long_ones_noted(file, ((line, {"text": text}) for line, text in enumerate(texts, start=1) if text))
+
+
+def _long_ones_noted(file: Path, rows: Iterator[_Row]) -> Iterator[_Row]:
+    """The same rows; at their end texts that are too long to be of use are warned of, by count and place."""
+    places = []
+    for line, row in rows:
+        if len(row["text"]) > LONG:
+            places.append(line)
+        yield line, row
+    if places:
+        log.warning(
+            "%s: %d text%s of more than %d characters, the first at line %d: most encoders read the first 256 to 512 "
+            "tokens and drop the rest, hashed n-grams and built-in language models read all, slowly; split such texts "
+            "into ones of the length that you want, or remove them",
+            file, len(places), "s" * (len(places) > 1), LONG, places[0],
+        )  # fmt: skip
 
 
 def _rows(
@@ -146,7 +167,7 @@ def _rows(
         raise file_diagnosis.unknown_kind(file, endings=endings)
     content = _decoded(file)
     empty = True
-    for line, row in parse(file, content, columns, optional, show_names):
+    for line, row in _long_ones_noted(file, parse(file, content, columns, optional, show_names)):
         for name, value in row.items():
             if not value.strip():
                 raise DataError(f"empty {name}", where=f"{file}:{line}", do="Fill it in or remove the row.")

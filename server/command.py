@@ -23,10 +23,12 @@ caucus-coordinator invite FOLDER                       bundle, invitation and ro
 caucus-coordinator stop FOLDER
 """
 
+import logging
 import sys
 from collections.abc import Sequence
 
 from common.system.commands import parser, run
+from common.system.warned_once import warned_once
 from common.versions import versions
 from server.failure import WRONG_SETTINGS, summary
 
@@ -54,7 +56,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         description="Coordinate a federation. Settings are Hydra overrides, the same as for caucus-simulate.",
         example="caucus-coordinator plan privacy.epsilon=4 federation.parties=10",
     )
-    return run(made, arguments, wrong=WRONG_SETTINGS, one_line=summary)
+    with warned_once(logging.lastResort):
+        return run(made, arguments, wrong=WRONG_SETTINGS, one_line=summary)
 
 
 if __name__ == "__main__":

@@ -21,6 +21,7 @@ from omegaconf.errors import OmegaConfBaseException
 from common.errors import AwaitingError, CaucusError, CheckpointError
 from common.phrases import Party, Words, rendered
 from common.system.files import SECRET, write_atomic
+from common.system.warned_once import WarnedOnce
 
 WRONG_SETTINGS = (HydraException, OmegaConfBaseException)
 """Errors that Hydra raises for wrong settings. A missing part is a CaucusError; any other error is a bug."""
@@ -68,6 +69,7 @@ def logging_to(folder: Path, names: Sequence[str] = ()) -> Iterator[None]:
         raise CheckpointError("run folder", expected="one process at work in it", got="another", where=folder)
     handler = logging.FileHandler(folder / "run.log")
     handler.setFormatter(_Named(names))
+    handler.addFilter(WarnedOnce())
     logger.addHandler(handler)
     logger.setLevel(logging.INFO)
     try:

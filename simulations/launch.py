@@ -30,6 +30,8 @@ from tqdm import tqdm
 from common.errors import CaucusError, CheckpointError, ConfigError
 from common.system.commands import exit_code
 from common.system.files import text_of
+from common.system.progress import Console, progress
+from common.system.warned_once import warned_once
 from common.validate import meant
 from server.documents.privacy import Privacy
 from server.documents.rounds import RoundReport
@@ -147,13 +149,15 @@ def _resume(arguments: Sequence[str]) -> None:
         settings = reloaded(folder, arguments[2:])
     except CaucusError as error:
         _exit(error)
+    handlers = (Console(), logging.FileHandler(folder / "run.log"))
     logging.basicConfig(
         level=logging.WARNING,  # as configs/simulation.yaml has it
         format="%(asctime)s %(levelname)s %(name)s: %(message)s",
-        handlers=[logging.StreamHandler(), logging.FileHandler(folder / "run.log")],
+        handlers=handlers,
     )
     logging.getLogger("caucus").setLevel(logging.INFO)
-    _or_exit(folder, lambda: settings)
+    with warned_once(*handlers):
+        _or_exit(folder, lambda: settings)
     _say_ending(folder)
 
 
@@ -175,9 +179,10 @@ def _or_exit(folder: Path, settings: Callable[[], Settings]) -> None:
 
 def _simulated(settings: Settings, folder: Path) -> None:
     log.info("loading; all files go to %s", folder)
-    from simulations.run import simulate
+    with progress("at work"):
+        from simulations.run import simulate
 
-    simulate(settings, folder)
+        simulate(settings, folder)
 
 
 def _say_ending(folder: Path, following: str | None = None) -> None:

@@ -86,19 +86,15 @@ def _on_ray(settings: SimulationSettings, folder: Path) -> None:
     logging.getLogger("flwr").setLevel(logging.WARNING)
     with tempfile.TemporaryDirectory() as short:  # a Unix socket's path may have 107 characters
         socket = Path(short) / "party"
-        host = subprocess.Popen(
-            [sys.executable, "-m", "simulations.federation.host", str(folder), str(socket)],
-            stdout=subprocess.PIPE,
-            text=True,
-        )
-        try:
-            if not host.stdout or host.stdout.readline() != "ready\n":
-                raise CaucusError("party service", expected="a running one", where=folder / "parties.log")
-            os.environ[SOCKET] = f"unix:{socket}"
-            _flower(settings.federation.parties, folder)
-        finally:
-            host.terminate()
-            host.wait()
+        command = [sys.executable, "-m", "simulations.federation.host", str(folder), str(socket)]
+        with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as host:
+            try:
+                if not host.stdout or host.stdout.readline() != "ready\n":
+                    raise CaucusError("party service", expected="a running one", where=folder / "parties.log")
+                os.environ[SOCKET] = f"unix:{socket}"
+                _flower(settings.federation.parties, folder)
+            finally:
+                host.terminate()
 
 
 def _flower(count: int, folder: Path) -> None:

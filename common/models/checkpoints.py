@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from common.errors import ConfigError
 from common.models import catalogue
 from common.models.devices import device_here
+from common.system.progress import progress
 
 if TYPE_CHECKING:
     from transformers import PreTrainedConfig, PreTrainedTokenizerBase
@@ -149,13 +150,14 @@ def digest(folder: Path, **settings: object) -> str:
     about a second, and not loaded.
     """
     whole = hashlib.sha256(json.dumps(settings, sort_keys=True, default=str).encode())
-    for file in sorted(folder.iterdir()):
-        if file.name != catalogue.MANIFEST and file.is_file() and file.suffix in _DIGESTED:
-            content = hashlib.sha256()
-            with file.open("rb") as opened:
-                while block := opened.read(_BLOCK):
-                    content.update(block)
-            whole.update(f"{file.name} {content.hexdigest()}\n".encode())
+    with progress(f"reading {folder.name} for its digest"):
+        for file in sorted(folder.iterdir()):
+            if file.name != catalogue.MANIFEST and file.is_file() and file.suffix in _DIGESTED:
+                content = hashlib.sha256()
+                with file.open("rb") as opened:
+                    while block := opened.read(_BLOCK):
+                        content.update(block)
+                whole.update(f"{file.name} {content.hexdigest()}\n".encode())
     return whole.hexdigest()
 
 
@@ -246,7 +248,7 @@ def explained(what: str, where: object) -> Iterator[None]:
     from safetensors import SafetensorError
 
     try:
-        with quiet():
+        with quiet(), progress(f"loading the {what}"):
             yield
     except (*_DAMAGED, SafetensorError) as error:
         raise ConfigError(

@@ -21,6 +21,7 @@ from common.models import catalogue, ngram_table
 from common.models.batches import by_tokens
 from common.models.checkpoints import configuration, explained, found, with_tokenizer
 from common.models.devices import device_here
+from common.system.progress import progress
 from common.validate import at_least, in_range, integers, one_of
 
 if TYPE_CHECKING:
@@ -119,8 +120,8 @@ class Encoder:
                 where=folder,
                 do="Say how to pool its tokens: embedding=transformer embedding.name_or_path=PATH",
             )
-        from sentence_transformers import SentenceTransformer
-
+        with progress("loading the encoder"):
+            from sentence_transformers import SentenceTransformer
         with explained("encoder", folder):
             model = SentenceTransformer(str(folder), device=device, local_files_only=True, trust_remote_code=False)
         # Given a text that is a path or an address, a model of pictures or sound would open it.
@@ -162,8 +163,9 @@ class Encoder:
         device = device_here(device)
         folder = with_tokenizer(found(name_or_path, what="encoder", local_files_only=local_files_only))
         configuration(folder, "classification")  # any network that encodes text can have that head
-        from sentence_transformers import SentenceTransformer
-        from sentence_transformers.sentence_transformer.modules import Pooling, Transformer
+        with progress("loading the encoder"):
+            from sentence_transformers import SentenceTransformer
+            from sentence_transformers.sentence_transformer.modules import Pooling, Transformer
 
         safe = {"local_files_only": True, "trust_remote_code": False}
         with explained("encoder", folder):
@@ -231,15 +233,17 @@ class Encoder:
     def _raw(self, texts: Sequence[str]) -> NDArray[np.float32]:
         """(texts, dimensions) float32, as the model gives them."""
         raw = np.empty((len(texts), self.dimensions), np.float32)
-        for batch in self._batches(texts):
-            raw[batch] = self._model.encode(
-                [texts[place] for place in batch],
-                prompt=self._prompt,
-                batch_size=len(batch),
-                show_progress_bar=False,
-                convert_to_numpy=True,
-                normalize_embeddings=False,
-            )
+        with progress("embedding", len(texts)) as advance:
+            for batch in self._batches(texts):
+                raw[batch] = self._model.encode(
+                    [texts[place] for place in batch],
+                    prompt=self._prompt,
+                    batch_size=len(batch),
+                    show_progress_bar=False,
+                    convert_to_numpy=True,
+                    normalize_embeddings=False,
+                )
+                advance(len(batch))
         return raw
 
     def _batches(self, texts: Sequence[str]) -> list[list[int]]:
@@ -280,7 +284,12 @@ class _HashedNgrams(Encoder):
     def _raw(self, texts: Sequence[str]) -> NDArray[np.float32]:
         """(texts, dimensions) of whole numbers."""
         starts = range(0, len(texts), _BATCH)
-        return np.concatenate([ngram_table.sums(texts[start : start + _BATCH], *self._numbers) for start in starts])
+        sums = []
+        with progress("embedding", len(texts)) as advance:
+            for start in starts:
+                sums.append(ngram_table.sums(texts[start : start + _BATCH], *self._numbers))
+                advance(len(sums[-1]))
+        return np.concatenate(sums)
 
     @property
     def dimensions(self) -> int:

@@ -19,6 +19,8 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
+from common.system.progress import progress
+
 CHARACTER_RUNS = (3, 4, 5)
 """Lengths of the character n-grams. Each word is framed by one space on either side, so that " a " is a run."""
 
@@ -140,7 +142,8 @@ def signs(dimensions: int, bits: int, public_seed: int) -> NDArray[np.float32]:
 @lru_cache(maxsize=1)
 def _table(dimensions: int, bits: int, public_seed: int) -> NDArray[np.float32]:
     """`signs`, for all encoders of this process that have these numbers."""
-    table = signs(dimensions, bits, public_seed)
+    with progress("making the table of n-grams"):
+        table = signs(dimensions, bits, public_seed)
     table.flags.writeable = False
     return table
 
@@ -152,5 +155,6 @@ def digest(dimensions: int, bits: int, public_seed: int) -> str:
     described = json.dumps(["HashedNgrams", config], sort_keys=True)
     weights = f"table.weight torch.float32 {(1 << bits, dimensions)}"
     digest = hashlib.sha256(f"{described}{weights}".encode())
-    digest.update(signs(dimensions, bits, public_seed).data)
+    with progress("making the table of n-grams"):
+        digest.update(signs(dimensions, bits, public_seed).data)
     return digest.hexdigest()

@@ -16,6 +16,7 @@ from typing import Any
 from common.errors import CaucusError, ConfigError
 from common.models.encoder import Encoder
 from common.system.commands import add_command
+from common.system.progress import progress
 from server.failure import WRONG_SETTINGS, summary
 from server.llm import providers
 from server.llm.base import MODES
@@ -73,7 +74,8 @@ def register(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") ->
 
 def _check(chosen: argparse.Namespace) -> Iterator[str]:
     settings = composed(chosen.overrides)
-    findings = preflight(settings)
+    with progress("checking"):
+        findings = preflight(settings)
     if chosen.json:
         yield json.dumps(for_json(findings), indent=2, ensure_ascii=False)
     else:

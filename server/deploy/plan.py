@@ -14,6 +14,7 @@ from typing import Any
 
 from common.errors import ConfigError
 from common.system.commands import add_command
+from common.system.progress import progress
 from server.deploy import runs
 from server.deploy.settings import CoordinatorSettings
 from server.settings.compose import composed
@@ -52,9 +53,13 @@ def _plan(chosen: argparse.Namespace) -> Iterator[str]:
         else composed(overrides)
     )
 
-    from server.documents.codec import strict
+    with progress("planning"):
+        from server.documents.codec import strict
 
-    facts = forwards(settings) if target is None else _backwards(settings, target, for_epsilon=chosen.epsilon is None)
+        if target is None:
+            facts = forwards(settings)
+        else:
+            facts = _backwards(settings, target, for_epsilon=chosen.epsilon is None)
     yield json.dumps(strict(facts), indent=2, ensure_ascii=False)
 
 

@@ -9,6 +9,7 @@ from pathlib import Path
 from common.errors import ConfigError, DataError
 from common.labelled_files import named_by, read_records
 from common.system.commands import add_command
+from common.system.progress import progress
 from server.documents.metrics import Metrics
 from server.documents.run import RunSummary
 from server.evaluation import figures, of_texts, small_model
@@ -63,7 +64,8 @@ def _report(chosen: argparse.Namespace) -> Iterator[str]:
 
 def _evaluate(chosen: argparse.Namespace) -> Iterator[str]:
     run = _run_folder(chosen)
-    metrics = _measured(run, chosen.test, chosen.metrics)
+    with progress("evaluating"):
+        metrics = _measured(run, chosen.test, chosen.metrics)
     if chosen.json:
         yield json.dumps(metrics.to_json(), indent=2, ensure_ascii=False)
     else:

@@ -16,6 +16,7 @@ from common.errors import CheckpointError, ConfigError, InternalError
 from common.messages import Parcel
 from common.system.commands import add_command
 from common.system.files import new_folder
+from common.system.progress import progress
 from server.documents.census import Released
 from server.failure import logging_to
 from server.settings.compose import load, overridden, store
@@ -64,7 +65,7 @@ def _steer(chosen: argparse.Namespace) -> Iterator[str]:
         store(settings, folder)
     yield f"no party is asked: the texts have the guarantee of run {earlier.run}, epsilon {earlier.epsilon:g}"
     yield f"if this is interrupted: caucus-coordinator steer {folder} --resume"
-    with logging_to(folder):
+    with logging_to(folder), progress("at work"):
         coordinate(settings, Nobody(), folder)
     yield f"done: {folder / 'report.html'}"
 

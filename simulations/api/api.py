@@ -31,6 +31,7 @@ from hydra.core.global_hydra import GlobalHydra
 from common import validate
 from common.errors import CaucusError, CheckpointError, ConfigError
 from common.system.files import temporary_folder
+from common.system.warned_once import warned_once
 from server.deploy.plan import forwards
 from server.documents.codec import strict, with_infinities
 from server.documents.run import RunSummary
@@ -288,7 +289,8 @@ def _logging_to(folder: Path) -> Iterator[None]:
         logger.addHandler(handler)
     logger.setLevel(min(logger.getEffectiveLevel(), logging.INFO))
     try:
-        yield
+        with warned_once(*handlers):
+            yield
     finally:
         logger.setLevel(level)
         for handler in handlers:

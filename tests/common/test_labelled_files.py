@@ -1,10 +1,11 @@
+import json
 import traceback
 
 import pytest
 
 from common.domain import Record
 from common.errors import DataError
-from common.labelled_files import duplicates, read_records, read_texts, read_topics
+from common.labelled_files import LONG, duplicates, read_records, read_texts, read_topics
 
 LABELS = ("pneumonia", "asthma")
 SECRET = "Zebulon"
@@ -181,3 +182,29 @@ def test_users_are_named_in_all_rows_or_in_none(tmp_path, name, content):
 def test_a_long_document_is_no_broken_row(write):
     text = "word " * 40_000
     assert read_records(write("a.csv", f"text,label\n{text},asthma\n")) == [Record(text, "asthma")]
+
+
+@pytest.mark.parametrize("name", ["a.csv", "a.jsonl", "a.txt"])
+def test_texts_of_a_megabyte_are_warned_of_by_count_and_place_alone(name, write, caplog):
+    long = f"{SECRET} " * (LONG // len(SECRET))
+    rows = ["wheeze", long, "cough", long]
+    match name:
+        case "a.csv":
+            path, line = write(name, "\n".join(["text,label", *(f"{text},asthma" for text in rows)])), 3
+        case "a.jsonl":
+            path, line = write(name, "\n".join(json.dumps({"text": text, "label": "asthma"}) for text in rows)), 2
+        case _:
+            path, line = write(name, "\n".join(rows)), 2
+    assert len(read_texts(path)) == 4
+    (said,) = caplog.messages
+    assert said.startswith(f"{path}: 2 texts of more than 100000 characters, the first at line {line}: most encoders")
+    assert said.endswith("split such texts into ones of the length that you want, or remove them")
+    assert SECRET not in said
+    if name != "a.txt":
+        assert len(read_records(path)) == 4
+        assert caplog.messages == [said, said]
+
+
+def test_texts_of_a_usual_length_are_not_warned_of(write, caplog):
+    read_texts(write("a.txt", "x" * LONG))
+    assert not caplog.messages

@@ -23,6 +23,7 @@ from typing import Any, cast
 import numpy as np
 
 from common.errors import ConfigError, ProviderError
+from common.system.progress import progress
 from server.llm.engines.base import GREEDY, Job, Sampled
 
 _TOGETHER = 64  # jobs between two reports: a killed run loses no more
@@ -123,7 +124,8 @@ def _pipeline(file: Path) -> Any:
         "sampler_num_threads": 1,
     }
     try:
-        return genai.ContinuousBatchingPipeline(file, scheduler, "CPU", settings)
+        with progress("loading the language model"):
+            return genai.ContinuousBatchingPipeline(file, scheduler, "CPU", settings)
     except RuntimeError as error:
         raise ConfigError(
             "the language model cannot be loaded",
