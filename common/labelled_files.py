@@ -149,8 +149,12 @@ def _long_ones_noted(file: Path, rows: Iterator[_Row]) -> Iterator[_Row]:
             "%s: %d text%s of more than %d characters, the first at line %d: most encoders read the first 256 to 512 "
             "tokens and drop the rest, hashed n-grams and built-in language models read all, slowly; split such texts "
             "into ones of the length that you want, or remove them",
-            file, len(places), "s" * (len(places) > 1), LONG, places[0],
-        )  # fmt: skip
+            file,
+            len(places),
+            "s" * (len(places) > 1),
+            LONG,
+            places[0],
+        )
 
 
 def _rows(

@@ -85,7 +85,7 @@ class RunFolder:
         }
         self._started = time.monotonic()
 
-    def resumed(self, memory: Any) -> State[Any] | None:  # noqa: ANN401 each method has a class of its own
+    def resumed(self, memory: type[Any]) -> State[Any] | None:
         """The state after the last whole step, or None in a new run; the clock goes on from there.
 
         Args:

@@ -31,6 +31,8 @@ def device_here(device: str | None, setting: str = "device") -> str:
         return device
     here = ["cpu", *(f"{accelerator.type}:{number}" for number in range(count) if accelerator)]
     raise ConfigError(
-        setting, expected=f"a device of this machine: {' or '.join(here)}", got=repr(device),
+        setting,
+        expected=f"a device of this machine: {' or '.join(here)}",
+        got=repr(device),
         do="Set it to cpu; a GPU needs its driver, and a torch that was built for it: torch.cuda.is_available()",
-    )  # fmt: skip
+    )

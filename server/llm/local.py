@@ -89,9 +89,11 @@ class Local:
         setting = f"llm.models.{name}.device"
         if engine == "openvino" and device not in (None, "cpu"):
             raise ConfigError(
-                setting, expected="cpu or null for the engine openvino", got=repr(device),
+                setting,
+                expected="cpu or null for the engine openvino",
+                got=repr(device),
                 do="Choose engine: transformers for a GPU",
-            )  # fmt: skip
+            )
         device = "cpu" if engine == "openvino" else device_here(device, setting)
         self.name = name
         self.declines = completions.DECLINED if completion else frozenset[str]()

@@ -68,9 +68,11 @@ def _built(part: Part, *, partial: bool) -> Any:
             raise cause from error
         if isinstance(cause, ImportError):
             raise ConfigError(
-                part.place, expected="a class or function that can be imported", got=" ".join(str(cause).split()),
+                part.place,
+                expected="a class or function that can be imported",
+                got=" ".join(str(cause).split()),
                 do="PYTHONPATH=FOLDER adds the folder of a module of your own",
-            ) from error  # fmt: skip
+            ) from error
         raise
 
 

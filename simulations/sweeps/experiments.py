@@ -64,7 +64,7 @@ def _each(name: str, group: Mapping[str, Any]) -> list[dict[str, Any]]:
     return [{key: column[at] for key, column in columns.items()} for at in range(lengths.pop())]
 
 
-def _filled(written: Any, values: Mapping[str, Any]) -> Any:  # noqa: ANN401 a value of YAML
+def _filled(written: Any, values: Mapping[str, Any]) -> Any:
     """The same, with the values in its texts."""
     if isinstance(written, str):
         return Template(written).safe_substitute(values)

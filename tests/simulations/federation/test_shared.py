@@ -23,8 +23,11 @@ def test_a_value_is_computed_again_only_for_other_arguments_and_after_an_error()
         return -one
 
     assert [shared(quotient, 6, other=3), shared(negative, 6), shared(quotient, 6, other=3), shared(negative, 6)] == [
-        2, -6, 2, -6,
-    ]  # fmt: skip
+        2,
+        -6,
+        2,
+        -6,
+    ]
     assert calls == [(6, 3), 6]
     assert [shared(quotient, 6, other=2), shared(quotient, 6)] == [3, 6]
     for _ in range(2):
