@@ -23,12 +23,11 @@ caucus-coordinator invite FOLDER                       bundle, invitation and ro
 caucus-coordinator stop FOLDER
 """
 
-import logging
 import sys
 from collections.abc import Sequence
 
 from common.system.commands import parser, run
-from common.system.warned_once import warned_once
+from common.system.warned_once import shown_without_a_log
 from common.versions import versions
 from server.failure import WRONG_SETTINGS, summary
 
@@ -56,7 +55,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         description="Coordinate a federation. Settings are Hydra overrides, the same as for caucus-simulate.",
         example="caucus-coordinator plan privacy.epsilon=4 federation.parties=10",
     )
-    with warned_once(logging.lastResort):
+    with shown_without_a_log():
         return run(made, arguments, wrong=WRONG_SETTINGS, one_line=summary)
 
 

@@ -174,7 +174,7 @@ class _Progress:
 
     def __init__(self, total: int, title: str, spending: Spending) -> None:
         self._spending = spending
-        self._bar = tqdm(total=total, desc=title, unit="text", leave=False, postfix=self._cost())
+        self._bar = tqdm(total=total, desc=title, unit="text", leave=False, postfix=self._cost(), disable=None)
 
     def __enter__(self) -> Self:
         return self

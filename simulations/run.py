@@ -84,10 +84,12 @@ def _on_ray(settings: SimulationSettings, folder: Path) -> None:
     # Neither Flower's internals nor Ray's tip about accelerators matter to who reads the log.
     os.environ["RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO"] = "0"
     logging.getLogger("flwr").setLevel(logging.WARNING)
+    logging.getLogger("flwr").handlers.clear()  # what it warns of goes to the run's log and would be shown twice
     with tempfile.TemporaryDirectory() as short:  # a Unix socket's path may have 107 characters
         socket = Path(short) / "party"
         command = [sys.executable, "-m", "simulations.federation.host", str(folder), str(socket)]
-        with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as host:
+        bars = {"TQDM_DISABLE": "1"}  # the terminal is this process's
+        with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=os.environ | bars) as host:
             try:
                 if not host.stdout or host.stdout.readline() != "ready\n":
                     raise CaucusError("party service", expected="a running one", where=folder / "parties.log")

@@ -4,6 +4,8 @@ import contextlib
 import logging
 from collections.abc import Iterator
 
+from common.system.progress import Console
+
 EVENTS = ("caucus.network", "caucus.ask")
 """Loggers whose warnings are events, each with its own time: a party that is late twice was late twice."""
 
@@ -23,14 +25,26 @@ class WarnedOnce(logging.Filter):
 
 
 @contextlib.contextmanager
-def warned_once(*handlers: logging.Handler | None) -> Iterator[None]:
+def warned_once(*handlers: logging.Handler) -> Iterator[None]:
     """Give the handlers one such filter for the time of the block."""
     once = WarnedOnce()
-    present = [handler for handler in handlers if handler]
-    for handler in present:
+    for handler in handlers:
         handler.addFilter(once)
     try:
         yield
     finally:
-        for handler in present:
+        for handler in handlers:
             handler.removeFilter(once)
+
+
+@contextlib.contextmanager
+def shown_without_a_log() -> Iterator[None]:
+    """Show the warnings of a command that sets up no log as Python does, but once, and not in the line of a bar."""
+    console = Console()
+    console.setLevel(logging.WARNING)
+    before, logging.lastResort = logging.lastResort, console
+    try:
+        with warned_once(console):
+            yield
+    finally:
+        logging.lastResort = before

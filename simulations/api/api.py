@@ -31,6 +31,7 @@ from hydra.core.global_hydra import GlobalHydra
 from common import validate
 from common.errors import CaucusError, CheckpointError, ConfigError
 from common.system.files import temporary_folder
+from common.system.progress import Console
 from common.system.warned_once import warned_once
 from server.deploy.plan import forwards
 from server.documents.codec import strict, with_infinities
@@ -284,7 +285,8 @@ def _logging_to(folder: Path) -> Iterator[None]:
     file.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(name)s: %(message)s"))
     handlers: list[logging.Handler] = [file]
     if logging.lastResort and not logger.hasHandlers():
-        handlers.append(logging.lastResort)
+        handlers.append(Console())
+        handlers[-1].setLevel(logging.WARNING)
     for handler in handlers:
         logger.addHandler(handler)
     logger.setLevel(min(logger.getEffectiveLevel(), logging.INFO))

@@ -5,7 +5,7 @@ import logging
 
 import pytest
 
-from common.system.warned_once import EVENTS, WarnedOnce, warned_once
+from common.system.warned_once import EVENTS, WarnedOnce, shown_without_a_log, warned_once
 
 
 @pytest.fixture
@@ -16,7 +16,7 @@ def logs():
     logger = logging.getLogger("caucus")
     for handler in handlers:
         logger.addHandler(handler)
-    with warned_once(*handlers, None):
+    with warned_once(*handlers):
         yield streams
     assert not any(handler.filters for handler in handlers)
     for handler in handlers:
@@ -46,3 +46,14 @@ def test_the_next_run_warns_again():
     one_run = WarnedOnce()
     assert [one_run.filter(record), one_run.filter(again)] == [True, False]
     assert WarnedOnce().filter(again)
+
+
+def test_a_command_without_a_log_shows_each_warning_once(capsys, monkeypatch):
+    monkeypatch.setattr(logging.root, "handlers", [])
+    before = logging.lastResort
+    with shown_without_a_log():
+        for _ in range(2):
+            logging.getLogger("caucus.planning").warning("delta 0.5")
+            logging.getLogger("caucus.planning").info("chosen")
+    assert logging.lastResort is before
+    assert capsys.readouterr().err == "delta 0.5\n"
