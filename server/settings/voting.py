@@ -5,7 +5,6 @@ from typing import ClassVar
 
 from common import validate
 from common.errors import ConfigError
-from common.plan.planned import SMALLEST_RATE
 from common.queries.length_range import LARGEST_CAP
 from server.settings.sections import MethodSettings
 
@@ -283,7 +282,10 @@ class DpgaSettings(MethodSettings):
             ("keyword_share", self.keywords > 0),
             ("similarity_share", self.suppression and self.tau is None),
         ):
-            validate.in_range(SMALLEST_RATE if asked else 0, 1, **{name: getattr(self, name)})
+            share = {name: getattr(self, name)}
+            validate.in_range(0, 1, **share)
+            if asked:
+                validate.positive(**share)
         validate.at_least(0, keywords=self.keywords, filled=self.filled, crossed=self.crossed)
         validate.at_least(0, rewritten=self.rewritten, fresh=self.fresh)
         if self.initial < 1:
