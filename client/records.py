@@ -21,7 +21,7 @@ from common.validate import in_range
 log = logging.getLogger("caucus.party")
 
 LARGEST_ENTRY = 1.001
-"""Of a vector of unit norm, and more than any rounding."""
+"""Bound on the entries of a vector of unit norm, with more room than any rounding takes."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

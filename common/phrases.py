@@ -13,7 +13,7 @@ class Words:
     __slots__ = ()
 
     def text(self, names: Sequence[str] = ()) -> str:
-        """In words.
+        """The phrase in words.
 
         Args:
             names: The hospitals' names by number; a party without one stays "party 0" and so on.

@@ -166,9 +166,9 @@ class Method(Protocol[M]):
         """Largest number of texts that a run requests, for the forecast of calls and tokens."""
 
     def compared(self, task: Task) -> Mapping[str, int]:
-        """By query, among how many candidates, abstracts, keywords or terms its records choose, if they do.
+        """Number of candidates, abstracts, keywords or terms among which records choose, by query; none for others.
 
-        The largest number if it varies from answer to answer.
+        If the number varies from answer to answer, it is the largest.
         """
 
     def start(self, tools: Tools) -> State[M]:

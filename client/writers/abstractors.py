@@ -20,7 +20,7 @@ class Abstraction(Protocol):
     """A writer of abstractions."""
 
     def write(self, text: str, count: int, *, tone: int, sampled: bool, rng: np.random.Generator) -> list[str]:
-        """At most `count` abstractions, the best first.
+        """Write up to `count` abstractions, the best first.
 
         Args:
             text: Redacted.

@@ -15,7 +15,7 @@ from common.errors import ConfigError
 from common.models.checkpoints import explained, quiet
 
 VERSION = 2
-"""Of what the conversions write; raise it with every change, or folders that are there already keep the old files."""
+"""Version of the conversions' output; raise it with every change, or existing folders keep the old files."""
 
 _NEEDS: Mapping[str, tuple[str, ...]] = {"none": (), "gguf to safetensors": ("gguf", "transformers")}
 """Packages that each conversion needs; its result may change with their versions."""

@@ -65,7 +65,7 @@ def hashed_rows(texts: Sequence[str], bits: int) -> tuple[NDArray[np.int64], NDA
 
 
 _Column = tuple[NDArray[np.uint64], NDArray[np.bool_]]
-"""At each character of the joined lines: the hash of the n-gram that begins there, and whether there is one."""
+"""Hash of the n-gram that begins at each character of the joined lines, and whether an n-gram begins there."""
 
 
 def _line(text: str) -> str:

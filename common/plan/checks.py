@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from common.plan.plan import Plan
 
 SMALLEST_SHARE = 2.0
-"""In grid units. Below it a sum of shares is too far from one discrete Gaussian: tau is 7e-17 here, 5e-4 at 1."""
+"""Bound in grid units; below it a sum of shares is too far from one discrete Gaussian: tau is 7e-17 here, 5e-4 at 1."""
 
 
 def check_parties(plan: "Plan") -> None:

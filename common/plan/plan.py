@@ -42,8 +42,8 @@ SMALLEST_DELTA = 1e-30
 """The range of floating-point numbers ends far below it."""
 
 NOISE_REACH = 100
-"""In scales: planned noise is larger with probability below 1e-40. That of a Laplace draw is at most exp(-100) < 4e-44,
-of a Gaussian one 2 exp(-100^2 / 2)."""
+"""Number of scales that planned noise exceeds with probability below 1e-40: exp(-100) < 4e-44 for a Laplace draw,
+at most 2 exp(-100^2 / 2) for a Gaussian one."""
 
 
 @dataclass(frozen=True, kw_only=True)

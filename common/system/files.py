@@ -86,7 +86,7 @@ def _folder_of(path: Path) -> Iterator[int]:
 
 
 def _opener(folder: int, mode: int = SECRET) -> Callable[[str, int], int]:
-    """For `open`, relative to a folder."""
+    """An opener for `open` whose paths are relative to a folder."""
     return lambda name, flags: os.open(name, flags | FILE_ALONE, mode, dir_fd=folder)
 
 

@@ -45,7 +45,7 @@ class Attending:
     since: str
 
     def __str__(self) -> str:
-        """In plain words."""
+        """The hospital's attendance in plain words."""
         since = f" since {self.since}" if self.since else ""
         return f"{self.name} is {'online' if self.online else 'offline'}{since}"
 

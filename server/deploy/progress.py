@@ -73,7 +73,7 @@ class Progress:
     weaknesses: tuple[str, ...] = ()
 
     def __str__(self) -> str:
-        """In plain words."""
+        """The progress in plain words."""
         words = {
             Status.RUNNING: f"running, whole rounds so far: {self.rounds}",
             Status.AWAITING: f"awaiting approval of {listed(self.hospitals)}",

@@ -103,17 +103,17 @@ class StatedQuery(Document):
 
     @property
     def candidates(self) -> int:
-        """Of a choice, the number of texts to choose from."""
+        """Number of texts that a choice is made from."""
         return int(self.parameters["candidates"])
 
     @property
     def steps(self) -> int:
-        """Of a training, its number of steps."""
+        """Number of steps of a training."""
         return int(self.parameters["steps"])
 
     @property
     def directions(self) -> tuple[str, ...]:
-        """Of votes, what they are for, each with as many numbers in the answer; of any other query, none."""
+        """Directions of votes, each with the same number of entries in the answer; none for any other query."""
         if self.kind != "votes":
             return ()
         return ("nearest", "furthest") if self.parameters.get("furthest") else ("nearest",)

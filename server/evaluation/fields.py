@@ -19,7 +19,7 @@ DEFINITION = (
 
 
 Cleaned = Iterable[Mapping[str, Mapping[str, int]]]
-"""Of each round the number of texts by model and rule of the cleaner."""
+"""Numbers of texts that each rule of the cleaner changed or dropped in each round, by model."""
 
 
 def of_run(texts: Sequence[str], structure: Structure | None, cleaned: Cleaned) -> dict[str, dict[str, Any]]:

@@ -111,7 +111,7 @@ def _diversity(measured: Measured) -> dict[str, Group]:
 
 
 def _personal(measured: Measured) -> dict[str, Group]:
-    """In the synthetic texts; and in public ones, which show what the patterns find where nobody's secret is."""
+    """Rates in the synthetic texts, and in public ones, which show what the patterns find where there is no secret."""
     groups = {"privacy": _rates(measured.drawn(measured.whole_texts, "personal", _PERSONAL))}
     try:
         public = measured.public()

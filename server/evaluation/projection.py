@@ -76,6 +76,6 @@ def synthetic_map(vectors: NDArray[np.float32]) -> TextMap:
 
 
 def evenly(items: Sequence[Any], most: int) -> list[Any]:
-    """At most `most` items, at even distances in their order."""
+    """Up to `most` of the items, at even distances in their order."""
     count = min(len(items), most)
     return [items[at * len(items) // count] for at in range(count)]

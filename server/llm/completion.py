@@ -169,7 +169,7 @@ def _named(label: str, description: str) -> str:
 
 
 def _shortened(text: str, words: int | None) -> str:
-    """Of an example at most twice the requested number of words, in whole sentences if it has some."""
+    """Cut an example to at most twice the requested number of words, in whole sentences if it has any."""
     if words is None or len(text.split()) <= 2 * words:
         return text
     cut = text[: list(re.finditer(r"\S+", text))[2 * words - 1].end()]

@@ -1,4 +1,4 @@
-"""From orders to texts: asks each model for the texts of a round, and reports the shortage."""
+"""Generation of a round's texts: asks each model for what was ordered of it, and reports the shortage."""
 
 import threading
 from collections import Counter

@@ -132,7 +132,7 @@ class FuseGen(FuseGenSettings):
         return write
 
     def _pool(self, learned: Dynamics, labels: NDArray[np.integer], task: Task) -> dict[str, list[int]]:
-        """For each label R/2 easy texts, then R - R/2 ambiguous ones; all of a label that has no more than R."""
+        """R/2 easy texts of each label, then R - R/2 ambiguous ones; all texts of a label that has no more than R."""
         pools: dict[str, list[int]] = {}
         for number, label in enumerate(task.labels):
             members = np.flatnonzero(labels == number)

@@ -152,7 +152,7 @@ class PreText(PreTextSettings):
         return State(round=following, candidates=(*kept, *new), rounds=(*state.rounds, report), memory=state.memory)
 
     def _write(self, samples: int, seeds: Sequence[Candidate], tools: Tools, round_number: int) -> Generated:
-        """So many texts, evenly over labels and models, each prompt with some seeds of its label if there are any."""
+        """Write texts evenly over labels and models; each prompt has some seeds of its label, if there are any."""
 
         def write(order: Order, texts: int, generator: np.random.Generator) -> Request:
             label_seeds = [seed.text for seed in seeds if seed.label == order.label]

@@ -252,7 +252,7 @@ class Rpsg(RpsgSettings):
         return pool, [f"the models wrote {len(pool.candidates)} of the pool's {self.pool} abstracts"]
 
     def _written(self, count: int, labels: dict[str, str], tools: Tools) -> Generated:
-        """So many abstracts by the models, evenly over these labels."""
+        """Let the models write `count` abstracts, evenly over these labels."""
 
         def write(order: Order, number: int, generator: np.random.Generator) -> Request:
             return prompts.abstracts(
@@ -319,6 +319,6 @@ class Rpsg(RpsgSettings):
 
 
 def _dealt(members: NDArray[np.integer], label: str, tools: Tools) -> list[int]:
-    """In random order: where there are more than are needed, no model and no party comes first."""
+    """Members in random order: where there are more than are needed, no model and no party comes first."""
     dealt: list[int] = rng.experiment(tools.experiment_seed, "seeds", label).permutation(members).tolist()
     return dealt

@@ -20,7 +20,7 @@ from server.method import Tools
 
 Counts = NDArray[np.float64]
 Shares = Mapping[str, float]
-"""At least 0, sum 1."""
+"""Non-negative numbers with sum 1."""
 Span = tuple[int, int]
 """Shortest and longest length of a bin, in words, inclusive."""
 

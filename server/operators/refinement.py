@@ -80,7 +80,7 @@ class Refinement(RefinementSettings):
 
 
 class Rehearsed(Refinement):
-    """For the rehearsal of a run: as many texts are written, and then none is kept, as nothing more is asked."""
+    """Refinement in a rehearsal: the same number of texts is written, and none is kept, as nothing more is asked."""
 
     __slots__ = ()
 

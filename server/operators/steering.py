@@ -18,7 +18,7 @@ _HALVINGS = 30
 
 
 def exemplars(posterior: Floats, models: Labels, size: int) -> list[list[int]]:
-    """For each label, the texts with its highest posterior, whatever label was requested of them.
+    """Texts with the highest posterior of each label, whichever label was requested of them.
 
     They are of those whose most probable label it is, if there are enough, and else of all. At most 60 % (rounded up)
     are one model's, as long as there are others.

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from server.domain import Task
 
 Parents = list[list[int]]
-"""For each label, positions of the parents; a parent drawn several times is repeated."""
+"""Positions of each label's parents; a parent drawn several times is repeated."""
 
 
 def choose(

@@ -1,4 +1,4 @@
-"""From a plan without noise to one with: splits epsilon over the queries and finds each one's noise.
+"""Calibration of a plan without noise: splits epsilon over the queries and finds each one's noise.
 
 Each query first gets the noise that makes its answers alone cost its share of epsilon, at the whole delta. All together
 then cost less than epsilon, since losses add up more slowly than their bounds (or, with several Gaussian queries, about
@@ -90,7 +90,7 @@ def _beside_unproven(plan: Plan, epsilon: float, calibration: str) -> Plan:
 
 
 def _common_factor(plan: Plan, epsilon: float) -> float:
-    """For all scales but those of pure queries, so that the whole plan costs epsilon."""
+    """Factor for all scales but those of pure queries with which the whole plan costs epsilon."""
     releases = [(query.pure, release) for query in plan.queries for release in plan.releases_of(query)]
 
     def over(factor: float) -> float:

@@ -62,7 +62,7 @@ def rehearse(
 
 
 def _followed(some: dict[Kind, Forecast], half: dict[Kind, Forecast], times: float) -> Iterator[Forecast]:
-    """By kind, the calls and so many times their difference from half the size; tokens a call are the larger one's."""
+    """Calls of each kind, plus `times` their difference from half the size; tokens a call are the larger one's."""
     for kind, use in some.items():
         calls = use.calls + times * (use.calls - half.get(kind, Forecast()).calls)
         yield use.scaled(max(0.0, calls) / use.calls)

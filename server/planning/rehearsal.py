@@ -50,12 +50,12 @@ class Forecast:
     output_tokens: float = 0.0
 
     def scaled(self, factor: float) -> "Forecast":
-        """So many times this."""
+        """This forecast, multiplied by a factor."""
         return Forecast(factor * self.calls, factor * self.input_tokens, factor * self.output_tokens)
 
 
 Kind = tuple[object, ...]
-"""What tells requests apart whose prompts differ in length: their modes, and whether they show texts."""
+"""Kind of a request, which decides its prompt's length: its modes, and whether it shows texts."""
 
 
 class Rehearsal:

@@ -52,7 +52,7 @@ class Signal:
         return self.expected.signal / self.expected.noise if self.expected.noise else math.inf
 
     def to_dict(self) -> dict[str, object]:
-        """For JSON."""
+        """The estimate as JSON has it."""
         if self.expected is None:
             return {"not_estimated": self.reason, "clear_from_records": self.clear_from}
         return {
@@ -127,7 +127,7 @@ def _expected(plan: Plan, planned: PlannedQuery, compared: int, records: float) 
 
 
 def hopeless(estimates: Sequence[Signal]) -> dict[str, str]:
-    """By name of the query, a sentence on each whose answers will be noise."""
+    """A sentence on each query whose answers will be noise, by the query's name."""
     return {signal.query: _sentence(signal) for signal in estimates if signal.ratio < HOPELESS}
 
 

@@ -71,7 +71,7 @@ class Votes(Document):
 
 
 def distributions(run: Path, privacy: Privacy, rounds: Sequence[RoundReport]) -> Iterator[Votes]:
-    """For each answered query of votes, and each direction, its distribution over the candidates.
+    """Distribution over the candidates of each answered query of votes, in each of its directions.
 
     Answers that are missing or cannot be read are left out.
     """

@@ -81,7 +81,7 @@ def _dealt(settings: Settings) -> int | None:
 
 
 def _directions(settings: Settings, task: Task, records: int | None) -> int:
-    """By the class sums."""
+    """Number of directions that suits the signal of the class sums."""
     plan, _ = drafted(changed(settings, {"method.directions": DIRECTIONS[0]}), task)
     estimates = signals(plan, {}, records)
     ratios = [signal.ratio for signal in estimates if signal.kind == ClassSumsSpec.kind and signal.expected]
@@ -90,7 +90,7 @@ def _directions(settings: Settings, task: Task, records: int | None) -> int:
 
 
 def _rounds(settings: Settings, task: Task, records: int | None) -> int:
-    """By the answers that there are more of with more rounds; the largest number if there are none."""
+    """Number of rounds that suits the answers that more rounds repeat; the largest one if none are repeated."""
 
     def with_rounds(number: int) -> Settings:
         return changed(settings, {"method.rounds": number})

@@ -29,7 +29,7 @@ from server.settings.sections import changed
 from server.settings.tasks import TASKS
 
 FILE = "config.yaml"
-"""In a run folder: the settings of the run."""
+"""File in a run folder with the settings of the run."""
 SEARCH_PATH = "hydra.searchpath"
 """Setting that lists folders of configurations beside ours; choices may come from them."""
 

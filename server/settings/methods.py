@@ -11,7 +11,7 @@ from server.settings.seeded import DpKpsSettings, RpsgSettings
 from server.settings.voting import AugPePlusSettings, AugPeSettings, DpgaSettings, PreTextSettings, WaspSettings
 
 DIRECTIONS = 32
-"""Of a census, where no number of records is expected."""
+"""Number of directions of a census for which no number of records is expected."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

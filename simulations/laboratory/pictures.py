@@ -8,7 +8,7 @@ from server.report.write import render
 _HEAD, _LINE, _GAP = 26, 19, 14
 """Heights of a plot's title, of a line of a legend or of the note, and of the gap below them."""
 _COLUMNS = 4
-"""Of a legend: wide enough for names of 28 letters."""
+"""Columns of a legend, each wide enough for a name of 28 letters."""
 
 
 def picture(title: str, rows: Sequence[Sequence[Lines]], *, note: str = "") -> str:

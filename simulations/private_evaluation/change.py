@@ -18,7 +18,7 @@ DEFINITION = (
     "Change: from the texts of the first round to those of the later ones, by label; from held-out real texts to all "
     "released ones if these are of one round."
 )
-"""For reports."""
+"""Definition of the change, for reports."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

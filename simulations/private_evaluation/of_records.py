@@ -105,7 +105,7 @@ def _language_real(measured: MeasuredWithRecords) -> Group:
 
 
 def _fidelity_real(measured: MeasuredWithRecords) -> Group:
-    """As many private records as there are texts, so that their number biases the figures by as much."""
+    """Fidelity of as many private records as there are texts, so that their number biases the figures equally."""
     records = measured.drawn(measured.private, "real", len(measured.candidates))
     about = f"{len(records)} private records in place of the synthetic texts, against the test texts."
     return real_against_real(measured, records, measured.test, about)

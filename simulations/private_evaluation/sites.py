@@ -101,7 +101,7 @@ def of_change(
     *,
     experiment_seed: int,
 ) -> dict[str, int]:
-    """By label, the hospital to which the change of its texts points; labels with texts before and after alone.
+    """Hospital to which the change of each label's texts points, for the labels with texts both before and after.
 
     Args:
         private: The records of all hospitals.
@@ -166,7 +166,7 @@ def figures(
 
 
 def _largest(private: Labelled, sites: NDArray[np.int64], labels: Sequence[str]) -> list[int]:
-    """For each label the hospital with most records of it, the first of several; -1 without a record."""
+    """Hospital with most records of each label, the first if several have as many; -1 for a label without records."""
     counts = [np.bincount(sites[private.labels == label], minlength=1) for label in labels]
     return [int(count.argmax()) if count.any() else -1 for count in counts]
 

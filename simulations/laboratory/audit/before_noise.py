@@ -138,7 +138,7 @@ class _Blank(Ledger):
     """A ledger that remembers nothing, so that every answer is computed; a subsample's key follows from its name."""
 
     def __init__(self) -> None:
-        """Without a file."""
+        """Create a ledger that opens no file."""
 
     def reserve(
         self,

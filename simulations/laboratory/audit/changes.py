@@ -25,7 +25,7 @@ from common.queries.seed_choice import SeedChoiceSpec
 from common.queries.texts import FineTunedSpec
 
 _ROUNDING = 1e-9
-"""Of quotients of probabilities, which are floating-point numbers."""
+"""Tolerance for quotients of probabilities, which are floating-point numbers."""
 
 Rows = NDArray[np.int64]
 

@@ -39,7 +39,7 @@ class Axes(Encoder):
     """An encoder whose texts name an axis: canaries that are orthogonal. Text "7" is the unit vector e_7."""
 
     def __init__(self) -> None:
-        """Without a model."""
+        """Create an encoder that loads no model."""
 
     digest = "0" * 64
 

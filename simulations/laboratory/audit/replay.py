@@ -46,7 +46,7 @@ from simulations.run import simulate
 NEIGHBOURS = 10_000
 _QUICK = 200
 _RECORDS = 12
-"""Of each party."""
+"""Number of records of each party."""
 _SMALL = (
     "federation.parties=2",
     "method.samples=16",

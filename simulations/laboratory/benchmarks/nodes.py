@@ -26,7 +26,7 @@ from simulations.laboratory.nodes.line import Line
 from simulations.laboratory.nodes.usage import cpu, descendants, proportional_set
 
 PHASES = 3
-"""Of a query: ask, agree, unmask."""
+"""Number of phases of a query: ask, agree, unmask."""
 COORDINATOR = ("superlink", "executor", "front_door")
 
 

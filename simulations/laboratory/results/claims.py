@@ -20,7 +20,7 @@ FOLDER = Path(__file__).parent / "claims"
 ROWS = Path(__file__).parent / "rows.yaml"
 LINES = Path(__file__).parent / "picture.yaml"
 RECORDS = ", M = "
-"""In the name of a line: before the number of its records."""
+"""Part of a line's name before the number of its records."""
 HIGHER, LOWER, WITHIN = "higher", "lower", "within"
 HOLDS, WITHOUT_PRIVACY, DOES_NOT_SHOW, REFUTED = "holds", "holds without privacy only", "does not show", "refuted"
 VERDICTS = (HOLDS, WITHOUT_PRIVACY, DOES_NOT_SHOW, REFUTED)
