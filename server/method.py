@@ -96,7 +96,7 @@ class Tools(Protocol):
 
     @property
     def task(self) -> Task:
-        """What is public about the data."""
+        """The public description of the data."""
 
     @property
     def models(self) -> tuple[str, ...]:
@@ -183,7 +183,7 @@ class Reusing(Protocol):
     """A method that can use the released numbers of an earlier run instead of asking any party."""
 
     def earlier(self) -> Earlier | None:
-        """Where they come from; None if the method asks by itself."""
+        """The earlier run; None if the method asks by itself."""
 
 
 @runtime_checkable

@@ -1,6 +1,6 @@
-"""What a run folder says of its run, and following the run there until it ends.
+"""The state of a run by its folder, and following the run there until it ends.
 
-A run is the work of a process of its own, which Flower starts. It locks the folder while it works, and before it ends
+A run is the work of a separate process, which Flower starts. It locks the folder while it works, and before it ends
 it leaves a complete result there, or a file with its last words (`server/failure.py`). A folder that is not locked and
 has neither is that of a process that was killed. Flower is asked only about a run whose process has not begun.
 """

@@ -217,7 +217,7 @@ def _offline_hospitals(settings: CoordinatorSettings, run: Settings, *, wait: bo
     """Say which hospitals are offline.
 
     Raises:
-        CaucusError: So many that the run could only wait, and it was not told to.
+        CaucusError: Too many are offline, so that the run could only wait, which was not asked for.
     """
     hospitals = attendance(settings)
     offline = [str(hospital) for hospital in hospitals if not hospital.online]

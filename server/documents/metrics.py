@@ -30,7 +30,7 @@ class Estimate(Document):
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Classifier(Document):
-    """How good a classifier of some texts is on other texts.
+    """Quality of a classifier, trained on one set of texts, on another set.
 
     Attributes:
         accuracy: Its accuracy.
@@ -114,7 +114,7 @@ class Metrics(Document):
 
     @property
     def definition(self) -> str | None:
-        """What the small model is."""
+        """Description of the small model."""
         return _text(self.content.get("definition"))
 
     @property

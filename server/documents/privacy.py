@@ -39,7 +39,7 @@ class Subsampling(Document):
 
     Attributes:
         rate: Probability of each unit.
-        redrawn: Whether each answer has a part of its own.
+        redrawn: Whether a new part is drawn for each answer.
     """
 
     rate: float

@@ -208,7 +208,7 @@ def real_against_real(measured: Measured, records: Sequence[Record], real: Seque
 
 
 def fidelity(measured: Measured, real: Sequence[Record], vectors: Callable[[], NDArray[np.float32]]) -> Group:
-    """How far the synthetic texts are from real ones."""
+    """Distances of the synthetic texts from real ones."""
     seed = measured.experiment_seed
     ours, theirs, rows = measured.vectors, vectors(), len(real)
     texts, labels = [record.text for record in real], [record.label for record in real]

@@ -1,7 +1,7 @@
 """Coordinates of each text on a map: the first two principal components of the synthetic texts' embeddings.
 
 The axes are computed from the synthetic texts alone, so that their map reveals nothing that the texts do not. A
-simulation projects the private records onto the same axes; their coordinates are private, and in a file of their own.
+simulation projects the private records onto the same axes; their coordinates are private, and in a separate file.
 """
 
 from collections.abc import Sequence

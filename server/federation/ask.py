@@ -163,9 +163,9 @@ class Federation:
         return None
 
     def _lost(self, index: int, joined: Joined) -> bool:
-        """Whether a party that was named for this attempt is gone, and only fresh noise and a charge help.
+        """Whether a party that was named for this attempt is gone, so that only fresh noise and a charge help.
 
-        After shares were asked for nothing does but to have it back: the sum may be open.
+        Once shares were asked for, only its return helps, since the sum may be open.
         """
         return any(
             entry.survivors is not None and not entry.unmasked and not entry.survivors <= joined.parties

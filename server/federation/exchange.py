@@ -183,6 +183,6 @@ class Parties:
 
 
 def _turnout(present: int, absences: Mapping[PartyId, Absence]) -> object:
-    """How many take part, and why each other party does not."""
+    """Number of parties that take part, and the reason why each other party does not."""
     clauses = [Phrase(Party(party), " ", absence.words) for party, absence in sorted(absences.items())]
     return Phrase(present, " (", joined(clauses, "; "), ")") if clauses else present

@@ -1,4 +1,4 @@
-"""What a run's guarantee means for its two sides: the card of the report.
+"""The card of the report: the meaning of a run's guarantee for its two sides.
 
 On one side is whoever reads the texts; on the other are the coordinator and the parties, who see the answers that the
 texts were made with.
@@ -16,7 +16,7 @@ from server.guarantee.rounding import at_most_times, one_in, right_guesses, show
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Guarantee(Document):
-    """What a run promises.
+    """The promise of a run.
 
     Attributes:
         kind: The case.

@@ -80,7 +80,7 @@ def _unproven(privacy: Privacy) -> list[str]:
 
 
 def _reused(run: str) -> str:
-    """What a run that asked nobody owes to the run that did."""
+    """Paragraph on a run that asked nobody, and the run whose numbers it used."""
     return (
         "No question was put to any party in this run. Its texts depend on the parties' records only through the "
         f"numbers that run {run} released, and using these again costs nothing more: what follows is the guarantee "

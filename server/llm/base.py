@@ -23,7 +23,7 @@ _TEXTS = ("good", "bad", "source", "must")
 MODES = ("contrast", "keyphrases", "rewriting", "crossing", "blanks", "abstracts", "subtopics")
 """Modes of a request that a provider may decline; none declines a request that is zero-shot or by example.
 
-Contrast has bad exemplars beside good ones; keyphrases are in `must`; rewriting has one source text, as it is; crossing
+Contrast has bad exemplars and good ones; keyphrases are in `must`; rewriting has one source text, as it is; crossing
 has two; blanks are filled into one; abstracts are requested, or written out; subtopics are phrases.
 """
 
@@ -204,7 +204,7 @@ class Provider(Protocol):
 
     @property
     def identity(self) -> str:
-        """Everything that a reply depends on beside the request, such as model and settings; never a key."""
+        """Everything that a reply depends on besides the request, such as model and settings; never a key."""
 
     @property
     def remote(self) -> bool:

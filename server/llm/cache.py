@@ -1,7 +1,7 @@
 """Cache of replies on disk, so that a resumed or repeated run pays for no text twice.
 
 One SQLite file serves any number of models and processes. It contains hashes of requests and synthetic texts, never a
-prompt. Each reply is a transaction of its own and is written when it arrives, not at the end of its batch.
+prompt. Each reply is a separate transaction and is written when it arrives, not at the end of its batch.
 """
 
 import json
@@ -20,7 +20,7 @@ create table if not exists answers (
     output_tokens integer not null, loss text
 )
 """
-# With rowid: a row beside its key would have to leave its texts to a page of its own, which doubles the file.
+# With rowid: a row stored with its key would have to move its texts to another page, which doubles the file.
 
 
 class Cached:

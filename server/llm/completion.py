@@ -63,7 +63,7 @@ class Beginning:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Completion:
-    """How a model wants to be asked.
+    """Form of the prompts that suit a model.
 
     Attributes:
         examples: Largest number of examples in a prompt; of more exemplars, a random choice for each prompt. Sources,

@@ -60,8 +60,8 @@ class Local:
 
     Raises:
         ConfigError: There is no such model or device here, it has no tokenizer, its head writes no text, its engine
-            lacks its package or file, or its context holds no prompt beside `max_new_tokens`. Weights are loaded with
-            the first request that no cache answers.
+            lacks its package or file, or its context has no room for a prompt and `max_new_tokens`. Weights are loaded
+            with the first request that no cache answers.
     """
 
     remote = False
@@ -171,7 +171,7 @@ class Local:
         return [replies[place] for place in range(len(jobs))]
 
     def estimate(self, request: Request) -> tuple[int, int]:
-        """Input and output tokens to expect: a token for so many characters as in the first prompt, 1.4 for a word."""
+        """Expected input tokens, by the first prompt's number of characters a token, and output tokens, 1.4 a word."""
         prompt = (
             render(request)
             if self._completion is None

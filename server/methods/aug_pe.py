@@ -43,7 +43,7 @@ VOCABULARY = "vocabulary"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AugPeMemory:
-    """What Aug-PE remembers from round to round.
+    """Aug-PE's memory from round to round.
 
     Attributes:
         ahead: By survivor's text, the variations that it is voted on by.

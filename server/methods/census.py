@@ -52,7 +52,7 @@ FLOOR = 0.5
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CensusMemory:
-    """What the method remembers from round to round.
+    """The method's memory from round to round.
 
     Attributes:
         weights: By model, its share of the next round's texts, sum 1.
@@ -265,5 +265,5 @@ class CensusMethod(CensusSettings):
 
 
 def _released(census: Census) -> dict[str, dict[str, Any]]:
-    """What the run releases besides its texts."""
+    """Numbers that the run releases in addition to its texts."""
     return {Released.FILE: census_file.numbers_of(census).to_json()}

@@ -139,7 +139,7 @@ class DpKps(DpKpsSettings):
     def _seeded(
         self, seeds: Sequence[tuple[str, tuple[str, ...]]], examples: Sequence[Example], tools: Tools
     ) -> tuple[list[Candidate], Written]:
-        """One prompt a sequence, models in turn; a phrase that was drawn twice is said once."""
+        """Write from one prompt a sequence, models in turn; a phrase that was drawn twice is named once."""
         requests = []
         for i, (_, phrases) in enumerate(seeds):
             request = prompts.with_keyphrases(
@@ -167,7 +167,7 @@ class DpKps(DpKpsSettings):
         return candidates, Written(texts=[])
 
     def _unseeded(self, tools: Tools) -> tuple[list[Candidate], Generated]:
-        """What models make of the label alone (section B.2.3)."""
+        """Texts that models write from the label alone (section B.2.3)."""
 
         def write(order: Order, texts: int, generator: np.random.Generator) -> Request:
             return prompts.by_example(

@@ -55,7 +55,7 @@ VOTES = "nearest votes"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DpgaMemory:
-    """What DPGA-TextSyn remembers from generation to generation.
+    """DPGA-TextSyn's memory from generation to generation.
 
     Attributes:
         metadata: What new texts are drawn from; None before the first generation.

@@ -34,7 +34,7 @@ from server.settings.methods import FuseGenSettings
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FuseGenMemory:
-    """What FuseGen remembers from round to round.
+    """FuseGen's memory from round to round.
 
     Attributes:
         pool: By label, positions in D of the exemplars of the next round.

@@ -1,10 +1,10 @@
 """PrE-Text: private evolution over many parties that hold a few texts each (Hou et al. 2024).
 
-One round t of T, on a population of so many seeds, evenly over the labels:
+One round t of T, on a population of a fixed number of seeds, evenly over the labels:
 1. At t = 0 write the population, zero-shot.
 2. Look ahead: a candidate is voted on by the mean embedding of k variations of it.
 3. Ask for Top-1 nearest votes; with `privacy.unit=user` the noise hides all records of a party.
-4. Of each label draw as many survivors as it has seeds, with replacement, by votes above the threshold.
+4. Draw as many survivors of each label as it has seeds, with replacement, by votes above the threshold.
 5. The variations of what was drawn are the next population; in the last round the survivors are the DP seeds.
 
 At last the seeds are expanded: prompts that show some seeds of a label ask for more of the kind, N texts in all, and

@@ -1,6 +1,6 @@
 """RPSG: a synthetic text for each of some seeds that records choose (Ma and Rajtmajer, "Private Seeds, Public LLMs").
 
-1. Seeds, by one query. Where they come from is `candidates`:
+1. Seeds, by one query. Their source is `candidates`:
    - "pool": the models write a public pool of abstracts; each drawn record of a party chooses one of them, and the
      choices leave the party as they are. Pure epsilon, end to end.
    - "histogram": the records vote for their nearest abstracts of the same pool; the votes are summed over all parties
@@ -9,9 +9,8 @@
      noised choice leaves it, as text. The choice is private, the text is not: no guarantee, epsilon is infinite.
 2. A variant of each seed: the models infer from the abstract a text that it could stand for (section 3.3, Table 6).
 3. A rephrasing of each variant, one to one.
-4. Refinement (`server/operators/refinement.py`), which needs no private data: so many texts more are written at first
-   that about
-   `samples` are left.
+4. Refinement (`server/operators/refinement.py`), which needs no private data: enough texts are written at first that
+   about `samples` are left.
 
 The first two are one step, the others the second and last. The paper has no labels. Here each label gets as many seeds
 as the next, of those that were chosen for it, since how many records have a label is private.
@@ -184,7 +183,7 @@ class Rpsg(RpsgSettings):
         )
 
     def _chosen(self, tools: Tools) -> Seeds:
-        """What records chose of a public pool."""
+        """Seeds that records chose from a public pool."""
         pool, notes = self._pool(tools)
         labels = selection.label_numbers(pool.candidates, tools.task)
         vectors = tools.embed([abstract.text for abstract in pool.candidates])
@@ -306,7 +305,7 @@ class Rpsg(RpsgSettings):
         return [self.refinement.needed(size) for size in self._wanted(task)]
 
     def _nearest(self, target: PrivacyTarget) -> int:
-        """About the number that tells most of how many records are nearest to each abstract (Ye and Barg 2018)."""
+        """Number, rounded, that tells most of how many records are nearest to each abstract (Ye and Barg 2018)."""
         if self.nearest is not None:
             return self.nearest
         epsilon = target.epsilon / target.max_records

@@ -38,7 +38,7 @@ VOTES = "nearest and furthest votes"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WaspMemory:
-    """What WASP remembers from round to round.
+    """WASP's memory from round to round.
 
     Attributes:
         weights: By model, its share of the next round's texts, sum 1.

@@ -44,7 +44,7 @@ _TRUSTED = 0.7
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Subspace:
-    """Where a census is taken.
+    """Public coordinates in which a census measures records.
 
     Attributes:
         basis: (k, dim) float32, orthonormal directions.
@@ -73,7 +73,7 @@ def subspace(
         labels: (n,) in [0, C).
         descriptions: (C, dim) unit vectors of the labels' public descriptions.
         directions: k, at most dim.
-        description: Weight of a description in its label's centre, beside that of the label's candidates.
+        description: Weight of a description in its label's centre, relative to that of the label's candidates.
         quantile: The share of the candidates that the radius reaches.
     """
     means = label_means(vectors, labels, len(descriptions))
@@ -125,7 +125,7 @@ def _signed(directions: Floats) -> Floats:
 
 
 def softness(vectors: Vectors, labels: Labels, centres: Vectors) -> float:
-    """How soft a nearest-mean classifier must be to be as sure of the candidates' labels as it can: see `posteriors`.
+    """Softness with which a nearest-mean classifier is as sure of the candidates' labels as it can: see `posteriors`.
 
     Chosen by public candidates and centres alone: the one that makes the requested labels most likely, if a share of
     the candidates is of any label, whatever was requested.
@@ -176,7 +176,7 @@ class Census:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Estimates:
-    """What a census says about the records.
+    """Estimates about the records from a census.
 
     Attributes:
         shares: (C,) share of each label, above 0, sum 1.
@@ -206,7 +206,7 @@ def estimates(census: Census, *, shrinkage: bool = True) -> Estimates:
 
 
 def figures(census: Census, estimated: Estimates, requested: Labels, posterior: Floats) -> dict[str, Any]:
-    """What the report of a round shows: the signal, and by label its share, its shrinkage and its relabelled texts."""
+    """Figures in a round's report: the signal, and by label its share, its shrinkage and its relabelled texts."""
     relabelled = np.bincount(requested[posterior.argmax(axis=1) != requested], minlength=len(census.labels))
     by_label = {"shares": estimated.shares, "shrinkage": estimated.kept, "relabelled": relabelled}
     return {

@@ -31,7 +31,7 @@ SETTING = "method.census"
 
 _D = TypeVar("_D", bound=Document)
 _OPEN = {"spent", "statement", "not_covered"}
-"""What changes while a run is under way, and what says the other figures in words."""
+"""Fields that change while a run is under way, or that state other fields in words."""
 _ROUNDING = 1e-6
 
 

@@ -30,7 +30,7 @@ from server.settings.seeded import RefinementSettings
 
 
 class Refinement(RefinementSettings):
-    """What is kept of the texts; its settings are those of `server.settings.seeded.RefinementSettings`."""
+    """Choice of the texts to keep; its settings are those of `server.settings.seeded.RefinementSettings`."""
 
     __slots__ = ()
 

@@ -1,4 +1,4 @@
-"""What a census is used for: the labels of texts, exemplars for prompts, and weights of models and of texts.
+"""Uses of a census: the labels of texts, exemplars for prompts, and weights of models and of texts.
 
 Everything here is a function of public texts and of noised numbers (`server/operators/census.py`), so nothing can cost
 privacy. A text's posterior is the probability of each label by the means of the records: a private classifier. No

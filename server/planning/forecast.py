@@ -112,7 +112,7 @@ def forecast(
         providers: Language models by name.
         prices: Prices of the remote models; None if unknown.
         dimensions: Width of the encoder's vectors.
-        records: Expected number of records in all; None: so many that noise changes no length that is asked for.
+        records: Expected number of records in all; None: enough that noise changes no length that is asked for.
 
     Returns:
         Includes `texts`, the largest number of texts that the run requests; a model's `cost` is None if its price is

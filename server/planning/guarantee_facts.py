@@ -1,4 +1,4 @@
-"""What a plan guarantees, what it assumes, and the part of it that has been spent: `privacy.json`."""
+"""The guarantee of a plan, its assumptions, and the part of it that has been spent: `privacy.json`."""
 
 import math
 from collections.abc import Mapping

@@ -41,7 +41,7 @@ def refuse_declined(method: Method[Any], providers: Mapping[str, Provider]) -> N
 
 
 def simplified(method: Method[Any], providers: Mapping[str, Provider]) -> list[str]:
-    """What a reader should know of the models that decline contrast, if the method asks for it."""
+    """Sentences on the models that decline contrast, if the method asks for it."""
     return [
         f"{name} declines contrast: its prompts show good exemplars alone"
         for name, model in providers.items()

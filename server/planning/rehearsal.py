@@ -143,11 +143,11 @@ class Rehearsal:
         return np.tile(sums, spec.labels) + noise
 
     def _lengths(self, records: int) -> NDArray[np.int64]:
-        """Words of so many records: half to one and a half times as many as a model's texts, evenly."""
+        """Lengths of `records` records in words: evenly from half to one and a half times that of a model's texts."""
         return np.linspace(0.5 * self._words, 1.5 * self._words, max(1, records)).round().astype(np.int64)
 
     def _length_ranges(self, cap: int, scale: float, generator: np.random.Generator) -> NDArray[np.float64]:
-        """What each party's search finds: with few records its noise ends it anywhere below the cap."""
+        """Range that each party's search finds: with few records, noise ends the search anywhere below the cap."""
         lengths = self._lengths((self._records or _UNKNOWN) // self._parties)
         if not (self._records and scale):
             return np.tile([float(lengths[0]), float(lengths[-1])], (self._parties, 1))

@@ -1,4 +1,4 @@
-"""What the answers to a plan's queries can tell, before any is asked: signal against noise, in numbers and words."""
+"""Expected signal and noise of a plan's answers, before any query is asked, in numbers and words."""
 
 import math
 from collections.abc import Mapping, Sequence

@@ -36,7 +36,7 @@ _UNKNOWN: dict[str, Any] = {
     "recipient": None,
     "hospitals": [],
 }
-"""What the `run.json` of a baseline or of an earlier version lacks."""
+"""Values of the keys that the `run.json` of a baseline or of an earlier version lacks."""
 
 Places = Mapping[str, Sequence[Point]]
 """Points on the map, by label."""
@@ -72,12 +72,12 @@ class Facts:
 
     @cached_property
     def guarantee(self) -> Guarantee:
-        """What the run promises."""
+        """The promise of the run."""
         return guarantee(self.privacy)
 
     @cached_property
     def weaknesses(self) -> tuple[Weakness, ...]:
-        """What is poor about the run."""
+        """Weaknesses of the run's results."""
         if self.run is None:
             return ()
         return weaknesses(

@@ -62,7 +62,7 @@ def _without_others(group: FigureGroup) -> FigureGroup | None:
     if title == "label shares":
         return None
     if title in _OF_UTILITY:
-        # The number of records that the parties counted with noise is a figure of its own.
+        # The number of records that the parties counted with noise is a separate figure.
         elsewhere = ("accuracy",) if title == "federated" else _IN_UTILITY
         figures = tuple(each for each in figures if each.name not in elsewhere)
         group = replace(group, definition=None, note=None)

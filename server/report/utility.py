@@ -1,4 +1,4 @@
-"""What the texts teach a classifier, beside what real records and guessing do: one table from `metrics.json`.
+"""Accuracy of classifiers of the texts, compared with real records and guessing: one table from `metrics.json`.
 
 The same small model is trained on one set of texts after another and tested on the same held-out texts. How many texts
 it was trained on is said with each, since more texts teach more.

@@ -74,7 +74,7 @@ def rounds(ratio: Callable[[int], float]) -> int:
 
 
 def _dealt(settings: Settings) -> int | None:
-    """How many records a simulation of the demo has, which needs no file."""
+    """Number of records in a simulation of the demo, which needs no file."""
     if isinstance(settings, SimulationSettings) and isinstance(settings.task, DemoNotesSettings):
         return settings.federation.parties * settings.task.records_per_party
     return None

@@ -31,7 +31,7 @@ from server.settings.tasks import TASKS
 FILE = "config.yaml"
 """File in a run folder with the settings of the run."""
 SEARCH_PATH = "hydra.searchpath"
-"""Setting that lists folders of configurations beside ours; choices may come from them."""
+"""Setting that lists folders of configurations in addition to ours; choices may come from them."""
 
 RAISED_LATER = ("llm.max_cost", "llm.max_tokens")
 """Settings that may change when a run is resumed: numbers, or null."""
@@ -39,7 +39,7 @@ RAISED_LATER = ("llm.max_cost", "llm.max_tokens")
 CHOSEN = ("method", "task", "llm", "embedding", "privacy", "secagg", "client")
 """Sections of which a file is chosen, and so has their defaults."""
 NOT_TYPED = ("automatic", "others", "labels_from_records", "overrides", "experiment")
-"""What the settings of a run say besides what is typed."""
+"""Keys of a run's settings that have no typed field."""
 
 
 def register() -> None:
@@ -162,7 +162,7 @@ def values(path: Path) -> dict[str, Any]:
 
 
 def plain(config: object) -> dict[str, Any]:
-    """What Hydra composed, as it stands."""
+    """The configuration that Hydra composed, as plain values."""
     container: dict[str, Any] = OmegaConf.to_container(config)  # type: ignore[assignment]
     return container
 

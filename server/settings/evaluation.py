@@ -32,7 +32,7 @@ class Training(FineTuning):
     Attributes:
         batch: Texts of a batch.
         length: Largest number of tokens read of a text, at least 2.
-        width: Width of a model with random weights; layers and vocabulary likewise.
+        width: Width of a model with random weights, as layers and vocabulary are.
         layers: Its layers.
         vocabulary: Its tokens.
     """

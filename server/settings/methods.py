@@ -59,7 +59,7 @@ class CensusSettings(MethodSettings):
         directions: k, numbers asked of each label besides its count: directions of the subspace. `auto` chooses it by
             the expected number of records (`server/settings/automatic.py`).
         count: What a record adds to its label's count, in radii: a larger one takes precision from the means.
-        description: Weight of a label's public description in its centre, beside its texts of the first round.
+        description: Weight of a label's public description in its centre, relative to its texts of the first round.
         shots: S, exemplars in a prompt, of 2 S of each label.
         shrinkage: Estimates shrunk by what is known of their noise; off for the ablation.
         model_weighting: Weigh models by the estimates; off for the ablation.

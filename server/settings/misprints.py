@@ -56,7 +56,7 @@ def explained(
 
 
 def _wrong(override: Override, known: Collection[str], *, sweep: bool) -> Iterator[ConfigError]:
-    """What is wrong with an override, if anything is."""
+    """The fault of an override, if it has one."""
     name, added = override.key_or_group, override.is_add() or override.is_force_add()
     if override.is_sweep_override():
         if not sweep:

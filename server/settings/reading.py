@@ -203,7 +203,7 @@ _READERS: dict[Any, Callable[[str, object, Any], Any]] = {
     tuple: _list,
     Mapping: _mapping,
 }
-"""What reads a value of a kind that is no plain value."""
+"""Readers of the types whose values are not plain."""
 
 
 def _hints(schema: type[Any]) -> dict[str, Any]:

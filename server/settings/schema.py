@@ -1,4 +1,4 @@
-"""All settings of a run, each with its kind, unit, bounds and default; four sections have a page of their own.
+"""All settings of a run, each with its kind, unit, bounds and default; four sections have separate pages.
 
 `voting.py`, `seeded.py` and `methods.py` have the methods, `tasks.py` the tasks, `evaluation.py` the evaluation.
 
@@ -106,7 +106,7 @@ class SimulatedFederation(Federation):
         records: M, number of private records in all; None takes all.
         partition: "natural", each hospital has its own, else Dirichlet; "dirichlet"; or "iid".
         alpha: Concentration of the Dirichlet distribution, above 0; small: uneven.
-        canaries: Records with a code and a subject of their own, at most 100, each added on the toss of a coin;
+        canaries: Records with a unique code and subject, at most 100, each added on the toss of a coin;
             evaluation.metrics=[canaries] looks for them.
         style_site: Number of a party whose records all begin with the same words; evaluation.metrics=[sites] looks for
             them. None: no party.
@@ -220,7 +220,7 @@ class Settings:
     Attributes:
         run: Identity of the run, unique among all runs of these parties; if none is given, a random one.
         purpose: What the texts are for: part of the plan, shown to the hospitals before they approve it.
-        recipient: Whom the texts are for: likewise.
+        recipient: Whom the texts are for: also part of the plan, and shown.
         embedding_cache: File that keeps vectors of synthetic texts, for slow encoders; "run": in the run folder; None:
             they are not kept.
         reply_cache: File that keeps the models' replies, which runs may share; None: in the run folder.

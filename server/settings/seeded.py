@@ -18,14 +18,14 @@ class DpKpsSettings(MethodSettings):
         first_terms: k, terms of a record that count in the histogram, and in the sketch over single phrases.
         kept_terms: |V'|, terms with the highest noised counts.
         vocabulary_share: Share of epsilon spent on the histogram; sketches share the rest equally. The paper: 1 or 5 of
-            it, beside 5 or 10 for the densities.
+            it, and 5 or 10 for the densities.
         mechanism: "laplace": pure DP, single features, the paper's; "gaussian": (epsilon, delta), paired features, far
             less noise.
         features: I of each sketch. With Laplace noise and M records of a label, about epsilon M / 2 or fewer.
         grid: B of each sketch, its fixed point; None: as fine as the noise's table allows, at most 256.
         bandwidth: h of the kernel exp(-|x - y|^2 / h^2), for vectors and sequences of norm 1. The paper's is 1, for
-            encoders in which unrelated terms are near each other; where their cosine is 0, that tells terms apart from
-            a background of exp(-2) hardly at all.
+            encoders in which unrelated terms are near each other; where their cosine is 0, terms barely stand out
+            from a background of exp(-2).
         sequence: "independent"; or "iterative": each phrase given those before it, which needs very many records.
         ensemble: Ensemble of iterative sequences: "linear", K sketches; or "logarithmic", ⌈log2 K⌉.
         length: K, phrases in a sequence, at most `kept_terms`.

@@ -44,7 +44,7 @@ class WaspSettings(MethodSettings):
         rounds: T, generation rounds, at least 2; T - 1 private queries.
         top: Q, votes of one record in each direction.
         shots: S, exemplars in a prompt, and size of each pool, at least 2.
-        contrast: Bad exemplars beside the good ones, and furthest votes to find them; off for the ablation.
+        contrast: Bad exemplars in addition to good ones, and furthest votes to find them; off for the ablation.
         weighting: Weigh models by votes; off for the ablation.
         texts_per_request: Texts that one prompt asks for.
         temperature: Temperature of the language models.

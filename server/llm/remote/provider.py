@@ -36,7 +36,7 @@ class Remote:
 
     Args:
         chat: Protocol of its server, with the model's settings.
-        spending: Account of the run; None: one of its own, without cap.
+        spending: Account of the run; None: a separate one, without cap.
 
     Raises:
         ConfigError: A limit or the price is out of range, or the run caps money and this model's price is unknown.

@@ -100,7 +100,7 @@ def failure_of(  # noqa: PLR0911 one for each line of the table above
 
 
 def said(error: Exception) -> str:
-    """What the server said of an error, after a colon, for a request whose prompt may be shown; empty if nothing.
+    """The server's words on an error, after a colon, for a request whose prompt may be shown; empty if there are none.
 
     A message about a key is left out, since it may quote it.
     """
