@@ -11,7 +11,7 @@
      fine-tunes draws a subsample for each step itself, so that step 3 draws none.
 5. Store: the noised answer is on disk before it leaves.
 
-The party then sends a sum, masked under secure aggregation (`client/secagg.py`), or an answer of its own that needs no
+The party then sends a sum, masked under secure aggregation (`client/secagg.py`), or a separate answer that needs no
 masks.
 
 A coordinator may repeat an interrupted round under the same number. It then gets the stored answer, to the last bit: it

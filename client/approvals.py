@@ -34,7 +34,7 @@ from common.system.files import SECRET, write_atomic
 
 MODES = ("manual", "auto")
 LIMITS = "limits"
-"""Who decided, where no person did."""
+"""Value of `by` for a decision that no person made."""
 MOST_AWAITING = 20
 """Plans that wait for a person: a coordinator cannot fill the disk with them."""
 MOST_APPROVALS = 1000

@@ -68,7 +68,7 @@ class Channel:
 
 
 def answers(address: str, patience: float) -> bool:
-    """Whether a party service answers on this socket (`unix:PATH`) within so many seconds."""
+    """Whether a party service answers on this socket (`unix:PATH`) within the given seconds."""
     try:
         with grpc.insecure_channel(address) as channel:
             grpc.channel_ready_future(channel).result(timeout=patience)

@@ -36,7 +36,7 @@ class EmbeddedRecords:
         labels: (records,) int32, positions in the plan's list of labels.
         texts: The records' texts.
         owners: The user that each record belongs to, by name or number: owners of equal `repr` are the same. None if
-            each record is a unit of its own.
+            each record is a separate unit.
 
     Raises:
         InternalError: They disagree in number.

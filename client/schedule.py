@@ -34,7 +34,7 @@ class Schedule:
     Args:
         records: The most records that it may have: a public number.
         clock: Seconds that only grow.
-        sleep: Waits so many seconds; without one, until `stop` at most.
+        sleep: Waits for the given seconds; the default wait ends early at `stop`.
     """
 
     def __init__(

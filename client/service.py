@@ -75,7 +75,7 @@ class PartyService:
         party: Its number in the roster.
         private: Its records, embedded. May be empty: it then contributes noise alone, since its record count is private
             too. Plans must name their encoder.
-        terms: Reads this party's own limits; called anew at each opening and question.
+        terms: Reads this party's own limits; called again at each opening and question.
         ledger: This party's own ledger.
         writers: Kind of query to the writer of its texts.
         identity: Its signing key; None without identities.

@@ -9,7 +9,7 @@ MOST_RECORDS = 2**20
 """Largest number of records that a party may declare; what is taken of one that declares none."""
 
 NOT_STATED = "not stated"
-"""What a plan says of a purpose or a recipient that nobody has stated."""
+"""Text in a plan in place of a purpose or a recipient that nobody has stated."""
 
 
 @dataclass(frozen=True, slots=True)

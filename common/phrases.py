@@ -1,4 +1,4 @@
-"""What a message says of parties: they are numbers to the protocol, and hospitals' names where people read.
+"""Messages about parties, which are numbers to the protocol and hospitals' names where people read.
 
 A message stays in pieces until somebody reads it: then the coordinator's log, its last words and a hospital's log put
 names in place of numbers, each from its own roster. No text is searched for them.

@@ -6,7 +6,7 @@ products are *defined* on rounded numbers, such that every sum of them is exact 
 integers times 2^-22, other rows as integers of up to 24 bits, fewer in many dimensions, times a power of two of each
 row's own. By Cauchy and Schwarz, no partial sum then reaches 2^53.
 
-Votes need all 24 bits of both, cost most, and have a method of their own (`client/contributions/votes.py`).
+Votes need all 24 bits of both, cost most, and have a separate method (`client/contributions/votes.py`).
 """
 
 import math

@@ -149,7 +149,7 @@ def new_keys(name: str, most: int) -> tuple[PartyFile, dict[str, bytes]]:
 
 
 def sections() -> str:
-    """The sections of configs/client.yaml for a new hospital: `limits` as it stands there, and no writer.
+    """The sections of configs/client.yaml for a new hospital: `limits` unchanged, and no writer.
 
     Each writer is null, with its settings in comments below, ready to be turned on.
     """

@@ -65,7 +65,7 @@ def _path() -> Path:
 
 
 def _read(path: Path) -> tuple[bytes, list[_Noted], str]:
-    """Key and entries; a new key and none if there is no note, or what is there is none, which is said."""
+    """Key, entries and warning; a new key and no entries if there is no note or, with a warning, if it is none."""
     if not path.exists():
         return secure_bytes(_KEY_BYTES), [], ""
     try:

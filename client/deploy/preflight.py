@@ -40,7 +40,7 @@ raise SystemExit(None if find_spec("client.flower.relay") and find_spec("flwr") 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Finding:
-    """What one check found.
+    """Finding of one check.
 
     Attributes:
         check: Its name.

@@ -31,7 +31,7 @@ from common.validate import host_and_port, integers_in, of_type, one_of
 
 REQUIRED = ("name", "records", "encoder", "coordinator", "bundle")
 KEYS = (*REQUIRED, "approval", "relay_user", "ledger_head", "metrics_port", "structure")
-"""What a deployment's file has besides the sections of `client/settings.py`."""
+"""Keys of a deployment's file in addition to the sections of `client/settings.py`."""
 
 _HEX = re.compile("[0-9a-f]{64}")
 

@@ -33,7 +33,7 @@ _LEVEL = re.compile(r"^[A-Z]+ *: +")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Spending:
-    """What the ledger holds.
+    """Spending by the ledger.
 
     Attributes:
         events: Number of the ledger's events.
@@ -50,11 +50,11 @@ class Spending:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Status:
-    """How the hospital stands.
+    """Status of the hospital.
 
     Attributes:
         processes: Name to process number, None while it waits to start again, and number of restarts.
-        node: What SuperNode said last.
+        node: Last state of SuperNode, in words.
         awaiting: Number of plans that await approval.
         audit_used: Share of the audit log's largest size that is used.
         requests: Sums over the audit log.
@@ -92,7 +92,7 @@ def register(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") ->
 
 
 def status_of(settings: HospitalSettings, audit: AuditReader) -> Status:
-    """How the hospital stands now.
+    """Present status of the hospital.
 
     Raises:
         LedgerError: The ledger was edited, is damaged or cannot be read.

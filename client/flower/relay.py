@@ -44,7 +44,7 @@ POLL_SECONDS, BUSY_SECONDS, SHARE = 1.0, 0.05, 0.1
 """The longest and the shortest wait between two questions to SuperNode, and their share of the time since a message.
 Each question costs this machine 4 to 5 ms of processor time."""
 TRIES = 4
-"""How often a call for a message is tried, with waits of up to 1, 2 and 4 seconds. SuperNode's local API closes a
+"""Number of tries of a call for a message, with waits of up to 1, 2 and 4 seconds. SuperNode's local API closes a
 connection after five idle seconds, which may be just when an answer is ready: the call is lost then, and SuperNode
 waits for the rest of the answer for ever."""
 LOST = (httpx.ConnectError, httpx.WriteError, httpx.RemoteProtocolError)
@@ -103,7 +103,7 @@ def answer(client: RuntimeHttpClient, bundle: str, client_app: ClientApp, acquir
         push_task_output(client, context, SubStatus.COMPLETED, "")
     except ObjectPullError:
         log.warning("a message whose parts do not come is given up; the coordinator asks again")
-        # Said, and not left to lapse: Flower would write a reply of its own, and from then on be one reply behind.
+        # Said, and not left to lapse: Flower would write its own reply, and from then on be one reply behind.
         push_task_output(client, None, SubStatus.FAILED, "")
     finally:
         heartbeat.stop()

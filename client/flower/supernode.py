@@ -37,7 +37,7 @@ IDLE_SECONDS = 3.0
 BUSY_SECONDS, REPLY_SECONDS = 0.1, 0.05
 """The shortest wait for a message, and the wait for a reply or a message's parts."""
 PARTS = 3
-"""How many parts of a message are sent or fetched at a time: each on a connection of its own."""
+"""Number of parts of a message that are sent or fetched at a time, each on a separate connection."""
 SHARE = 0.2
 """Each question costs the coordinator 5 to 10 ms of processor time, so a hundred nodes must not ask more often."""
 

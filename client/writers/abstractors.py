@@ -144,7 +144,7 @@ class Summariser:
 
 
 def same(one: str, other: str) -> bool:
-    """Whether two texts say the same, but for case, marks and numbers."""
+    """Whether two texts are the same except for case, marks and numbers."""
     return _WORDS.findall(one.lower()) == _WORDS.findall(other.lower())
 
 

@@ -1,4 +1,4 @@
-"""The causal language model that a party fine-tunes: a checkpoint of its own choice, or a small one made on the spot.
+"""The causal language model that a party fine-tunes: a checkpoint that it chooses, or a small one made on the spot.
 
 The party's own file names it. A model and its tokenizer are public, or at least contain nothing of the records:
 what they learnt before is outside every guarantee. The one made on the spot has random weights and one token per byte,

@@ -82,7 +82,7 @@ class FineTuning:
         self, planned: PlannedQuery, records: EmbeddedRecords, *, labels: Sequence[str], encoder: Encoder, key: bytes
     ) -> list[Labelled]:
         """Texts drawn from the model after DP-SGD, labels balanced; fewer if it writes blank ones."""
-        del encoder, key  # Each step draws keys of its own, from the operating system too.
+        del encoder, key  # Each step draws separate keys, also from the operating system.
         spec = _spec(planned)
         tuned = train(self._tuner(spec, labels), spec, records, rate=planned.rate, scale=planned.scale)
         per_label, extra = divmod(spec.texts, len(labels))

@@ -181,14 +181,14 @@ class Evaluators:
         (vector,) = self._encoder.encode([text])
         copied = _repeated(self.records.texts[place], text)
         cosines = self.records.vectors @ vector
-        # A record of equal vector is as near: that there are two is what hides each.
+        # A record with an equal vector is as near: each of the two hides the other.
         nearer = int(np.count_nonzero(cosines >= cosines[place])) - 1
         findings = (bool(self._redactor.entities(text)), copied > self._copied, nearer < self._nearest)
         mistaken = self._recognised(place, vector) != int(self.records.labels[place])
         return Verdict(sum(findings), mistaken, copied)
 
     def _recognised(self, place: int, vector: NDArray[np.float32]) -> int:
-        """The label whose mean is nearest, the record itself left out of its own."""
+        """The label with the nearest mean; the record is left out of the mean of its own label."""
         sums = self._sums.copy()
         sums[self.records.labels[place]] -= self.records.vectors[place]
         lengths = np.linalg.norm(sums, axis=1)

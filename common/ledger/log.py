@@ -65,7 +65,7 @@ _Value = TypeVar("_Value")
 
 
 class Log:
-    """What the events of a ledger say: its head, and entries in the order of their charges.
+    """Content of a ledger's events: its head, and entries in the order of their charges.
 
     A log outlives the transaction in which it was read: `Ledger` uses it as long as `is_current`, so the answers, which
     may be large, are not part of it.

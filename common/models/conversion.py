@@ -1,6 +1,6 @@
 """Weights in the form that transformers loads, made once from those that a package carries.
 
-The file that was fetched stays beside them: its own engine reads it as it is.
+The fetched file stays in the same folder: its own engine reads it as it is.
 """
 
 from collections.abc import Mapping
@@ -38,7 +38,7 @@ def check(conversion: str) -> None:
 
 
 def convert(conversion: str, folder: Path) -> dict[str, str]:
-    """Convert the files in a folder, and leave the results beside them.
+    """Convert the files in a folder, and leave the results in the same folder.
 
     Args:
         conversion: A kind of `common.models.catalogue.CONVERSIONS`.

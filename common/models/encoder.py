@@ -258,7 +258,7 @@ class Encoder:
         return batches
 
     def _beside(self) -> dict[str, object]:
-        """Settings that affect a vector beside the modules."""
+        """Settings that affect a vector in addition to the modules."""
         return {"prompt": self._prompt, "truncate_dim": self._model.truncate_dim}
 
 
@@ -315,7 +315,7 @@ def _embedded_config(folder: Path) -> dict[str, int] | None:
 
 
 def _configuration(module: Any) -> dict[str, Any]:  # modules share no base class that mypy can see
-    """Settings that affect a module's output beside its weights, without names and versions that copies may change."""
+    """Settings that affect a module's output besides its weights, without names and versions that copies may change."""
     config: dict[str, Any] = dict(module.get_config_dict()) if hasattr(module, "get_config_dict") else {}
     if (network := getattr(module, "auto_model", None)) is not None:
         settings = network.config.to_dict().items()

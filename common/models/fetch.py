@@ -7,8 +7,8 @@
 3. They are converted, where the catalogue says so (`common/models/conversion.py`).
 4. `manifest.json` is written, with the digest of every file, and the folder is renamed to its place.
 
-Before the last step all is in `.NAME.part` beside that place. A failure removes it, and what a killed process has left
-is removed by the next one.
+Before the last step all is in `.NAME.part` next to that place. A failure removes it, and the next process removes what
+a killed one has left.
 """
 
 import fcntl

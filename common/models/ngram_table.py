@@ -147,7 +147,7 @@ def _table(dimensions: int, bits: int, public_seed: int) -> NDArray[np.float32]:
 
 @lru_cache
 def digest(dimensions: int, bits: int, public_seed: int) -> str:
-    """What `Encoder.digest` is of the module that has this table, in hexadecimal; half a second at 16 bits."""
+    """`Encoder.digest` of the module that has this table, in hexadecimal; half a second at 16 bits."""
     config = {"dimensions": dimensions, "bits": bits, "public_seed": public_seed}
     described = json.dumps(["HashedNgrams", config], sort_keys=True)
     weights = f"table.weight torch.float32 {(1 << bits, dimensions)}"

@@ -1,7 +1,7 @@
-"""The set-up of secure aggregation that a plan calls for, and how safe it is.
+"""The set-up of secure aggregation that a plan calls for, and its safety.
 
 Each side computes the set-up itself, so that no message can change it. But its figures (threshold, degree, corrupt
-parties) are those of the plan, which the coordinator wrote: a party bounds them by limits of its own before it accepts
+parties) are those of the plan, which the coordinator wrote: a party bounds them by its own limits before it accepts
 the plan (`client.guard`).
 """
 

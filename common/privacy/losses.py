@@ -115,7 +115,7 @@ def composed_epsilon(draws: tuple[tuple[Draw, int], ...], delta: float) -> float
     """Epsilon of all draws, each with its count; infinite if it cannot be computed, or if the norms are as tight.
 
     Every scale is above 0. Rounding errors are paid for out of delta, with 1e-15 for each distribution that is
-    composed; beside calculations in extended precision, compositions were off by a twentieth of that.
+    composed; compared with calculations in extended precision, compositions were off by a twentieth of that.
     """
     parts = [_Part(draw.rate, times, _pieces(draw, coarse=False)) for draw, times in draws]
     if not _affordable(parts):
@@ -163,7 +163,7 @@ def _pieces(draw: Draw, *, coarse: bool) -> Counter[_Piece]:
 
 
 def _interval(spread: float, count: int) -> float:
-    """Grid step, in proportion to the losses, so that precision and time hardly depend on their size.
+    """Grid step, in proportion to the losses, so that precision and time barely depend on their size.
 
     Each loss is widened by about a grid step, so that the step must be small if there are many small losses.
     """

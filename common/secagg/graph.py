@@ -110,7 +110,7 @@ def parameters(
     in_range(0, 1, corrupt=corrupt, dropped=dropped)
     positive(security_bits=security_bits, correctness_bits=correctness_bits)
     bad, gone = rounded_up(corrupt, parties), rounded_up(dropped, parties)
-    # Signatures of so many; with the highest threshold nothing more is needed.
+    # Number of signatures; with the highest threshold nothing more is needed.
     least = (parties + bad) // 2 + 1 if malicious else bad + 2
     if parties - gone < least:
         raise PlanError(

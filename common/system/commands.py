@@ -1,4 +1,4 @@
-"""What all command lines share: commands that print lines, one clear error, one scheme of exit codes.
+"""Base of all command lines: commands that print lines, one clear error, one scheme of exit codes.
 
 0    success
 1    failure: what was begun did not succeed, or a check found a problem; it may succeed when something else has changed

@@ -56,7 +56,7 @@ class Child:
     Attributes:
         name: Name for the operator and of the log file.
         command: Program and arguments; never a secret, since all users can see them.
-        environment: Variables beside the quiet settings; no others are passed on.
+        environment: Variables in addition to the quiet settings; no others are passed on.
         user: Account that it runs as if we are root; None for our own.
     """
 
@@ -67,7 +67,7 @@ class Child:
 
 
 def program(name: str) -> str:
-    """Path of a command that is installed beside this Python."""
+    """Path of a command that is installed next to this Python."""
     return str(Path(sys.executable).parent / name)
 
 
