@@ -15,9 +15,9 @@ def picture(title: str, rows: Sequence[Sequence[Lines]], *, note: str = "") -> s
     """The picture, as SVG.
 
     Args:
-        title: For screen readers, to whom every value is given as well.
+        title: Title for screen readers, which also get every value.
         rows: At most two plots side by side, row below row; the plots of a row have the same lines.
-        note: What is written below them.
+        note: Text below them.
     """
     placed, top = [], 0
     for plots in rows:

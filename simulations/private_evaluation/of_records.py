@@ -41,11 +41,11 @@ class MeasuredWithRecords(Measured):
 
     Attributes:
         private: The records of all parties.
-        sites: Of each record, the number of its party.
+        sites: Number of each record's party.
         canaries: All canaries; those inside are among the records.
         style_site: Number of the party whose records have a planted style; None without one.
-        epsilon: What the run promises; infinite if it promises nothing.
-        delta: Of the promise.
+        epsilon: Epsilon that the run promises; infinite if it promises nothing.
+        delta: Delta of the promise.
         structure: The fields of structured texts; None for plain texts.
         whole_records: Texts of the records with all of their fields.
     """

@@ -61,7 +61,7 @@ class Replay:
 
         Args:
             private: The records.
-            max_records_per_party: In place of the plan's, to see what happens beyond it.
+            max_records_per_party: Bound in place of the plan's, to see what happens beyond it.
         """
         most = max_records_per_party or self._plan.max_records_per_party
         self._rows.clear()

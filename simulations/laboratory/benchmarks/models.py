@@ -39,7 +39,7 @@ _BATCH = 16  # prompts that transformers computes together
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Work:
-    """What was computed, and what it took."""
+    """Amount of work, and the time that it took."""
 
     read: int
     written: int

@@ -130,7 +130,7 @@ def _alone(work: Path) -> Iterator[None]:
 
 
 def _on_this_machine(chosen: cells.Preset) -> cells.Preset:
-    """The preset, with the demo's notes in place of data sets of its own that are not there."""
+    """The preset, with the demo's notes in place of its data sets if any of them are missing."""
     if chosen.data is None or all(map(data_sets.is_there, chosen.data)):
         return chosen
     _say(f"the demo's notes in place of {', '.join(chosen.data)}, {data_sets.ABSENT.format(data_sets.data_folder())}")

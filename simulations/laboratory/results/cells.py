@@ -28,7 +28,7 @@ class Cell:
 
     Attributes:
         data: Data set.
-        overrides: Of the row and epsilon, without those of the preset and the data set.
+        overrides: Overrides of the row and epsilon, without those of the preset and the data set.
         seed: Experiment seed.
     """
 
@@ -39,7 +39,7 @@ class Cell:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Preset:
-    """What is run.
+    """Choice of the runs.
 
     Attributes:
         name: Its name.
