@@ -29,7 +29,7 @@ class Terms:
     """Terms of the hospital's own file at one moment.
 
     Attributes:
-        limits: What may happen to the records.
+        limits: Limits on the use of the records.
         approval: "manual" or "auto"; without effect in a simulation, which keeps no approvals.
     """
 

@@ -11,8 +11,7 @@
      fine-tunes draws a subsample for each step itself, so that step 3 draws none.
 5. Store: the noised answer is on disk before it leaves.
 
-The party then sends a sum, masked under secure aggregation (`client/secagg.py`), or a separate answer that needs no
-masks.
+The party then sends a sum, masked under secure aggregation (`client/secagg.py`), or a separate answer without masks.
 
 A coordinator may repeat an interrupted round under the same number. It then gets the stored answer, to the last bit: it
 learns nothing new and nothing is paid, also if the records have changed since. Fresh noise would be a second look at

@@ -1,4 +1,4 @@
-"""When a reply leaves: on a schedule that depends on public numbers alone, so that time tells nothing of the records.
+"""Replies leave on a schedule that depends on public numbers alone, so that time tells nothing of the records.
 
 How long an answer takes depends on the records: on their number, and where candidates lie at one distance from a record
 that somebody knows, on whether it is there (votes are then computed exactly). So a reply to an opening or a question

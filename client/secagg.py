@@ -212,7 +212,7 @@ class Ready:
         Args:
             index: The round.
             vector: (length,) int64, noise included. Its length is the plan's business.
-            subject: What the vector answers. Vectors of parties that were asked different things do not add up.
+            subject: The question that the vector answers. Vectors that answer different questions do not add up.
 
         Returns:
             The round's next state; and the masked vector, (length,) uint64, uniform to anybody without the masks.

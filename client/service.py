@@ -85,7 +85,7 @@ class PartyService:
         approvals: The hospital's decisions about plans; None in a simulation, where the limits alone decide.
         audit_log: One line for each request; None in a simulation.
         noted_head: The note of the ledger's head; None in a simulation.
-        schedule: When replies leave; None in a simulation, where they leave at once.
+        schedule: Schedule of replies; None in a simulation, where they leave at once.
         compute: Computes what is the same at several parties; only a simulation passes anything in.
     """
 

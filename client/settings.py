@@ -68,9 +68,9 @@ class PartySettings:
     """The sections that a simulation and a deployment have in common.
 
     Attributes:
-        limits: What may happen to the records.
+        limits: Limits on the use of the records.
         sections: The section of each writer by its name; one that is absent or null is left out.
-        where: Of a key, such as "limits.max_top": the file and line, or the part of a configuration, for messages.
+        where: Place of a key, such as "limits.max_top", for messages: file and line, or part of a configuration.
     """
 
     limits: Limits

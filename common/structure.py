@@ -65,7 +65,7 @@ class Structure:
 
         Args:
             settings: Plain values, as from YAML.
-            name: Of these settings in messages.
+            name: Name of these settings in messages.
 
         Raises:
             ConfigError: Something is missing, unknown, too large or of the wrong type.
@@ -148,7 +148,7 @@ class Structure:
         return self.canonical(fitted), repairs
 
     def _reason(self, fields: Object) -> str | None:
-        """Why an object is not of the schema; never its content."""
+        """Reason why an object is not of the schema; it never quotes the content."""
         # Before the validator, which cannot write a whole number of 5000 digits into its message.
         if any(isinstance(value, int | float) and not abs(value) <= LARGEST for value in fields.values()):
             return "out of range"

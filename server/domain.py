@@ -40,7 +40,7 @@ class Example:
 
     Attributes:
         text: The text.
-        topic: What it is about, if the source says so; perhaps one of the task's labels.
+        topic: Its topic, if the source names one; perhaps one of the task's labels.
     """
 
     text: str

@@ -57,7 +57,7 @@ def logging_to(folder: Path, names: Sequence[str] = ()) -> Iterator[None]:
 
     Args:
         folder: The run folder.
-        names: Of the hospitals, by number; empty: they stay "party 0" and so on.
+        names: Names of the hospitals, by number; empty: they stay "party 0" and so on.
 
     Raises:
         CheckpointError: Another process works in the folder.

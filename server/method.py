@@ -123,7 +123,7 @@ class Tools(Protocol):
 
         Args:
             name: The query's name in the plan.
-            nth: Which of its planned answers, from 0.
+            nth: Number of the planned answer, from 0.
             arrays: The query's arrays, under the names that its page in `common/queries` gives them.
 
         Returns:

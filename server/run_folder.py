@@ -55,7 +55,7 @@ class RunFolder:
     Attributes:
         checkpoint: Store of queries, answers and the last whole step.
         ledger: The coordinator's own ledger.
-        warnings: By query that noise is expected to drown, what to change.
+        warnings: Advice on each query that noise is expected to drown, by query.
     """
 
     def __init__(

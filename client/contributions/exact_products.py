@@ -29,7 +29,7 @@ def of_rows(rows: NDArray[np.float32], *, blocks: int = 1) -> tuple[NDArray[np.f
 
     Args:
         rows: (m, blocks * dim) finite numbers.
-        blocks: How many vectors side by side a row is multiplied with.
+        blocks: Number of vectors side by side that a row is multiplied with.
 
     Returns:
         (m, blocks * dim) and (m,).

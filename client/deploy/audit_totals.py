@@ -18,7 +18,7 @@ class AuditTotals:
     Attributes:
         answered: Number of requests that were answered.
         refused: Reason to number of requests that were refused.
-        last_contact: When the last request of the coordinator came, ISO 8601 in UTC; empty if none did.
+        last_contact: Time of the coordinator's last request, ISO 8601 in UTC; empty if none came.
         last_refusal: The last line of the log with a refusal, unchanged; None if there is none.
     """
 

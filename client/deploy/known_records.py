@@ -1,4 +1,4 @@
-"""Which folders of this account have which records: two folders over one file would have two budgets, which add up.
+"""The folders of this account and their records: two folders over one file would have two budgets, which add up.
 
     $XDG_STATE_HOME/caucus/records.json, or ~/.local/state/caucus/records.json      0600
 

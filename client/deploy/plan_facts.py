@@ -69,8 +69,8 @@ class PlanFacts:
         colluders: Other hospitals that are assumed to help the coordinator: the plan's number or this hospital's,
             whichever is larger.
         epsilon_released: See `common.plan.guarantee`.
-        epsilon_against: With those colluders.
-        epsilon_alone: Of this hospital's answers under its own share of the noise alone.
+        epsilon_against: Epsilon with those colluders.
+        epsilon_alone: Epsilon of this hospital's answers under its own share of the noise alone.
         budget: The lifetime budget.
         records: This hospital's records.
         beyond: Why the plan is refused even when approved; empty if it is not.

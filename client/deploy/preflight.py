@@ -45,8 +45,8 @@ class Finding:
     Attributes:
         check: Its name.
         result: "passed", "warning", "problem", "waiting" for somebody else, or "skipped".
-        detail: What was found.
-        fix: What to do, if there is anything.
+        detail: Details of what was found.
+        fix: Advice, if there is any.
     """
 
     check: str
@@ -66,7 +66,7 @@ def findings(settings: HospitalSettings, *, offline: bool) -> Iterator[Finding]:
     """All checks, each as soon as it is done.
 
     Args:
-        settings: Of the hospital.
+        settings: Settings of the hospital.
         offline: Skip what needs the coordinator.
     """
     preflight = _Preflight(settings, offline=offline)

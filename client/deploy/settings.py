@@ -52,7 +52,7 @@ class HospitalSettings:
         ledger_head: File that the ledger's head is noted in, see `client/noted_head.py`; relative to the folder.
         metrics_port: Port on 127.0.0.1 of the metrics for this hospital's own Prometheus; None: no metrics.
         party: Limits and writers, as a simulation's parties have them.
-        structure: What each text of the records has to be, if it is a JSON object; None takes any text.
+        structure: Structure of each text of the records, if they have to be JSON objects; None takes any text.
     """
 
     folder: Path

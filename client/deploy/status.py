@@ -38,7 +38,7 @@ class Spending:
     Attributes:
         events: Number of the ledger's events.
         charged: Number of answers that were charged.
-        epsilon: Of all of them together, at the hospital's `lifetime_delta`; may be infinite.
+        epsilon: Epsilon of all of them together, at the hospital's `lifetime_delta`; may be infinite.
         problem: Why the party service does not start over this ledger; empty if it does.
     """
 
@@ -58,9 +58,9 @@ class Status:
         awaiting: Number of plans that await approval.
         audit_used: Share of the audit log's largest size that is used.
         requests: Sums over the audit log.
-        spending: What the ledger holds.
+        spending: Spending by the ledger.
         noted_head: The head that is noted outside the ledger; None if none is.
-        epsilon_left: What is left of `lifetime_epsilon`; None without that limit.
+        epsilon_left: Rest of `lifetime_epsilon`; None without that limit.
         certificate_days: Days until the certificate of the coordinator's authority ends; None where this account may
             not read it.
     """

@@ -2,8 +2,8 @@
 
 The key is tried by one signed call that SuperLink must refuse: to activate this node with heartbeats that are zero
 seconds apart. SuperLink looks the key up first and then refuses the interval, before it activates anything, so a
-SuperNode that is running with the same key is not disturbed. The kind of the refusal shows whether it knows the
-key.
+SuperNode that is running with the same key is not disturbed. The kind of the refusal shows whether it knows
+the key.
 """
 
 import httpx

@@ -59,7 +59,7 @@ def serve(address: str, bundle: str, secret: bytes, certificate: bytes, client_a
         address: host:port of the SuperNode's Runtime API, on this machine.
         bundle: SHA-256 of the only bundle whose messages are passed on, hexadecimal.
         secret: Shared secret by which the SuperNode authenticates this process.
-        certificate: By which this process authenticates the SuperNode.
+        certificate: Certificate by which this process authenticates the SuperNode.
         client_app: The hospital's own app.
     """
     executor = SuperExecAuthHttpInterceptor(master_secret=secret, protected_methods={_ACQUIRE})

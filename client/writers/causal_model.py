@@ -103,7 +103,7 @@ def load(name_or_path: str | None, labels: Sequence[str], *, max_tokens: int, de
         name_or_path: A transformers folder, or a name in the local cache; None: the small one made on the spot.
         labels: The plan's labels.
         max_tokens: Largest number of tokens of a record that count, and of a text.
-        device: Where to compute, as torch names it.
+        device: Device to compute on, as torch names it.
 
     Raises:
         ConfigError: There is no such model, its tokenizer has no end sign, or texts and labels do not fit into it.

@@ -32,7 +32,7 @@ class Instructed:
     Args:
         name_or_path: A folder, the name of a model that was fetched, such as smollm2, or a name in the local cache;
             nothing is downloaded and no code that comes with it run.
-        instruction: What to do with a text.
+        instruction: Instruction of the model on a text.
         longest: Largest number of tokens of a text.
         temperature: Sampling temperature; small models write word salad from about 0.9 on.
         top_p: Sample from the likeliest tokens with this total probability; 1: all tokens.

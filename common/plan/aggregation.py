@@ -41,7 +41,7 @@ def log2_breach(plan: Plan, corrupt: int) -> float:
     On the full graph there is nothing random: -inf for as many corrupt parties as the plan can bear, 0 for more.
 
     Args:
-        plan: With secure aggregation.
+        plan: A plan with secure aggregation.
         corrupt: Number of corrupt parties, as the party that asks assumes; the plan's own number, if that is larger.
     """
     if plan.degree == plan.parties - 1:

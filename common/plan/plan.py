@@ -72,8 +72,8 @@ class Plan:
         calibration: "tight", or "paper" if sigma is that of the papers' classical Gaussian mechanism.
         max_records_per_party: Public bound on a party's records, that of the parties' roster: sums provably fit the
             ring, and a sum that this number of records cannot add up to is refused.
-        purpose: What the coordinator says that the texts are for; the plan's digest binds it, nothing enforces it.
-        recipient: Whom the coordinator says that the texts are for.
+        purpose: Purpose of the texts as the coordinator states it; the plan's digest binds it, nothing enforces it.
+        recipient: Recipient of the texts as the coordinator states it.
 
     Raises:
         ConfigError: If a single value is out of range.

@@ -6,7 +6,7 @@ def differences(max_dropouts: int, *, one: str = "party", many: str = "parties")
 
     Args:
         max_dropouts: Largest number of parties that may be missing from a sum.
-        one: What a party is called.
+        one: Word for a party.
         many: The plural.
     """
     dropouts = (

@@ -128,7 +128,7 @@ def point_of(party: PartyId) -> int:
 
 
 def sign_of_mask(party: PartyId, peer: PartyId) -> Sign:
-    """How `party` adds the mask that it shares with `peer`; the peer does the opposite, so that the two cancel."""
+    """Sign with which `party` adds the mask that it shares with `peer`, who adds it with the opposite one."""
     return 1 if party < peer else -1
 
 

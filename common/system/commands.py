@@ -39,8 +39,8 @@ def parser(
         name: The program.
         modules: As for `register`.
         arguments: As for `run`.
-        versions: What `--version` prints.
-        description: What the program is for.
+        versions: Text that `--version` prints.
+        description: Purpose of the program.
         example: One of its commands.
     """
     made = argparse.ArgumentParser(prog=name, description=description, epilog=f"example: {example}")
@@ -95,7 +95,7 @@ def run(
     """Run the command that was chosen and return the exit code.
 
     Args:
-        parser: With commands that were added by `add_command`.
+        parser: A parser with commands that were added by `add_command`.
         arguments: None: the process's own.
         wrong: Further errors that mean wrong input.
         one_line: Formats an error as a message.

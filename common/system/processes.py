@@ -89,7 +89,7 @@ def supervise(children: Sequence[Child], *, folder: Path, names: Sequence[str]) 
     """Keep all children running until SIGTERM or SIGINT.
 
     Args:
-        children: What to run.
+        children: Processes to run.
         folder: Their working directory. Their output goes to `logs/NAME.log`, older output to `logs/NAME.log.1`.
         names: The locks that this process has (`common/system/locks.py`); `run/NAME.json` of each has its state.
     """

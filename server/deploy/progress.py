@@ -57,12 +57,12 @@ class Progress:
     """The state of a run.
 
     Attributes:
-        name: Of its folder.
+        name: Name of its folder.
         status: Its state.
         rounds: Number of whole rounds so far.
         reason: Why it failed, or when it was cancelled; else empty.
         hospitals: Those whose approval it awaits.
-        weaknesses: What is poor about the results of a complete run, and what to change.
+        weaknesses: Weaknesses of the results of a complete run, each with advice.
     """
 
     name: str

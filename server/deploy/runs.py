@@ -99,7 +99,7 @@ def with_hospitals(settings: CoordinatorSettings, overrides: list[str], name: st
     Args:
         settings: The coordinator's.
         overrides: As the operator typed them; relative paths count from here.
-        name: Of the run; its identity adds eight random digits.
+        name: Name of the run; its identity adds eight random digits.
 
     Raises:
         ConfigError: Nobody is enrolled, not all who are enrolled are asked, or a setting is wrong.

@@ -75,7 +75,7 @@ def reusing(run: Path, overrides: Sequence[str], folder: Path) -> Settings:
     Args:
         run: Folder of the finished run.
         overrides: As the operator typed them; relative paths count from here.
-        folder: Of the new run.
+        folder: Folder of the new run.
 
     Raises:
         ConfigError: The finished run has no census, or an override would change the question.

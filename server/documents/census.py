@@ -23,7 +23,7 @@ class CensusNumbers(Document):
         counts: (labels,) noised counts.
         noise: Standard deviation of the noise in the sums.
         count_noise: That of the noise in the counts.
-        softness: How far a label's records scatter.
+        softness: Scatter of a label's records.
         radius: Largest distance of a place from its centre.
         basis: (directions, dimensions) float32, rows one after another, as base64.
         centres: (labels, dimensions), of the same kind.

@@ -28,7 +28,7 @@ class FieldError(ValueError):
 
     Attributes:
         field: The field, such as "spent.epsilon"; empty for the document itself.
-        expected: What stands there in a document of ours.
+        expected: Value that stands there in a document of ours.
         missing: Whether it is missing.
     """
 

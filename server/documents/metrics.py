@@ -40,7 +40,7 @@ class Classifier(Document):
         recall_by_label: Share of the test texts of each label that it gives that label; empty in earlier versions.
         rows: Number of texts or records behind the accuracy.
         test: Name of the file of test texts, of a later evaluation.
-        definition: What it is.
+        definition: Its definition.
         note: A remark on its training.
         reason: Why it has no accuracy.
         simulation_only: Whether it was trained on private records.

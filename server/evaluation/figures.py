@@ -198,7 +198,7 @@ def real_against_real(measured: Measured, records: Sequence[Record], real: Seque
         measured: Settings and encoder.
         records: Real texts in place of the synthetic ones.
         real: Other real texts.
-        about: What both are, for the definition.
+        about: Description of both, for the definition.
     """
     candidates = [Candidate(text=record.text, label=record.label, model="", round=0) for record in records]
     in_place = replace(measured, candidates=candidates)

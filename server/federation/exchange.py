@@ -28,10 +28,10 @@ Body = TypeVar("Body")
 
 @dataclass(frozen=True, slots=True)
 class Absence:
-    """Why a party is missing from an exchange.
+    """Reason why a party is missing from an exchange.
 
     Attributes:
-        words: What it did, as a clause that follows its name.
+        words: Clause on what it did, to follow its name.
         refusal: The reason that it gave, if it refused.
         silent: Whether nothing came from it.
     """

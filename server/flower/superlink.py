@@ -46,7 +46,7 @@ class Guard:
 
     Args:
         application: SuperLink.
-        token: What a request has as `Authorization: Bearer TOKEN`.
+        token: Token that a request has as `Authorization: Bearer TOKEN`.
     """
 
     def __init__(self, application: Application, token: str) -> None:

@@ -7,6 +7,6 @@
     sides.py        what it means for readers and insiders: the first screen of the page, `report.json`
     cost.py         in one line: the terminal
 
-A hospital decides by the plan and its own files (`client/deploy/approve.py`); sentences that both sides use are in
-`common/plan/words.py`.
+A hospital decides by the plan and its own files (`client/deploy/approve.py`); sentences that both sides use are
+in `common/plan/words.py`.
 """

@@ -22,9 +22,9 @@ class Guarantee(Document):
         kind: The case.
         epsilon: ε for one protected unit, 0 if nothing was asked, infinite without a bound.
         title: The guarantee in a few words, beginning with "No guarantee" where there is none.
-        reader: What whoever reads the texts can tell about one protected unit.
+        reader: Sentences on what a reader of the texts can tell about one protected unit.
         insiders: The same of the coordinator and the parties.
-        assumes: What this rests on, and what it leaves out.
+        assumes: Sentences on what this rests on, and what it leaves out.
     """
 
     kind: Kind

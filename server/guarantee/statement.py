@@ -19,7 +19,7 @@ def statement(privacy: Privacy) -> str:
     """State what is guaranteed, against whom, and under which assumptions.
 
     Args:
-        privacy: Of which `statement` and `not_covered` are not read.
+        privacy: The run's `privacy.json`, of which `statement` and `not_covered` are not read.
 
     Returns:
         Paragraphs, separated by an empty line.

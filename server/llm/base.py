@@ -1,4 +1,4 @@
-"""What a method asks of a language model, and what it gets: `provider.generate([Request(...)]) -> [Reply(...)]`.
+"""Requests of a method to a language model, and the replies: `provider.generate([Request(...)]) -> [Reply(...)]`.
 
 A request is structured: the fields that are set determine the mode, every provider reads the same fields, and the hash
 of the canonical form is the key of the reply in the cache. A request never contains private text: it shows synthetic
@@ -41,7 +41,7 @@ class Request:
     else zero-shot. `label`, `attribute`, `must` and `words` narrow any of them.
 
     Attributes:
-        task_kind: What one text is, for example "emergency-department note".
+        task_kind: Kind of one text, for example "emergency-department note".
         labels: Every label of the task with its public description.
         label: Label of the new texts; None if the prompt must not name one.
         n: Number of texts, or phrases, requested.

@@ -93,7 +93,7 @@ class Completion:
         """The prompt of a request. Pure: equal arguments give equal prompts.
 
         Args:
-            request: What is asked for; `bad` is left out.
+            request: The request; `bad` is left out.
             public: Public texts of the task, for prompts without exemplars.
         """
         stream = rng.experiment(request.seed, "completion")
@@ -109,8 +109,8 @@ class Completion:
         """The new text, or None if it is a fragment.
 
         Args:
-            completion: What the model wrote, with or without the stop.
-            request: What was asked for.
+            completion: Text that the model wrote, with or without the stop.
+            request: The request that it answers.
             whole: Whether the model ended it; otherwise it is cut off after its last sentence.
         """
         text = completion.split(self.stop, maxsplit=1)[0]

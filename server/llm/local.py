@@ -47,9 +47,9 @@ class Local:
         name: Name in reports and candidates.
         model: Folder, name in `common/models/catalogue.yaml`, or name of a model in the local cache.
         engine: "transformers", or "openvino" for a folder with a GGUF file.
-        completion: How the model wants to be asked for one text a prompt; None asks it in a chat.
+        completion: Form of the model's prompts, each for one text; None asks it in a chat.
         public_examples: Public texts that a completion may show.
-        device: Where transformers computes, as torch names it: "cpu", "cuda", "cuda:1"; None: the GPU, if there is one.
+        device: Device of transformers, as torch names it: "cpu", "cuda", "cuda:1"; None: the GPU, if there is one.
             OpenVINO computes on processors alone.
         dtype: Type of transformers' weights: "float32", "bfloat16", "float16", or "auto" for the checkpoint's own,
             unless this processor would compute in it more slowly (`checkpoints.own_dtype`).

@@ -46,7 +46,7 @@ class AugPeMemory:
     """Aug-PE's memory from round to round.
 
     Attributes:
-        ahead: By survivor's text, the variations that it is voted on by.
+        ahead: Variations that stand for each survivor's text in the votes.
     """
 
     ahead: Ahead = field(default_factory=dict)

@@ -55,9 +55,9 @@ class CensusMemory:
     """The method's memory from round to round.
 
     Attributes:
-        weights: By model, its share of the next round's texts, sum 1.
-        needs: By label, how many of the next round's texts it needs, in any unit; none: all labels as many.
-        pool: By label, positions in D of the exemplars of the next round.
+        weights: Each model's share of the next round's texts, sum 1.
+        needs: Number of the next round's texts that each label needs, in any unit; none: all labels as many.
+        pool: Positions in D of each label's exemplars of the next round.
     """
 
     weights: Mapping[str, float]

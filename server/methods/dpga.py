@@ -58,7 +58,7 @@ class DpgaMemory:
     """DPGA-TextSyn's memory from generation to generation.
 
     Attributes:
-        metadata: What new texts are drawn from; None before the first generation.
+        metadata: Metadata from which new texts are drawn; None before the first generation.
     """
 
     metadata: Metadata | None = None

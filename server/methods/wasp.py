@@ -41,10 +41,10 @@ class WaspMemory:
     """WASP's memory from round to round.
 
     Attributes:
-        weights: By model, its share of the next round's texts, sum 1.
-        good: By label, positions in D of the texts with the most nearest votes, best first.
-        bad: By label, positions in D of the texts with the most furthest votes, best first.
-        ahead: By candidate's text, the paraphrases that it was voted on by.
+        weights: Each model's share of the next round's texts, sum 1.
+        good: Positions in D of each label's texts with the most nearest votes, best first.
+        bad: Positions in D of each label's texts with the most furthest votes, best first.
+        ahead: Paraphrases that stood for each candidate's text in the votes.
     """
 
     weights: Mapping[str, float]

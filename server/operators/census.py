@@ -150,8 +150,8 @@ class Census:
 
     Attributes:
         labels: Names of the labels, in the order of the plan.
-        subspace: Where it was taken.
-        softness: Of the classifier by its means; public.
+        subspace: Coordinates in which it was taken.
+        softness: Softness of the classifier by its means; public.
         sums: (C, k) noised sums of the records' coordinates, in radii.
         counts: (C,) noised numbers of records; they may be negative.
         noise: Standard deviation of the noise of a sum, in radii.

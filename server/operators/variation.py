@@ -140,7 +140,7 @@ def look_ahead(
 
     Args:
         candidates: All that are to be voted on.
-        tools: For the writing.
+        tools: Tools that write.
         degree: k, variations of each; 0 writes none.
         known: Variations of earlier rounds; a candidate that survives keeps its own.
         variation: Kind and length of the variations.

@@ -31,8 +31,8 @@ def calibrate(plan: Plan, epsilon: float, *, calibration: str = "tight") -> Plan
     """The plan with the least noise that keeps (epsilon, delta).
 
     Args:
-        plan: Without noise: epsilon is infinite and all scales are 0. Its delta is kept.
-        epsilon: For all that the plan can release, all attempts included, but for what has no proof. Infinite: no
+        plan: A plan without noise: epsilon is infinite and all scales are 0. Its delta is kept.
+        epsilon: Epsilon of all that the plan can release with all attempts, but for what has no proof. Infinite: no
             noise.
         calibration: "tight"; or "paper", the classical Gaussian mechanism with the papers' sensitivity, for comparison
             alone: it is proved for epsilon < 1 only, and what it really costs is in `guarantee.verify`.

@@ -41,7 +41,7 @@ def collusion(plan: Plan, share: float) -> Collusion:
 
     Args:
         plan: Calibrated, with secure aggregation.
-        share: Of all hospitals that may help, rounded up to whole ones.
+        share: Share of all hospitals that may help, rounded up to whole ones.
     """
     helping = min(max(plan.corrupt, plan.colluders), plan.parties - 1)
     left = plan.survivors - helping
@@ -69,7 +69,7 @@ def advice(price: Collusion, epsilon: float) -> list[str]:
     """A sentence where hospitals will count a larger epsilon than the plan's; none where the plan meets it.
 
     Args:
-        price: Of the coalition that hospitals assume.
+        price: Price of the coalition that hospitals assume.
         epsilon: The plan's.
     """
     if price.planned >= price.helping or not price.epsilon > epsilon:

@@ -60,7 +60,7 @@ class Expected(NamedTuple):
     Attributes:
         signal: Expected contribution of the records.
         noise: Standard deviation of the noise.
-        unit: Of both, in the plural: "votes a candidate".
+        unit: Unit of both, in the plural: "votes a candidate".
     """
 
     signal: float

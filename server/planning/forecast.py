@@ -107,7 +107,7 @@ def forecast(
 
     Args:
         method: The method to rehearse, once.
-        task: What is public about the data.
+        task: The public description of the data.
         plan: The plan of its queries.
         providers: Language models by name.
         prices: Prices of the remote models; None if unknown.

@@ -68,8 +68,8 @@ def signals(plan: Plan, compared: Mapping[str, int], records: int | None) -> lis
     """The expected signal of each query of a calibrated plan, in the plan's order.
 
     Args:
-        plan: With its noise.
-        compared: By query, number of candidates and the like (`Method.compared`).
+        plan: The plan with its noise.
+        compared: Number of candidates and the like, by query (`Method.compared`).
         records: M, or None if no number is expected: then only `clear_from` is known.
     """
     return [_signal(plan, planned, compared.get(planned.name, 0), records) for planned in plan.queries]

@@ -56,7 +56,7 @@ class Facts:
         config: `config.yaml`.
         synthetic: Points of the texts on the map; empty without a map.
         simulated: Points of `map_private.json`, which only a simulation writes; always empty in a deployment.
-        problems: What could not be read.
+        problems: Files that could not be read, with the reasons.
     """
 
     run: RunSummary | None

@@ -91,7 +91,7 @@ def _against_real(synthetic: float, majority: float, real: float | None) -> str:
 
 
 def _counted(share: float | None) -> str:
-    """What the parties counted with noise, where there are no test texts."""
+    """Sentence on the parties' noised counts, where there are no test texts."""
     if share is None:
         return "What the texts teach was not measured: it takes test texts (task.test)"
     return (

@@ -41,7 +41,7 @@ class Votes(Document):
 
     Attributes:
         query: Name of the query.
-        direction: What the votes are for.
+        direction: Direction of the votes: "nearest" or "furthest".
         round: The round.
         candidates: Number of candidates.
         mechanism: The mechanism that noises them.

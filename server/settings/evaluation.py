@@ -71,7 +71,7 @@ class EvaluationSettings:
         metrics: Other groups of figures, from `METRICS`; see `server/evaluation/of_texts.py`.
         federated: Share of epsilon, up to 0.5, spent on the noised count of the parties' records on which a classifier
             of the synthetic texts is right (`server/evaluation/federated_count.py`); 0 does not ask.
-        language_model: For the groups "language" and "membership".
+        language_model: Language model for the groups "language" and "membership".
         texts: Maximum number of texts that one language model is trained or evaluated on.
         shadows: Number of shadow models of the attack LIRA.
         seeds: Number of trainings of a randomised model, for an interval over them; 1 gives an interval over test rows.

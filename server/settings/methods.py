@@ -24,7 +24,7 @@ class FuseGenSettings(MethodSettings):
         shots: S, exemplars in a prompt.
         pool: R, exemplars to draw from, of each label, half easy and half ambiguous; at least 2.
         epochs: Epochs of each small model's training.
-        boosts: How often weights of texts are adjusted; 0 leaves them equal, for the ablation.
+        boosts: Number of adjustments of the texts' weights; 0 leaves them equal, for the ablation.
         texts_per_request: Texts that one prompt asks for.
         temperature: Temperature of the language models.
         words: Length of a text to ask for; None leaves it open.
@@ -58,7 +58,7 @@ class CensusSettings(MethodSettings):
         rounds: T, generation rounds; the one private query comes after the first.
         directions: k, numbers asked of each label besides its count: directions of the subspace. `auto` chooses it by
             the expected number of records (`server/settings/automatic.py`).
-        count: What a record adds to its label's count, in radii: a larger one takes precision from the means.
+        count: Amount that a record adds to its label's count, in radii: a larger one takes precision from the means.
         description: Weight of a label's public description in its centre, relative to its texts of the first round.
         shots: S, exemplars in a prompt, of 2 S of each label.
         shrinkage: Estimates shrunk by what is known of their noise; off for the ablation.
@@ -188,7 +188,7 @@ class PrivateExemplarsSettings(MethodSettings):
     Attributes:
         samples: N, synthetic texts in all, at least 1.
         texts: Whether texts are written; otherwise the exemplars alone are the training data.
-        exemplars: Of each label, at least 1, drawn at random from all private records; a prompt shows half of them.
+        exemplars: Exemplars of each label, at least 1, drawn from all private records; a prompt shows half of them.
         texts_per_request: Texts that one prompt asks for.
         temperature: Temperature of the language models.
         words: Length of a text to ask for; None leaves it open.

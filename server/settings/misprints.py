@@ -1,4 +1,4 @@
-"""What Hydra says of settings that it cannot compose, in one line of ours: what is wrong, and what was perhaps meant.
+"""Hydra's errors about settings that it cannot compose, in one line of ours: the fault, and what was perhaps meant.
 
 Hydra advises to add an unknown setting with `+`, and then no code would read it; here it is a misprint.
 """
@@ -34,7 +34,7 @@ def explained(
     Args:
         error: One of `NOT_COMPOSED`.
         known: Full names of all settings.
-        overrides: What was composed.
+        overrides: Overrides that were composed.
         sweep: Whether several values of a setting are several runs.
     """
     if isinstance(error, MissingConfigException) and error.missing_cfg_file and error.options:

@@ -15,7 +15,7 @@ KINDS = ("paraphrase", "fill_in")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Variation:
-    """How texts are varied.
+    """Variation of texts.
 
     Attributes:
         kind: "paraphrase" or "fill_in".
@@ -91,7 +91,7 @@ class AugPeSettings(MethodSettings):
     Attributes:
         samples: N, synthetic texts in all, and the population.
         rounds: T, each with a private query.
-        select: How survivors are chosen: "rank", the most voted; "sample", draws in proportion to votes above the
+        select: Choice of survivors: "rank", the most voted; "sample", draws in proportion to votes above the
             threshold.
         threshold: Votes that a survivor must exceed; where none do, survivors are drawn uniformly, and a note says so.
         expansion: L, at least 2: one text in L of the next population is a survivor, the others are variations.
@@ -229,13 +229,13 @@ class DpgaSettings(MethodSettings):
         suppression: Whether texts too similar to one with more votes are dropped; off for the ablation.
         tau: Threshold of that to start from, in [-1, 1]. The default drops near copies alone. None is the paper's: it
             asks for the mean similarity of private records, which drops most texts that records voted for.
-        tau_step: What it grows by until there are N elites; 0: it does not, and there may be fewer.
-        buckets: Of the query for that similarity: a public guess of the number of one party's records.
-        label_share: For the label histogram.
-        length_range_share: For the length range.
-        length_share: For the length histogram.
-        keyword_share: For the votes on keywords.
-        similarity_share: For the mean similarity; the paper does not charge it.
+        tau_step: Step by which it grows until there are N elites; 0: it does not, and there may be fewer.
+        buckets: Buckets of the query for that similarity: a public guess of the number of one party's records.
+        label_share: Share of epsilon for the label histogram.
+        length_range_share: Share for the length range.
+        length_share: Share for the length histogram.
+        keyword_share: Share for the votes on keywords.
+        similarity_share: Share for the mean similarity; the paper does not charge it.
         temperature: Temperature of the language models, in [0, 2].
         fine: As Aug-PE's.
         smoothing: As Aug-PE's.

@@ -86,7 +86,7 @@ class Library:
         self.known = frozenset(normal(text) for text in texts)
 
     def sense(self, labels: tuple[tuple[str, str], ...]) -> dict[str, Sense]:
-        """What each label's description brings to mind, worked out once for a set of labels.
+        """Sense of each label's description, computed once for a set of labels.
 
         It is taken from the passages nearest to the description (relevance feedback: Rocchio 1971 for the vector,
         Lavrenko and Croft 2001 for the words), each against the same of the other labels.

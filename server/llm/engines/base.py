@@ -17,7 +17,7 @@ class Job:
         seed: Decides the draws; below 2^63.
         count: Number of continuations.
         max_new_tokens: Bound on each.
-        temperature: Of the sampling; below `GREEDY` the likeliest token is taken.
+        temperature: Temperature of the sampling; below `GREEDY` the likeliest token is taken.
         top_p: Sample from the likeliest tokens with this total probability.
         stop: Text that ends a continuation, as the model's own end does; empty for none.
     """

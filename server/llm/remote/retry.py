@@ -72,7 +72,7 @@ def failure_of(  # noqa: PLR0911 one for each line of the table above
     """Classify an error of an SDK: both SDKs give `status_code`, `response` and `body` where a server answered.
 
     Args:
-        error: What the SDK raised.
+        error: Error that the SDK raised.
         date: Seconds since 1970 now.
     """
     status = getattr(error, "status_code", None)
@@ -118,7 +118,7 @@ class UnansweredError(Exception):
 
     Attributes:
         failure: Class of the last failure.
-        cause: What the SDK raised then.
+        cause: Error that the SDK raised then.
     """
 
     def __init__(self, failure: Failure, cause: Exception) -> None:
