@@ -138,7 +138,7 @@ def answer(
 
 
 def _sum(query: Query, plan: Plan, planned: PlannedQuery, units: EmbeddedRecords) -> NDArray[np.int64]:
-    """Counts, bounded, plus this party's share of the noise."""
+    """Bounded counts plus this party's share of the noise."""
     key = secure_bytes(32)
     sums = contribute.contribution(query, units)
 

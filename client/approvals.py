@@ -81,7 +81,7 @@ class Approvals:
         self._data = self.digest()
 
     def digest(self) -> str:
-        """Keyed digest of the file of records as it is now."""
+        """Keyed digest of the present file of records."""
         return hmac.digest(self._key, self._records.read_bytes(), "sha256").hex()
 
     def admit(self, run: str, plan: Plan, *, automatic: bool) -> None:

@@ -26,7 +26,7 @@ LARGEST_ENTRY = 1.001
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class EmbeddedRecords:
-    """One party's private records, ready to answer queries. Nothing of them has a repr.
+    """One party's private records, ready to answer queries. No part of them has a repr.
 
     The bounds on what a record adds to an answer are proved for numbers, which NaN and infinity are not, and for
     products that integers can hold. So a vector that no encoder should have returned is taken for zero here.
@@ -118,7 +118,7 @@ class EmbeddedRecords:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class PartyRecords:
-    """All private records of a party, embedded once, before any plan is known. Nothing of them has a repr.
+    """All private records of a party, embedded once, before any plan is known. No part of them has a repr.
 
     Attributes:
         records: The records.

@@ -44,7 +44,7 @@ NO_PLAN = bytes(32)
 LONGEST_NAME = 200
 """Characters of a run's name, which is written into logs and the ledger."""
 LARGEST_PLAN = 2**16
-"""Bytes of a plan: a hospital keeps each one that it was asked about. Those of all methods here have some 600."""
+"""Bytes of a plan: a hospital keeps each one that it was asked about. The plans of all methods here have about 600."""
 
 State = TypeVar("State")
 
@@ -173,7 +173,7 @@ class PartyService:
         return reply
 
     def stop(self) -> None:
-        """Let go of replies that wait for their time: nobody is there any more to get them."""
+        """Release replies that wait for their time: nobody can receive them any more."""
         if self._schedule:
             self._schedule.stop()
 

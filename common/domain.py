@@ -1,4 +1,4 @@
-"""The nouns that both sides are written in."""
+"""Basic terms of both sides."""
 
 from dataclasses import dataclass, field
 
@@ -14,7 +14,7 @@ NOT_STATED = "not stated"
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """One private record. Nothing of it has a repr, so that it cannot reach a log or a traceback.
+    """One private record. No part of it has a repr, so that it cannot reach a log or a traceback.
 
     Attributes:
         text: What it says.

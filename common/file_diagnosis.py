@@ -3,7 +3,7 @@
 A file without a header has a record in its place: its first line is private. So a message says of a header how many
 columns it has and which of the wanted names are there. Only where the reader allows it, for files that are public and
 in simulations, are other names shown, and only if all of them look like names of columns: short identifiers, which a
-text is not. Separator, encoding and format are facts about the file and are always told.
+text is not. Separator, encoding and format are facts about the file and are always shown.
 """
 
 import errno

@@ -36,7 +36,7 @@ def parcel_of(content: RecordDict) -> Parcel:
     """The parcel in a message's content.
 
     Raises:
-        KeyError: There is none.
+        KeyError: The message has no parcel.
     """
     record = content.config_records["envelope"]
     bulk = content.array_records["bulk"]["bytes"].data if "bulk" in content else record["bulk"]

@@ -43,7 +43,7 @@ class Phrase(Words):
         self._pieces = pieces
 
     def text(self, names: Sequence[str] = ()) -> str:
-        """The pieces one after the other."""
+        """The pieces, joined."""
         return "".join(rendered(piece, names) for piece in self._pieces)
 
 

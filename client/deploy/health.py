@@ -1,4 +1,4 @@
-"""Whether one half of a hospital works, for the health check of its container.
+"""Health check of the container of one half of a hospital.
 
     python -m client.deploy.health FOLDER HALF
 

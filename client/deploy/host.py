@@ -39,8 +39,8 @@ class CurrentTerms:
     """The terms that `client.yaml` states now; everything else must still be as this service read it.
 
     Args:
-        settings: As read at the start.
-        roster: As read at the start.
+        settings: Settings, as read at the start.
+        roster: Roster, as read at the start.
     """
 
     def __init__(self, settings: HospitalSettings, roster: RosterFile) -> None:

@@ -91,7 +91,7 @@ def server(folder: Path, port: int) -> WSGIServer:
 
 
 def _metrics_alone(app: Wsgi) -> Wsgi:
-    """The app under its one path and this machine's own names, so that no web page reads it through a browser here."""
+    """Serve the app at one path and under this machine's own names only, so that no web page here can read it."""
 
     def answer(request: dict[str, Any], start: Callable[..., Any]) -> Iterable[bytes]:
         host = request.get("HTTP_HOST", HOST).split(":")[0]

@@ -279,7 +279,7 @@ CHECKS: dict[str, tuple[Callable[[_Preflight], _Outcome], str]] = {
     "writers": (_Preflight.writers, "Correct the section in client.yaml, or set it to null"),
     "encoder": (_Preflight.encoder, "Correct `encoder` in client.yaml: hashed_ngrams, or the folder of a model"),
 }
-"""Name of each check, in order, to its method and to what to do where an error does not say it."""
+"""Method of each check, by its name and in order, with advice for errors that give none."""
 
 
 def _unconnected() -> _Outcome:

@@ -79,7 +79,7 @@ def _asked() -> bool:
 
 
 def _kept(settings: HospitalSettings) -> RosterFile | None:
-    """The roster from before; None if there is none, or one of an earlier version."""
+    """The previous roster; None if it does not exist or is of an earlier version."""
     try:
         return settings.roster_file()
     except ConfigError:

@@ -59,7 +59,7 @@ class Status:
         audit_used: Share of the audit log's largest size that is used.
         requests: Sums over the audit log.
         spending: Spending by the ledger.
-        noted_head: The head that is noted outside the ledger; None if none is.
+        noted_head: The head that is noted outside the ledger; None if it is not noted.
         epsilon_left: Rest of `lifetime_epsilon`; None without that limit.
         certificate_days: Days until the certificate of the coordinator's authority ends; None where this account may
             not read it.
@@ -96,7 +96,7 @@ def status_of(settings: HospitalSettings, audit: AuditReader) -> Status:
 
     Raises:
         LedgerError: The ledger was edited, is damaged or cannot be read.
-        ConfigError: The note of its head is none.
+        ConfigError: The note of its head is invalid.
         OSError: A file cannot be read.
     """
     statuses = [processes.status(settings.folder, half) or {"children": {}} for half in SIDES["both"]]
@@ -190,7 +190,7 @@ def _limits(settings: HospitalSettings) -> dict[str, Any]:
 
 
 def _rounded(value: float, *, down: bool = False) -> float | None:
-    """Four digits, toward more that was spent; None if it is infinite."""
+    """Round to four digits, toward more spending; None if it is infinite."""
     if math.isinf(value):
         return None
     return (math.floor if down else math.ceil)(value * 1e4) / 1e4
@@ -243,7 +243,7 @@ def _size(path: Path) -> int:
 
 
 def _node_says(settings: HospitalSettings) -> str:
-    """The last telling line of SuperNode's log; that it is refused for its clock it does not say."""
+    """The last informative line of SuperNode's log, which does not tell that a node is refused for its clock."""
     logs = [settings.folder / "logs" / name for name in ("supernode.log.1", "supernode.log")]
     logs_text = [content_of(path).decode(errors="replace") for path in logs if path.exists()]
     if not logs_text:

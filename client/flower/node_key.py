@@ -32,7 +32,7 @@ def try_key(coordinator: str, authority: bytes, key: ec.EllipticCurvePrivateKey)
 
     Raises:
         httpx.HTTPError: No answer comes.
-        ValueError: The answer is none of Flower's.
+        ValueError: The answer is not Flower's.
     """
     public = key.public_key()
     request = ActivateNodeRequest(public_key=public_key_to_bytes(public), heartbeat_interval=_NO_INTERVAL)

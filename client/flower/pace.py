@@ -22,7 +22,7 @@ class Pace:
         self._last = float("-inf")
 
     def came(self, now: float | None = None) -> None:
-        """There is a message now; times are in seconds of the monotonic clock."""
+        """Note that a message came now; times are in seconds of the monotonic clock."""
         self._last = time.monotonic() if now is None else now
 
     def seconds(self, now: float | None = None) -> float:

@@ -4,7 +4,7 @@
 
 SuperNode gives up its connection for good at any error of TLS, such as one spoiled record or a handshake that a cut
 network interrupts, and its heartbeats at a status that it does not expect. The thread of its local API then keeps the
-process alive: a node that is offline for ever, and that `caucus-party start` takes for a living one. Here that process
+process alive: a node that is offline forever, and that `caucus-party start` takes for a living one. Here that process
 ends, and so is started again. FOLDER is the relay's, where the certificate of the local API is.
 
 SuperNode asks the coordinator for a message every three seconds, and for its reply here every half second. Where a

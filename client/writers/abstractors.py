@@ -23,7 +23,7 @@ class Abstraction(Protocol):
         """Write up to `count` abstractions, the best first.
 
         Args:
-            text: Redacted.
+            text: The redacted text.
             count: Largest number of abstractions.
             tone: Sentiment polarity of the record: 1 positive, -1 negative, 0 neither.
             sampled: Draw the abstractions at random; else take the likeliest.
@@ -104,7 +104,7 @@ class Summariser:
         longest: Largest number of tokens of an abstraction.
         shortest: Smallest number of tokens of an abstraction.
         control: Whether the text is preceded by "Keep positive tone:" or "Keep negative tone:", where it has a tone.
-        device: As torch names it.
+        device: Device, as torch names it.
 
     Raises:
         ConfigError: There is no such model here.

@@ -148,7 +148,7 @@ def checkpoint(name_or_path: str, device: str) -> tuple[Any, Any]:
 
 @contextmanager
 def own_randomness(device: Any) -> Iterator[None]:
-    """Torch's generator seeded afresh from the operating system's entropy, and afterwards as it was."""
+    """Seed torch's generator from the operating system's entropy, and restore its state afterwards."""
     import torch
 
     devices = [device] if device.type == "cuda" else []

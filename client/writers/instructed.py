@@ -1,11 +1,11 @@
 """A model that follows instructions as the writer of a party's abstractions (RPSG) and rewritings (RUPTA).
 
-The instruction is what the system says, and the text all that the user says: so small models have learnt to summarise
-and rewrite. Of an instruction before the text, or of a long one, they write a text about the text. A party's own file
-can give larger models another (`instruction`).
+The instruction is the system's turn, and the text is the whole of the user's turn: small models have learnt to
+summarise and rewrite in this form. If the instruction comes before the text, or is long, they write a text about the
+text. A party's own file can give larger models another one (`instruction`).
 
-A text that is cut off at `longest` tokens ends with its last whole sentence. Of a text that says nothing no model is
-asked for anything, since it would make something up.
+A text that is cut off at `longest` tokens ends with its last whole sentence. No model is asked about a text that says
+nothing, since it would make something up.
 """
 
 from typing import Any
@@ -36,7 +36,7 @@ class Instructed:
         longest: Largest number of tokens of a text.
         temperature: Sampling temperature; small models write word salad from about 0.9 on.
         top_p: Sample from the likeliest tokens with this total probability; 1: all tokens.
-        device: As torch names it.
+        device: Device, as torch names it.
 
     Raises:
         ConfigError: There is no such model here, or its chat template takes no message.
@@ -104,5 +104,5 @@ class Instructed:
 
 
 def whole(text: str, *, ended: bool) -> str:
-    """The text without spaces around it; of one that was cut off the whole sentences, which may be none."""
+    """The text without spaces around it; only the whole sentences, if any, of a text that was cut off."""
     return (text if ended else whole_sentences(text)).strip()

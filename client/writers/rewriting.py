@@ -10,7 +10,7 @@ For each drawn record, up to n rounds:
               to the text; utility: the text's nearest mean of a label is the record's
 5. keep       the best so far, privacy first; stop where both are content
 
-A text that the privacy evaluator never accepted is withheld. Nothing of this is a proof, and evaluators may be wrong:
+A text that the privacy evaluator never accepted is withheld. None of this is a proof, and evaluators may be wrong:
 see `common.queries.texts.RewrittenSpec`. The paper's evaluators and rewriter are prompts to one large language model,
 which guesses who a text is about; here the guess is which of the party's records it was written from. No private text
 leaves this machine: there is no remote provider.

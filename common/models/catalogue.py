@@ -92,7 +92,7 @@ def named(name: str, among: Catalogue) -> Entry:
     """The entry of this name.
 
     Raises:
-        ConfigError: There is none.
+        ConfigError: It does not exist.
     """
     if name not in among:
         similar = get_close_matches(name, among, 1)
@@ -136,7 +136,7 @@ def folder(name: str) -> Path:
 
 
 def placed(name_or_path: str | Path) -> Path:
-    """The folder of a model of the catalogue, if this is its name; any other path as it is.
+    """The folder of a model of the catalogue, if this is its name; any other path unchanged.
 
     Raises:
         ConfigError: It is in the catalogue and has not been fetched.
@@ -145,7 +145,7 @@ def placed(name_or_path: str | Path) -> Path:
 
 
 def manifest(at: Path, entry: Entry) -> dict[str, Any] | None:
-    """The manifest in a folder; None if there is none, or the folder was made of another entry."""
+    """The manifest in a folder; None if it is missing, or the folder was made of another entry."""
     try:
         said: dict[str, Any] = json.loads((at / MANIFEST).read_text("utf-8"))
         return said if all(said[key] == getattr(entry, key) for key in _DECISIVE) else None

@@ -132,7 +132,7 @@ def tokenizer(folder: Path) -> "PreTrainedTokenizerBase":
     """The tokenizer in a folder.
 
     Raises:
-        ConfigError: There is none, or it cannot be read.
+        ConfigError: It does not exist, or cannot be read.
     """
     from transformers import AutoTokenizer, PreTrainedTokenizerBase
 

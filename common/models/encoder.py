@@ -155,7 +155,7 @@ class Encoder:
             local_files_only: False downloads what the cache lacks.
 
         Raises:
-            ConfigError: There is no such model or device here, or it is none of text with a tokenizer.
+            ConfigError: The model or device does not exist here, or it is no model of text with a tokenizer.
         """
         one_of("embedding.pooling", pooling, among=("mean", "cls", "max"))
         integers(4, section="embedding", longest=longest)

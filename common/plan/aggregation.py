@@ -38,7 +38,7 @@ def aggregation_setup(plan: Plan, run: str, *, attempt: int, first: int) -> Aggr
 def log2_breach(plan: Plan, corrupt: int) -> float:
     """Binary logarithm of a bound on the probability that the corrupt parties and the coordinator lift a mask.
 
-    On the full graph there is nothing random: -inf for as many corrupt parties as the plan can bear, 0 for more.
+    Nothing is random on the full graph: -inf for at most the corrupt parties that the plan tolerates, 0 for more.
 
     Args:
         plan: A plan with secure aggregation.

@@ -17,7 +17,7 @@ SMALLEST_SHARE = 2.0
 
 
 def check_parties(plan: "Plan") -> None:
-    """U, and the bounds on the threshold under secure aggregation."""
+    """Check U, and the bounds on the threshold under secure aggregation."""
     if plan.survivors < 1:
         raise PlanError(
             "parties that remain",

@@ -35,7 +35,7 @@ def neighbours(parties: Sequence[PartyId], degree: int, seed: bytes) -> Mapping[
         Party to its neighbours.
 
     Raises:
-        InternalError: If a party comes twice, or degree or seed is none.
+        InternalError: If a party comes twice, or degree or seed is invalid.
     """
     if len(set(parties)) != len(parties) or degree < 1 or len(seed) != KEY_BYTES:
         raise InternalError(

@@ -27,7 +27,7 @@ def check_adverts(
     """Refuse invalid keys; compute transcript and graph from the valid ones.
 
     Args:
-        setup: As both sides made it.
+        setup: The set-up, as both sides made it.
         adverts: Party to its keys, of all that advertised.
         roster: The parties' identities; None in semi-honest mode.
         step: Name of the step, for errors.

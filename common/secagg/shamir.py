@@ -85,8 +85,8 @@ def combine_many(
 
     Args:
         shares: Name of each secret to its shares, point to share. The `threshold` lowest points are used.
-        threshold: As when they were split.
-        label: As when they were split.
+        threshold: Threshold with which they were split.
+        label: Label with which they were split.
 
     Returns:
         Name to secret, 32 bytes.

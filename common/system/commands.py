@@ -37,8 +37,8 @@ def parser(
 
     Args:
         name: The program.
-        modules: As for `register`.
-        arguments: As for `run`.
+        modules: Modules, as for `register`.
+        arguments: Arguments, as for `run`.
         versions: Text that `--version` prints.
         description: Purpose of the program.
         example: One of its commands.

@@ -58,7 +58,7 @@ class _Public:
 
     @classmethod
     def from_values(cls, values: object) -> Self:
-        """Make it from its fields, as JSON has them.
+        """Create the object from its fields in JSON's types.
 
         Raises:
             ConfigError: Naming the field that is unknown, missing or wrong.

@@ -32,10 +32,10 @@ LARGEST_READ = 2**25
 def write_atomic(path: Path, data: bytes, *, mode: int = PUBLIC) -> None:
     """Replace `path` by `data`, wholly or not at all, and keep it across a power cut.
 
-    What root replaces stays its account's.
+    A file that root replaces keeps its owner.
 
     Raises:
-        OSError: Naming `path`, which is as it was.
+        OSError: Naming `path`, which is unchanged.
     """
     name, beside = path.name, path.name + ".part"
     with _folder_of(path) as folder:

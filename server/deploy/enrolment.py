@@ -30,13 +30,13 @@ class Enrolled:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Attending:
-    """Whether a hospital's node is connected.
+    """Attendance of a hospital: whether its node is connected.
 
     Attributes:
         number: Its number on the roster.
         name: Its name.
         online: Whether its node is connected.
-        since: Since when, as far as Flower knows; else empty.
+        since: Time since which it has been so, as far as Flower knows; else empty.
     """
 
     number: int

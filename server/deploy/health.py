@@ -1,4 +1,4 @@
-"""Whether a coordinator works, for the health check of its container.
+"""Health check of a coordinator's container.
 
     python -m server.deploy.health FOLDER
 

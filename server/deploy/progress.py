@@ -1,4 +1,4 @@
-"""The state of a run by its folder, and following the run there until it ends.
+"""The state of a run by its folder, and the display of its log until it ends.
 
 A run is the work of a separate process, which Flower starts. It locks the folder while it works, and before it ends
 it leaves a complete result there, or a file with its last words (`server/failure.py`). A folder that is not locked and
@@ -35,7 +35,7 @@ ASK_FLOWER_EVERY = 10.0
 LEAST_ROOM = 2**16
 """Free bytes below which the disk of a run folder counts as full."""
 FLOWER = "flower.json"
-"""File in the folder of a deployed run: its number at Flower, and the processes of `serve` at that time."""
+"""File in the folder of a deployed run with its number at Flower and the processes of `serve` at that time."""
 
 DIED = "the process of the run ended without an error of its own"
 
@@ -114,7 +114,7 @@ def checked(settings: CoordinatorSettings, folder: Path) -> Progress:
 
 
 def submit(settings: CoordinatorSettings, folder: Path) -> None:
-    """Let Flower start the run of this folder."""
+    """Start the run of this folder through Flower."""
     for name in (FAILURE, AWAITING, CANCELLED):
         (folder / name).unlink(missing_ok=True)
     (folder / LOCK).write_bytes(b"")

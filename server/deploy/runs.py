@@ -40,9 +40,9 @@ from server.settings.schema import Hospital, Settings
 from server.settings.sections import changed
 
 ENDING_SECONDS = 60.0
-"""Seconds to wait for the process of a failed, killed or cancelled run to end: two must not work in one folder."""
+"""Seconds to wait until the process of a failed, killed or cancelled run ends: two must not work in one folder."""
 LONGEST_FILE_NAME = 255
-"""Bytes."""
+"""Bytes of a file name."""
 
 
 def register(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
@@ -97,7 +97,7 @@ def with_hospitals(settings: CoordinatorSettings, overrides: list[str], name: st
     """The checked settings of a run with all enrolled hospitals and their roster.
 
     Args:
-        settings: The coordinator's.
+        settings: Settings of the coordinator.
         overrides: As the operator typed them; relative paths count from here.
         name: Name of the run; its identity adds eight random digits.
 

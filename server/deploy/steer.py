@@ -24,7 +24,7 @@ from server.settings.sections import changed, setting
 
 FIXED = ("privacy", "federation", "secagg", "embedding", "purpose", "recipient", "run")
 ASKED = ("method", "method.census", "method.directions", "method.count", "method.description", "evaluation.federated")
-"""Groups and settings of the question that was asked: they cannot change any more."""
+"""Groups and settings of the question that was asked, which can no longer change."""
 
 
 def register(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:

@@ -1,6 +1,6 @@
 """`metrics.json`: figures in groups, some by name and all others as they come (`figure_groups.py`).
 
-Anybody may add groups (`evaluation.own`), so the file is kept as it is, and what is read of it is typed.
+Anybody may add groups (`evaluation.own`), so the file is kept unchanged, and the parts that are read are typed.
 """
 
 import math
@@ -78,7 +78,7 @@ class Metrics(Document):
     """`metrics.json`.
 
     Attributes:
-        content: The file, as it is.
+        content: The unchanged file.
     """
 
     FILE: ClassVar[str] = "metrics.json"
@@ -134,7 +134,7 @@ class Metrics(Document):
 
     @property
     def utility_real(self) -> Classifier | None:
-        """The same, trained on as many private records; in a simulation alone."""
+        """The same, trained on the same number of private records; in a simulation alone."""
         return self._classifier("utility_real")
 
     @property

@@ -1,4 +1,4 @@
-"""Figures with their intervals, or the reason why there is none, and the groups that any set of texts can have."""
+"""Figures with their intervals, or the reason why one is missing, and the groups that any set of texts can have."""
 
 import logging
 import math
@@ -85,7 +85,7 @@ class Measured:
 def figure(
     value: Callable[[], float], *, rows: int, interval: Callable[[], intervals.Interval | None] | None = None
 ) -> Figure:
-    """A figure, or the reason why there is none."""
+    """A figure, or the reason why it is missing."""
     try:
         number = value()
     except (CaucusError, ValueError, ArithmeticError) as error:
@@ -192,7 +192,7 @@ def language_modelling(measured: Measured, train: Sequence[str]) -> Group:
 
 
 def real_against_real(measured: Measured, records: Sequence[Record], real: Sequence[Record], about: str) -> Group:
-    """The same figures of real texts in place of the synthetic ones: what these could reach.
+    """The same figures of real texts in place of the synthetic ones, as the level that these could reach.
 
     Args:
         measured: Settings and encoder.

@@ -155,7 +155,7 @@ class Federation:
         return Joined(parties=ready.sharers, aggregation=ready, deliveries=deliveries)
 
     def _first_unanswered(self) -> int | None:
-        """Number of the first attempt at the first query that no attempt has answered."""
+        """Number of the first attempt at the first unanswered query."""
         attempts, total = self._plan.max_attempts, self._plan.total_queries
         for first in range(0, total, attempts):
             if all(self._checkpoint.answer(index) is None for index in range(first, first + attempts)):

@@ -5,7 +5,7 @@ One round t of T, on a population of N candidates, N/C of each label:
    of the private records' vocabulary, noised, without class.
 2. Look ahead: a candidate is voted on by the mean embedding of k variations of it (k = 0: by its own).
 3. Ask for Top-1 nearest votes.
-4. Of each label, N/(C L) candidates survive: those with the most votes, or draws in proportion to votes.
+4. N/(C L) candidates of each label survive: those with the most votes, or draws in proportion to votes.
 5. Survivors and variations of them, N/C of each label again, are the next population.
 
 The population after T rounds, and T private queries, is the synthetic data set. In Aug-PE+ a label is dealt to each

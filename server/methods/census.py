@@ -127,7 +127,7 @@ class CensusMethod(CensusSettings):
         return {}
 
     def start(self, tools: Tools) -> State[CensusMemory]:
-        """No texts, equal weights; the census of a finished run, if one is named."""
+        """A state without texts, with equal weights, and with the census of a finished run, if one is named."""
         weights = {model: 1 / len(tools.models) for model in tools.models}
         memory = CensusMemory(weights=weights)
         if self.census is None:

@@ -93,7 +93,7 @@ class Dpga(DpgaSettings):
         return {mode: f"method.{setting}=0" for mode, setting, used in operators if used}
 
     def plan(self, task: Task, target: PrivacyTarget, membership: Membership) -> tuple[PlannedQuery, ...]:
-        """Metadata, as far as it is wanted, and T votes with what is left of epsilon."""
+        """Queries for the wanted metadata, and T votes with the rest of epsilon."""
         del membership
         if self.samples < len(task.labels):
             raise ConfigError(

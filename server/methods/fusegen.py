@@ -64,7 +64,7 @@ class FuseGen(FuseGenSettings):
         return {}
 
     def plan(self, task: Task, target: PrivacyTarget, membership: Membership) -> tuple[PlannedQuery, ...]:
-        """No query."""
+        """The method asks no query."""
         del target, membership
         if self.samples // self.rounds < len(task.labels):
             raise ConfigError(

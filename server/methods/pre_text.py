@@ -84,7 +84,7 @@ class PreText(PreTextSettings):
         return {VOTES: self.population(task)}
 
     def start(self, tools: Tools) -> State[NoMemory]:
-        """No texts."""
+        """A state without texts."""
         del tools
         return State(memory=NoMemory())
 

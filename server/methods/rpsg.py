@@ -12,8 +12,8 @@
 4. Refinement (`server/operators/refinement.py`), which needs no private data: enough texts are written at first that
    about `samples` are left.
 
-The first two are one step, the others the second and last. The paper has no labels. Here each label gets as many seeds
-as the next, of those that were chosen for it, since how many records have a label is private.
+The first two are one step, the others the second and last. The paper has no labels. Here all labels get equally
+many seeds, of those that were chosen for them, since the number of records with a label is private.
 """
 
 import math
@@ -57,7 +57,7 @@ MECHANISMS = {
 """Mechanisms of each kind of candidates, the default first."""
 
 Seeds = tuple[list[Candidate], Parents, Generated, list[str]]
-"""Abstracts; for each label, positions of those to start from, as often as they count; what models wrote; notes."""
+"""Abstracts; positions of those to start from by label, repeated as often as they count; models' texts; notes."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -80,7 +80,7 @@ class Rpsg(RpsgSettings):
         return {"abstracts": None, "rewriting": None}
 
     def plan(self, task: Task, target: PrivacyTarget, membership: Membership) -> tuple[PlannedQuery, ...]:
-        """The one query."""
+        """The method's only query."""
         for name, value in (("samples", self.samples), ("pool", self.pool)):
             if value < len(task.labels):
                 expected = f"at least one text for each of {len(task.labels)} labels"
@@ -296,12 +296,12 @@ class Rpsg(RpsgSettings):
         return new, [at for at, _ in first_texts], written
 
     def _wanted(self, task: Task) -> list[int]:
-        """Texts of each label that are to be left."""
+        """Number of texts of each label that are to be left."""
         sizes: list[int] = per_label(np.array([self.samples]), len(task.labels))[0].tolist()
         return sizes
 
     def _needed(self, task: Task) -> list[int]:
-        """Seeds of each label."""
+        """Number of seeds of each label."""
         return [self.refinement.needed(size) for size in self._wanted(task)]
 
     def _nearest(self, target: PrivacyTarget) -> int:

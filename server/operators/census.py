@@ -99,8 +99,8 @@ def basis(vectors: Vectors, labels: Labels, label_count: int, directions: int) -
 
     The differences of C labels span at most C - 1 directions; the rest are the principal directions in which candidates
     differ from their label's mean. If candidates are too few or too alike for that, directions orthogonal to all these
-    fill up the number, which the plan has fixed: a record may differ where no candidate does. Of each direction the
-    largest entry is positive, so that the same candidates have the same basis.
+    fill up the number, which the plan has fixed: a record may differ where no candidate does. The largest entry
+    of each direction is positive, so that the same candidates have the same basis.
     """
     means = label_means(vectors, labels, label_count)
     between = _principal(means - means.mean(axis=0))

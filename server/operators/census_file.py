@@ -73,7 +73,7 @@ def read(path: Path) -> tuple[Census, Earlier]:
     """Read the file of a run folder.
 
     Raises:
-        ConfigError: There is none, it is not as this program writes it, or another file of its run contradicts it:
+        ConfigError: It does not exist, this program did not write it, or another file of its run contradicts it:
             naming the entry.
     """
     try:

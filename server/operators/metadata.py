@@ -88,7 +88,7 @@ def length_range(ends: NDArray[np.float64], cap: int) -> tuple[Span, list[str]]:
 
 
 def bins(span: Span, count: int) -> tuple[NDArray[np.int32], list[Span]]:
-    """Bins of equal width, in whole words, over a range.
+    """Divide a range into bins of equal width, in whole words.
 
     Returns:
         (count - 1,) edges of all bins, and the spans of the bins within the range: at most all but the last, which is

@@ -20,8 +20,8 @@ _HALVINGS = 30
 def exemplars(posterior: Floats, models: Labels, size: int) -> list[list[int]]:
     """Texts with the highest posterior of each label, whichever label was requested of them.
 
-    They are of those whose most probable label it is, if there are enough, and else of all. At most 60 % (rounded up)
-    are one model's, as long as there are others.
+    They are chosen among the texts whose most probable label it is, if there are enough, and else among all. At most
+    60 % (rounded up) are one model's, as long as there are others.
 
     Args:
         posterior: (n, C) of the texts.

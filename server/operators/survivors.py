@@ -56,7 +56,7 @@ def choose(
 
 
 def offspring(parents: Sequence[int], count: int) -> list[tuple[int, int]]:
-    """Deals `count` variations to one label's parents in turn, so that a parent drawn twice gets twice as many.
+    """Assigns `count` variations to one label's parents in turn, so that a parent drawn twice gets twice as many.
 
     Returns:
         (position, variations) of each distinct parent, in the order of `parents`; 0 variations for the last of them if

@@ -73,7 +73,7 @@ def calibrate(plan: Plan, epsilon: float, *, calibration: str = "tight") -> Plan
 
 
 def _beside_unproven(plan: Plan, epsilon: float, calibration: str) -> Plan:
-    """Noise for each query of a plan whose epsilon stays infinite; an unproven one's is for each answer alone."""
+    """Noise for each query of a plan whose epsilon stays infinite; an unproven query has it for each answer alone."""
     proven = [query for query in plan.queries if not query.unproven]
     share = math.fsum(query.share for query in proven)
     noised = plan

@@ -1,4 +1,4 @@
-"""Whether the chosen language models honour what a method asks of them, known before anything private is asked."""
+"""Check, before anything private is asked, that the chosen language models honour what a method asks of them."""
 
 from collections.abc import Mapping
 from typing import Any

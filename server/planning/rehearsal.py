@@ -133,7 +133,7 @@ class Rehearsal:
     def _sketch(
         self, spec: SketchSpec, deviation: float, arrays: Mapping[str, NDArray[Any]], generator: np.random.Generator
     ) -> NDArray[np.float64]:
-        """Sums of features of as many records of each label, whose terms come evenly from the whole vocabulary."""
+        """Sums of features of equally many records of each label, with terms evenly from the whole vocabulary."""
         records, vectors = (self._records or _UNKNOWN) / spec.labels, arrays["vectors"]
         if spec.prefix:
             drawn = generator.integers(len(vectors), size=(_UNKNOWN, spec.prefix))

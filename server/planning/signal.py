@@ -88,7 +88,7 @@ def weakest(estimates: Sequence[Signal]) -> Signal:
 
 
 def records_for(ratio: float, plan: Plan, planned: PlannedQuery, compared: int) -> int | None:
-    """The least number of records with which a query's signal is `ratio` times its noise; None if there is none."""
+    """The least number of records with which a query's signal is `ratio` times its noise; None if none is enough."""
 
     def enough(records: int) -> bool:
         estimate = _expected(plan, planned, compared, records)

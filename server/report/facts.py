@@ -212,7 +212,7 @@ def _cost(run: RunSummary | None, rounds: Sequence[RoundReport]) -> dict[str, An
 
 
 def _money(rounds: Sequence[RoundReport]) -> dict[str, float | None]:
-    """Cost of all rounds by model, in the currency of the prices; None for a model without a known price."""
+    """Cost of all rounds by model, in the currency of the prices; None for a model whose price is unknown."""
     sums: dict[str, float | None] = {}
     for report in rounds:
         for model, paid in report.paid.items():

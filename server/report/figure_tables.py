@@ -57,7 +57,7 @@ def tables(groups: Iterable[FigureGroup]) -> list[dict[str, Any]]:
 
 
 def _without_others(group: FigureGroup) -> FigureGroup | None:
-    """The group without the figures that the tables of utility and labels show; None if none is left."""
+    """The group without the figures that the tables of utility and labels show; None if no figure is left."""
     title, figures = group.title, group.figures
     if title == "label shares":
         return None

@@ -59,7 +59,7 @@ def by_label(
     metrics: Metrics,
     texts: Sequence[Candidate],
 ) -> LabelTable:
-    """The table of labels, of a run folder whose documents may be missing."""
+    """The table of labels of a run folder, whose documents may be missing."""
     shares, exact = record_shares(privacy, rounds, metrics)
     number = _number(metrics) if exact else None
     weights, words = weights_of(texts), _words(texts)

@@ -14,7 +14,7 @@ WIDTH, _HEIGHT = 420, 230
 _LEFT, _RIGHT, _TOP, _BOTTOM = 46, 12, 12, 34
 _X_LABELS = 10
 _APART = 7
-"""Most units between the intervals of two lines at one place."""
+"""Largest distance in units between the intervals of two lines at one place."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,7 +50,7 @@ class Frame:
 class Series:
     """One line: its values (None for a missing one), and these values as points of the drawing.
 
-    `intervals` are those of the values, None where there is none, and `whiskers` is their path.
+    `intervals` are those of the values, None for a missing one, and `whiskers` is their path.
     """
 
     name: str

@@ -1,7 +1,7 @@
 """Accuracy of classifiers of the texts, compared with real records and guessing: one table from `metrics.json`.
 
-The same small model is trained on one set of texts after another and tested on the same held-out texts. How many texts
-it was trained on is said with each, since more texts teach more.
+The same small model is trained on one set of texts after another and tested on the same held-out texts. The number of
+texts it was trained on is stated with each, since more texts teach more.
 """
 
 from collections.abc import Iterator

@@ -65,7 +65,7 @@ def directions(ratio: float) -> int:
 
 
 def rounds(ratio: Callable[[int], float]) -> int:
-    """The most rounds with which the answers are not noise; the fewest, where they always are.
+    """The largest number of rounds with which the answers are not noise; the smallest one if they always are.
 
     Args:
         ratio: Signal to noise of the weakest answer with that number of rounds.

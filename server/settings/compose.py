@@ -69,7 +69,7 @@ def composed(overrides: Sequence[str], config_name: str = "simulation") -> Setti
 
 
 def typed(config: object) -> Settings:
-    """The same of what Hydra has composed."""
+    """Typed settings of a configuration that Hydra has composed."""
     try:
         resolved: Any = OmegaConf.to_container(config, resolve=True, throw_on_missing=True)
     except MissingMandatoryValue as error:

@@ -1,4 +1,4 @@
-"""Settings of the evaluation: the small model, and what is measured besides."""
+"""Settings of the evaluation: the small model, and the other figures."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field

@@ -64,7 +64,7 @@ class CensusSettings(MethodSettings):
         shrinkage: Estimates shrunk by what is known of their noise; off for the ablation.
         model_weighting: Weigh models by the estimates; off for the ablation.
         steering: Exemplars by the estimates; off for the ablation: all rounds are zero-shot.
-        need: Labels get texts by need; off for the ablation: all as many.
+        need: Labels get texts by need; off for the ablation: all get the same number.
         labels: Labels of released texts: "census", their most probable ones; "requested", for models that write what
             they are asked for; or "gate": as requested, and texts to which another one is more probable are left out.
         share_weights: Weigh the released texts by the estimated shares of the labels; off for the ablation.

@@ -60,7 +60,7 @@ class FineTuning:
         epochs: Passes over the texts, at least 1.
         learning_rate: Learning rate of AdamW; None: 4e-4 from a checkpoint, as in the papers, 4e-3 from random weights.
         weight_decay: Weight decay of AdamW, at least 0.
-        device: As torch names it.
+        device: Device, as torch names it.
     """
 
     start: str | None = None

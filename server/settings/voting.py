@@ -148,7 +148,7 @@ class AugPePlusSettings(AugPeSettings):
     """Aug-PE+, which needs a vocabulary.
 
     Attributes:
-        vocabulary: As above.
+        vocabulary: Vocabulary, as above.
     """
 
     name: str = "aug_pe_plus"

@@ -37,7 +37,7 @@ class Source(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DemoNotes(DemoNotesSettings):
-    """The demo: artificial hospital notes from a grammar of our own. No real patient."""
+    """The demo: artificial hospital notes from our own grammar, without any real patient."""
 
     def task(self) -> Task:
         """See Source."""

@@ -252,7 +252,7 @@ def _new_folder(method: str) -> Path:
 
 @contextlib.contextmanager
 def _errors_of_ours() -> Iterator[None]:
-    """An error of Hydra's as one of ours, without the fifty lines of where in Hydra it came from."""
+    """Translate an error of Hydra into one of ours, without Hydra's fifty lines of traceback."""
     try:
         yield
     except WRONG_SETTINGS as error:

@@ -151,7 +151,7 @@ def _membership(measured: MeasuredWithRecords) -> Group:
 
 
 def _canaries(measured: MeasuredWithRecords) -> Group:
-    """Extraction of canaries, verbatim or as texts that a language model prefers, and membership."""
+    """Extraction of canaries, verbatim or as texts that a language model prefers, and their membership."""
     seed, inserted = measured.experiment_seed, [canary for canary in measured.canaries if canary.inside]
     about = (
         f"{len(inserted)} records with codes drawn at random. extracted: share whose code is in a "

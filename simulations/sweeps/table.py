@@ -197,7 +197,7 @@ def paired(mine: Mapping[Any, float], theirs: Mapping[Any, float]) -> Difference
 
 
 def _mean(values: pd.Series) -> float | None:
-    """Mean of the values that are there; None without any."""
+    """Mean of the values that are not missing; None if all are."""
     there = values.dropna()
     return None if there.empty else statistics.fmean(there)
 

@@ -1,4 +1,4 @@
-"""The language model that needs no network, no weights and no key: small, and honest about it.
+"""The built-in language model: small, without network, weights or key.
 
 It has read public text and nothing else. For each request it looks for the passages of its reading that lie nearest to
 what is asked (label and description against the other labels', good exemplars and beyond them away from the bad ones,

@@ -23,7 +23,7 @@ _LONGEST = 60  # tokens of one sentence; a walk that has gone round in circles i
 
 
 def tokenise(text: str) -> Sentence:
-    """The tokens of a text, each with the white space before it; the first is given a blank, to be like all others."""
+    """The tokens of a text, each with the white space before it; the first gets a blank, to be like all others."""
     return tuple(_TOKEN.findall(" " + text.strip()))
 
 

@@ -115,7 +115,7 @@ class Noise:
         self._step = 0
 
     def __call__(self, _: "Tensor", scores: "Tensor") -> "Tensor":
-        """(rows, tokens) scores of the next token to sums whose maximum is the draw."""
+        """Turn (rows, tokens) scores of the next token into sums whose maximum is the draw."""
         import torch
         from transformers import TopPLogitsWarper
 

@@ -163,7 +163,7 @@ class Retries:
             pause: Blocks all requests for the seconds that the server asks for; None: only this one waits.
 
         Raises:
-            UnansweredError: The last failure is none that passes, or there were too many.
+            UnansweredError: The last failure is not temporary, or there were too many.
         """
         for attempt in range(self.most + 1):
             try:

@@ -57,7 +57,7 @@ class Replay:
         self._drawn = 0
 
     def before_noise(self, private: PartyRecords, *, max_records_per_party: int | None = None) -> NDArray[np.int64]:
-        """(rows, length) what noise would be added to, of a party with these records.
+        """(rows, length) contribution of a party with these records, before noise is added.
 
         Args:
             private: The records.

@@ -51,7 +51,7 @@ METHODS = {
     "dpga": ["method.samples=200", "method.rounds=4"],
     "census": ["method.samples=600"],
 }
-"""Those whose statistics are sums over hospitals and need no file besides, each smaller where it writes much."""
+"""Methods whose statistics are sums over hospitals and need no further file; smaller ones where they write much."""
 LABELS, EXEMPLARS, DIRECTIONS = 10, 8, 32
 
 

@@ -18,7 +18,7 @@ ABSENT = (
 BANKING67 = "banking67.csv"
 ENGLISH = "english.txt"
 COMMONEST = 300
-"""Words that nearly every text has: among its first terms they leave no room for those that tell what it is about."""
+"""Number of words that nearly every text has: they leave no room for informative ones among its first terms."""
 TARGET_PART = 4
 """Number of records of which one is the recipient's, unlabelled, and nobody's private record."""
 
