@@ -74,8 +74,8 @@ class Instructed:
         ids = self._ids(text)
         room = getattr(self._model.config, "max_position_embeddings", None)
         if room is not None and ids.shape[1] + self._longest > room:
-            # Of a text that does not fit nothing is written: without an abstraction it is blank, and of a rewriting
-            # the rewriter's input remains a candidate.
+            # Nothing is written from a text that does not fit: a seed without an abstraction is blank, and the input of
+            # a rewriter remains a candidate.
             return []
         end = self._tokenizer.eos_token_id
         how: dict[str, Any] = {"eos_token_id": end, "pad_token_id": end or 0}

@@ -89,7 +89,7 @@ class Cached:
         try:
             # Without isolation level each statement commits by itself, so a killed process loses no reply.
             with closing(sqlite3.connect(self._path, timeout=_WAIT_S, isolation_level=None)) as database:
-                # For a new file: of the usual 4096 bytes, a reply of 2000 characters leaves half unused.
+                # This holds for a new file: a reply of 2000 characters would leave half of the usual 4096 bytes unused.
                 database.execute("pragma page_size = 8192")
                 # Write-ahead log: no wait for the disk at each reply, and a killed process loses none.
                 database.execute("pragma journal_mode = wal")

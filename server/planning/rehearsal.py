@@ -151,7 +151,7 @@ class Rehearsal:
         lengths = self._lengths((self._records or _UNKNOWN) // self._parties)
         if not (self._records and scale):
             return np.tile([float(lengths[0]), float(lengths[-1])], (self._parties, 1))
-        # Of more searches than there are parties the medians are those to expect.
+        # The medians of more searches than there are parties are those to expect.
         keys = [generator.bytes(32) for _ in range(_SEARCHES * self._parties)]
         return np.array([mechanisms.length_range(lengths, cap, scale, key) for key in keys], np.float64)
 

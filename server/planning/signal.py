@@ -58,7 +58,7 @@ class Signal:
         return {
             **self.expected._asdict(),
             "ratio": self.ratio,
-            # Of two candidates, one with the expected votes and one without any.
+            # The comparison is of a candidate with the expected votes and one without any.
             "ranked_rightly": float(ndtr(self.ratio / math.sqrt(2))),
             "clear_from_records": self.clear_from,
         }

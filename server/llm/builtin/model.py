@@ -159,7 +159,7 @@ class BuiltinModel:
         anchors = [Passage(parts=sentences(text), vector=vectors[text], near=1.0) for text in shown]
         shapeless = not shown or request.abstract
         if shapeless:
-            # Nothing shows what a text looks like: some text that was read does, and of those like it the near ones.
+            # Nothing shows what a text looks like: a text that was read does, and those like it that are near.
             shape = library.vectors[rng.integers(len(near))]
             like = whole_numbers(shape) @ library.whole.T
             alike = like >= np.quantile(like, 1 - _ALIKE, method="higher")
