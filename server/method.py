@@ -157,7 +157,7 @@ class Method(Protocol[M]):
 
     @property
     def modes(self) -> Mapping[str, str | None]:
-        """Those of `server.llm.base.MODES` that its requests use, each with the setting that avoids it, or None."""
+        """The modes of `server.llm.base.MODES` that its requests use, each with the setting that avoids it, or None."""
 
     def plan(self, task: Task, target: PrivacyTarget, membership: Membership) -> tuple[PlannedQuery, ...]:
         """Every query that can be asked, at worst, without noise yet."""

@@ -34,7 +34,7 @@ QUIET = {
     "HF_HUB_OFFLINE": "1",
     "HF_HUB_DISABLE_TELEMETRY": "1",
 }
-"""Nothing phones home, looks for updates or downloads."""
+"""Variables with which no library phones home, looks for updates or downloads."""
 
 FIRST_WAIT, LONGEST_WAIT = 1.0, 15.0
 """Seconds before a restart: doubled each time. Flower refuses a node until its last heartbeat lapses."""

@@ -64,16 +64,16 @@ class Measured:
 
     @cached_property
     def vectors(self) -> NDArray[np.float32]:
-        """(candidates, dim)."""
+        """Vectors of the candidates, (candidates, dim)."""
         return self.embedded(self.texts)
 
     @cached_property
     def test_vectors(self) -> NDArray[np.float32]:
-        """(test, dim)."""
+        """Vectors of the test texts, (test, dim)."""
         return self.embedded([record.text for record in self.test])
 
     def embedded(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        """(texts, dim)."""
+        """Embed texts: (texts, dim)."""
         return (self.embed or self.encoder.encode)(texts)
 
     def drawn(self, records: Sequence[Any], purpose: str, most: int | None = None) -> list[Any]:

@@ -27,7 +27,7 @@ def at_most_times(epsilon: float) -> str:
 
 
 def right_guesses(epsilon: float, delta: float) -> float:
-    """Most right guesses between two equally likely neighbours, in percent, rounded up.
+    """Largest share of right guesses between two equally likely neighbours, in percent, rounded up.
 
     It is (e^epsilon + delta) / (1 + e^epsilon): add up the two inequalities by which a test's errors are bounded,
     P_FA + e^epsilon P_MD >= 1 - delta and its mirror image (Kairouz, Oh and Viswanath, "The composition theorem for

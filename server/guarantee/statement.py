@@ -51,7 +51,7 @@ def statement(privacy: Privacy) -> str:
 
 
 def _unproven(privacy: Privacy) -> list[str]:
-    """No end-to-end guarantee: the paper's claim for a noised choice, and the guarantee of the other queries."""
+    """Paragraphs on unproven texts: the paper's claim for a noised choice, and the guarantee of the other queries."""
     names = privacy.unproven
     paragraphs = [
         (

@@ -124,7 +124,7 @@ class Request:
 
     @property
     def modes(self) -> frozenset[str]:
-        """Those of `MODES` that the request uses."""
+        """The modes of `MODES` that the request uses."""
         used = {
             "contrast": bool(self.bad),
             "keyphrases": bool(self.must),
@@ -212,7 +212,7 @@ class Provider(Protocol):
 
     @property
     def declines(self) -> frozenset[str]:
-        """Those of `MODES` that it does not honour; it answers `accepted(request, declines)`."""
+        """The modes of `MODES` that it does not honour; it answers `accepted(request, declines)`."""
 
     def check(self) -> None:
         """Probe the model once and cheaply, before any private query.

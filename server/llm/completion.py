@@ -122,7 +122,7 @@ class Completion:
     def _examples(
         self, request: Request, public: Sequence[Example], stream: np.random.Generator
     ) -> list[tuple[str, str]]:
-        """(topic, text) of each example."""
+        """Pair (topic, text) of each example."""
         exemplars = request.good or request.source
         order = stream.permutation(len(exemplars))[: max(self.examples, len(request.source), 1)]
         own = [(_topic(request), _shortened(exemplars[at], request.words)) for at in order]

@@ -102,7 +102,7 @@ class AugPe(AugPeSettings):
         return {VOTES: self.samples} | ({VOCABULARY: self.kept_terms} if self.vocabulary else {})
 
     def start(self, tools: Tools) -> State[AugPeMemory]:
-        """No texts."""
+        """A state without texts."""
         del tools
         return State(memory=AugPeMemory())
 

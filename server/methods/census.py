@@ -122,7 +122,7 @@ class CensusMethod(CensusSettings):
         return self.samples
 
     def compared(self, task: Task) -> dict[str, int]:
-        """None: records add up, and choose nothing."""
+        """No query compares anything: records add up, and choose nothing."""
         del task
         return {}
 
@@ -204,7 +204,7 @@ class CensusMethod(CensusSettings):
         return write
 
     def _ask(self, vectors: NDArray[np.float32], labels: NDArray[np.int32], tools: Tools) -> Census:
-        """Ask where the records lie, along directions and about centres that cost nothing: they are public."""
+        """Ask for the places of records along directions and about centres, which are public and so cost nothing."""
         described = [description or label for label, description in tools.task.labels.items()]
         space = subspace(
             vectors,

@@ -89,7 +89,7 @@ class DpKps(DpKpsSettings):
         return {} if self.ablation == "only_llm" else {VOCABULARY: self.kept_terms}
 
     def start(self, tools: Tools) -> State[NoMemory]:
-        """No texts."""
+        """A state without texts."""
         del tools
         return State(memory=NoMemory())
 

@@ -145,7 +145,7 @@ class Dpga(DpgaSettings):
         return votes | ({KEYWORDS: self.keywords * len(task.labels)} if self.keywords else {})
 
     def start(self, tools: Tools) -> State[DpgaMemory]:
-        """No texts, no metadata."""
+        """A state without texts and metadata."""
         del tools
         return State(memory=DpgaMemory())
 

@@ -80,12 +80,12 @@ class FuseGen(FuseGenSettings):
         return self.samples
 
     def compared(self, task: Task) -> dict[str, int]:
-        """None: nothing is asked."""
+        """No query compares anything, since nothing is asked."""
         del task
         return {}
 
     def start(self, tools: Tools) -> State[FuseGenMemory]:
-        """No texts, no exemplars."""
+        """A state without texts and exemplars."""
         return State(memory=FuseGenMemory(pool={label: [] for label in tools.task.labels}))
 
     def step(self, state: State[FuseGenMemory], tools: Tools) -> State[FuseGenMemory]:

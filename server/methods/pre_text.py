@@ -36,7 +36,7 @@ from server.settings.voting import PreTextSettings
 VOTES = "nearest votes"
 
 _MOST_SEEDS = 400
-"""Most seeds that are chosen without being asked for: votes of a few hundred records say nothing about more."""
+"""Largest number of seeds that is chosen by default: votes of a few hundred records say nothing about more."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -120,7 +120,7 @@ class Rpsg(RpsgSettings):
         return {name: self.pool for name, kind in ((CHOICES, "pool"), (VOTES, "histogram")) if kind == self.candidates}
 
     def start(self, tools: Tools) -> State[NoMemory]:
-        """No texts."""
+        """A state without texts."""
         del tools
         return State(memory=NoMemory())
 

@@ -99,7 +99,7 @@ class Wasp(WaspSettings):
         return {VOTES: self.samples * (self.rounds - 1) // self.rounds}
 
     def start(self, tools: Tools) -> State[WaspMemory]:
-        """No texts, equal weights."""
+        """A state without texts, with equal weights."""
         weights = {model: 1 / len(tools.models) for model in tools.models}
         return State(memory=WaspMemory(weights=weights))
 

@@ -28,7 +28,7 @@ class TextEncoder(Protocol):
     """Texts to vectors."""
 
     def encode(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        """(texts, dimensions)."""
+        """Embed texts: (texts, dimensions)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -85,7 +85,7 @@ class Rehearsed(Refinement):
     __slots__ = ()
 
     def kept(self, *_: object, **__: object) -> list[int]:
-        """None."""
+        """Keep no text."""
         return []
 
 

@@ -78,9 +78,9 @@ def model_weights(posterior: Floats, requested: Labels, models: Labels, model_co
 
 
 def most_probable_labels(posterior: Floats) -> NDArray[np.int64]:
-    """(n,) the most probable label of each text; one that is nobody's gets the text to which it is most probable.
+    """(n,) most probable label of each text; a label without texts gets the text for which it is most probable.
 
-    Of a label with a single text no text is taken away.
+    No text is taken from a label with a single one.
     """
     labels = posterior.argmax(axis=1)
     for label in np.flatnonzero(np.bincount(labels, minlength=posterior.shape[1]) == 0):

@@ -95,7 +95,7 @@ class AugPeSettings(MethodSettings):
             threshold.
         threshold: Votes that a survivor must exceed; where none do, survivors are drawn uniformly, and a note says so.
         expansion: L, at least 2: one text in L of the next population is a survivor, the others are variations.
-        look_ahead: k, variations by whose mean embedding a text is voted on; 0: by its own.
+        look_ahead: k, variations whose mean embedding stands for a text in votes; 0: its own does.
         variation: Kind and length of the variations.
         texts_per_request: Texts that one prompt asks for.
         temperature: Temperature of the language models, in [0, 2].

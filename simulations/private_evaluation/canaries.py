@@ -32,7 +32,7 @@ _SUBJECTS = (
     "skateboards, geysers"
 )
 SUBJECTS = tuple(_SUBJECTS.split(", "))
-"""One for each canary; they are as many as there can be."""
+"""Subjects, one for each canary: they bound the number of canaries."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -44,7 +44,7 @@ DEFINITION = (
 def scores(
     canaries: Sequence[Canary], vectors: NDArray[np.float32], texts: Sequence[str], before: Labelled, after: Labelled
 ) -> NDArray[np.float64]:
-    """(canaries,) higher for a canary that seems to be in.
+    """(canaries,) scores, higher for a canary that seems to be in.
 
     Args:
         canaries: All, in and out.

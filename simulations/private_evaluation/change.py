@@ -34,7 +34,7 @@ class Labelled:
     labels: NDArray[np.str_]
 
     def of(self, label: str) -> NDArray[np.float32]:
-        """(m, d): those of one label."""
+        """Vectors of one label, (m, d)."""
         vectors: NDArray[np.float32] = self.vectors[self.labels == label]
         return vectors
 

@@ -61,7 +61,7 @@ class MeasuredWithRecords(Measured):
 
     @cached_property
     def private_vectors(self) -> NDArray[np.float32]:
-        """(private, dim)."""
+        """Vectors of the private records, (private, dim)."""
         return self.embedded([record.text for record in self.private])
 
     @cached_property

@@ -66,7 +66,7 @@ class Remote:
         self._answered, self._lost_in_a_row = 0, 0
 
     def check(self) -> None:
-        """See `Provider.check`. A server that tells of no single model is asked for one word instead."""
+        """See `Provider.check`. A server that cannot describe a single model is asked for one word instead."""
         asyncio.run(self._check_model())
 
     def generate(self, requests: Sequence[Request], *, arrived: Arrived | None = None) -> list[Reply]:

@@ -62,7 +62,7 @@ def candidates() -> NDArray[np.float32]:
 
 
 def _tossed(labels: int, axes: int) -> NDArray[np.bool_]:
-    """(labels, axes): which canaries are in."""
+    """(labels, axes) whether each canary is in."""
     return rng.experiment(int.from_bytes(rng.secure_bytes(8)), "canaries").random((labels, axes)) < 1 / 2
 
 

@@ -44,7 +44,7 @@ class Axes(Encoder):
     digest = "0" * 64
 
     def encode(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        """(texts, 32) float32."""
+        """Unit vectors of texts, (texts, 32) float32."""
         return np.eye(AXES, dtype=np.float32)[[int(text) for text in texts]].reshape(-1, AXES)
 
 

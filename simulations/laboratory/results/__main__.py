@@ -120,7 +120,7 @@ def _run(
 
 @contextlib.contextmanager
 def _alone(work: Path) -> Iterator[None]:
-    """One command at a time works in a folder: two would write the same runs, and the results of each other away."""
+    """Let one command at a time work in a folder: two would write the same runs, and overwrite each other's results."""
     work.mkdir(parents=True, exist_ok=True)
     lock = lock_folder(work)
     if lock is None:
