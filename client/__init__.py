@@ -1,4 +1,4 @@
-"""What runs at a hospital: its own service, and the relay that Flower's messages pass through."""
+"""The programs of a hospital: its own service, and the relay that Flower's messages pass through."""
 
 import runpy
 from pathlib import Path

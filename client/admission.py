@@ -1,11 +1,11 @@
-"""Whether a plan may run here: decided at each opening and at each question, by what the hospital's file says then.
+"""Admission of a plan, decided at each opening and each question by the hospital's file at that moment.
 
 1. The plan's encoder is this party's, and its parties are on this party's own roster.
 2. The limits allow it, on top of what other runs were charged.
 3. Each of its queries for texts has a writer here.
 4. It is approved, and the file of records is the one that its run began with (`client/approvals.py`).
 
-At a question 2 and 4 are looked at again: a limit that was lowered holds from the next question on, and so does a
+Points 2 and 4 are checked again at each question: a lowered limit holds from the next question on, and so does a
 person's refusal. Encoder, roster and writers cannot change without a restart. A refusal charges nothing.
 """
 
@@ -26,10 +26,10 @@ from common.secagg.identity import Roster
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Terms:
-    """What the hospital's own file says at one moment.
+    """Terms of the hospital's own file at one moment.
 
     Attributes:
-        limits: What may happen to the records.
+        limits: Limits on the use of the records.
         approval: "manual" or "auto"; without effect in a simulation, which keeps no approvals.
     """
 

@@ -11,8 +11,7 @@
      fine-tunes draws a subsample for each step itself, so that step 3 draws none.
 5. Store: the noised answer is on disk before it leaves.
 
-The party then sends a sum, masked under secure aggregation (`client/secagg.py`), or an answer of its own that needs no
-masks.
+The party then sends a sum, masked under secure aggregation (`client/secagg.py`), or a separate answer without masks.
 
 A coordinator may repeat an interrupted round under the same number. It then gets the stored answer, to the last bit: it
 learns nothing new and nothing is paid, also if the records have changed since. Fresh noise would be a second look at
@@ -139,7 +138,7 @@ def answer(
 
 
 def _sum(query: Query, plan: Plan, planned: PlannedQuery, units: EmbeddedRecords) -> NDArray[np.int64]:
-    """Counts, bounded, plus this party's share of the noise."""
+    """Bounded counts plus this party's share of the noise."""
     key = secure_bytes(32)
     sums = contribute.contribution(query, units)
 

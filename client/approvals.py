@@ -34,7 +34,7 @@ from common.system.files import SECRET, write_atomic
 
 MODES = ("manual", "auto")
 LIMITS = "limits"
-"""Who decided, where no person did."""
+"""Value of `by` for a decision that no person made."""
 MOST_AWAITING = 20
 """Plans that wait for a person: a coordinator cannot fill the disk with them."""
 MOST_APPROVALS = 1000
@@ -81,7 +81,7 @@ class Approvals:
         self._data = self.digest()
 
     def digest(self) -> str:
-        """Keyed digest of the file of records as it is now."""
+        """Keyed digest of the present file of records."""
         return hmac.digest(self._key, self._records.read_bytes(), "sha256").hex()
 
     def admit(self, run: str, plan: Plan, *, automatic: bool) -> None:

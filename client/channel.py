@@ -37,7 +37,7 @@ class Channel:
 
     Args:
         address: `unix:PATH`.
-        partition: Which of several simulated parties; 0 in a deployment.
+        partition: Number of a simulated party; 0 in a deployment.
         patience: Seconds to wait for the service to be there; an answer may take as long as it takes.
     """
 
@@ -68,7 +68,7 @@ class Channel:
 
 
 def answers(address: str, patience: float) -> bool:
-    """Whether a party service answers on this socket (`unix:PATH`) within so many seconds."""
+    """Whether a party service answers on this socket (`unix:PATH`) within the given seconds."""
     try:
         with grpc.insecure_channel(address) as channel:
             grpc.channel_ready_future(channel).result(timeout=patience)
@@ -81,8 +81,8 @@ def serve(parties: Mapping[int, Party], address: str, *, workers: int = 4, share
     """Serve parties on a Unix socket (`unix:/path`) until the server is stopped.
 
     Args:
-        parties: By partition; a hospital has one, at 0.
-        address: Where to listen. Anything but a Unix socket needs mutual TLS, which is not offered here yet.
+        parties: Parties by partition; a hospital has one, at 0.
+        address: Address to listen at. Anything but a Unix socket needs mutual TLS, which is not offered here yet.
         workers: Threads; a party answers one parcel at a time.
         shared: Whether the socket's group may connect too, which is the relay's.
 

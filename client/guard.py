@@ -143,9 +143,9 @@ class Limits:
             _at_most("epsilon of all runs", self.spent(charges), self.lifetime_epsilon)
 
     def spent(self, charges: Iterable[Release]) -> float:
-        """Epsilon of these charges at `lifetime_delta`, as it is held against `lifetime_epsilon`."""
+        """Epsilon of these charges at `lifetime_delta`, to be compared with `lifetime_epsilon`."""
         charges = list(charges)
-        # By norm: never below the truth and at once, however many they are. Far above it only for many subsamples.
+        # The bound by norm takes no time and is never below the truth; it is far above it only for many subsamples.
         spent = epsilon_by_norm(charges, self.lifetime_delta)
         limit = math.inf if self.lifetime_epsilon is None else self.lifetime_epsilon
         if spent > limit and any(charge.draws > 1 for charge in charges):

@@ -35,7 +35,7 @@ class NotedHead:
 
         Raises:
             LedgerError: The ledger is missing or does not contain the head, or has events and there is no note.
-            ConfigError: The note is none, or its folder is missing.
+            ConfigError: The note is invalid, or its folder is missing.
             OSError: The note cannot be read or written.
         """
         do = "Restore what is missing; if it is lost, caucus-party ledger accept charges what was spent since."

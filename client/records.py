@@ -22,12 +22,12 @@ from common.validate import in_range
 log = logging.getLogger("caucus.party")
 
 LARGEST_ENTRY = 1.001
-"""Of a vector of unit norm, and more than any rounding."""
+"""Bound on the entries of a vector of unit norm, with more room than any rounding takes."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class EmbeddedRecords:
-    """One party's private records, ready to answer queries. Nothing of them has a repr.
+    """One party's private records, ready to answer queries. No part of them has a repr.
 
     The bounds on what a record adds to an answer are proved for numbers, which NaN and infinity are not, and for
     products that integers can hold. So a vector that no encoder should have returned is taken for zero here.
@@ -37,7 +37,7 @@ class EmbeddedRecords:
         labels: (records,) int32, positions in the plan's list of labels.
         texts: The records' texts.
         owners: The user that each record belongs to, by name or number: owners of equal `repr` are the same. None if
-            each record is a unit of its own.
+            each record is a separate unit.
 
     Raises:
         InternalError: They disagree in number.
@@ -119,7 +119,7 @@ class EmbeddedRecords:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class PartyRecords:
-    """All private records of a party, embedded once, before any plan is known. Nothing of them has a repr.
+    """All private records of a party, embedded once, before any plan is known. No part of them has a repr.
 
     Attributes:
         records: The records.

@@ -1,4 +1,4 @@
-"""What becomes of an error at a party: a coarse reason for the coordinator, and details for the party's own log."""
+"""Translation of an error at a party: a coarse reason for the coordinator, and details for the party's own log."""
 
 import errno
 import os

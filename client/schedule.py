@@ -1,4 +1,4 @@
-"""When a reply leaves: on a schedule that depends on public numbers alone, so that time tells nothing of the records.
+"""Replies leave on a schedule that depends on public numbers alone, so that time tells nothing of the records.
 
 How long an answer takes depends on the records: on their number, and where candidates lie at one distance from a record
 that somebody knows, on whether it is there (votes are then computed exactly). So a reply to an opening or a question
@@ -34,7 +34,7 @@ class Schedule:
     Args:
         records: The most records that it may have: a public number.
         clock: Seconds that only grow.
-        sleep: Waits so many seconds; without one, until `stop` at most.
+        sleep: Waits for the given seconds; the default wait ends early at `stop`.
     """
 
     def __init__(

@@ -102,7 +102,7 @@ def begin(
 
 
 class Advertised:
-    """Step 1 is done: the keys are out, nothing is shared."""
+    """Step 1 is done: the keys are sent, nothing is shared."""
 
     __slots__ = ("_secrets",)
 
@@ -157,7 +157,7 @@ class Advertised:
 
 
 class Shared:
-    """Step 2 is half done: this party's secrets are split, its peers' shares have not come."""
+    """Step 2 is half done: this party's secrets are split, its peers' shares have not arrived."""
 
     __slots__ = ("_secrets",)
 
@@ -212,7 +212,7 @@ class Ready:
         Args:
             index: The round.
             vector: (length,) int64, noise included. Its length is the plan's business.
-            subject: What the vector answers. Vectors of parties that were asked different things do not add up.
+            subject: The question that the vector answers. Vectors that answer different questions do not add up.
 
         Returns:
             The round's next state; and the masked vector, (length,) uint64, uniform to anybody without the masks.
@@ -230,7 +230,7 @@ class Ready:
 
 
 class Masked:
-    """Step 3 is done: the masked vector is out. Holds shares, and no secret of this party's own as a whole."""
+    """Step 3 is done: the masked vector is sent. Holds shares, and none of this party's own secrets as a whole."""
 
     __slots__ = ("_me", "_secrets")
 
@@ -325,7 +325,7 @@ class _OwnSecrets:
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class _Begun:
-    """Between steps 1 and 2."""
+    """The state between steps 1 and 2."""
 
     me: _Me
     advert: KeyAdvert
@@ -335,7 +335,7 @@ class _Begun:
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class _Round:
-    """One round to come: own secrets; by neighbour its public mask key; by owner a pair of shares; who shared."""
+    """One future round: own secrets, each neighbour's public mask key, a pair of shares of each owner, who shared."""
 
     binding: bytes
     seed: Secret
@@ -354,7 +354,7 @@ class _Round:
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class _Sharing:
-    """While the peers' shares are on their way: what opens them, and the rounds without them."""
+    """The state while the peers' shares are under way: the keys that open them, and the rounds without them."""
 
     me: _Me
     transcript: bytes
@@ -365,7 +365,7 @@ class _Sharing:
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class _Shares:
-    """Between steps 3 and 5: by owner, itself included, the share of its seed and then that of its mask key."""
+    """The state between steps 3 and 5: each owner's share of its seed, then of its mask key, this party's included."""
 
     asked: bytes
     sharers: frozenset[PartyId]

@@ -44,7 +44,7 @@ NO_PLAN = bytes(32)
 LONGEST_NAME = 200
 """Characters of a run's name, which is written into logs and the ledger."""
 LARGEST_PLAN = 2**16
-"""Bytes of a plan: a hospital keeps each one that it was asked about. Those of all methods here have some 600."""
+"""Bytes of a plan: a hospital keeps each one that it was asked about. The plans of all methods here have about 600."""
 
 State = TypeVar("State")
 
@@ -75,7 +75,7 @@ class PartyService:
         party: Its number in the roster.
         private: Its records, embedded. May be empty: it then contributes noise alone, since its record count is private
             too. Plans must name their encoder.
-        terms: Reads this party's own limits; called anew at each opening and question.
+        terms: Reads this party's own limits; called again at each opening and question.
         ledger: This party's own ledger.
         writers: Kind of query to the writer of its texts.
         identity: Its signing key; None without identities.
@@ -85,7 +85,7 @@ class PartyService:
         approvals: The hospital's decisions about plans; None in a simulation, where the limits alone decide.
         audit_log: One line for each request; None in a simulation.
         noted_head: The note of the ledger's head; None in a simulation.
-        schedule: When replies leave; None in a simulation, where they leave at once.
+        schedule: Schedule of replies; None in a simulation, where they leave at once.
         compute: Computes what is the same at several parties; only a simulation passes anything in.
     """
 
@@ -173,7 +173,7 @@ class PartyService:
         return reply
 
     def stop(self) -> None:
-        """Let go of replies that wait for their time: nobody is there any more to get them."""
+        """Release replies that wait for their time: nobody can receive them any more."""
         if self._schedule:
             self._schedule.stop()
 

@@ -1,13 +1,13 @@
 """A party's own settings, `client.yaml`: one grammar, for the parties of a simulation and for a hospital's own file.
 
-    limits:        what may happen to the records (`client.guard.Limits`)
+    limits:        limits on the use of the records (`client.guard.Limits`)
     seeds:         the writer of "abstracted seeds" (`client.writers.abstracted_seeds.Seeds`)
     fine_tuning:   the writer of "fine-tuned samples" (`client.writers.fine_tuning.FineTuning`)
     rewriting:     the writer of "rewritten records" (`client.writers.rewriting.Rewriting`)
 
 configs/client.yaml explains every key, with a safe value; `caucus-party init` copies them from there. A limit whose
 line is deleted has the default of `client.guard.Limits`, the same safe value. The keys of a section are the arguments
-of its class, and their types are those of its annotations. A part that is chosen has its `kind` and, beside it, the
+of its class, and their types are those of its annotations. A part that is chosen has its `kind` and the
 arguments of that kind:
 
     seeds: {abstraction: {kind: summariser, name_or_path: FOLDER}, sentiment: {kind: vader}}
@@ -68,9 +68,9 @@ class PartySettings:
     """The sections that a simulation and a deployment have in common.
 
     Attributes:
-        limits: What may happen to the records.
+        limits: Limits on the use of the records.
         sections: The section of each writer by its name; one that is absent or null is left out.
-        where: Of a key, such as "limits.max_top": the file and line, or the part of a configuration, for messages.
+        where: Place of a key, such as "limits.max_top", for messages: file and line, or part of a configuration.
     """
 
     limits: Limits

@@ -1,1 +1,1 @@
-"""What coordinator and hospitals must agree on, and nothing else: plan, queries, messages, noise, masks, ledger."""
+"""Common ground of coordinator and hospitals, and nothing else: plan, queries, messages, noise, masks, ledger."""

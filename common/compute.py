@@ -1,4 +1,4 @@
-"""How a party computes a function of what everybody is sent alike: the plan, all parties' keys, a question.
+"""Computation by a party of values that depend only on what all are sent: the plan, all keys, a question.
 
 A hospital computes each value itself (`directly`), and has no other way. Hundreds of simulated parties in one process
 would all compute the same ones: they are given a `simulations.federation.shared.Shared`.

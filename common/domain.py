@@ -1,4 +1,4 @@
-"""The nouns that both sides are written in."""
+"""Basic terms of both sides."""
 
 from dataclasses import dataclass, field
 
@@ -9,12 +9,12 @@ MOST_RECORDS = 2**20
 """Largest number of records that a party may declare; what is taken of one that declares none."""
 
 NOT_STATED = "not stated"
-"""What a plan says of a purpose or a recipient that nobody has stated."""
+"""Text in a plan in place of a purpose or a recipient that nobody has stated."""
 
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """One private record. Nothing of it has a repr, so that it cannot reach a log or a traceback.
+    """One private record. No part of it has a repr, so that it cannot reach a log or a traceback.
 
     Attributes:
         text: What it says.

@@ -1,9 +1,9 @@
-"""What a data file seems to be if it cannot be read as a table of the columns wanted, told without quoting it.
+"""Diagnosis of a data file that cannot be read as a table of the wanted columns, without quoting it.
 
 A file without a header has a record in its place: its first line is private. So a message says of a header how many
 columns it has and which of the wanted names are there. Only where the reader allows it, for files that are public and
 in simulations, are other names shown, and only if all of them look like names of columns: short identifiers, which a
-text is not. Separator, encoding and format are facts about the file and are always told.
+text is not. Separator, encoding and format are facts about the file and are always shown.
 """
 
 import errno
@@ -82,10 +82,10 @@ def missing_columns(
     """The error about a table without some wanted columns, or with one of them twice.
 
     Args:
-        names: Of the columns that there are, without spaces around them.
-        wanted: Names of those that must be there once.
+        names: Names of the table's columns, without spaces around them.
+        wanted: Names of the columns that must be there once.
         where: File and line.
-        header: The header as it stands in a CSV file, from which the separator is guessed; None in JSON Lines. It is
+        header: The unchanged header of a CSV file, from which the separator is guessed; None in JSON Lines. It is
             never shown.
         show_names: Show also names that are not wanted, if all look like names of columns.
     """

@@ -1,7 +1,7 @@
 """Reads records and public texts from CSV, JSON Lines and text files.
 
 The one rule: a message names file and line and never quotes the file, neither text nor label, since all of it may be
-private; what is told of a header is decided in `file_diagnosis.py`. For the same reason no error is raised inside an
+private; `file_diagnosis.py` decides what is shown of a header. For the same reason no error is raised inside an
 `except` block of a decoder: the decoder's error carries the file and would become its context.
 """
 

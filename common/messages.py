@@ -163,7 +163,7 @@ WORDS: Mapping[Reason, str] = MappingProxyType(
         Reason.SURVIVORS: "it has agreed to the sum of this question over other hospitals, and to no second one",
     }
 )
-"""What each reason says about the hospital that refused, as a clause for the coordinator's operator."""
+"""Clause for each reason about the hospital that refused, for the coordinator's operator."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -186,7 +186,7 @@ class Envelope:
         party: Receiver of a request, or sender of a reply.
         plan_digest: SHA-256 of the agreed plan, 32 bytes.
         index: Number of the query in the plan, from 0.
-        attempt: Number of the set-up, from 0; each makes all keys anew.
+        attempt: Number of the set-up, from 0; each one makes new keys.
         body: The message.
     """
 

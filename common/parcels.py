@@ -1,6 +1,6 @@
 """A parcel as the content of one of Flower's messages, and back.
 
-Flower sends each record, array and chunk of a message as an object of its own, at each of its hops. So a small bulk is
+Flower sends each record, array and chunk of a message as a separate object, at each of its hops. So a small bulk is
 in the envelope's record: three objects, not six. A large one is an array, which Flower cuts into chunks, and which it
 stores and sends once for all messages that share it.
 """
@@ -36,7 +36,7 @@ def parcel_of(content: RecordDict) -> Parcel:
     """The parcel in a message's content.
 
     Raises:
-        KeyError: There is none.
+        KeyError: The message has no parcel.
     """
     record = content.config_records["envelope"]
     bulk = content.array_records["bulk"]["bytes"].data if "bulk" in content else record["bulk"]

@@ -1,4 +1,4 @@
-"""What a message says of parties: they are numbers to the protocol, and hospitals' names where people read.
+"""Messages about parties, which are numbers to the protocol and hospitals' names where people read.
 
 A message stays in pieces until somebody reads it: then the coordinator's log, its last words and a hospital's log put
 names in place of numbers, each from its own roster. No text is searched for them.
@@ -13,7 +13,7 @@ class Words:
     __slots__ = ()
 
     def text(self, names: Sequence[str] = ()) -> str:
-        """In words.
+        """The phrase in words.
 
         Args:
             names: The hospitals' names by number; a party without one stays "party 0" and so on.
@@ -43,7 +43,7 @@ class Phrase(Words):
         self._pieces = pieces
 
     def text(self, names: Sequence[str] = ()) -> str:
-        """The pieces one after the other."""
+        """The pieces, joined."""
         return "".join(rendered(piece, names) for piece in self._pieces)
 
 

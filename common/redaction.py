@@ -27,7 +27,7 @@ Span = tuple[int, int, str]
 """Start, end and kind of a piece of text."""
 
 _THRESHOLD = 0.3
-"""Minimum of presidio's scores: distinctive patterns exceed it, weak ones only beside a context word."""
+"""Minimum of presidio's scores: distinctive patterns exceed it, weak ones only next to a context word."""
 _REGIONS = ("US", "GB", "DE", "FR")
 """Regions whose telephone numbers are found without a country code; each costs time."""
 

@@ -1,4 +1,4 @@
-"""How long a hospital's reply takes: a function of public numbers alone, which both sides know.
+"""The duration of a hospital's reply: a function of public numbers alone, which both sides know.
 
 A hospital sends its replies on this schedule ([client/schedule.py](../client/schedule.py)), and the coordinator waits
 that long before its own timeout begins. The numbers are the question's kind and shapes, the most records of a hospital,
@@ -30,7 +30,7 @@ from common.queries.texts import Texts
 from common.queries.votes import Votes
 
 BASE_SECONDS = 0.1
-"""What a reply takes whatever is asked: the ledger's transactions, the log's line, the records' file's digest."""
+"""Seconds that any reply takes: the ledger's transactions, the log's line, the digest of the file of records."""
 OPERATION_SECONDS = 1e-9
 """Seconds for a multiplication, with its addition and comparison: four times what it took for the slowest records."""
 _RECORD, _TEXT, _NUMBER = 40_000, 400_000, 2_000
@@ -81,10 +81,10 @@ def _noise(query: Query, plan: Plan, planned: PlannedQuery) -> int:
 
 @singledispatch
 def operations(query: Query, records: int) -> int:
-    """About how many multiplications an answer takes at most.
+    """Approximate bound on the number of multiplications of an answer.
 
     Args:
-        query: Of which the shapes of the arrays count.
+        query: The query, of which the shapes of the arrays count.
         records: The most records of a party.
     """
     raise NotImplementedError(type(query).__name__)
@@ -110,7 +110,7 @@ def _(query: CorrectCount, records: int) -> int:
 
 @operations.register
 def _(query: SeedChoice, records: int) -> int:
-    del records  # so many choose as the plan says
+    del records  # the plan gives the number that choose
     texts, dimensions = query.vectors.shape
     return int(texts * (query.spec.choices * (dimensions + 8 * _PAIR) + _READ * dimensions))
 
@@ -132,7 +132,7 @@ def _(query: Vocabulary, records: int) -> int:
 def _vocabulary(terms: NDArray[np.uint8], records: int) -> int:
     listed = decode_terms(terms)
     longest = max(sum(1 for _ in words(term)) for term in listed)
-    # At each of a text's words so many are looked up.
+    # At each word of a text this number of terms is looked up.
     return _TERM * len(listed) + _BYTE * len(terms) + _TEXT * records * (1 + longest) // 2
 
 

@@ -65,7 +65,7 @@ class Structure:
 
         Args:
             settings: Plain values, as from YAML.
-            name: Of these settings in messages.
+            name: Name of these settings in messages.
 
         Raises:
             ConfigError: Something is missing, unknown, too large or of the wrong type.
@@ -107,17 +107,17 @@ class Structure:
         return frozenset(_parsed(self.schema)["required"])
 
     def reason(self, text: str) -> str | None:
-        """Why a text is no object of the schema as it stands, in words that hold nothing of it; None if it is one."""
+        """Reason why an unchanged text is no object of the schema, in words that quote nothing; None if it is one."""
         fields = _object(text)
         return "not an object" if fields is None else self._reason(fields)
 
     def fields(self, text: str) -> Object | None:
-        """The fields of a text that is an object of the schema as it stands; None for any other text."""
+        """The fields of a text that is, unchanged, an object of the schema; None for any other text."""
         fields = _object(text)
         return None if fields is None or self._reason(fields) else fields
 
     def reading(self, text: str) -> str:
-        """What a classifier reads of a text: its text field, or all of it if it is not of this structure."""
+        """The part of a text that a classifier reads: its text field, or all of it if it is not of this structure."""
         fields = self.fields(text)
         return text if fields is None else _unicode(fields[self.text_field])
 
@@ -148,7 +148,7 @@ class Structure:
         return self.canonical(fitted), repairs
 
     def _reason(self, fields: Object) -> str | None:
-        """Why an object is not of the schema; never its content."""
+        """Reason why an object is not of the schema; it never quotes the content."""
         # Before the validator, which cannot write a whole number of 5000 digits into its message.
         if any(isinstance(value, int | float) and not abs(value) <= LARGEST for value in fields.values()):
             return "out of range"
@@ -250,7 +250,7 @@ def _loose(text: str) -> Object | None:
         return None
     try:
         value = yaml.load(text, _Flat)  # noqa: S506 it is a SafeLoader
-    except (yaml.YAMLError, ValueError, OverflowError):  # the last two of dates and numbers that there are not
+    except (yaml.YAMLError, ValueError, OverflowError):  # the last two for dates and numbers that do not exist
         return None
     return value if isinstance(value, dict) and all(isinstance(key, str) for key in value) else None
 

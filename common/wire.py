@@ -54,7 +54,7 @@ def unpack(parcel: m.Parcel, compute: Compute = directly) -> m.Envelope:
     """The message in `parcel`.
 
     Args:
-        parcel: What came.
+        parcel: The parcel that came.
         compute: Computes what is the same in messages to several parties.
 
     Raises:

@@ -40,7 +40,7 @@ class Example:
 
     Attributes:
         text: The text.
-        topic: What it is about, if the source says so; perhaps one of the task's labels.
+        topic: Its topic, if the source names one; perhaps one of the task's labels.
     """
 
     text: str
@@ -110,7 +110,7 @@ class PrivacyTarget:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Earlier(Document):
-    """A finished run, of whose released numbers another one makes texts without asking any party.
+    """A finished run whose released numbers another run uses to make texts, without asking any party.
 
     Attributes:
         run: Identity of the run that asked.
@@ -133,7 +133,7 @@ class Earlier(Document):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Membership:
-    """The parties of a run, and what a plan assumes of them.
+    """The parties of a run, and a plan's assumptions about them.
 
     Attributes:
         parties: L, number of parties.

@@ -1,4 +1,4 @@
-"""How runs end: errors of settings, one-line summaries, and the log, lock and last words of a run folder.
+"""The ends of runs: errors of settings, one-line summaries, and the log, lock and last words of a run folder.
 
 Errors and log lines have hospitals by number; the log and the last words of a deployed run show their names. This
 module imports little, so that commands which only read a run folder start fast.
@@ -58,7 +58,7 @@ def logging_to(folder: Path, names: Sequence[str] = ()) -> Iterator[None]:
 
     Args:
         folder: The run folder.
-        names: Of the hospitals, by number; empty: they stay "party 0" and so on.
+        names: Names of the hospitals, by number; empty: they stay "party 0" and so on.
 
     Raises:
         CheckpointError: Another process works in the folder.

@@ -96,7 +96,7 @@ class Tools(Protocol):
 
     @property
     def task(self) -> Task:
-        """What is public about the data."""
+        """The public description of the data."""
 
     @property
     def models(self) -> tuple[str, ...]:
@@ -123,7 +123,7 @@ class Tools(Protocol):
 
         Args:
             name: The query's name in the plan.
-            nth: Which of its planned answers, from 0.
+            nth: Number of the planned answer, from 0.
             arrays: The query's arrays, under the names that its page in `common/queries` gives them.
 
         Returns:
@@ -157,7 +157,7 @@ class Method(Protocol[M]):
 
     @property
     def modes(self) -> Mapping[str, str | None]:
-        """Those of `server.llm.base.MODES` that its requests use, each with the setting that avoids it, or None."""
+        """The modes of `server.llm.base.MODES` that its requests use, each with the setting that avoids it, or None."""
 
     def plan(self, task: Task, target: PrivacyTarget, membership: Membership) -> tuple[PlannedQuery, ...]:
         """Every query that can be asked, at worst, without noise yet."""
@@ -166,9 +166,9 @@ class Method(Protocol[M]):
         """Largest number of texts that a run requests, for the forecast of calls and tokens."""
 
     def compared(self, task: Task) -> Mapping[str, int]:
-        """By query, among how many candidates, abstracts, keywords or terms its records choose, if they do.
+        """Number of candidates, abstracts, keywords or terms among which records choose, by query; none for others.
 
-        The largest number if it varies from answer to answer.
+        If the number varies from answer to answer, it is the largest.
         """
 
     def start(self, tools: Tools) -> State[M]:
@@ -183,7 +183,7 @@ class Reusing(Protocol):
     """A method that can use the released numbers of an earlier run instead of asking any party."""
 
     def earlier(self) -> Earlier | None:
-        """Where they come from; None if the method asks by itself."""
+        """The earlier run; None if the method asks by itself."""
 
 
 @runtime_checkable

@@ -55,7 +55,7 @@ class RunFolder:
     Attributes:
         checkpoint: Store of queries, answers and the last whole step.
         ledger: The coordinator's own ledger.
-        warnings: By query that noise is expected to drown, what to change.
+        warnings: Advice on each query that noise is expected to drown, by query.
     """
 
     def __init__(
@@ -149,7 +149,7 @@ def started(folder: Path) -> str:
 
 
 def first_round(rounds: Collection[int], done: int) -> int:
-    """What people read in place of 0 in the program, where rounds are counted from 0.
+    """Number that people read for the program's round 0, the first that the program counts.
 
     Methods that vary texts after the votes of a round number the new ones by the rounds done: their 0 is before all.
     """

@@ -165,7 +165,7 @@ class Meter:
 
 
 def _noise(plan: Plan, planned: PlannedQuery, survivors: int) -> float:
-    """Standard deviation of the noise in a sum of so many parties, in the answer's unit."""
+    """Standard deviation of the noise in a sum over the survivors, in the answer's unit."""
     return planned.noise_deviation * plan.surplus(planned, survivors)
 
 

@@ -23,7 +23,7 @@ _SCHEMA = """
 create table if not exists width (dimensions integer primary key);
 create table if not exists vectors (key blob primary key, vector blob not null);
 """
-# With rowid: a row beside its key would have to leave its vector to a page of its own, which doubles the file.
+# With rowid: a row stored with its key would have to move its vector to another page, which doubles the file.
 _BLOCK = 4096
 """Texts embedded between two writes: as many as the encoder sorts together, so that blocks change no batch."""
 

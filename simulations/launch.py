@@ -48,7 +48,7 @@ log = logging.getLogger("caucus.simulation")
 
 MULTIRUN = {"--multirun", "-m"}
 OPTIONS = (RESUME, "--multirun", "--config-dir", "--cfg", "--resolve", "--hydra-help")
-"""What a misspelt option may mean; not --version, which --epsilon resembles."""
+"""Options that a misspelt one may mean; not --version, which --epsilon resembles."""
 
 
 def launched(arguments: Sequence[str]) -> None:

@@ -1,1 +1,1 @@
-"""What a hospital's records add to the answer of each query, before noise."""
+"""Contributions of a hospital's records to the answer of each query, before noise."""

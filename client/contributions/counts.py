@@ -77,6 +77,6 @@ def lengths(records: EmbeddedRecords) -> NDArray[np.int64]:
 
 
 def first_terms(terms: Sequence[str], texts: Sequence[str], k: int) -> list[tuple[int, ...]]:
-    """For each text the positions of its first k distinct terms, in order of appearance."""
+    """Positions of the first k distinct terms of each text, in order of appearance."""
     extractor = Extractor(terms)
     return [extractor.first(text, k) for text in texts]

@@ -6,7 +6,7 @@ products are *defined* on rounded numbers, such that every sum of them is exact 
 integers times 2^-22, other rows as integers of up to 24 bits, fewer in many dimensions, times a power of two of each
 row's own. By Cauchy and Schwarz, no partial sum then reaches 2^53.
 
-Votes need all 24 bits of both, cost most, and have a method of their own (`client/contributions/votes.py`).
+Votes need all 24 bits of both, cost most, and have a separate method (`client/contributions/votes.py`).
 """
 
 import math
@@ -29,7 +29,7 @@ def of_rows(rows: NDArray[np.float32], *, blocks: int = 1) -> tuple[NDArray[np.f
 
     Args:
         rows: (m, blocks * dim) finite numbers.
-        blocks: How many vectors side by side a row is multiplied with.
+        blocks: Number of vectors side by side that a row is multiplied with.
 
     Returns:
         (m, blocks * dim) and (m,).

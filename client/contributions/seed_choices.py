@@ -18,7 +18,7 @@ _CHUNK_BYTES = 64 << 20
 def choose(
     query: seed_choice.SeedChoice, records: EmbeddedRecords, scale: float, key: bytes, *, replacement: bool
 ) -> NDArray[np.int64]:
-    """The chosen candidates, as many as the plan's number of choices.
+    """The chosen candidates, in the number that the plan gives.
 
     Args:
         query: The candidates.

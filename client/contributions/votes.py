@@ -145,10 +145,10 @@ def _ranked(
 def _listed(
     rough: NDArray[np.float32], ranks: int, margin: float, sign: int
 ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
-    """Pairs of a record and a candidate, with all that can be among the record's first; and the records left out.
+    """Pairs of a record and a candidate that can be among the record's first, and the records that are left out.
 
-    Group g has the candidates g, g + groups, g + 2 groups and so on. Left out are records with so many pairs that it is
-    faster to compute all exactly.
+    Group g has the candidates g, g + groups, g + 2 groups and so on. Records are left out if they have so many pairs
+    that it is faster to compute all exactly.
     """
     count, records = rough.shape
     groups = min(count, max(ranks, _GROUPS))

@@ -1,1 +1,1 @@
-"""The commands of `caucus-party`: a folder is made, checked, approved, started and looked at."""
+"""The commands of `caucus-party`, which create, check, approve, start and inspect a hospital's folder."""

@@ -83,7 +83,7 @@ def _approve(chosen: argparse.Namespace) -> Iterator[str]:
 
 
 def _readable(approval: PlanApproval) -> bool:
-    """Whether its plan is one of this version: an upgrade may find older ones, which must not hide the others."""
+    """Whether this version can read the plan: an upgrade may find older ones, which must not hide the others."""
     try:
         Plan.from_dict(json.loads(approval.plan))
     except (PlanError, ConfigError):
@@ -112,7 +112,7 @@ def _chosen(chosen: argparse.Namespace, known: list[PlanApproval]) -> list[PlanA
 
 
 def _asked(approval: PlanApproval) -> bool | None:
-    """What the person says; None: nothing for now.
+    """Ask the person for a decision; None if it is left open for now.
 
     Raises:
         ConfigError: There is no terminal to ask at.
@@ -130,7 +130,7 @@ def _asked(approval: PlanApproval) -> bool | None:
 
 
 def lines(facts: PlanFacts) -> Iterator[str]:
-    """The facts in words, each on a line of its own."""
+    """The facts in words, each on a separate line."""
     approval, plan = facts.approval, facts.plan
     by = f" by {approval.by}" if approval.by else ""
     yield f"run {_plain(approval.run)}: {approval.decision}{by}"
@@ -233,7 +233,7 @@ def up(value: float) -> str:
 
 
 def down(value: float) -> str:
-    """What protects or is left, with three digits, never above its value."""
+    """A quantity that protects or is left, with three digits, rounded down."""
     shown = f"{value:.3f}"
     return shown if float(shown) <= value else f"{value - 0.001:.3f}"
 

@@ -1,6 +1,6 @@
 """The audit log in sums: how many requests were answered and refused, for which reasons, and when the last one came.
 
-The figures are of the present `audit.jsonl`: once it has been moved away they begin anew.
+The figures are those of the present `audit.jsonl`: after it has been moved away they start again at zero.
 """
 
 import json
@@ -18,8 +18,8 @@ class AuditTotals:
     Attributes:
         answered: Number of requests that were answered.
         refused: Reason to number of requests that were refused.
-        last_contact: When the last request of the coordinator came, ISO 8601 in UTC; empty if none did.
-        last_refusal: The last line with a refusal, as it stands in the log; None if there is none.
+        last_contact: Time of the coordinator's last request, ISO 8601 in UTC; empty if none came.
+        last_refusal: The last line of the log with a refusal, unchanged; None if there is none.
     """
 
     answered: int = 0
@@ -54,7 +54,7 @@ class AuditReader:
         try:
             with self._path.open("rb") as log:
                 status = os.fstat(log.fileno())
-                if status.st_ino != self._inode or status.st_size < self._read:  # moved away, and begun anew
+                if status.st_ino != self._inode or status.st_size < self._read:  # moved away, and started again
                     self._begin(status.st_ino)
                 log.seek(self._read)
                 for line in log:

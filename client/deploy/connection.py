@@ -1,4 +1,4 @@
-"""What a hospital's own machine finds out about its connection to the coordinator, without changing anything there."""
+"""Checks of a hospital's connection to the coordinator from its own machine, without changing anything there."""
 
 import ssl
 from dataclasses import dataclass
@@ -26,7 +26,7 @@ takes it for forged beyond them."""
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Connection:
-    """What one request to the front door showed.
+    """Results of one request to the front door.
 
     Attributes:
         secure: Version of TLS.
@@ -83,7 +83,7 @@ def connect(settings: HospitalSettings) -> Connection:
 
 
 def check_clock(ahead: int | None) -> str:
-    """How far the clocks are apart.
+    """Difference of the clocks, in words.
 
     Raises:
         ConfigError: This clock is too far ahead or behind.

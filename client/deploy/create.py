@@ -42,7 +42,7 @@ structure: null            # or text_field and schema of texts that are JSON obj
 
 
 MOST_BY_DEFAULT = 1_000
-"""The most records that a hospital declares, if it says nothing: the same for all, so that nothing is read off it."""
+"""The most records that a hospital declares by default: the same for all, so that it tells nothing."""
 MAX_RECORDS = "the most records that this hospital will ever have; public: answers take as long as so many would"
 
 
@@ -149,7 +149,7 @@ def new_keys(name: str, most: int) -> tuple[PartyFile, dict[str, bytes]]:
 
 
 def sections() -> str:
-    """The sections of configs/client.yaml for a new hospital: `limits` as it stands there, and no writer.
+    """The sections of configs/client.yaml for a new hospital: `limits` unchanged, and no writer.
 
     Each writer is null, with its settings in comments below, ready to be turned on.
     """

@@ -1,4 +1,4 @@
-"""Whether one half of a hospital works, for the health check of its container.
+"""Health check of the container of one half of a hospital.
 
     python -m client.deploy.health FOLDER HALF
 
@@ -20,7 +20,7 @@ PATIENCE = 5.0
 
 
 def fault(folder: Path, half: str) -> str | None:
-    """What does not work in this half; None if all does."""
+    """The fault of this half; None if everything works."""
     supervisor = status(folder, half)
     if supervisor is None:
         return f"{half} is not started"

@@ -1,10 +1,10 @@
-"""The party service as a process of its own: it alone reads records, keys and ledger, and it has no network.
+"""The party service, a separate process: it alone reads records, keys and ledger, and it has no network.
 
     python -m client.deploy.host FOLDER
 
-It listens on a Unix socket in the folder, and is started by `caucus-party start` or by a unit of its own. It reads
-records, keys, roster and models once, at its start, and embeds the records then; limits and approval it reads anew
-whenever a plan is opened or a question asked (`CurrentTerms`).
+It listens on a Unix socket in the folder, and is started by `caucus-party start` or by a separate systemd unit. It
+reads records, keys, roster and models once, at its start, and embeds the records then; it reads limits and approval
+again whenever a plan is opened or a question asked (`CurrentTerms`).
 """
 
 import logging
@@ -39,8 +39,8 @@ class CurrentTerms:
     """The terms that `client.yaml` states now; everything else must still be as this service read it.
 
     Args:
-        settings: As read at the start.
-        roster: As read at the start.
+        settings: Settings, as read at the start.
+        roster: Roster, as read at the start.
     """
 
     def __init__(self, settings: HospitalSettings, roster: RosterFile) -> None:
@@ -71,7 +71,7 @@ class CurrentTerms:
 
 
 def _fixed(settings: HospitalSettings, roster: RosterFile) -> dict[str, object]:
-    """What a running service cannot change, by name."""
+    """Settings that a running service cannot change, by name."""
     values = {field.name: getattr(settings, field.name) for field in fields(settings)}
     del values["approval"], values["party"]
     apart = settings.party.limits.separate_data_sets

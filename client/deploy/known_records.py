@@ -1,4 +1,4 @@
-"""Which folders of this account have which records: two folders over one file would have two budgets, which add up.
+"""The folders of this account and their records: two folders over one file would have two budgets, which add up.
 
     $XDG_STATE_HOME/caucus/records.json, or ~/.local/state/caucus/records.json      0600
 
@@ -65,7 +65,7 @@ def _path() -> Path:
 
 
 def _read(path: Path) -> tuple[bytes, list[_Noted], str]:
-    """Key and entries; a new key and none if there is no note, or what is there is none, which is said."""
+    """Key, entries and warning; a new key and no entries if there is no note or, with a warning, an invalid one."""
     if not path.exists():
         return secure_bytes(_KEY_BYTES), [], ""
     try:

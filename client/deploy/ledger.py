@@ -133,7 +133,7 @@ def _accept(chosen: argparse.Namespace) -> Iterator[str]:
         run = f"lost with another ledger, {datetime.now(UTC).isoformat(timespec='seconds')}"
         ledger.reserve(run=run, index=0, plan_digest=bytes(32), query_digest=bytes(32), release=pure)
     for entry in ledger.entries():
-        # Of which survivors a sum was opened since, nobody knows: no answer may be given again.
+        # Nobody knows over which survivors a sum was opened since: no answer may be given again.
         if not entry.committed:
             ledger.commit(entry.run, entry.index)
     noted_head.write(ledger)
@@ -169,7 +169,7 @@ def _show(ledger: Ledger, chosen: argparse.Namespace) -> Iterator[str]:
 
 
 def _facts(entries: Sequence[Entry], delta: float) -> dict[str, Any]:
-    """What there is to say of these entries; an infinite epsilon is null."""
+    """Facts about these entries; an infinite epsilon is null."""
     spent = epsilon((entry.cost for entry in entries), delta)
     times = sorted(entry.charged for entry in entries)
     return {

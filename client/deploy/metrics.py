@@ -2,7 +2,7 @@
 
     python -m client.deploy.metrics FOLDER
 
-`caucus-party start` runs it beside the party service, as the service's account, where `metrics_port` is set; the party
+`caucus-party start` runs it with the party service, as the service's account, where `metrics_port` is set; the party
 service itself has no network. It reads ledger, note and audit log, writes nothing, and binds no other address than
 127.0.0.1. What it shows is for the hospital alone, and any user of this machine can read it: budget, reasons of
 refusals, times; no text, and no figure that depends on a record.
@@ -37,7 +37,7 @@ Wsgi = Callable[[dict[str, Any], Callable[..., Any]], Iterable[bytes]]
 
 
 class HospitalMetrics(Collector):
-    """The hospital's status as metrics, read anew each time that it is asked.
+    """The hospital's status as metrics, read again at each request.
 
     Args:
         folder: The hospital's folder.
@@ -91,7 +91,7 @@ def server(folder: Path, port: int) -> WSGIServer:
 
 
 def _metrics_alone(app: Wsgi) -> Wsgi:
-    """The app under its one path and this machine's own names, so that no web page reads it through a browser here."""
+    """Serve the app at one path and under this machine's own names only, so that no web page here can read it."""
 
     def answer(request: dict[str, Any], start: Callable[..., Any]) -> Iterable[bytes]:
         host = request.get("HTTP_HOST", HOST).split(":")[0]

@@ -1,4 +1,4 @@
-"""What a person at the hospital needs to know of a plan in order to decide about it, from the hospital's own files."""
+"""Facts about a plan on which a person at the hospital decides, from the hospital's own files."""
 
 import json
 import math
@@ -69,8 +69,8 @@ class PlanFacts:
         colluders: Other hospitals that are assumed to help the coordinator: the plan's number or this hospital's,
             whichever is larger.
         epsilon_released: See `common.plan.guarantee`.
-        epsilon_against: With those colluders.
-        epsilon_alone: Of this hospital's answers under its own share of the noise alone.
+        epsilon_against: Epsilon with those colluders.
+        epsilon_alone: Epsilon of this hospital's answers under its own share of the noise alone.
         budget: The lifetime budget.
         records: This hospital's records.
         beyond: Why the plan is refused even when approved; empty if it is not.
@@ -128,7 +128,7 @@ class PlanFacts:
 
     @property
     def unit(self) -> str:
-        """What the plan protects."""
+        """The unit that the plan protects, in words."""
         if self.plan.unit == "sample":
             return "each record"
         records = sorted({query.spec.max_records for query in self.plan.queries})
@@ -137,7 +137,7 @@ class PlanFacts:
 
     @property
     def trust(self) -> str:
-        """Under which condition the coordinator sees sums alone."""
+        """The condition under which the coordinator sees sums alone."""
         plan = self.plan
         if not plan.secure:
             return "sees each noised answer of this hospital: NO masks, it need not do anything for that"

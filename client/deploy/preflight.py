@@ -40,13 +40,13 @@ raise SystemExit(None if find_spec("client.flower.relay") and find_spec("flwr") 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Finding:
-    """What one check found.
+    """Finding of one check.
 
     Attributes:
         check: Its name.
         result: "passed", "warning", "problem", "waiting" for somebody else, or "skipped".
-        detail: What was found.
-        fix: What to do, if there is anything.
+        detail: Details of what was found.
+        fix: Advice, if there is any.
     """
 
     check: str
@@ -66,7 +66,7 @@ def findings(settings: HospitalSettings, *, offline: bool) -> Iterator[Finding]:
     """All checks, each as soon as it is done.
 
     Args:
-        settings: Of the hospital.
+        settings: Settings of the hospital.
         offline: Skip what needs the coordinator.
     """
     preflight = _Preflight(settings, offline=offline)
@@ -279,7 +279,7 @@ CHECKS: dict[str, tuple[Callable[[_Preflight], _Outcome], str]] = {
     "writers": (_Preflight.writers, "Correct the section in client.yaml, or set it to null"),
     "encoder": (_Preflight.encoder, "Correct `encoder` in client.yaml: hashed_ngrams, or the folder of a model"),
 }
-"""Name of each check, in order, to its method and to what to do where an error does not say it."""
+"""Method of each check, by its name and in order, with advice for errors that give none."""
 
 
 def _unconnected() -> _Outcome:

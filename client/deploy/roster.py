@@ -62,7 +62,7 @@ def _roster(chosen: argparse.Namespace) -> Iterator[str]:
 
 
 def _asked() -> bool:
-    """What the person says to the hospitals that were shown; Enter is no.
+    """Ask the person to accept the hospitals that were shown; Enter is no.
 
     Raises:
         ConfigError: There is no terminal to ask at.
@@ -79,7 +79,7 @@ def _asked() -> bool:
 
 
 def _kept(settings: HospitalSettings) -> RosterFile | None:
-    """The roster from before; None if there is none, or one of an earlier version."""
+    """The previous roster; None if it does not exist or is of an earlier version."""
     try:
         return settings.roster_file()
     except ConfigError:
@@ -87,7 +87,7 @@ def _kept(settings: HospitalSettings) -> RosterFile | None:
 
 
 def _changes(before: RosterFile | None, after: RosterFile) -> Iterator[str]:
-    """How the new roster differs, hospital by hospital."""
+    """Differences of the new roster, hospital by hospital."""
     if before is None:
         return
     old = {party.name: party for party in before.parties}

@@ -31,7 +31,7 @@ from common.validate import host_and_port, integers_in, of_type, one_of
 
 REQUIRED = ("name", "records", "encoder", "coordinator", "bundle")
 KEYS = (*REQUIRED, "approval", "relay_user", "ledger_head", "metrics_port", "structure")
-"""What a deployment's file has besides the sections of `client/settings.py`."""
+"""Keys of a deployment's file in addition to the sections of `client/settings.py`."""
 
 _HEX = re.compile("[0-9a-f]{64}")
 
@@ -52,7 +52,7 @@ class HospitalSettings:
         ledger_head: File that the ledger's head is noted in, see `client/noted_head.py`; relative to the folder.
         metrics_port: Port on 127.0.0.1 of the metrics for this hospital's own Prometheus; None: no metrics.
         party: Limits and writers, as a simulation's parties have them.
-        structure: What each text of the records has to be, if it is a JSON object; None takes any text.
+        structure: Structure of each text of the records, if they have to be JSON objects; None takes any text.
     """
 
     folder: Path

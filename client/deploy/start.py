@@ -29,7 +29,7 @@ from common.system.files import check_records, check_secret
 from common.system.processes import Child
 
 SIDES = {"both": ("service", "relay"), "service": ("service",), "relay": ("relay",)}
-"""What `--only` can say, and the halves that are started: each has a lock, so that it runs once."""
+"""Choices of `--only`, and the halves that each starts: a half has a lock, so that it runs once."""
 
 
 def register(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:

@@ -33,12 +33,12 @@ _LEVEL = re.compile(r"^[A-Z]+ *: +")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Spending:
-    """What the ledger holds.
+    """Spending by the ledger.
 
     Attributes:
         events: Number of the ledger's events.
         charged: Number of answers that were charged.
-        epsilon: Of all of them together, at the hospital's `lifetime_delta`; may be infinite.
+        epsilon: Epsilon of all of them together, at the hospital's `lifetime_delta`; may be infinite.
         problem: Why the party service does not start over this ledger; empty if it does.
     """
 
@@ -50,17 +50,17 @@ class Spending:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Status:
-    """How the hospital stands.
+    """Status of the hospital.
 
     Attributes:
         processes: Name to process number, None while it waits to start again, and number of restarts.
-        node: What SuperNode said last.
+        node: Last state of SuperNode, in words.
         awaiting: Number of plans that await approval.
         audit_used: Share of the audit log's largest size that is used.
         requests: Sums over the audit log.
-        spending: What the ledger holds.
-        noted_head: The head that is noted outside the ledger; None if none is.
-        epsilon_left: What is left of `lifetime_epsilon`; None without that limit.
+        spending: Spending by the ledger.
+        noted_head: The head that is noted outside the ledger; None if it is not noted.
+        epsilon_left: Rest of `lifetime_epsilon`; None without that limit.
         certificate_days: Days until the certificate of the coordinator's authority ends; None where this account may
             not read it.
     """
@@ -92,11 +92,11 @@ def register(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") ->
 
 
 def status_of(settings: HospitalSettings, audit: AuditReader) -> Status:
-    """How the hospital stands now.
+    """Present status of the hospital.
 
     Raises:
         LedgerError: The ledger was edited, is damaged or cannot be read.
-        ConfigError: The note of its head is none.
+        ConfigError: The note of its head is invalid.
         OSError: A file cannot be read.
     """
     statuses = [processes.status(settings.folder, half) or {"children": {}} for half in SIDES["both"]]
@@ -190,7 +190,7 @@ def _limits(settings: HospitalSettings) -> dict[str, Any]:
 
 
 def _rounded(value: float, *, down: bool = False) -> float | None:
-    """Four digits, toward more that was spent; None if it is infinite."""
+    """Round to four digits, toward more spending; None if it is infinite."""
     if math.isinf(value):
         return None
     return (math.floor if down else math.ceil)(value * 1e4) / 1e4
@@ -243,7 +243,7 @@ def _size(path: Path) -> int:
 
 
 def _node_says(settings: HospitalSettings) -> str:
-    """The last telling line of SuperNode's log; that it is refused for its clock it does not say."""
+    """The last informative line of SuperNode's log, which does not tell that a node is refused for its clock."""
     logs = [settings.folder / "logs" / name for name in ("supernode.log.1", "supernode.log")]
     logs_text = [content_of(path).decode(errors="replace") for path in logs if path.exists()]
     if not logs_text:

@@ -1,9 +1,9 @@
-"""Whether SuperLink knows the key of this hospital's node, found out without changing anything there.
+"""Check that SuperLink knows the key of this hospital's node, without changing anything there.
 
 The key is tried by one signed call that SuperLink must refuse: to activate this node with heartbeats that are zero
 seconds apart. SuperLink looks the key up first and then refuses the interval, before it activates anything, so a
-SuperNode that is running with the same key is not disturbed. Which of the two refusals comes says whether it knows the
-key.
+SuperNode that is running with the same key is not disturbed. The kind of the refusal shows whether it knows
+the key.
 """
 
 import httpx
@@ -32,7 +32,7 @@ def try_key(coordinator: str, authority: bytes, key: ec.EllipticCurvePrivateKey)
 
     Raises:
         httpx.HTTPError: No answer comes.
-        ValueError: The answer is none of Flower's.
+        ValueError: The answer is not Flower's.
     """
     public = key.public_key()
     request = ActivateNodeRequest(public_key=public_key_to_bytes(public), heartbeat_interval=_NO_INTERVAL)

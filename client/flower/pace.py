@@ -1,4 +1,4 @@
-"""How often SuperNode asks the coordinator for a message, and the relay SuperNode.
+"""Pace at which SuperNode asks the coordinator for a message, and the relay asks SuperNode.
 
 A run's next message mostly comes soon after the last one, and seldom a long while later. So each wait is a share of
 the time since the last message: it lengthens a phase by that share at most, whether phases take a second or a minute,
@@ -9,7 +9,7 @@ import time
 
 
 class Pace:
-    """How long to wait before asking for a message again.
+    """Duration of the wait before asking for a message again.
 
     Args:
         shortest: Seconds of a wait right after a message.
@@ -22,7 +22,7 @@ class Pace:
         self._last = float("-inf")
 
     def came(self, now: float | None = None) -> None:
-        """There is a message now; times are in seconds of the monotonic clock."""
+        """Note that a message came now; times are in seconds of the monotonic clock."""
         self._last = time.monotonic() if now is None else now
 
     def seconds(self, now: float | None = None) -> float:

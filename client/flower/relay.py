@@ -44,22 +44,22 @@ POLL_SECONDS, BUSY_SECONDS, SHARE = 1.0, 0.05, 0.1
 """The longest and the shortest wait between two questions to SuperNode, and their share of the time since a message.
 Each question costs this machine 4 to 5 ms of processor time."""
 TRIES = 4
-"""How often a call for a message is tried, with waits of up to 1, 2 and 4 seconds. SuperNode's local API closes a
+"""Number of tries of a call for a message, with waits of up to 1, 2 and 4 seconds. SuperNode's local API closes a
 connection after five idle seconds, which may be just when an answer is ready: the call is lost then, and SuperNode
-waits for the rest of the answer for ever."""
+waits for the rest of the answer forever."""
 LOST = (httpx.ConnectError, httpx.WriteError, httpx.RemoteProtocolError)
 """Errors of a call that SuperNode has not handled; one whose reply is late or lost must not be repeated."""
 _ACQUIRE = "/flwr.proto.Runtime/AcquireTask"
 
 
 def serve(address: str, bundle: str, secret: bytes, certificate: bytes, client_app: ClientApp = app) -> None:
-    """Answer every message of this SuperNode, one after another, for ever.
+    """Answer every message of this SuperNode, one after another, until it is stopped.
 
     Args:
         address: host:port of the SuperNode's Runtime API, on this machine.
         bundle: SHA-256 of the only bundle whose messages are passed on, hexadecimal.
         secret: Shared secret by which the SuperNode authenticates this process.
-        certificate: By which this process authenticates the SuperNode.
+        certificate: Certificate by which this process authenticates the SuperNode.
         client_app: The hospital's own app.
     """
     executor = SuperExecAuthHttpInterceptor(master_secret=secret, protected_methods={_ACQUIRE})
@@ -103,7 +103,7 @@ def answer(client: RuntimeHttpClient, bundle: str, client_app: ClientApp, acquir
         push_task_output(client, context, SubStatus.COMPLETED, "")
     except ObjectPullError:
         log.warning("a message whose parts do not come is given up; the coordinator asks again")
-        # Said, and not left to lapse: Flower would write a reply of its own, and from then on be one reply behind.
+        # Said, and not left to lapse: Flower would write its own reply, and from then on be one reply behind.
         push_task_output(client, None, SubStatus.FAILED, "")
     finally:
         heartbeat.stop()
@@ -129,7 +129,7 @@ def _until_let_go(
 ) -> Callable[[PullObjectRequest], PullObjectResponse]:
     """SuperNode takes one message after another, so a further task means that it has let go of this one.
 
-    It does so where a coordinator died in mid-sentence; Flower's own executor would wait for the rest for ever. While
+    It does so where a coordinator died in mid-sentence; Flower's own executor would wait for the rest forever. While
     SuperNode still receives a part, it is asked for again sooner than after Flower's second.
     """
     one_at_a_time, pace = Lock(), Pace(BUSY_SECONDS, POLL_SECONDS, SHARE)

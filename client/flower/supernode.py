@@ -4,7 +4,7 @@
 
 SuperNode gives up its connection for good at any error of TLS, such as one spoiled record or a handshake that a cut
 network interrupts, and its heartbeats at a status that it does not expect. The thread of its local API then keeps the
-process alive: a node that is offline for ever, and that `caucus-party start` takes for a living one. Here that process
+process alive: a node that is offline forever, and that `caucus-party start` takes for a living one. Here that process
 ends, and so is started again. FOLDER is the relay's, where the certificate of the local API is.
 
 SuperNode asks the coordinator for a message every three seconds, and for its reply here every half second. Where a
@@ -37,7 +37,7 @@ IDLE_SECONDS = 3.0
 BUSY_SECONDS, REPLY_SECONDS = 0.1, 0.05
 """The shortest wait for a message, and the wait for a reply or a message's parts."""
 PARTS = 3
-"""How many parts of a message are sent or fetched at a time: each on a connection of its own."""
+"""Number of parts of a message that are sent or fetched at a time, each on a separate connection."""
 SHARE = 0.2
 """Each question costs the coordinator 5 to 10 ms of processor time, so a hundred nodes must not ask more often."""
 

@@ -148,6 +148,6 @@ def _spec(planned: PlannedQuery) -> AbstractedSeedsSpec:
 
 
 def _cosines(redacted: str, candidates: Sequence[str], encoder: Encoder) -> NDArray[np.float64]:
-    """(candidates,) with the record, each text embedded alone."""
+    """(candidates,) cosines with the record, each text embedded alone."""
     seed = encoder.encode([redacted])[0]
     return np.array([encoder.encode([candidate])[0] @ seed for candidate in candidates], dtype=np.float64)

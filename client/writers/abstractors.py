@@ -20,10 +20,10 @@ class Abstraction(Protocol):
     """A writer of abstractions."""
 
     def write(self, text: str, count: int, *, tone: int, sampled: bool, rng: np.random.Generator) -> list[str]:
-        """At most `count` abstractions, the best first.
+        """Write up to `count` abstractions, the best first.
 
         Args:
-            text: Redacted.
+            text: The redacted text.
             count: Largest number of abstractions.
             tone: Sentiment polarity of the record: 1 positive, -1 negative, 0 neither.
             sampled: Draw the abstractions at random; else take the likeliest.
@@ -104,7 +104,7 @@ class Summariser:
         longest: Largest number of tokens of an abstraction.
         shortest: Smallest number of tokens of an abstraction.
         control: Whether the text is preceded by "Keep positive tone:" or "Keep negative tone:", where it has a tone.
-        device: As torch names it.
+        device: Device, as torch names it.
 
     Raises:
         ConfigError: There is no such model here.
@@ -144,7 +144,7 @@ class Summariser:
 
 
 def same(one: str, other: str) -> bool:
-    """Whether two texts say the same, but for case, marks and numbers."""
+    """Whether two texts are the same except for case, marks and numbers."""
     return _WORDS.findall(one.lower()) == _WORDS.findall(other.lower())
 
 

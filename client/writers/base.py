@@ -36,7 +36,7 @@ class PartyWriter(Protocol):
     def write(
         self, planned: PlannedQuery, records: EmbeddedRecords, *, labels: Sequence[str], encoder: Encoder, key: bytes
     ) -> list[Labelled]:
-        """At most `planned.spec.texts` texts, each with the number of its label.
+        """Write up to `planned.spec.texts` texts, each with the number of its label.
 
         Args:
             planned: The query with its noise: scale, in grid units, and rate.

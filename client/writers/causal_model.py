@@ -1,4 +1,4 @@
-"""The causal language model that a party fine-tunes: a checkpoint of its own choice, or a small one made on the spot.
+"""The causal language model that a party fine-tunes: a checkpoint that it chooses, or a small one made on the spot.
 
 The party's own file names it. A model and its tokenizer are public, or at least contain nothing of the records:
 what they learnt before is outside every guarantee. The one made on the spot has random weights and one token per byte,
@@ -103,7 +103,7 @@ def load(name_or_path: str | None, labels: Sequence[str], *, max_tokens: int, de
         name_or_path: A transformers folder, or a name in the local cache; None: the small one made on the spot.
         labels: The plan's labels.
         max_tokens: Largest number of tokens of a record that count, and of a text.
-        device: Where to compute, as torch names it.
+        device: Device to compute on, as torch names it.
 
     Raises:
         ConfigError: There is no such model, its tokenizer has no end sign, or texts and labels do not fit into it.
@@ -148,7 +148,7 @@ def checkpoint(name_or_path: str, device: str) -> tuple[Any, Any]:
 
 @contextmanager
 def own_randomness(device: Any) -> Iterator[None]:
-    """Torch's generator seeded afresh from the operating system's entropy, and afterwards as it was."""
+    """Seed torch's generator from the operating system's entropy, and restore its state afterwards."""
     import torch
 
     devices = [device] if device.type == "cuda" else []

@@ -53,7 +53,7 @@ class FineTuning:
     Attributes:
         name_or_path: A transformers checkpoint: a folder, or a name in the local cache; None: a small one made on the
             spot, with random weights, which learns little.
-        device: Where to compute, as torch names it.
+        device: Device to compute on, as torch names it.
         micro_batch: Records computed together. 1 keeps each record's gradient free of all others to the last bit; more
             may be faster, and records of one micro-batch may then move each other's gradients by a rounding error.
         max_steps: Largest number of training steps that a plan may ask for.
@@ -82,7 +82,7 @@ class FineTuning:
         self, planned: PlannedQuery, records: EmbeddedRecords, *, labels: Sequence[str], encoder: Encoder, key: bytes
     ) -> list[Labelled]:
         """Texts drawn from the model after DP-SGD, labels balanced; fewer if it writes blank ones."""
-        del encoder, key  # Each step draws keys of its own, from the operating system too.
+        del encoder, key  # Each step draws separate keys, also from the operating system.
         spec = _spec(planned)
         tuned = train(self._tuner(spec, labels), spec, records, rate=planned.rate, scale=planned.scale)
         per_label, extra = divmod(spec.texts, len(labels))

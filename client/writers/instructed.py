@@ -1,11 +1,11 @@
 """A model that follows instructions as the writer of a party's abstractions (RPSG) and rewritings (RUPTA).
 
-The instruction is what the system says, and the text all that the user says: so small models have learnt to summarise
-and rewrite. Of an instruction before the text, or of a long one, they write a text about the text. A party's own file
-can give larger models another (`instruction`).
+The instruction is the system's turn, and the text is the whole of the user's turn: small models have learnt to
+summarise and rewrite in this form. If the instruction comes before the text, or is long, they write a text about the
+text. A party's own file can give larger models another one (`instruction`).
 
-A text that is cut off at `longest` tokens ends with its last whole sentence. Of a text that says nothing no model is
-asked for anything, since it would make something up.
+A text that is cut off at `longest` tokens ends with its last whole sentence. No model is asked about a text that says
+nothing, since it would make something up.
 """
 
 from typing import Any
@@ -32,11 +32,11 @@ class Instructed:
     Args:
         name_or_path: A folder, the name of a model that was fetched, such as smollm2, or a name in the local cache;
             nothing is downloaded and no code that comes with it run.
-        instruction: What to do with a text.
+        instruction: Instruction of the model on a text.
         longest: Largest number of tokens of a text.
         temperature: Sampling temperature; small models write word salad from about 0.9 on.
         top_p: Sample from the likeliest tokens with this total probability; 1: all tokens.
-        device: As torch names it.
+        device: Device, as torch names it.
 
     Raises:
         ConfigError: There is no such model here, or its chat template takes no message.
@@ -74,8 +74,8 @@ class Instructed:
         ids = self._ids(text)
         room = getattr(self._model.config, "max_position_embeddings", None)
         if room is not None and ids.shape[1] + self._longest > room:
-            # Of a text that does not fit nothing is written: without an abstraction it is blank, and of a rewriting
-            # the rewriter's input remains a candidate.
+            # Nothing is written from a text that does not fit: a seed without an abstraction is blank, and the input of
+            # a rewriter remains a candidate.
             return []
         end = self._tokenizer.eos_token_id
         how: dict[str, Any] = {"eos_token_id": end, "pad_token_id": end or 0}
@@ -104,5 +104,5 @@ class Instructed:
 
 
 def whole(text: str, *, ended: bool) -> str:
-    """The text without spaces around it; of one that was cut off the whole sentences, which may be none."""
+    """The text without spaces around it; only the whole sentences, if any, of a text that was cut off."""
     return (text if ended else whole_sentences(text)).strip()

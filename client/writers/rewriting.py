@@ -10,7 +10,7 @@ For each drawn record, up to n rounds:
               to the text; utility: the text's nearest mean of a label is the record's
 5. keep       the best so far, privacy first; stop where both are content
 
-A text that the privacy evaluator never accepted is withheld. Nothing of this is a proof, and evaluators may be wrong:
+A text that the privacy evaluator never accepted is withheld. None of this is a proof, and evaluators may be wrong:
 see `common.queries.texts.RewrittenSpec`. The paper's evaluators and rewriter are prompts to one large language model,
 which guesses who a text is about; here the guess is which of the party's records it was written from. No private text
 leaves this machine: there is no remote provider.
@@ -181,14 +181,14 @@ class Evaluators:
         (vector,) = self._encoder.encode([text])
         copied = _repeated(self.records.texts[place], text)
         cosines = self.records.vectors @ vector
-        # A record of equal vector is as near: that there are two is what hides each.
+        # A record with an equal vector is as near: each of the two hides the other.
         nearer = int(np.count_nonzero(cosines >= cosines[place])) - 1
         findings = (bool(self._redactor.entities(text)), copied > self._copied, nearer < self._nearest)
         mistaken = self._recognised(place, vector) != int(self.records.labels[place])
         return Verdict(sum(findings), mistaken, copied)
 
     def _recognised(self, place: int, vector: NDArray[np.float32]) -> int:
-        """The label whose mean is nearest, the record itself left out of its own."""
+        """The label with the nearest mean; the record is left out of the mean of its own label."""
         sums = self._sums.copy()
         sums[self.records.labels[place]] -= self.records.vectors[place]
         lengths = np.linalg.norm(sums, axis=1)

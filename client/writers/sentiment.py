@@ -45,7 +45,7 @@ class Classifier:
 
     Args:
         name_or_path: A folder, or a name in the local cache; nothing is downloaded and no code that comes with it run.
-        device: As torch names it.
+        device: Device, as torch names it.
 
     Raises:
         ConfigError: There is no such model here.

@@ -70,7 +70,7 @@ _CAUSES = {
 
 
 class LedgerFile:
-    """Transactions on one file, safe for several threads and processes; each is on a connection of its own.
+    """Transactions on one file, safe for several threads and processes; each is on a separate connection.
 
     Args:
         path: The file; it is created if it does not exist.

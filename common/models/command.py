@@ -16,7 +16,7 @@ def add_models(
 
     Args:
         commands: The parser's commands.
-        program: For the example.
+        program: Name of the program, for the example.
         purposes: The models that are fetched if none is named.
     """
 

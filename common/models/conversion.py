@@ -1,6 +1,6 @@
 """Weights in the form that transformers loads, made once from those that a package carries.
 
-The file that was fetched stays beside them: its own engine reads it as it is.
+The fetched file stays in the same folder: its own engine reads it as it is.
 """
 
 from collections.abc import Mapping
@@ -15,7 +15,7 @@ from common.errors import ConfigError
 from common.models.checkpoints import explained, quiet
 
 VERSION = 2
-"""Of what the conversions write; raise it with every change, or folders that are there already keep the old files."""
+"""Version of the conversions' output; raise it with every change, or existing folders keep the old files."""
 
 _NEEDS: Mapping[str, tuple[str, ...]] = {"none": (), "gguf to safetensors": ("gguf", "transformers")}
 """Packages that each conversion needs; its result may change with their versions."""
@@ -38,11 +38,11 @@ def check(conversion: str) -> None:
 
 
 def convert(conversion: str, folder: Path) -> dict[str, str]:
-    """Convert the files in a folder, and leave the results beside them.
+    """Convert the files in a folder, and leave the results in the same folder.
 
     Args:
         conversion: A kind of `common.models.catalogue.CONVERSIONS`.
-        folder: Of the model.
+        folder: Folder of the model.
 
     Returns:
         Package to version of all that took part.

@@ -1,4 +1,4 @@
-"""Where a model computes: a device as torch names it, known to be there before any weights are read."""
+"""The device on which a model computes, as torch names it; its presence is checked before any weights are read."""
 
 from common.errors import ConfigError
 

@@ -97,7 +97,7 @@ class Encoder:
                 "sentence-transformers/sentence-t5-base".
             prompt_name: One of the model's own prompts to put before every text, such as "clustering".
             prompt: A prompt in words instead; "" for none where the model has one by default.
-            device: Where to compute, as torch names it: "cpu", "cuda", "cuda:1"; None: the GPU, if there is one.
+            device: Device to compute on, as torch names it: "cpu", "cuda", "cuda:1"; None: the GPU, if there is one.
             local_files_only: False downloads what the cache lacks.
 
         Raises:
@@ -152,11 +152,11 @@ class Encoder:
             pooling: Mean or maximum over the tokens, or the first token alone ("cls").
             longest: Maximum number of tokens of a text; longer texts are truncated.
             prompt: Prefix of every text.
-            device: Where to compute, as `pretrained` has it.
+            device: Device to compute on, as `pretrained` has it.
             local_files_only: False downloads what the cache lacks.
 
         Raises:
-            ConfigError: There is no such model or device here, or it is none of text with a tokenizer.
+            ConfigError: The model or device does not exist here, or it is no model of text with a tokenizer.
         """
         one_of("embedding.pooling", pooling, among=("mean", "cls", "max"))
         integers(4, section="embedding", longest=longest)
@@ -262,7 +262,7 @@ class Encoder:
         return batches
 
     def _beside(self) -> dict[str, object]:
-        """Settings that affect a vector beside the modules."""
+        """Settings that affect a vector in addition to the modules."""
         return {"prompt": self._prompt, "truncate_dim": self._model.truncate_dim}
 
 
@@ -324,7 +324,7 @@ def _embedded_config(folder: Path) -> dict[str, int] | None:
 
 
 def _configuration(module: Any) -> dict[str, Any]:  # modules share no base class that mypy can see
-    """Settings that affect a module's output beside its weights, without names and versions that copies may change."""
+    """Settings that affect a module's output besides its weights, without names and versions that copies may change."""
     config: dict[str, Any] = dict(module.get_config_dict()) if hasattr(module, "get_config_dict") else {}
     if (network := getattr(module, "auto_model", None)) is not None:
         settings = network.config.to_dict().items()

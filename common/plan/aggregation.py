@@ -1,7 +1,7 @@
-"""The set-up of secure aggregation that a plan calls for, and how safe it is.
+"""The set-up of secure aggregation that a plan calls for, and its safety.
 
 Each side computes the set-up itself, so that no message can change it. But its figures (threshold, degree, corrupt
-parties) are those of the plan, which the coordinator wrote: a party bounds them by limits of its own before it accepts
+parties) are those of the plan, which the coordinator wrote: a party bounds them by its own limits before it accepts
 the plan (`client.guard`).
 """
 
@@ -38,10 +38,10 @@ def aggregation_setup(plan: Plan, run: str, *, attempt: int, first: int) -> Aggr
 def log2_breach(plan: Plan, corrupt: int) -> float:
     """Binary logarithm of a bound on the probability that the corrupt parties and the coordinator lift a mask.
 
-    On the full graph there is nothing random: -inf for as many corrupt parties as the plan can bear, 0 for more.
+    Nothing is random on the full graph: -inf for at most the corrupt parties that the plan tolerates, 0 for more.
 
     Args:
-        plan: With secure aggregation.
+        plan: A plan with secure aggregation.
         corrupt: Number of corrupt parties, as the party that asks assumes; the plan's own number, if that is larger.
     """
     if plan.degree == plan.parties - 1:

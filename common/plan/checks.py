@@ -13,11 +13,11 @@ if TYPE_CHECKING:
     from common.plan.plan import Plan
 
 SMALLEST_SHARE = 2.0
-"""In grid units. Below it a sum of shares is too far from one discrete Gaussian: tau is 7e-17 here, 5e-4 at 1."""
+"""Bound in grid units; below it a sum of shares is too far from one discrete Gaussian: tau is 7e-17 here, 5e-4 at 1."""
 
 
 def check_parties(plan: "Plan") -> None:
-    """U, and the bounds on the threshold under secure aggregation."""
+    """Check U, and the bounds on the threshold under secure aggregation."""
     if plan.survivors < 1:
         raise PlanError(
             "parties that remain",

@@ -84,5 +84,5 @@ def _with_shares(plan: Plan, shares: int) -> float:
     if shares == plan.noise_parties:
         return planned
     bound = accountant.epsilon_by_norm(plan.releases(shares), plan.delta)
-    # With more noise than planned a sum is post-processing of the planned one; the bound is the coarser of two ways.
+    # A sum with more noise than planned is post-processing of the planned one; the bound is the coarser of two ways.
     return min(bound, planned) if shares > plan.noise_parties else bound

@@ -42,8 +42,8 @@ SMALLEST_DELTA = 1e-30
 """The range of floating-point numbers ends far below it."""
 
 NOISE_REACH = 100
-"""In scales: planned noise is larger with probability below 1e-40. That of a Laplace draw is at most exp(-100) < 4e-44,
-of a Gaussian one 2 exp(-100^2 / 2)."""
+"""Number of scales that planned noise exceeds with probability below 1e-40: exp(-100) < 4e-44 for a Laplace draw,
+at most 2 exp(-100^2 / 2) for a Gaussian one."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -71,9 +71,9 @@ class Plan:
         max_attempts: Number of attempts allowed for one answer, each with fresh noise and at its full price.
         calibration: "tight", or "paper" if sigma is that of the papers' classical Gaussian mechanism.
         max_records_per_party: Public bound on a party's records, that of the parties' roster: sums provably fit the
-            ring, and a sum that no so many records can add up to is refused.
-        purpose: What the coordinator says that the texts are for; the plan's digest binds it, nothing enforces it.
-        recipient: Whom the coordinator says that the texts are for.
+            ring, and a sum that this number of records cannot add up to is refused.
+        purpose: Purpose of the texts as the coordinator states it; the plan's digest binds it, nothing enforces it.
+        recipient: Recipient of the texts as the coordinator states it.
 
     Raises:
         ConfigError: If a single value is out of range.
@@ -150,8 +150,8 @@ class Plan:
         """Largest number of colluders that can pool their views without exposing a mask.
 
         On the full graph it is below the threshold, and at most `corrupt` where signatures depend on that. A sparse
-        graph is planned for `corrupt`: of so many, fewer than the threshold are any party's neighbours, but for a
-        chance that parties bound (`common.plan.aggregation.log2_breach`).
+        graph is planned for `corrupt`: fewer than the threshold of them are neighbours of any one party, except with a
+        probability that parties bound (`common.plan.aggregation.log2_breach`).
         """
         if self.degree < self.parties - 1:
             return self.corrupt
@@ -171,11 +171,11 @@ class Plan:
         return query.scale / math.sqrt(self.shares(query))
 
     def surplus(self, query: PlannedQuery, parties: int) -> float:
-        """Standard deviation of the noise in a sum of so many parties, in that of the planned U shares."""
+        """Standard deviation of the noise in a sum of `parties` parties, in that of the planned U shares."""
         return math.sqrt(parties / self.shares(query))
 
     def largest_sum(self, query: PlannedQuery, parties: int) -> float:
-        """Bound on each coordinate of the sum of so many honest parties, in grid units, for a query that is summed.
+        """Bound on each coordinate of the sum of `parties` honest parties, in grid units, for a query that is summed.
 
         Each party's contribution is bounded, and noise exceeds its part of this bound with probability below 1e-40.
         """

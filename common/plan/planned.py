@@ -30,7 +30,7 @@ class PlannedQuery:
             shares together, the least noise that a sum carries. Inside a party: its b or sigma (see the specification).
         share: Share of epsilon that calibration gives it.
         rate: Probability with which each unit takes part in an answer (Poisson subsampling); 1: all do.
-        redraw: Whether each answer has a subsample of its own; otherwise one serves all.
+        redraw: Whether each answer has a separate subsample; otherwise one serves all.
         pure: Whether calibration sets its noise from its share of epsilon alone, without any delta, and keeps it.
     """
 

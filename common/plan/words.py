@@ -1,12 +1,12 @@
-"""What both sides say of a plan in the same words: the coordinator of parties, a hospital of hospitals."""
+"""Sentences on a plan that both sides use: the coordinator writes of parties, a hospital of hospitals."""
 
 
 def differences(max_dropouts: int, *, one: str = "party", many: str = "parties") -> str:
-    """When sums over different parties can be subtracted, where secure aggregation hides single answers.
+    """Sentence on when sums over different parties can be subtracted, where secure aggregation hides single answers.
 
     Args:
         max_dropouts: Largest number of parties that may be missing from a sum.
-        one: What a party is called.
+        one: Word for a party.
         many: The plural.
     """
     dropouts = (

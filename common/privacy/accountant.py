@@ -138,7 +138,7 @@ def calibrate(
         times: Number of answers.
         shares: As in `Release`.
         rate: As in `Release`.
-        redraw: Whether each answer has a subsample of its own; otherwise one serves all.
+        redraw: Whether each answer has a separate subsample; otherwise one serves all.
         epsilon: Epsilon of all answers together; if it is infinite, 0 is returned.
         delta: Delta of all answers together.
 

@@ -15,7 +15,7 @@ from common.privacy.samplers import discrete_gaussian
 from common.validate import at_least, positive
 
 _REACH = 40.0
-"""In standard deviations: the tail beyond it has probability below 1e-340."""
+"""Number of standard deviations beyond which the tail has probability below 1e-340."""
 _POINTS = 1 << 17
 _UP = 1 + 1e-6
 

@@ -21,9 +21,9 @@ Floats = npt.NDArray[np.floating[Any]]
 TAIL = 1e-15
 """Probability that one composition may cut off. It is never lost: it counts as a larger or an infinite loss."""
 _ROUNDING = 1e-6
-"""By so much the sum of probabilities may be off after two hundred thousand compositions."""
+"""Largest error of the sum of probabilities after two hundred thousand compositions."""
 _ORDERS = np.concatenate([np.arange(-20, 0), np.arange(1, 21)])
-"""Of the Chernoff bounds, in units of one over the size of the grid."""
+"""Orders of the Chernoff bounds, in units of one over the size of the grid."""
 
 
 @dataclass(frozen=True, slots=True)

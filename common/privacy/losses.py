@@ -38,9 +38,9 @@ from common.privacy.gaussian import rounded_mu_squared
 from common.privacy.loss_grid import TAIL, Floats, LossGrid
 
 LARGEST_SIGMA = 1_000
-"""In grid units. Beyond it a Gaussian counts by norm, which costs one millionth, as much as the grid of losses does."""
+"""Bound in grid units, beyond which a Gaussian counts by norm: this costs a millionth, as the grid of losses does."""
 LARGEST_SHIFT = 10_000
-"""In grid units, under Laplace noise."""
+"""Bound in grid units on a shift under Laplace noise."""
 LARGEST_SPREAD = 15.0
 """Beyond it epsilon is above 70, which is as good as infinite."""
 
@@ -54,7 +54,7 @@ _MOST_EQUAL = 200_000
 """Grids grow with the number of times that one distribution is composed."""
 _MOST_POINTS = 200_000
 _WIDEST = 10.2
-"""In standard deviations of a Gaussian: less than e^-50 lies beyond."""
+"""Number of standard deviations of a Gaussian beyond which less than e^-50 lies."""
 _TINY = 1e-280
 _UP = 1 + 1e-12
 
@@ -115,7 +115,7 @@ def composed_epsilon(draws: tuple[tuple[Draw, int], ...], delta: float) -> float
     """Epsilon of all draws, each with its count; infinite if it cannot be computed, or if the norms are as tight.
 
     Every scale is above 0. Rounding errors are paid for out of delta, with 1e-15 for each distribution that is
-    composed; beside calculations in extended precision, compositions were off by a twentieth of that.
+    composed; compared with calculations in extended precision, compositions were off by a twentieth of that.
     """
     parts = [_Part(draw.rate, times, _pieces(draw, coarse=False)) for draw, times in draws]
     if not _affordable(parts):
@@ -163,7 +163,7 @@ def _pieces(draw: Draw, *, coarse: bool) -> Counter[_Piece]:
 
 
 def _interval(spread: float, count: int) -> float:
-    """Grid step, in proportion to the losses, so that precision and time hardly depend on their size.
+    """Grid step, in proportion to the losses, so that precision and time barely depend on their size.
 
     Each loss is widened by about a grid step, so that the step must be small if there are many small losses.
     """

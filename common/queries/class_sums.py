@@ -21,7 +21,7 @@ MOST_DIRECTIONS = 2**12
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClassSumsSpec(Spec):
-    """For each label the sum of its records' coordinates along k public directions, and their number.
+    """Sum of the coordinates of each label's records along k public directions, and the number of these records.
 
     With public orthonormal directions V, a public centre m_c for each label c and a public radius R, a record x of
     label c has the k coordinates

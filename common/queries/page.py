@@ -28,7 +28,7 @@ class Spec(Protocol):
 
     @property
     def asks(self) -> str:
-        """What an answer tells, in words, for the person at a hospital who decides about a plan."""
+        """The question in words, for the person at a hospital who decides about a plan."""
         ...
 
     @property

@@ -17,8 +17,8 @@ from common.queries.arrays import shape_of, wrong
 
 _WORD = re.compile(r"[^\W_]+")
 MOST_WORDS, MOST_BYTES = 8, 256
-"""Of a term. Each word of a text may begin one, so that without a bound the text that begins a long term at each of its
-words takes time by the square of its length, and a time beyond that of any other text tells that it is there."""
+"""Bounds on a term. Each word of a text may begin one: without a bound, a text that begins a long term at each word
+takes time that grows with the square of its length, and an unusually long time reveals that the text is there."""
 
 
 def words(text: str) -> Iterator[str]:

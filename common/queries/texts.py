@@ -104,14 +104,14 @@ class FineTunedSpec(Spec):
 
     A step, given the weights before it: each unit takes part with probability q, independently of the others
     (`PlannedQuery.rate`). Each of its records adds its own gradient, clipped at norm C and rounded to a vector of
-    integers in which C is 0.99 B. The vector depends on that record, the weights and coins of its own alone, and a
+    integers in which C is 0.99 B. The vector depends on that record, the weights and its own coins alone, and a
     vector whose squared norm exceeds B^2 is dropped (`client/writers/fine_tuning.py`). So a unit of m records moves the
     sum, by the triangle inequality, by at most m B in l2, and with a discrete Gaussian of scale sigma on each
     coordinate the step is a Poisson-subsampled Gaussian mechanism of noise multiplier sigma / (m B). The sum and its
     noise are exact integers, so that the proof does not depend on floating point. The divisor and the learning rate
     are public.
 
-    T steps, each on a subsample of its own, are composed by their privacy loss distributions (`Release.draws`), which
+    T steps, each on a separate subsample, are composed by their privacy loss distributions (`Release.draws`), which
     holds although each depends on all before it; weights and texts are then post-processing. The number of steps is
     public, and a step without any participant has the same noise.
 

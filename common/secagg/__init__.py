@@ -52,7 +52,7 @@ k-regular graph: Bell et al., section 3, with k and t from `graph.parameters`, f
    too (`messages.signers`). Parties that signed but gave no share may sign again: a further attempt, after a party was
    lost between its answer and the agreement.
 5. Full graph. The honest survivors that signed hold the same U2 and are all masked with each other. Any other honest
-   survivor u was shown a U2 of its own with q members that really shared with it; with the q signers it has at least
+   survivor u was shown its own U2 with q members that really shared with it; with the q signers it has at least
    2 q - L > corrupt parties in common, so an honest one, with which it is masked. No mask between honest survivors
    comes out, so nothing does but the sum over all of them, at least q - corrupt: Bonawitz et al., section 6 (active
    adversaries, random oracle).

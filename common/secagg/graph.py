@@ -35,7 +35,7 @@ def neighbours(parties: Sequence[PartyId], degree: int, seed: bytes) -> Mapping[
         Party to its neighbours.
 
     Raises:
-        InternalError: If a party comes twice, or degree or seed is none.
+        InternalError: If a party comes twice, or degree or seed is invalid.
     """
     if len(set(parties)) != len(parties) or degree < 1 or len(seed) != KEY_BYTES:
         raise InternalError(
@@ -110,7 +110,7 @@ def parameters(
     in_range(0, 1, corrupt=corrupt, dropped=dropped)
     positive(security_bits=security_bits, correctness_bits=correctness_bits)
     bad, gone = rounded_up(corrupt, parties), rounded_up(dropped, parties)
-    # Signatures of so many; with the highest threshold nothing more is needed.
+    # Number of signatures; with the highest threshold nothing more is needed.
     least = (parties + bad) // 2 + 1 if malicious else bad + 2
     if parties - gone < least:
         raise PlanError(

@@ -1,7 +1,7 @@
 """Ed25519 identities of the parties (RFC 8032), and the roster of which each party has its own copy.
 
 Without them a party knows its peers only from the coordinator. The parties exchange their public keys once, over a
-channel that the coordinator does not control, and each keeps the roster in a file of its own. A party with another
+channel that the coordinator does not control, and each keeps the roster in its own file. A party with another
 roster computes another digest, and nothing that it signs or seals is accepted.
 
 Semi-honest mode is the same protocol with an empty signature required in place of each signature.
@@ -53,7 +53,7 @@ class Identity:
 
 @dataclass(frozen=True, slots=True)
 class Roster:
-    """What the parties know of each other: their keys, and how many records each may have.
+    """Knowledge of the parties about each other: their keys, and the number of records that each may have.
 
     Attributes:
         keys: Party to Ed25519 public key, 32 bytes; no two alike, or one party could sign for two.

@@ -33,7 +33,7 @@ def add_masks(vector: NDArray[np.uint64], masks: Iterable[tuple[bytes, Sign]]) -
 
     Args:
         vector: (length,) uint64, contiguous.
-        masks: For each mask its key, 32 bytes that mask nothing else; and 1 to add it, -1 to subtract it. They are
+        masks: Key of each mask, 32 bytes that mask nothing else; and 1 to add it, -1 to subtract it. They are
             asked for as they are needed.
     """
     if vector.dtype != np.uint64 or vector.ndim != 1 or not vector.flags.c_contiguous:

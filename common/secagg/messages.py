@@ -37,7 +37,7 @@ class AggregationSetup:
 
     Attributes:
         run: Name of the run, unique among all runs of these parties.
-        attempt: Attempt at setting up, from 0; a new one makes every key anew.
+        attempt: Attempt at setting up, from 0; each one makes new keys.
         rounds: Numbers of the rounds that it serves, ascending.
         parties: The parties that are asked to take part, ascending.
         threshold: t of Shamir's scheme: this many holders of a party's shares recover a secret, fewer learn nothing.

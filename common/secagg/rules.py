@@ -27,7 +27,7 @@ def check_adverts(
     """Refuse invalid keys; compute transcript and graph from the valid ones.
 
     Args:
-        setup: As both sides made it.
+        setup: The set-up, as both sides made it.
         adverts: Party to its keys, of all that advertised.
         roster: The parties' identities; None in semi-honest mode.
         step: Name of the step, for errors.
@@ -128,7 +128,7 @@ def point_of(party: PartyId) -> int:
 
 
 def sign_of_mask(party: PartyId, peer: PartyId) -> Sign:
-    """How `party` adds the mask that it shares with `peer`; the peer does the opposite, so that the two cancel."""
+    """Sign with which `party` adds the mask that it shares with `peer`, who adds it with the opposite one."""
     return 1 if party < peer else -1
 
 

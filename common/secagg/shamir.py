@@ -9,7 +9,7 @@ The checksum is shared with the secret and so hidden with it: fewer than thresho
 secret. It means that combining returns the secret that was split under this label or raises, up to a chance of 2^-64: a
 wrong share of a self-mask seed could otherwise turn into a wrong sum that nobody would notice.
 
-Party i holds the polynomials' values at a point of its own, never 0; a share is 16 little-endian 32-bit words.
+Party i holds the polynomials' values at its own point, never 0; a share is 16 little-endian 32-bit words.
 """
 
 import hashlib
@@ -85,8 +85,8 @@ def combine_many(
 
     Args:
         shares: Name of each secret to its shares, point to share. The `threshold` lowest points are used.
-        threshold: As when they were split.
-        label: As when they were split.
+        threshold: Threshold with which they were split.
+        label: Label with which they were split.
 
     Returns:
         Name to secret, 32 bytes.

@@ -31,5 +31,5 @@ def days_left(path: Path) -> int:
 
 
 def in_words(days: int) -> str:
-    """What there is to say of a certificate with so many days left."""
+    """The remaining validity of a certificate, in words."""
     return f"ends in {days} days" if days >= 0 else "HAS ENDED"

@@ -1,4 +1,4 @@
-"""What all command lines share: commands that print lines, one clear error, one scheme of exit codes.
+"""Base of all command lines: commands that print lines, one clear error, one scheme of exit codes.
 
 0    success
 1    failure: what was begun did not succeed, or a check found a problem; it may succeed when something else has changed
@@ -37,10 +37,10 @@ def parser(
 
     Args:
         name: The program.
-        modules: As for `register`.
-        arguments: As for `run`.
-        versions: What `--version` prints.
-        description: What the program is for.
+        modules: Modules, as for `register`.
+        arguments: Arguments, as for `run`.
+        versions: Text that `--version` prints.
+        description: Purpose of the program.
         example: One of its commands.
     """
     made = argparse.ArgumentParser(prog=name, description=description, epilog=f"example: {example}")
@@ -95,7 +95,7 @@ def run(
     """Run the command that was chosen and return the exit code.
 
     Args:
-        parser: With commands that were added by `add_command`.
+        parser: A parser with commands that were added by `add_command`.
         arguments: None: the process's own.
         wrong: Further errors that mean wrong input.
         one_line: Formats an error as a message.

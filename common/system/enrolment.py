@@ -58,7 +58,7 @@ class _Public:
 
     @classmethod
     def from_values(cls, values: object) -> Self:
-        """Make it from its fields, as JSON has them.
+        """Create the object from its fields in JSON's types.
 
         Raises:
             ConfigError: Naming the field that is unknown, missing or wrong.
@@ -111,8 +111,8 @@ class PartyFile(_Public):
         name: Its name.
         identity: Ed25519 public key, hexadecimal.
         node_key: Public key of its node, NIST P-384, in OpenSSH form.
-        max_records: The most records that it will ever have: public, since answers take as long as so many would, and
-            no sum of L parties may be of more than L times the largest number that one of them declares.
+        max_records: The most records that it will ever have: public, since answers take as long as for this
+            number, and no sum of L parties may be of more than L times the largest number that one of them declares.
     """
 
     FILE = "party.json"

@@ -32,10 +32,10 @@ LARGEST_READ = 2**25
 def write_atomic(path: Path, data: bytes, *, mode: int = PUBLIC) -> None:
     """Replace `path` by `data`, wholly or not at all, and keep it across a power cut.
 
-    What root replaces stays its account's.
+    A file that root replaces keeps its owner.
 
     Raises:
-        OSError: Naming `path`, which is as it was.
+        OSError: Naming `path`, which is unchanged.
     """
     name, beside = path.name, path.name + ".part"
     with _folder_of(path) as folder:
@@ -86,7 +86,7 @@ def _folder_of(path: Path) -> Iterator[int]:
 
 
 def _opener(folder: int, mode: int = SECRET) -> Callable[[str, int], int]:
-    """For `open`, relative to a folder."""
+    """An opener for `open` whose paths are relative to a folder."""
     return lambda name, flags: os.open(name, flags | FILE_ALONE, mode, dir_fd=folder)
 
 

@@ -16,7 +16,7 @@ from common.errors import ConfigError
 from common.system.files import FILE_ALONE
 
 MODE = 0o640
-"""Of the lock's file: the other half of a hospital may see who has a lock, and not take it."""
+"""Mode of the lock's file: the other half of a hospital may see who has a lock, but not take it."""
 
 _RECORD = "hhqqi4x"
 """C's struct flock on 64-bit Linux: type, whence, start, length, process."""

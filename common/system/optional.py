@@ -1,4 +1,4 @@
-"""Importing a library without an optional package, which it would import, for seconds, and does not need here."""
+"""Import of a library without an optional package, which takes seconds to import and is not needed here."""
 
 import sys
 import threading
@@ -8,7 +8,7 @@ from importlib.abc import MetaPathFinder
 
 
 class _Blocked(MetaPathFinder, threading.local):
-    """Finds nothing, and ends the search for the package that this thread has blocked."""
+    """Finder that ends the search for the package that this thread has blocked, without finding it."""
 
     package: str | None = None
 

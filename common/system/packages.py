@@ -1,8 +1,8 @@
-"""Whether our top-level packages are of one installation: their names are common words, which other projects use too.
+"""Check that our top-level packages are of one installation: their names are words that other projects use too.
 
 `server`, `client` and `simulations` run this file when they are imported. They run it by its path, since the stranger
 may be `common` itself; so it imports the standard library alone. A package may be reached by links, through an editable
-installation or by PYTHONPATH, as long as it is the one beside this file.
+installation or by PYTHONPATH, as long as it is the one next to this `common`.
 """
 
 import sys

@@ -34,7 +34,7 @@ QUIET = {
     "HF_HUB_OFFLINE": "1",
     "HF_HUB_DISABLE_TELEMETRY": "1",
 }
-"""Nothing phones home, looks for updates or downloads."""
+"""Variables with which no library phones home, looks for updates or downloads."""
 
 FIRST_WAIT, LONGEST_WAIT = 1.0, 15.0
 """Seconds before a restart: doubled each time. Flower refuses a node until its last heartbeat lapses."""
@@ -56,7 +56,7 @@ class Child:
     Attributes:
         name: Name for the operator and of the log file.
         command: Program and arguments; never a secret, since all users can see them.
-        environment: Variables beside the quiet settings; no others are passed on.
+        environment: Variables in addition to the quiet settings; no others are passed on.
         user: Account that it runs as if we are root; None for our own.
     """
 
@@ -67,7 +67,7 @@ class Child:
 
 
 def program(name: str) -> str:
-    """Path of a command that is installed beside this Python."""
+    """Path of a command that is installed next to this Python."""
     return str(Path(sys.executable).parent / name)
 
 
@@ -89,7 +89,7 @@ def supervise(children: Sequence[Child], *, folder: Path, names: Sequence[str]) 
     """Keep all children running until SIGTERM or SIGINT.
 
     Args:
-        children: What to run.
+        children: Processes to run.
         folder: Their working directory. Their output goes to `logs/NAME.log`, older output to `logs/NAME.log.1`.
         names: The locks that this process has (`common/system/locks.py`); `run/NAME.json` of each has its state.
     """

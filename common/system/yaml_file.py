@@ -1,7 +1,7 @@
 """A settings file in YAML whose errors name the key and the line.
 
-Of two equal keys YAML keeps the last: a second `limits:` would replace the first without a word. Here it is refused.
-Numbers such as 1e-4 are numbers, as they are for Hydra; YAML 1.1 takes them for text.
+YAML keeps the last of two equal keys: a second `limits:` would replace the first without a word. Here it is refused.
+Numbers such as 1e-4 are read as numbers, as by Hydra; YAML 1.1 takes them for text.
 """
 
 import re
@@ -19,7 +19,7 @@ _NUMBER = re.compile(r"[-+]?(?:\d+\.?\d*|\.\d+)[eE][-+]?\d+$")
 
 
 class _Loader(yaml.SafeLoader):  # type: ignore[misc] # PyYAML has no types
-    """With numbers such as 1e-4."""
+    """YAML loader that reads numbers such as 1e-4."""
 
 
 _Loader.add_implicit_resolver("tag:yaml.org,2002:float", _NUMBER, list("-+.0123456789"))

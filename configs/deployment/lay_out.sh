@@ -1,5 +1,5 @@
 #!/bin/sh
-# Lays out the folders that compose.yaml mounts, beside this file: keys, settings, owners and modes.
+# Lays out the folders that compose.yaml mounts, next to this file: keys, settings, owners and modes.
 #
 #   ./lay_out.sh coordinator HOST                       HOST: name or address that hospitals connect to, at port 9443
 #   ./lay_out.sh hospital N NAME RECORDS [INVITATION]   N: 0, 1 or 2 as in compose.yaml; RECORDS: CSV or JSON Lines with

@@ -1,1 +1,1 @@
-"""The commands of `caucus-coordinator`: a federation is set up, served, planned, run and looked at."""
+"""The commands of `caucus-coordinator`, which set up, serve, plan, run and inspect a federation."""

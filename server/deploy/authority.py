@@ -1,4 +1,4 @@
-"""The coordinator's certificates: an authority of its own, and the certificate of front door and SuperLink.
+"""The coordinator's certificates: its private authority, and the certificate of front door and SuperLink.
 
 Hospitals trust this authority and no other, so no public authority can impersonate the coordinator. The server's
 certificate and key are renewed by hand: run `caucus-coordinator renew` before `VALID` has passed (`serve` and `status`

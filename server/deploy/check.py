@@ -1,8 +1,8 @@
 """`caucus-coordinator check`: what a run would use and what it lacks, part by part, before anything private is touched.
 
-Every part is built by itself, so that everything that is missing is reported at once. No record is read; of a task's
-files only public text is. Remote language models are asked whether they would answer. Of local ones, configuration and
-tokenizer are loaded, and the weights are read for their digest but not loaded.
+Every part is built by itself, so that everything that is missing is reported at once. No record is read, and
+only public text of a task's files. Remote language models are asked whether they would answer. For local ones,
+configuration and tokenizer are loaded, and the weights are read for their digest but not loaded.
 """
 
 import argparse
@@ -102,7 +102,7 @@ def _problem_of(probe: Callable[[], None]) -> str | None:
 
 
 def preflight(settings: Settings) -> list[Finding]:
-    """Check every part of a run; the plan last, if all others are as they should be."""
+    """Check every part of a run; the plan comes last, if all others pass."""
     parts = _Parts(settings)
     probes: list[tuple[str, str, Probe]] = [
         ("task", str(setting(settings, "task.name") or "demo_notes"), parts.task),

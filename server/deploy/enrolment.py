@@ -30,13 +30,13 @@ class Enrolled:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Attending:
-    """Whether a hospital's node is connected.
+    """Attendance of a hospital: whether its node is connected.
 
     Attributes:
         number: Its number on the roster.
         name: Its name.
         online: Whether its node is connected.
-        since: Since when, as far as Flower knows; else empty.
+        since: Time since which it has been so, as far as Flower knows; else empty.
     """
 
     number: int
@@ -45,7 +45,7 @@ class Attending:
     since: str
 
     def __str__(self) -> str:
-        """In plain words."""
+        """The hospital's attendance in plain words."""
         since = f" since {self.since}" if self.since else ""
         return f"{self.name} is {'online' if self.online else 'offline'}{since}"
 

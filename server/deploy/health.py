@@ -1,4 +1,4 @@
-"""Whether a coordinator works, for the health check of its container.
+"""Health check of a coordinator's container.
 
     python -m server.deploy.health FOLDER
 
@@ -20,7 +20,7 @@ EVERYWHERE = "0.0.0.0"  # noqa: S104 a setting to compare with
 
 
 def fault(folder: Path) -> str | None:
-    """What does not work; None if all does.
+    """The coordinator's fault; None if everything works.
 
     Raises:
         ConfigError: The folder is not a coordinator's.

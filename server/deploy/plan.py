@@ -1,6 +1,6 @@
 """`caucus-coordinator plan`: the privacy cost, signal and forecast of a run, before anything private is touched.
 
-With `--signal` it solves backwards: the least epsilon for so many records, or the least number of records for an
+With `--signal` it solves backwards: the least epsilon for a number of records, or the least number of records for an
 epsilon. Nothing is rehearsed then, and no language model is looked at.
 """
 
@@ -154,6 +154,6 @@ def _backwards(settings: Settings, target: float, *, for_epsilon: bool) -> dict[
 
 
 def _chosen(settings: Settings, settled: Settings) -> dict[str, Any]:
-    """What `auto` became."""
+    """Numbers that took the place of `auto`."""
     chosen = {name: setting(settled, name) for name in (f"method.{automatic}" for automatic in settings.automatic)}
     return {"chosen": chosen} if chosen else {}

@@ -1,6 +1,6 @@
-"""What a run folder says of its run, and following the run there until it ends.
+"""The state of a run by its folder, and the display of its log until it ends.
 
-A run is the work of a process of its own, which Flower starts. It locks the folder while it works, and before it ends
+A run is the work of a separate process, which Flower starts. It locks the folder while it works, and before it ends
 it leaves a complete result there, or a file with its last words (`server/failure.py`). A folder that is not locked and
 has neither is that of a process that was killed. Flower is asked only about a run whose process has not begun.
 """
@@ -35,7 +35,7 @@ ASK_FLOWER_EVERY = 10.0
 LEAST_ROOM = 2**16
 """Free bytes below which the disk of a run folder counts as full."""
 FLOWER = "flower.json"
-"""File in the folder of a deployed run: its number at Flower, and the processes of `serve` at that time."""
+"""File in the folder of a deployed run with its number at Flower and the processes of `serve` at that time."""
 
 DIED = "the process of the run ended without an error of its own"
 
@@ -57,12 +57,12 @@ class Progress:
     """The state of a run.
 
     Attributes:
-        name: Of its folder.
+        name: Name of its folder.
         status: Its state.
         rounds: Number of whole rounds so far.
         reason: Why it failed, or when it was cancelled; else empty.
         hospitals: Those whose approval it awaits.
-        weaknesses: What is poor about the results of a complete run, and what to change.
+        weaknesses: Weaknesses of the results of a complete run, each with advice.
     """
 
     name: str
@@ -73,7 +73,7 @@ class Progress:
     weaknesses: tuple[str, ...] = ()
 
     def __str__(self) -> str:
-        """In plain words."""
+        """The progress in plain words."""
         words = {
             Status.RUNNING: f"running, whole rounds so far: {self.rounds}",
             Status.AWAITING: f"awaiting approval of {listed(self.hospitals)}",
@@ -114,7 +114,7 @@ def checked(settings: CoordinatorSettings, folder: Path) -> Progress:
 
 
 def submit(settings: CoordinatorSettings, folder: Path) -> None:
-    """Let Flower start the run of this folder."""
+    """Start the run of this folder through Flower."""
     for name in (FAILURE, AWAITING, CANCELLED):
         (folder / name).unlink(missing_ok=True)
     (folder / LOCK).write_bytes(b"")

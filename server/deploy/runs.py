@@ -40,9 +40,9 @@ from server.settings.schema import Hospital, Settings
 from server.settings.sections import changed
 
 ENDING_SECONDS = 60.0
-"""Seconds to wait for the process of a failed, killed or cancelled run to end: two must not work in one folder."""
+"""Seconds to wait until the process of a failed, killed or cancelled run ends: two must not work in one folder."""
 LONGEST_FILE_NAME = 255
-"""Bytes."""
+"""Bytes of a file name."""
 
 
 def register(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
@@ -97,9 +97,9 @@ def with_hospitals(settings: CoordinatorSettings, overrides: list[str], name: st
     """The checked settings of a run with all enrolled hospitals and their roster.
 
     Args:
-        settings: The coordinator's.
+        settings: Settings of the coordinator.
         overrides: As the operator typed them; relative paths count from here.
-        name: Of the run; its identity adds eight random digits.
+        name: Name of the run; its identity adds eight random digits.
 
     Raises:
         ConfigError: Nobody is enrolled, not all who are enrolled are asked, or a setting is wrong.
@@ -217,7 +217,7 @@ def _offline_hospitals(settings: CoordinatorSettings, run: Settings, *, wait: bo
     """Say which hospitals are offline.
 
     Raises:
-        CaucusError: So many that the run could only wait, and it was not told to.
+        CaucusError: Too many are offline, so that the run could only wait, which was not asked for.
     """
     hospitals = attendance(settings)
     offline = [str(hospital) for hospital in hospitals if not hospital.online]

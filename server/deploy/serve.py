@@ -4,8 +4,8 @@ superlink    Flower's, on loopback; remembers nodes and messages in superlink.db
 executor     starts the ServerApp of each run; knows SuperLink's secret            server/flower/executor.py
 front_door   the only public endpoint                                              server/flower/front_door.py
 
-What remains: root and the coordinator's own account can do everything here, so no other person or service should have
-that account.
+A remaining risk: root and the coordinator's own account can do everything here, so no other person or service should
+have that account.
 """
 
 import argparse

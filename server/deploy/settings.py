@@ -4,7 +4,7 @@ FOLDER/coordinator.yaml     address, ports
 FOLDER/ca.crt, ca.key       the authority that hospitals trust; ca.key signs and is read by `init` and `renew` alone
 FOLDER/server.crt, .key     certificate and key of front door and SuperLink
 FOLDER/superexec.secret     secret by which SuperLink recognises the executor
-FOLDER/control.secret       token that SuperLink demands of all others; `serve` draws it anew
+FOLDER/control.secret       token that SuperLink demands of all others; redrawn by `serve`
 FOLDER/parties.json         enrolled parties by number, with their nodes
 FOLDER/roster.json          their party files, for the hospitals; public
 FOLDER/identities.json      their identities alone, for the runs (secagg.roster)

@@ -25,7 +25,7 @@ from server.settings.sections import changed, setting
 
 FIXED = ("privacy", "federation", "secagg", "embedding", "purpose", "recipient", "run")
 ASKED = ("method", "method.census", "method.directions", "method.count", "method.description", "evaluation.federated")
-"""Groups and settings of the question that was asked: they cannot change any more."""
+"""Groups and settings of the question that was asked, which can no longer change."""
 
 
 def register(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
@@ -76,7 +76,7 @@ def reusing(run: Path, overrides: Sequence[str], folder: Path) -> Settings:
     Args:
         run: Folder of the finished run.
         overrides: As the operator typed them; relative paths count from here.
-        folder: Of the new run.
+        folder: Folder of the new run.
 
     Raises:
         ConfigError: The finished run has no census, or an override would change the question.

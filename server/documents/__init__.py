@@ -1,4 +1,4 @@
-"""What a run says of itself: one frozen class for each file of a run folder that is JSON, with its fields documented.
+"""Documents of a run: one frozen class for each JSON file of a run folder, with its fields documented.
 
     run.py       run.json: which run, how far, with what; traffic.json
     privacy.py   privacy.json: the guarantee

@@ -23,10 +23,10 @@ class CensusNumbers(Document):
         counts: (labels,) noised counts.
         noise: Standard deviation of the noise in the sums.
         count_noise: That of the noise in the counts.
-        softness: How far a label's records scatter.
+        softness: Scatter of a label's records.
         radius: Largest distance of a place from its centre.
         basis: (directions, dimensions) float32, rows one after another, as base64.
-        centres: (labels, dimensions) likewise.
+        centres: (labels, dimensions), of the same kind.
     """
 
     labels: tuple[str, ...]
@@ -42,7 +42,7 @@ class CensusNumbers(Document):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Released(Document):
-    """Numbers that a run released, in a file of their own: `census.json`, for a census.
+    """Numbers that a run released, in a separate file: `census.json`, for a census.
 
     Attributes:
         statement: The guarantee in a sentence.

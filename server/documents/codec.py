@@ -17,10 +17,10 @@ _T = TypeVar("_T")
 ABSENT = {"absent": True}
 """Metadata of a field that has no key in JSON where it is None."""
 OTHERS = {"others": True}
-"""Metadata of a field with all keys that are no other field's: they stand in its place, beside the others."""
+"""Metadata of a field with all keys that are no other field's: in JSON they stand among the other fields."""
 
 MALFORMED = (AttributeError, IndexError, KeyError, TypeError, ValueError)
-"""What reading JSON of another format raises."""
+"""Errors that reading JSON of another format raises."""
 
 
 class FieldError(ValueError):
@@ -28,7 +28,7 @@ class FieldError(ValueError):
 
     Attributes:
         field: The field, such as "spent.epsilon"; empty for the document itself.
-        expected: What stands there in a document of ours.
+        expected: Value that stands there in a document of ours.
         missing: Whether it is missing.
     """
 
@@ -111,7 +111,7 @@ def _fields(kind: type) -> dict[str, tuple["Field[Any]", Callable[[Any], Any]]]:
 
 
 def _converter(hint: Any) -> Callable[[Any], Any]:
-    """What makes a value of this type of its JSON."""
+    """The function that makes a value of this type from its JSON."""
     origin, arguments = typing.get_origin(hint), typing.get_args(hint)
     if origin in {Union, types.UnionType}:
         (inner,) = (_converter(argument) for argument in arguments if argument is not type(None))

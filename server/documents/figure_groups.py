@@ -30,7 +30,7 @@ class Figure(Document):
         value: Its value; None if it could not be computed.
         interval: Its 95 % interval.
         rows: Number of texts or records behind it.
-        definition: Its own definition, beside its group's.
+        definition: Its own definition, in addition to its group's.
         reason: Why there is no value.
         simulation_only: Whether it was computed from private records.
     """

@@ -22,7 +22,7 @@ class Document:
     FILE: ClassVar[str]
 
     def to_json(self) -> dict[str, Any]:
-        """Strict JSON: the fields in their order."""
+        """The document as strict JSON, with the fields in their order."""
         return to_json(self)
 
     @classmethod

@@ -40,7 +40,7 @@ class PrivateMap(Document):
 
     Attributes:
         simulation_only: True.
-        points: By label, points of private records.
+        points: Points of private records, by label.
     """
 
     FILE: ClassVar[str] = "map_private.json"

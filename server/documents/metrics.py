@@ -1,6 +1,6 @@
 """`metrics.json`: figures in groups, some by name and all others as they come (`figure_groups.py`).
 
-Anybody may add groups (`evaluation.own`), so the file is kept as it is, and what is read of it is typed.
+Anybody may add groups (`evaluation.own`), so the file is kept unchanged, and the parts that are read are typed.
 """
 
 import math
@@ -30,7 +30,7 @@ class Estimate(Document):
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Classifier(Document):
-    """How good a classifier of some texts is on other texts.
+    """Quality of a classifier, trained on one set of texts, on another set.
 
     Attributes:
         accuracy: Its accuracy.
@@ -40,7 +40,7 @@ class Classifier(Document):
         recall_by_label: Share of the test texts of each label that it gives that label; empty in earlier versions.
         rows: Number of texts or records behind the accuracy.
         test: Name of the file of test texts, of a later evaluation.
-        definition: What it is.
+        definition: Its definition.
         note: A remark on its training.
         reason: Why it has no accuracy.
         simulation_only: Whether it was trained on private records.
@@ -78,7 +78,7 @@ class Metrics(Document):
     """`metrics.json`.
 
     Attributes:
-        content: The file, as it is.
+        content: The unchanged file.
     """
 
     FILE: ClassVar[str] = "metrics.json"
@@ -114,7 +114,7 @@ class Metrics(Document):
 
     @property
     def definition(self) -> str | None:
-        """What the small model is."""
+        """Description of the small model."""
         return _text(self.content.get("definition"))
 
     @property
@@ -134,7 +134,7 @@ class Metrics(Document):
 
     @property
     def utility_real(self) -> Classifier | None:
-        """The same, trained on as many private records; in a simulation alone."""
+        """The same, trained on the same number of private records; in a simulation alone."""
         return self._classifier("utility_real")
 
     @property

@@ -39,7 +39,7 @@ class Subsampling(Document):
 
     Attributes:
         rate: Probability of each unit.
-        redrawn: Whether each answer has a part of its own.
+        redrawn: Whether a new part is drawn for each answer.
     """
 
     rate: float
@@ -79,8 +79,8 @@ class StatedQuery(Document):
         scale: Scale of the noise.
         scale_grid: The same on the grid.
         density_error_times_records: Error that noise adds to a sketched density, as planned and by either mechanism.
-        choice: Of a noised choice, its epsilon by the paper and among public candidates.
-        noise_multiplier: Of DP-SGD, the noise of one step in units of the sensitivity.
+        choice: Epsilon of a noised choice by the paper and among public candidates.
+        noise_multiplier: Noise of one step of DP-SGD in units of the sensitivity.
     """
 
     name: str
@@ -103,17 +103,17 @@ class StatedQuery(Document):
 
     @property
     def candidates(self) -> int:
-        """Of a choice, the number of texts to choose from."""
+        """Number of texts that a choice is made from."""
         return int(self.parameters["candidates"])
 
     @property
     def steps(self) -> int:
-        """Of a training, its number of steps."""
+        """Number of steps of a training."""
         return int(self.parameters["steps"])
 
     @property
     def directions(self) -> tuple[str, ...]:
-        """Of votes, what they are for, each with as many numbers in the answer; of any other query, none."""
+        """Directions of votes, each with the same number of entries in the answer; none for any other query."""
         if self.kind != "votes":
             return ()
         return ("nearest", "furthest") if self.parameters.get("furthest") else ("nearest",)
@@ -170,14 +170,14 @@ class Privacy(Document):
         statement: The guarantee in words: paragraphs.
         epsilon: The epsilon that was asked for.
         delta: A public constant; 0 if nothing is asked.
-        planned_epsilon: What the planned noise costs; more than `epsilon` by a paper's formula that is wrong.
+        planned_epsilon: Cost of the planned noise; more than `epsilon` by a paper's formula that is wrong.
         unproven: Names of the queries that have no privacy proof.
         proven_epsilon: Epsilon of all others.
         pure_epsilon: Epsilon with no delta; None if it is infinite.
         released_epsilon: Epsilon of the released texts, against an observer who knows the noise of no party.
         party_epsilon: Epsilon of a party's answers, against the coordinator and the colluders.
         calibration: "tight" or "paper".
-        adjacency: What the guarantee protects.
+        adjacency: The change of the records against which the guarantee protects.
         mechanism: The mechanisms in words.
         queries: The planned queries.
         max_attempts: Attempts at an answer that are paid for.
@@ -192,12 +192,12 @@ class Privacy(Document):
         corrupt: Number of parties that may deviate from the protocol.
         largest_coalition: Largest number of parties against which the masks hold.
         against_colluders: Epsilon against each number of colluders.
-        spent: What was used of the plan.
+        spent: Part of the plan that was used.
         plan_digest: Hex digest of the plan.
         simulation: Whether the parties were simulated.
         labels_from_records: Whether the labels were taken from private records.
         earlier: The run that asked, if this one uses its answers.
-        not_covered: What the guarantee does not cover, each item "Heading: explanation.".
+        not_covered: Limits of the guarantee, each item "Heading: explanation.".
     """
 
     FILE: ClassVar[str] = "privacy.json"

@@ -36,7 +36,7 @@ class Payment(Document):
         input_tokens: Tokens read.
         cached_tokens: Those of them that were read from the prompt cache.
         output_tokens: Tokens written.
-        cost: In the currency of the prices; None if the price is unknown.
+        cost: Cost in the currency of the prices; None if the price is unknown.
     """
 
     replies: int = 0
@@ -85,21 +85,21 @@ class RoundReport(Document):
 
     Attributes:
         round: Number of the round: from 0 in the program, from 1 in the file (`shown`).
-        requested: By model, number of texts requested as candidates.
-        generated: By model, number of them that became candidates.
-        lost: By model, number of them that did not.
+        requested: Number of texts requested as candidates, by model.
+        generated: Number of them that became candidates, by model.
+        lost: Number of them that did not, by model.
         candidates: Number of candidates after the round.
         tokens: Tokens of all models.
         calls: Number of requests.
-        losses: By model and kind of loss, number of replies.
-        cleaned: By model and the cleaner's rule, number of texts that were changed or dropped.
+        losses: Number of replies, by model and kind of loss.
+        cleaned: Number of texts that were changed or dropped, by model and the cleaner's rule.
         queries: The queries asked in the round.
         notes: Remarks for the reader.
         figures: Figures that this method alone reports, such as WASP's weights; beside the others in the file.
         fid: Distance to the held-out texts; None without any.
         fid_error: Its standard error; None without it, or for very few texts.
-        seconds: By kind of work; None until the run has measured the round.
-        paid: By remote model, payments for the round.
+        seconds: Seconds by kind of work; None until the run has measured the round.
+        paid: Payments for the round, by remote model.
         epsilon: Privacy loss of all answers so far; None in earlier versions.
     """
 

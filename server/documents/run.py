@@ -31,14 +31,14 @@ class RunSummary(Document):
         parties: L, the number of parties.
         labels: The task's labels with their public descriptions; none of a baseline.
         seconds: Wall time, interruptions left out.
-        warnings: By query that noise is expected to drown, what to change; a list in earlier versions.
+        warnings: Advice on each query that noise is expected to drown, by query; a list in earlier versions.
         reason: Why it is partial, in earlier versions.
         versions: Versions of the program and its libraries.
         started: Day on which it began, such as 2026-11-24; this and what follows is missing in earlier versions.
         models: Names of the language models.
         encoder: Name of the encoder.
-        purpose: What the coordinator says that the texts are for.
-        recipient: Whom it says that they are for.
+        purpose: Purpose of the texts, as the coordinator states it.
+        recipient: Recipient of the texts, as the coordinator states it.
         hospitals: Names of the hospitals of a deployment.
     """
 

@@ -1,6 +1,6 @@
 """Shares of fields among structured texts, and of the values of enumerations: one group of figures for `metrics.json`.
 
-Those of the synthetic texts need no private record. Beside them a simulation puts the real records' own, marked.
+Those of the synthetic texts need no private record. A simulation adds those of the real records, marked as such.
 """
 
 from collections import Counter
@@ -19,7 +19,7 @@ DEFINITION = (
 
 
 Cleaned = Iterable[Mapping[str, Mapping[str, int]]]
-"""Of each round the number of texts by model and rule of the cleaner."""
+"""Numbers of texts that each rule of the cleaner changed or dropped in each round, by model."""
 
 
 def of_run(texts: Sequence[str], structure: Structure | None, cleaned: Cleaned) -> dict[str, dict[str, Any]]:
@@ -48,7 +48,7 @@ def shares(texts: Sequence[str], structure: Structure) -> dict[str, Any]:
 
 
 def _note(cleaned: Cleaned) -> str | None:
-    """What the cleaner repaired and dropped in all rounds, by kind; None for nothing."""
+    """Sentence on what the cleaner repaired and dropped in all rounds, by kind; None for nothing."""
     counts: Counter[str] = Counter()
     for kinds in (kinds for by_model in cleaned for kinds in by_model.values()):
         counts.update(kinds)

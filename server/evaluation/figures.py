@@ -1,4 +1,4 @@
-"""Figures with their intervals, or the reason why there is none, and the groups that any set of texts can have."""
+"""Figures with their intervals, or the reason why one is missing, and the groups that any set of texts can have."""
 
 import logging
 import math
@@ -64,16 +64,16 @@ class Measured:
 
     @cached_property
     def vectors(self) -> NDArray[np.float32]:
-        """(candidates, dim)."""
+        """Vectors of the candidates, (candidates, dim)."""
         return self.embedded(self.texts)
 
     @cached_property
     def test_vectors(self) -> NDArray[np.float32]:
-        """(test, dim)."""
+        """Vectors of the test texts, (test, dim)."""
         return self.embedded([record.text for record in self.test])
 
     def embedded(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        """(texts, dim)."""
+        """Embed texts: (texts, dim)."""
         return (self.embed or self.encoder.encode)(texts)
 
     def drawn(self, records: Sequence[Any], purpose: str, most: int | None = None) -> list[Any]:
@@ -85,7 +85,7 @@ class Measured:
 def figure(
     value: Callable[[], float], *, rows: int, interval: Callable[[], intervals.Interval | None] | None = None
 ) -> Figure:
-    """A figure, or the reason why there is none."""
+    """A figure, or the reason why it is missing."""
     try:
         number = value()
     except (CaucusError, ValueError, ArithmeticError) as error:
@@ -192,13 +192,13 @@ def language_modelling(measured: Measured, train: Sequence[str]) -> Group:
 
 
 def real_against_real(measured: Measured, records: Sequence[Record], real: Sequence[Record], about: str) -> Group:
-    """The same figures of real texts in place of the synthetic ones: what these could reach.
+    """The same figures of real texts in place of the synthetic ones, as the level that these could reach.
 
     Args:
         measured: Settings and encoder.
         records: Real texts in place of the synthetic ones.
         real: Other real texts.
-        about: What both are, for the definition.
+        about: Description of both, for the definition.
     """
     candidates = [Candidate(text=record.text, label=record.label, model="", round=0) for record in records]
     in_place = replace(measured, candidates=candidates)
@@ -208,7 +208,7 @@ def real_against_real(measured: Measured, records: Sequence[Record], real: Seque
 
 
 def fidelity(measured: Measured, real: Sequence[Record], vectors: Callable[[], NDArray[np.float32]]) -> Group:
-    """How far the synthetic texts are from real ones."""
+    """Distances of the synthetic texts from real ones."""
     seed = measured.experiment_seed
     ours, theirs, rows = measured.vectors, vectors(), len(real)
     texts, labels = [record.text for record in real], [record.label for record in real]

@@ -65,7 +65,7 @@ def _utility(measured: Measured) -> dict[str, Group]:
 
 
 def _utility_encoder(measured: Measured) -> dict[str, Group]:
-    """A second small model, beside the configured one: on the encoder's vectors."""
+    """A second small model in addition to the configured one: on the encoder's vectors."""
     return {"utility_encoder": _classification(measured, by_encoder(measured.evaluation))}
 
 
@@ -80,7 +80,7 @@ def _language(measured: Measured) -> dict[str, Group]:
 
 
 def _fidelity(measured: Measured) -> dict[str, Group]:
-    """Against the test texts; and one random half of these against the other. A simulation has more texts for that."""
+    """Fidelity to the test texts, and of one random half of these to the other; a simulation has more texts for it."""
     test = measured.drawn(measured.test, "halves", len(measured.test))
     half = len(test) // 2
     about = "A random half of the test texts in place of the synthetic ones, against the other half."
@@ -111,7 +111,7 @@ def _diversity(measured: Measured) -> dict[str, Group]:
 
 
 def _personal(measured: Measured) -> dict[str, Group]:
-    """In the synthetic texts; and in public ones, which show what the patterns find where nobody's secret is."""
+    """Rates in the synthetic texts, and in public ones, which show what the patterns find where there is no secret."""
     groups = {"privacy": _rates(measured.drawn(measured.whole_texts, "personal", _PERSONAL))}
     try:
         public = measured.public()

@@ -1,7 +1,7 @@
 """Coordinates of each text on a map: the first two principal components of the synthetic texts' embeddings.
 
 The axes are computed from the synthetic texts alone, so that their map reveals nothing that the texts do not. A
-simulation projects the private records onto the same axes; their coordinates are private, and in a file of their own.
+simulation projects the private records onto the same axes; their coordinates are private, and in a separate file.
 """
 
 from collections.abc import Sequence
@@ -76,6 +76,6 @@ def synthetic_map(vectors: NDArray[np.float32]) -> TextMap:
 
 
 def evenly(items: Sequence[Any], most: int) -> list[Any]:
-    """At most `most` items, at even distances in their order."""
+    """Up to `most` of the items, at even distances in their order."""
     count = min(len(items), most)
     return [items[at * len(items) // count] for at in range(count)]

@@ -29,7 +29,7 @@ log = logging.getLogger("caucus.evaluate")
 
 _MAJORITY = "Share of the most frequent label of the test texts: the accuracy of a model that has learned nothing else."
 Metric = Callable[[Sequence[str], Sequence[str]], float]
-"""A metric of one's own: the synthetic texts and their labels to a number (`server/methods/YOUR_OWN.md`)."""
+"""A metric of the user's own: the synthetic texts and their labels to a number (`server/methods/YOUR_OWN.md`)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

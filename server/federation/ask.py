@@ -155,7 +155,7 @@ class Federation:
         return Joined(parties=ready.sharers, aggregation=ready, deliveries=deliveries)
 
     def _first_unanswered(self) -> int | None:
-        """Number of the first attempt at the first query that no attempt has answered."""
+        """Number of the first attempt at the first unanswered query."""
         attempts, total = self._plan.max_attempts, self._plan.total_queries
         for first in range(0, total, attempts):
             if all(self._checkpoint.answer(index) is None for index in range(first, first + attempts)):
@@ -163,9 +163,9 @@ class Federation:
         return None
 
     def _lost(self, index: int, joined: Joined) -> bool:
-        """Whether a party that was named for this attempt is gone, and only fresh noise and a charge help.
+        """Whether a party that was named for this attempt is gone, so that only fresh noise and a charge help.
 
-        After shares were asked for nothing does but to have it back: the sum may be open.
+        Once shares were asked for, only its return helps, since the sum may be open.
         """
         return any(
             entry.survivors is not None and not entry.unmasked and not entry.survivors <= joined.parties

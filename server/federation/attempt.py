@@ -50,8 +50,8 @@ class Attempt:
 
     Attributes:
         index: Its number in the plan.
-        query: The bytes of its first time.
-        digest: That of the query.
+        query: The bytes of the query when it was first asked.
+        digest: Digest of the query.
         joined: The set-up that it uses.
         named: The survivors that were named before it was interrupted, or None.
     """

@@ -28,10 +28,10 @@ Body = TypeVar("Body")
 
 @dataclass(frozen=True, slots=True)
 class Absence:
-    """Why a party is missing from an exchange.
+    """Reason why a party is missing from an exchange.
 
     Attributes:
-        words: What it did, as a clause that follows its name.
+        words: Clause on what it did, to follow its name.
         refusal: The reason that it gave, if it refused.
         silent: Whether nothing came from it.
     """
@@ -183,6 +183,6 @@ class Parties:
 
 
 def _turnout(present: int, absences: Mapping[PartyId, Absence]) -> object:
-    """How many take part, and why each other party does not."""
+    """Number of parties that take part, and the reason why each other party does not."""
     clauses = [Phrase(Party(party), " ", absence.words) for party, absence in sorted(absences.items())]
     return Phrase(present, " (", joined(clauses, "; "), ")") if clauses else present

@@ -35,7 +35,7 @@ from common.queries.votes import Votes
 
 Floats = NDArray[np.float64]
 Finding = tuple[str, float, float]
-"""What is bounded, its value and its bound."""
+"""A bounded quantity in words, its value and its bound."""
 
 _REACH = 9.0
 """Room for Gaussian noise, in standard deviations of a functional (see above)."""
@@ -43,7 +43,7 @@ _REACH = 9.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Honest:
-    """What is known of an honest sum.
+    """Public facts about an honest sum, from which it is bounded.
 
     Attributes:
         records: The most that all its parties together can have.
@@ -58,12 +58,12 @@ class Honest:
     largest_noise: float
 
     def room(self, weights: Floats | float = 1.0) -> float:
-        """What noise can add to the sum of the coordinates times these weights."""
+        """Most that noise can add to the sum of the coordinates times these weights."""
         row = np.atleast_1d(np.asarray(weights, dtype=np.float64))
         return _REACH * self.deviation * float(np.linalg.norm(row)) + self.largest_noise * float(np.abs(row).sum())
 
     def length(self, coordinates: int) -> float:
-        """The longest noise vector of so many coordinates."""
+        """Length of the longest noise vector with this number of coordinates."""
         root = math.sqrt(coordinates)
         return self.deviation * (root + _REACH) + self.largest_noise * root
 
@@ -104,7 +104,7 @@ def check_sum(
 
 
 def _bounded(query: Query, values: Floats, honest: Honest) -> Iterator[Finding]:
-    """All that is bounded in a sum of this query."""
+    """All bounded quantities of a sum of this query."""
     largest = query.spec.largest
     assert largest is not None
     yield "a coordinate", float(np.abs(values).max(initial=0)), largest * honest.records + honest.room()
@@ -113,7 +113,7 @@ def _bounded(query: Query, values: Floats, honest: Honest) -> Iterator[Finding]:
 
 @singledispatch
 def _of_kind(query: Query, values: Floats, honest: Honest) -> Iterator[Finding]:
-    """What is bounded in sums of this kind of query besides the size of a coordinate."""
+    """Bounded quantities of sums of this kind of query, except the size of a coordinate."""
     raise NotImplementedError(type(query).__name__)
 
 

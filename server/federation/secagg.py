@@ -220,7 +220,7 @@ class Agreeing:
 
     @property
     def signers(self) -> int:
-        """How many survivors must sign."""
+        """Number of survivors that must sign."""
         return self._state.get().common.setup.signers
 
     def collect(self, signatures: Mapping[PartyId, bytes]) -> tuple["Unmasking", dict[PartyId, bytes]]:

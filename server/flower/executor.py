@@ -29,7 +29,7 @@ _ACQUIRE = "/flwr.proto.Runtime/AcquireTask"
 
 
 def serve(superlink: str, authority: Path, secret: bytes) -> None:
-    """Start a process for every ServerApp that waits for one, for ever.
+    """Start a process for every ServerApp that waits for one, until it is stopped.
 
     Args:
         superlink: host:port of SuperLink.

@@ -4,7 +4,7 @@
 
 SuperLink serves Fleet, Control and Runtime on one port. It listens on loopback behind a guard
 (server/flower/superlink.py), and this proxy, which has the guard's token, forwards only the calls that a hospital's
-node needs. It builds each request anew, so that none can hide another. SuperLink authenticates a node by its key's
+node needs. It rebuilds each request, so that none can hide another. SuperLink authenticates a node by its key's
 signature in the headers; nodes cannot register here.
 """
 

@@ -15,7 +15,7 @@ def ask_for_parts_sooner(seconds_left: Callable[[], float]) -> None:
     and where a network is cut meanwhile, for two hours; here no longer than the exchange may take.
 
     Args:
-        seconds_left: How long a reply of this exchange may still take.
+        seconds_left: Seconds that a reply of this exchange may still take.
     """
     from flwr.superlink.grid import http_grid
 

@@ -1,4 +1,4 @@
-"""What `simulations/federation/local_grid.py` needs of Flower: a sender, a run, and messages as bytes."""
+"""Parts of Flower for `simulations/federation/local_grid.py`: a sender, a run, and messages as bytes."""
 
 from flwr.app import Message, RecordDict
 from flwr.common.constant import SUPERLINK_NODE_ID

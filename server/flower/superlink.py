@@ -4,7 +4,7 @@
 
 SuperLink's Control API starts any code that it is sent, as the coordinator's account, and asks for no login; a loopback
 port is open to every user of the machine. So SuperLink stands behind a guard here: each request must have the token,
-which `serve` draws anew and leaves in a file of the coordinator's account alone. Flower's own commands send it as they
+which `serve` redraws and leaves in a file of the coordinator's account alone. Flower's own commands send it as they
 would a login's (`commands.py`), and the front door adds it. Calls of the Runtime API pass without: Flower's code that
 makes them has no place for a token, and SuperLink asks for the executor's secret or a task's token there.
 
@@ -35,7 +35,7 @@ RUNTIME = "/v1/runtime/"
 """Start of the paths whose calls SuperLink itself authenticates, each."""
 
 DATABASE_SECONDS = 25
-"""How long a call waits for SuperLink's database, below the 30 s that a node waits for its answer. With Flower's 5 s,
+"""Time that a call waits for SuperLink's database, below the 30 s that a node waits for its answer. With Flower's 5 s,
 4 calls of the first phase of 30 hospitals failed on a busy machine, and one lost message cost `federation.timeout`."""
 
 Application = Callable[[Scope, Receive, Send], Awaitable[None]]
@@ -46,7 +46,7 @@ class Guard:
 
     Args:
         application: SuperLink.
-        token: What a request has as `Authorization: Bearer TOKEN`.
+        token: Token that a request has as `Authorization: Bearer TOKEN`.
     """
 
     def __init__(self, application: Application, token: str) -> None:

@@ -1,4 +1,4 @@
-"""A run's guarantee in words: everything that is said of it is said here, of the fields of `privacy.json` alone.
+"""A run's guarantee in words: every sentence about it is written here, from the fields of `privacy.json` alone.
 
     case.py         which of four guarantees a run has
     rounding.py     ε, δ and what follows from them as people read them, rounded toward more loss
@@ -7,6 +7,6 @@
     sides.py        what it means for readers and insiders: the first screen of the page, `report.json`
     cost.py         in one line: the terminal
 
-A hospital decides by the plan and its own files (`client/deploy/approve.py`); what both sides say is said once, in
-`common/plan/words.py`.
+A hospital decides by the plan and its own files (`client/deploy/approve.py`); sentences that both sides use are
+in `common/plan/words.py`.
 """

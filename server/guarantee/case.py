@@ -1,4 +1,4 @@
-"""Which guarantee a run's texts have; the cases are told apart here alone.
+"""The four cases of a run's guarantee; they are distinguished here alone.
 
 unknown    there is no readable `privacy.json`
 none       private records were used without a bound: no noise, or no proof (ε = ∞)

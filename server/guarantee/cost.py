@@ -1,4 +1,4 @@
-"""What a run's guarantee cost, in one line: the terminal's."""
+"""The cost of a run's guarantee in one line, for the terminal."""
 
 from server.documents.privacy import Privacy
 from server.guarantee.case import Kind, guarantee_kind
@@ -6,7 +6,7 @@ from server.guarantee.rounding import show_delta, show_epsilon
 
 
 def cost(privacy: Privacy | None) -> str:
-    """What was planned and spent; None stands for a `privacy.json` that is missing or cannot be read."""
+    """Sentence on planned and spent loss; None stands for a `privacy.json` that is missing or cannot be read."""
     kind = guarantee_kind(privacy)
     if privacy is None:
         return "not known: privacy.json cannot be read"

@@ -1,4 +1,4 @@
-"""What a run's guarantee does not cover, in plain words."""
+"""Limits of a run's guarantee, in plain words."""
 
 from common.plan.words import differences
 from server.documents.privacy import Privacy

@@ -1,4 +1,4 @@
-"""What a run's guarantee means for its two sides: the card of the report.
+"""The card of the report: the meaning of a run's guarantee for its two sides.
 
 On one side is whoever reads the texts; on the other are the coordinator and the parties, who see the answers that the
 texts were made with.
@@ -16,15 +16,15 @@ from server.guarantee.rounding import at_most_times, one_in, right_guesses, show
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Guarantee(Document):
-    """What a run promises.
+    """The promise of a run.
 
     Attributes:
         kind: The case.
         epsilon: ε for one protected unit, 0 if nothing was asked, infinite without a bound.
         title: The guarantee in a few words, beginning with "No guarantee" where there is none.
-        reader: What whoever reads the texts can tell about one protected unit.
+        reader: Sentences on what a reader of the texts can tell about one protected unit.
         insiders: The same of the coordinator and the parties.
-        assumes: What this rests on, and what it leaves out.
+        assumes: Sentences on what this rests on, and what it leaves out.
     """
 
     kind: Kind

@@ -19,7 +19,7 @@ def statement(privacy: Privacy) -> str:
     """State what is guaranteed, against whom, and under which assumptions.
 
     Args:
-        privacy: Of which `statement` and `not_covered` are not read.
+        privacy: The run's `privacy.json`, of which `statement` and `not_covered` are not read.
 
     Returns:
         Paragraphs, separated by an empty line.
@@ -51,7 +51,7 @@ def statement(privacy: Privacy) -> str:
 
 
 def _unproven(privacy: Privacy) -> list[str]:
-    """No end-to-end guarantee: the paper's claim for a noised choice, and the guarantee of the other queries."""
+    """Paragraphs on unproven texts: the paper's claim for a noised choice, and the guarantee of the other queries."""
     names = privacy.unproven
     paragraphs = [
         (
@@ -80,7 +80,7 @@ def _unproven(privacy: Privacy) -> list[str]:
 
 
 def _reused(run: str) -> str:
-    """What a run that asked nobody owes to the run that did."""
+    """Paragraph on a run that asked nobody, and the run whose numbers it used."""
     return (
         "No question was put to any party in this run. Its texts depend on the parties' records only through the "
         f"numbers that run {run} released, and using these again costs nothing more: what follows is the guarantee "

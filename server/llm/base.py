@@ -1,4 +1,4 @@
-"""What a method asks of a language model, and what it gets: `provider.generate([Request(...)]) -> [Reply(...)]`.
+"""Requests of a method to a language model, and the replies: `provider.generate([Request(...)]) -> [Reply(...)]`.
 
 A request is structured: the fields that are set determine the mode, every provider reads the same fields, and the hash
 of the canonical form is the key of the reply in the cache. A request never contains private text: it shows synthetic
@@ -23,7 +23,7 @@ _TEXTS = ("good", "bad", "source", "must")
 MODES = ("contrast", "keyphrases", "rewriting", "crossing", "blanks", "abstracts", "subtopics")
 """Modes of a request that a provider may decline; none declines a request that is zero-shot or by example.
 
-Contrast has bad exemplars beside good ones; keyphrases are in `must`; rewriting has one source text, as it is; crossing
+Contrast has bad exemplars and good ones; keyphrases are in `must`; rewriting has one source text, as it is; crossing
 has two; blanks are filled into one; abstracts are requested, or written out; subtopics are phrases.
 """
 
@@ -41,7 +41,7 @@ class Request:
     else zero-shot. `label`, `attribute`, `must` and `words` narrow any of them.
 
     Attributes:
-        task_kind: What one text is, for example "emergency-department note".
+        task_kind: Kind of one text, for example "emergency-department note".
         labels: Every label of the task with its public description.
         label: Label of the new texts; None if the prompt must not name one.
         n: Number of texts, or phrases, requested.
@@ -124,7 +124,7 @@ class Request:
 
     @property
     def modes(self) -> frozenset[str]:
-        """Those of `MODES` that the request uses."""
+        """The modes of `MODES` that the request uses."""
         used = {
             "contrast": bool(self.bad),
             "keyphrases": bool(self.must),
@@ -204,7 +204,7 @@ class Provider(Protocol):
 
     @property
     def identity(self) -> str:
-        """Everything that a reply depends on beside the request, such as model and settings; never a key."""
+        """Everything that a reply depends on besides the request, such as model and settings; never a key."""
 
     @property
     def remote(self) -> bool:
@@ -212,7 +212,7 @@ class Provider(Protocol):
 
     @property
     def declines(self) -> frozenset[str]:
-        """Those of `MODES` that it does not honour; it answers `accepted(request, declines)`."""
+        """The modes of `MODES` that it does not honour; it answers `accepted(request, declines)`."""
 
     def check(self) -> None:
         """Probe the model once and cheaply, before any private query.

@@ -1,7 +1,7 @@
 """Cache of replies on disk, so that a resumed or repeated run pays for no text twice.
 
 One SQLite file serves any number of models and processes. It contains hashes of requests and synthetic texts, never a
-prompt. Each reply is a transaction of its own and is written when it arrives, not at the end of its batch.
+prompt. Each reply is a separate transaction and is written when it arrives, not at the end of its batch.
 """
 
 import json
@@ -20,7 +20,7 @@ create table if not exists answers (
     output_tokens integer not null, loss text
 )
 """
-# With rowid: a row beside its key would have to leave its texts to a page of its own, which doubles the file.
+# With rowid: a row stored with its key would have to move its texts to another page, which doubles the file.
 
 
 class Cached:
@@ -89,7 +89,7 @@ class Cached:
         try:
             # Without isolation level each statement commits by itself, so a killed process loses no reply.
             with closing(sqlite3.connect(self._path, timeout=_WAIT_S, isolation_level=None)) as database:
-                # For a new file: of the usual 4096 bytes, a reply of 2000 characters leaves half unused.
+                # This holds for a new file: a reply of 2000 characters would leave half of the usual 4096 bytes unused.
                 database.execute("pragma page_size = 8192")
                 # Write-ahead log: no wait for the disk at each reply, and a killed process loses none.
                 database.execute("pragma journal_mode = wal")

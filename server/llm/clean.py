@@ -114,7 +114,7 @@ def _structured(text: str, structure: Structure, changed: Counter[str]) -> str:
 
 
 def _form(text: str, request: Request) -> str:
-    """Normal form of what a text says: of a structured one, of its text field."""
+    """Normal form of a text, or of the text field of a structured one."""
     return normal(request.structure.reading(text) if request.structure else text)
 
 

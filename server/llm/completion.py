@@ -63,7 +63,7 @@ class Beginning:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Completion:
-    """How a model wants to be asked.
+    """Form of the prompts that suit a model.
 
     Attributes:
         examples: Largest number of examples in a prompt; of more exemplars, a random choice for each prompt. Sources,
@@ -93,7 +93,7 @@ class Completion:
         """The prompt of a request. Pure: equal arguments give equal prompts.
 
         Args:
-            request: What is asked for; `bad` is left out.
+            request: The request; `bad` is left out.
             public: Public texts of the task, for prompts without exemplars.
         """
         stream = rng.experiment(request.seed, "completion")
@@ -109,8 +109,8 @@ class Completion:
         """The new text, or None if it is a fragment.
 
         Args:
-            completion: What the model wrote, with or without the stop.
-            request: What was asked for.
+            completion: Text that the model wrote, with or without the stop.
+            request: The request that it answers.
             whole: Whether the model ended it; otherwise it is cut off after its last sentence.
         """
         text = completion.split(self.stop, maxsplit=1)[0]
@@ -122,7 +122,7 @@ class Completion:
     def _examples(
         self, request: Request, public: Sequence[Example], stream: np.random.Generator
     ) -> list[tuple[str, str]]:
-        """(topic, text) of each example."""
+        """Pair (topic, text) of each example."""
         exemplars = request.good or request.source
         order = stream.permutation(len(exemplars))[: max(self.examples, len(request.source), 1)]
         own = [(_topic(request), _shortened(exemplars[at], request.words)) for at in order]
@@ -169,7 +169,7 @@ def _named(label: str, description: str) -> str:
 
 
 def _shortened(text: str, words: int | None) -> str:
-    """Of an example at most twice the requested number of words, in whole sentences if it has some."""
+    """Cut an example to at most twice the requested number of words, in whole sentences if it has any."""
     if words is None or len(text.split()) <= 2 * words:
         return text
     cut = text[: list(re.finditer(r"\S+", text))[2 * words - 1].end()]

@@ -1,4 +1,4 @@
-"""From orders to texts: asks each model for the texts of a round, and reports the shortage."""
+"""Generation of a round's texts: asks each model for what was ordered of it, and reports the shortage."""
 
 import threading
 from collections import Counter
@@ -59,7 +59,7 @@ class Generated:
     """The texts that filled the orders of a round.
 
     Attributes:
-        candidates: Texts in the sequence of the orders, at most as many as were ordered.
+        candidates: Texts in the sequence of the orders, at most the number ordered.
         lost: Number of texts ordered but not received, by model.
         use: Account of all models together.
     """

@@ -47,9 +47,9 @@ class Local:
         name: Name in reports and candidates.
         model: Folder, name in `common/models/catalogue.yaml`, or name of a model in the local cache.
         engine: "transformers", or "openvino" for a folder with a GGUF file.
-        completion: How the model wants to be asked for one text a prompt; None asks it in a chat.
+        completion: Form of the model's prompts, each for one text; None asks it in a chat.
         public_examples: Public texts that a completion may show.
-        device: Where transformers computes, as torch names it: "cpu", "cuda", "cuda:1"; None: the GPU, if there is one.
+        device: Device of transformers, as torch names it: "cpu", "cuda", "cuda:1"; None: the GPU, if there is one.
             OpenVINO computes on processors alone.
         dtype: Type of transformers' weights: "float32", "bfloat16", "float16", or "auto" for the checkpoint's own,
             unless this processor would compute in it more slowly (`checkpoints.own_dtype`).
@@ -60,8 +60,8 @@ class Local:
 
     Raises:
         ConfigError: There is no such model or device here, it has no tokenizer, its head writes no text, its engine
-            lacks its package or file, or its context holds no prompt beside `max_new_tokens`. Weights are loaded with
-            the first request that no cache answers.
+            lacks its package or file, or its context has no room for a prompt and `max_new_tokens`. Weights are loaded
+            with the first request that no cache answers.
     """
 
     remote = False
@@ -173,7 +173,7 @@ class Local:
         return [replies[place] for place in range(len(jobs))]
 
     def estimate(self, request: Request) -> tuple[int, int]:
-        """Input and output tokens to expect: a token for so many characters as in the first prompt, 1.4 for a word."""
+        """Expected input tokens, by the first prompt's number of characters a token, and output tokens, 1.4 a word."""
         prompt = (
             render(request)
             if self._completion is None

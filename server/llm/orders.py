@@ -101,6 +101,6 @@ def per_label(counts: NDArray[np.integer], label_count: int, dealt_before: int =
         (K, C): rows sum to `counts`; entries of a row, and sums of columns, differ by at most 1.
     """
     dealt = dealt_before + np.concatenate([[0], np.cumsum(counts)])
-    # Of the first e texts dealt in turn, label c gets ceil((e - c) / C).
+    # Label c gets ceil((e - c) / C) of the first e texts, which are dealt in turn.
     received: NDArray[np.int64] = -((np.arange(label_count) - dealt[:, None]) // label_count)
     return np.diff(received, axis=0)

@@ -31,7 +31,7 @@ def providers(
 ) -> dict[str, Provider]:
     """Build the K models of a run.
 
-    A constructor receives, beside its own settings, those of these arguments that it has as parameters: `public_texts`
+    A constructor receives, besides its own settings, those of these arguments that it has as parameters: `public_texts`
     and `public_examples` (each read only if a model asks for it), `encoder`, `experiment_seed`, `spending` and
     `folder`.
 

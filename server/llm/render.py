@@ -244,7 +244,7 @@ def _json_items(text: str, *, nested: bool) -> list[str] | None:
 
 
 def _objects(text: str) -> Iterator[str]:
-    """Each object in the text, or in a list inside one, as JSON; one that is no JSON up to its brace, as it stands."""
+    """Each object in the text, or in a list inside one, as JSON; one that is no JSON is kept up to its brace."""
     decoder, place = json.JSONDecoder(strict=False), text.find("{")
     while place >= 0:
         try:

@@ -100,7 +100,7 @@ class Paid:
 
     @property
     def payment(self) -> Payment:
-        """What the run folder says of it."""
+        """The payment as the run folder states it."""
         return Payment(
             replies=self.replies,
             input_tokens=self.usage.read,

@@ -5,7 +5,7 @@ One round t of T, on a population of N candidates, N/C of each label:
    of the private records' vocabulary, noised, without class.
 2. Look ahead: a candidate is voted on by the mean embedding of k variations of it (k = 0: by its own).
 3. Ask for Top-1 nearest votes.
-4. Of each label, N/(C L) candidates survive: those with the most votes, or draws in proportion to votes.
+4. N/(C L) candidates of each label survive: those with the most votes, or draws in proportion to votes.
 5. Survivors and variations of them, N/C of each label again, are the next population.
 
 The population after T rounds, and T private queries, is the synthetic data set. In Aug-PE+ a label is dealt to each
@@ -43,10 +43,10 @@ VOCABULARY = "vocabulary"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AugPeMemory:
-    """What Aug-PE remembers from round to round.
+    """Aug-PE's memory from round to round.
 
     Attributes:
-        ahead: By survivor's text, the variations that it is voted on by.
+        ahead: Variations that stand for each survivor's text in the votes.
     """
 
     ahead: Ahead = field(default_factory=dict)
@@ -102,7 +102,7 @@ class AugPe(AugPeSettings):
         return {VOTES: self.samples} | ({VOCABULARY: self.kept_terms} if self.vocabulary else {})
 
     def start(self, tools: Tools) -> State[AugPeMemory]:
-        """No texts."""
+        """A state without texts."""
         del tools
         return State(memory=AugPeMemory())
 

@@ -52,12 +52,12 @@ FLOOR = 0.5
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CensusMemory:
-    """What the method remembers from round to round.
+    """The method's memory from round to round.
 
     Attributes:
-        weights: By model, its share of the next round's texts, sum 1.
-        needs: By label, how many of the next round's texts it needs, in any unit; none: all labels as many.
-        pool: By label, positions in D of the exemplars of the next round.
+        weights: Each model's share of the next round's texts, sum 1.
+        needs: Number of the next round's texts that each label needs, in any unit; none: all labels as many.
+        pool: Positions in D of each label's exemplars of the next round.
     """
 
     weights: Mapping[str, float]
@@ -122,12 +122,12 @@ class CensusMethod(CensusSettings):
         return self.samples
 
     def compared(self, task: Task) -> dict[str, int]:
-        """None: records add up, and choose nothing."""
+        """No query compares anything: records add up, and choose nothing."""
         del task
         return {}
 
     def start(self, tools: Tools) -> State[CensusMemory]:
-        """No texts, equal weights; the census of a finished run, if one is named."""
+        """A state without texts, with equal weights, and with the census of a finished run, if one is named."""
         weights = {model: 1 / len(tools.models) for model in tools.models}
         memory = CensusMemory(weights=weights)
         if self.census is None:
@@ -204,7 +204,7 @@ class CensusMethod(CensusSettings):
         return write
 
     def _ask(self, vectors: NDArray[np.float32], labels: NDArray[np.int32], tools: Tools) -> Census:
-        """Ask where the records lie, along directions and about centres that cost nothing: they are public."""
+        """Ask for the places of records along directions and about centres, which are public and so cost nothing."""
         described = [description or label for label, description in tools.task.labels.items()]
         space = subspace(
             vectors,
@@ -265,5 +265,5 @@ class CensusMethod(CensusSettings):
 
 
 def _released(census: Census) -> dict[str, dict[str, Any]]:
-    """What the run releases besides its texts."""
+    """Numbers that the run releases in addition to its texts."""
     return {Released.FILE: census_file.numbers_of(census).to_json()}

@@ -89,7 +89,7 @@ class DpKps(DpKpsSettings):
         return {} if self.ablation == "only_llm" else {VOCABULARY: self.kept_terms}
 
     def start(self, tools: Tools) -> State[NoMemory]:
-        """No texts."""
+        """A state without texts."""
         del tools
         return State(memory=NoMemory())
 
@@ -139,7 +139,7 @@ class DpKps(DpKpsSettings):
     def _seeded(
         self, seeds: Sequence[tuple[str, tuple[str, ...]]], examples: Sequence[Example], tools: Tools
     ) -> tuple[list[Candidate], Written]:
-        """One prompt a sequence, models in turn; a phrase that was drawn twice is said once."""
+        """Write from one prompt a sequence, models in turn; a phrase that was drawn twice is named once."""
         requests = []
         for i, (_, phrases) in enumerate(seeds):
             request = prompts.with_keyphrases(
@@ -167,7 +167,7 @@ class DpKps(DpKpsSettings):
         return candidates, Written(texts=[])
 
     def _unseeded(self, tools: Tools) -> tuple[list[Candidate], Generated]:
-        """What models make of the label alone (section B.2.3)."""
+        """Texts that models write from the label alone (section B.2.3)."""
 
         def write(order: Order, texts: int, generator: np.random.Generator) -> Request:
             return prompts.by_example(
@@ -216,7 +216,7 @@ class DpKps(DpKpsSettings):
         return tuple(replace(spec, prefix=prefix, first=max(prefix, self.first_terms)) for prefix in prefixes)
 
     def _finest_grid(self, share: float, target: PrivacyTarget, membership: Membership) -> int:
-        """B, as fine as is of use, and as the table of Laplace shares can be, up to b = sqrt(2) I m B / epsilon = 2e4.
+        """B, as fine as is useful and as the table of Laplace shares allows, up to b = sqrt(2) I m B / epsilon = 2e4.
 
         A record's feature is rounded toward zero by less than 1/B. That moves a density by at most sqrt(2)/B of the
         label's records, by about a tenth of it as a rule, and mostly makes all densities smaller together, which

@@ -1,7 +1,7 @@
-"""DP-SGD: parties fine-tune language models of their own and release texts drawn from them (Abadi et al. 2016).
+"""DP-SGD: parties fine-tune their own language models and release texts drawn from them (Abadi et al. 2016).
 
 A baseline of the papers (DP-Transforms, Yue et al. 2023; DP-SGD with LoRA). One query, one answer, no round after it:
-each party trains on its own records (`client/writers/fine_tuning.py`), each for itself, so that it shines with one
+each party trains on its own records (`client/writers/fine_tuning.py`), each alone, so that it shines with one
 party that has many. Which model it trains is the party's own choice.
 """
 

@@ -55,10 +55,10 @@ VOTES = "nearest votes"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DpgaMemory:
-    """What DPGA-TextSyn remembers from generation to generation.
+    """DPGA-TextSyn's memory from generation to generation.
 
     Attributes:
-        metadata: What new texts are drawn from; None before the first generation.
+        metadata: Metadata from which new texts are drawn; None before the first generation.
     """
 
     metadata: Metadata | None = None
@@ -93,7 +93,7 @@ class Dpga(DpgaSettings):
         return {mode: f"method.{setting}=0" for mode, setting, used in operators if used}
 
     def plan(self, task: Task, target: PrivacyTarget, membership: Membership) -> tuple[PlannedQuery, ...]:
-        """Metadata, as far as it is wanted, and T votes with what is left of epsilon."""
+        """Queries for the wanted metadata, and T votes with the rest of epsilon."""
         del membership
         if self.samples < len(task.labels):
             raise ConfigError(
@@ -145,7 +145,7 @@ class Dpga(DpgaSettings):
         return votes | ({KEYWORDS: self.keywords * len(task.labels)} if self.keywords else {})
 
     def start(self, tools: Tools) -> State[DpgaMemory]:
-        """No texts, no metadata."""
+        """A state without texts and metadata."""
         del tools
         return State(memory=DpgaMemory())
 

@@ -34,10 +34,10 @@ from server.settings.methods import FuseGenSettings
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FuseGenMemory:
-    """What FuseGen remembers from round to round.
+    """FuseGen's memory from round to round.
 
     Attributes:
-        pool: By label, positions in D of the exemplars of the next round.
+        pool: Positions in D of each label's exemplars of the next round.
     """
 
     pool: Mapping[str, Sequence[int]] = field(default_factory=dict)
@@ -64,7 +64,7 @@ class FuseGen(FuseGenSettings):
         return {}
 
     def plan(self, task: Task, target: PrivacyTarget, membership: Membership) -> tuple[PlannedQuery, ...]:
-        """No query."""
+        """The method asks no query."""
         del target, membership
         if self.samples // self.rounds < len(task.labels):
             raise ConfigError(
@@ -80,12 +80,12 @@ class FuseGen(FuseGenSettings):
         return self.samples
 
     def compared(self, task: Task) -> dict[str, int]:
-        """None: nothing is asked."""
+        """No query compares anything, since nothing is asked."""
         del task
         return {}
 
     def start(self, tools: Tools) -> State[FuseGenMemory]:
-        """No texts, no exemplars."""
+        """A state without texts and exemplars."""
         return State(memory=FuseGenMemory(pool={label: [] for label in tools.task.labels}))
 
     def step(self, state: State[FuseGenMemory], tools: Tools) -> State[FuseGenMemory]:
@@ -132,7 +132,7 @@ class FuseGen(FuseGenSettings):
         return write
 
     def _pool(self, learned: Dynamics, labels: NDArray[np.integer], task: Task) -> dict[str, list[int]]:
-        """For each label R/2 easy texts, then R - R/2 ambiguous ones; all of a label that has no more than R."""
+        """R/2 easy texts of each label, then R - R/2 ambiguous ones; all texts of a label that has no more than R."""
         pools: dict[str, list[int]] = {}
         for number, label in enumerate(task.labels):
             members = np.flatnonzero(labels == number)

@@ -1,10 +1,10 @@
 """PrE-Text: private evolution over many parties that hold a few texts each (Hou et al. 2024).
 
-One round t of T, on a population of so many seeds, evenly over the labels:
+One round t of T, on a population of a fixed number of seeds, evenly over the labels:
 1. At t = 0 write the population, zero-shot.
 2. Look ahead: a candidate is voted on by the mean embedding of k variations of it.
 3. Ask for Top-1 nearest votes; with `privacy.unit=user` the noise hides all records of a party.
-4. Of each label draw as many survivors as it has seeds, with replacement, by votes above the threshold.
+4. Draw as many survivors of each label as it has seeds, with replacement, by votes above the threshold.
 5. The variations of what was drawn are the next population; in the last round the survivors are the DP seeds.
 
 At last the seeds are expanded: prompts that show some seeds of a label ask for more of the kind, N texts in all, and
@@ -36,7 +36,7 @@ from server.settings.voting import PreTextSettings
 VOTES = "nearest votes"
 
 _MOST_SEEDS = 400
-"""Most seeds that are chosen without being asked for: votes of a few hundred records say nothing about more."""
+"""Largest number of seeds that is chosen by default: votes of a few hundred records say nothing about more."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -84,7 +84,7 @@ class PreText(PreTextSettings):
         return {VOTES: self.population(task)}
 
     def start(self, tools: Tools) -> State[NoMemory]:
-        """No texts."""
+        """A state without texts."""
         del tools
         return State(memory=NoMemory())
 
@@ -152,7 +152,7 @@ class PreText(PreTextSettings):
         return State(round=following, candidates=(*kept, *new), rounds=(*state.rounds, report), memory=state.memory)
 
     def _write(self, samples: int, seeds: Sequence[Candidate], tools: Tools, round_number: int) -> Generated:
-        """So many texts, evenly over labels and models, each prompt with some seeds of its label if there are any."""
+        """Write texts evenly over labels and models; each prompt has some seeds of its label, if there are any."""
 
         def write(order: Order, texts: int, generator: np.random.Generator) -> Request:
             label_seeds = [seed.text for seed in seeds if seed.label == order.label]

@@ -1,6 +1,6 @@
 """RPSG: a synthetic text for each of some seeds that records choose (Ma and Rajtmajer, "Private Seeds, Public LLMs").
 
-1. Seeds, by one query. Where they come from is `candidates`:
+1. Seeds, by one query. Their source is `candidates`:
    - "pool": the models write a public pool of abstracts; each drawn record of a party chooses one of them, and the
      choices leave the party as they are. Pure epsilon, end to end.
    - "histogram": the records vote for their nearest abstracts of the same pool; the votes are summed over all parties
@@ -9,12 +9,11 @@
      noised choice leaves it, as text. The choice is private, the text is not: no guarantee, epsilon is infinite.
 2. A variant of each seed: the models infer from the abstract a text that it could stand for (section 3.3, Table 6).
 3. A rephrasing of each variant, one to one.
-4. Refinement (`server/operators/refinement.py`), which needs no private data: so many texts more are written at first
-   that about
-   `samples` are left.
+4. Refinement (`server/operators/refinement.py`), which needs no private data: enough texts are written at first that
+   about `samples` are left.
 
-The first two are one step, the others the second and last. The paper has no labels. Here each label gets as many seeds
-as the next, of those that were chosen for it, since how many records have a label is private.
+The first two are one step, the others the second and last. The paper has no labels. Here all labels get equally
+many seeds, of those that were chosen for them, since the number of records with a label is private.
 """
 
 import math
@@ -58,7 +57,7 @@ MECHANISMS = {
 """Mechanisms of each kind of candidates, the default first."""
 
 Seeds = tuple[list[Candidate], Parents, Generated, list[str]]
-"""Abstracts; for each label, positions of those to start from, as often as they count; what models wrote; notes."""
+"""Abstracts; positions of those to start from by label, repeated as often as they count; models' texts; notes."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -81,7 +80,7 @@ class Rpsg(RpsgSettings):
         return {"abstracts": None, "rewriting": None}
 
     def plan(self, task: Task, target: PrivacyTarget, membership: Membership) -> tuple[PlannedQuery, ...]:
-        """The one query."""
+        """The method's only query."""
         for name, value in (("samples", self.samples), ("pool", self.pool)):
             if value < len(task.labels):
                 expected = f"at least one text for each of {len(task.labels)} labels"
@@ -121,7 +120,7 @@ class Rpsg(RpsgSettings):
         return {name: self.pool for name, kind in ((CHOICES, "pool"), (VOTES, "histogram")) if kind == self.candidates}
 
     def start(self, tools: Tools) -> State[NoMemory]:
-        """No texts."""
+        """A state without texts."""
         del tools
         return State(memory=NoMemory())
 
@@ -184,7 +183,7 @@ class Rpsg(RpsgSettings):
         )
 
     def _chosen(self, tools: Tools) -> Seeds:
-        """What records chose of a public pool."""
+        """Seeds that records chose from a public pool."""
         pool, notes = self._pool(tools)
         labels = selection.label_numbers(pool.candidates, tools.task)
         vectors = tools.embed([abstract.text for abstract in pool.candidates])
@@ -252,7 +251,7 @@ class Rpsg(RpsgSettings):
         return pool, [f"the models wrote {len(pool.candidates)} of the pool's {self.pool} abstracts"]
 
     def _written(self, count: int, labels: dict[str, str], tools: Tools) -> Generated:
-        """So many abstracts by the models, evenly over these labels."""
+        """Let the models write `count` abstracts, evenly over these labels."""
 
         def write(order: Order, number: int, generator: np.random.Generator) -> Request:
             return prompts.abstracts(
@@ -297,16 +296,16 @@ class Rpsg(RpsgSettings):
         return new, [at for at, _ in first_texts], written
 
     def _wanted(self, task: Task) -> list[int]:
-        """Texts of each label that are to be left."""
+        """Number of texts of each label that are to be left."""
         sizes: list[int] = per_label(np.array([self.samples]), len(task.labels))[0].tolist()
         return sizes
 
     def _needed(self, task: Task) -> list[int]:
-        """Seeds of each label."""
+        """Number of seeds of each label."""
         return [self.refinement.needed(size) for size in self._wanted(task)]
 
     def _nearest(self, target: PrivacyTarget) -> int:
-        """About the number that tells most of how many records are nearest to each abstract (Ye and Barg 2018)."""
+        """Number, rounded, that tells most of how many records are nearest to each abstract (Ye and Barg 2018)."""
         if self.nearest is not None:
             return self.nearest
         epsilon = target.epsilon / target.max_records
@@ -319,6 +318,6 @@ class Rpsg(RpsgSettings):
 
 
 def _dealt(members: NDArray[np.integer], label: str, tools: Tools) -> list[int]:
-    """In random order: where there are more than are needed, no model and no party comes first."""
+    """Members in random order: where there are more than are needed, no model and no party comes first."""
     dealt: list[int] = rng.experiment(tools.experiment_seed, "seeds", label).permutation(members).tolist()
     return dealt

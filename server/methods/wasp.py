@@ -38,13 +38,13 @@ VOTES = "nearest and furthest votes"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WaspMemory:
-    """What WASP remembers from round to round.
+    """WASP's memory from round to round.
 
     Attributes:
-        weights: By model, its share of the next round's texts, sum 1.
-        good: By label, positions in D of the texts with the most nearest votes, best first.
-        bad: By label, positions in D of the texts with the most furthest votes, best first.
-        ahead: By candidate's text, the paraphrases that it was voted on by.
+        weights: Each model's share of the next round's texts, sum 1.
+        good: Positions in D of each label's texts with the most nearest votes, best first.
+        bad: Positions in D of each label's texts with the most furthest votes, best first.
+        ahead: Paraphrases that stood for each candidate's text in the votes.
     """
 
     weights: Mapping[str, float]
@@ -99,7 +99,7 @@ class Wasp(WaspSettings):
         return {VOTES: self.samples * (self.rounds - 1) // self.rounds}
 
     def start(self, tools: Tools) -> State[WaspMemory]:
-        """No texts, equal weights."""
+        """A state without texts, with equal weights."""
         weights = {model: 1 / len(tools.models) for model in tools.models}
         return State(memory=WaspMemory(weights=weights))
 

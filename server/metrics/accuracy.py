@@ -28,7 +28,7 @@ class TextEncoder(Protocol):
     """Texts to vectors."""
 
     def encode(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        """(texts, dimensions)."""
+        """Embed texts: (texts, dimensions)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -103,7 +103,7 @@ def macro_f1(predicted: Sequence[str] | NDArray[np.str_], right: Sequence[str] |
 
 
 def recall_by_label(predicted: Sequence[str], right: Sequence[str]) -> dict[str, float]:
-    """Of the texts with each label among the right answers, the share that gets this label, 0 to 1."""
+    """Share of each label's texts that the classifier gives this label, 0 to 1; labels without a text are left out."""
     given, true = np.asarray(predicted), np.asarray(right)
     return {label: float((given[true == label] == label).mean()) for label in sorted(set(right))}
 

@@ -99,7 +99,7 @@ def _bleu_against_others(bleu: "BLEU", counted: Sequence[tuple[Counter[tuple[str
 
 
 def distinct(texts: Sequence[str], n: int) -> float:
-    """Different n-grams over all n-grams of the texts, 0 to 1 (Li et al. 2016, distinct-n).
+    """Share of different n-grams among all n-grams of the texts, 0 to 1 (Li et al. 2016, distinct-n).
 
     Raises:
         DataError: No text has n words.

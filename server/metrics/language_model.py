@@ -63,7 +63,7 @@ class LanguageModel:
 
         Args:
             texts: At least one training text.
-            training: From which model, and how. Of a checkpoint nothing is downloaded, and models such as BERT get a
+            training: The initial model, and how to train it. No checkpoint is downloaded; models such as BERT get a
                 causal mask. Random weights have GPT-2's architecture and a byte-level tokenizer, which has no unknown
                 tokens.
             seed: Experiment seed of the initial weights, the order and dropout.

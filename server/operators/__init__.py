@@ -1,1 +1,1 @@
-"""What methods share: selection, suppression, variation and the like; post-processing alone, at no cost to privacy."""
+"""Operators that methods share, such as selection and variation: post-processing alone, at no cost to privacy."""

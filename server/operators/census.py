@@ -44,7 +44,7 @@ _TRUSTED = 0.7
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Subspace:
-    """Where a census is taken.
+    """Public coordinates in which a census measures records.
 
     Attributes:
         basis: (k, dim) float32, orthonormal directions.
@@ -73,7 +73,7 @@ def subspace(
         labels: (n,) in [0, C).
         descriptions: (C, dim) unit vectors of the labels' public descriptions.
         directions: k, at most dim.
-        description: Weight of a description in its label's centre, beside that of the label's candidates.
+        description: Weight of a description in its label's centre, relative to that of the label's candidates.
         quantile: The share of the candidates that the radius reaches.
     """
     means = label_means(vectors, labels, len(descriptions))
@@ -99,8 +99,8 @@ def basis(vectors: Vectors, labels: Labels, label_count: int, directions: int) -
 
     The differences of C labels span at most C - 1 directions; the rest are the principal directions in which candidates
     differ from their label's mean. If candidates are too few or too alike for that, directions orthogonal to all these
-    fill up the number, which the plan has fixed: a record may differ where no candidate does. Of each direction the
-    largest entry is positive, so that the same candidates have the same basis.
+    fill up the number, which the plan has fixed: a record may differ where no candidate does. The largest entry
+    of each direction is positive, so that the same candidates have the same basis.
     """
     means = label_means(vectors, labels, label_count)
     between = _principal(means - means.mean(axis=0))
@@ -125,7 +125,7 @@ def _signed(directions: Floats) -> Floats:
 
 
 def softness(vectors: Vectors, labels: Labels, centres: Vectors) -> float:
-    """How soft a nearest-mean classifier must be to be as sure of the candidates' labels as it can: see `posteriors`.
+    """Softness with which a nearest-mean classifier is as sure of the candidates' labels as it can: see `posteriors`.
 
     Chosen by public candidates and centres alone: the one that makes the requested labels most likely, if a share of
     the candidates is of any label, whatever was requested.
@@ -150,8 +150,8 @@ class Census:
 
     Attributes:
         labels: Names of the labels, in the order of the plan.
-        subspace: Where it was taken.
-        softness: Of the classifier by its means; public.
+        subspace: Coordinates in which it was taken.
+        softness: Softness of the classifier by its means; public.
         sums: (C, k) noised sums of the records' coordinates, in radii.
         counts: (C,) noised numbers of records; they may be negative.
         noise: Standard deviation of the noise of a sum, in radii.
@@ -176,7 +176,7 @@ class Census:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Estimates:
-    """What a census says about the records.
+    """Estimates about the records from a census.
 
     Attributes:
         shares: (C,) share of each label, above 0, sum 1.
@@ -206,7 +206,7 @@ def estimates(census: Census, *, shrinkage: bool = True) -> Estimates:
 
 
 def figures(census: Census, estimated: Estimates, requested: Labels, posterior: Floats) -> dict[str, Any]:
-    """What the report of a round shows: the signal, and by label its share, its shrinkage and its relabelled texts."""
+    """Figures in a round's report: the signal, and by label its share, its shrinkage and its relabelled texts."""
     relabelled = np.bincount(requested[posterior.argmax(axis=1) != requested], minlength=len(census.labels))
     by_label = {"shares": estimated.shares, "shrinkage": estimated.kept, "relabelled": relabelled}
     return {

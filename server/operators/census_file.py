@@ -31,7 +31,7 @@ SETTING = "method.census"
 
 _D = TypeVar("_D", bound=Document)
 _OPEN = {"spent", "statement", "not_covered"}
-"""What changes while a run is under way, and what says the other figures in words."""
+"""Fields that change while a run is under way, or that state other fields in words."""
 _ROUNDING = 1e-6
 
 
@@ -73,7 +73,7 @@ def read(path: Path) -> tuple[Census, Earlier]:
     """Read the file of a run folder.
 
     Raises:
-        ConfigError: There is none, it is not as this program writes it, or another file of its run contradicts it:
+        ConfigError: It does not exist, this program did not write it, or another file of its run contradicts it:
             naming the entry.
     """
     try:

@@ -171,7 +171,7 @@ def iterative(
     """Draw each phrase in proportion to the density of the prefix that it extends, if positive.
 
     Args:
-        ensemble: For each position in a sequence, the density to use.
+        ensemble: The density to use at each position in a sequence.
         label: Position of the label.
         vectors: (n, dim), vectors of the phrases.
         counts: Number of sequences to draw.

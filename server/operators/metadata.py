@@ -20,7 +20,7 @@ from server.method import Tools
 
 Counts = NDArray[np.float64]
 Shares = Mapping[str, float]
-"""At least 0, sum 1."""
+"""Non-negative numbers with sum 1."""
 Span = tuple[int, int]
 """Shortest and longest length of a bin, in words, inclusive."""
 
@@ -88,7 +88,7 @@ def length_range(ends: NDArray[np.float64], cap: int) -> tuple[Span, list[str]]:
 
 
 def bins(span: Span, count: int) -> tuple[NDArray[np.int32], list[Span]]:
-    """Bins of equal width, in whole words, over a range.
+    """Divide a range into bins of equal width, in whole words.
 
     Returns:
         (count - 1,) edges of all bins, and the spans of the bins within the range: at most all but the last, which is

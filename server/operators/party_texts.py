@@ -33,21 +33,21 @@ class PartyTexts(PartyTextsSettings):
 
     @property
     def modes(self) -> dict[str, str | None]:
-        """None: the parties write."""
+        """No model is asked, as the parties write."""
         return {}
 
     def max_texts(self, task: Task, models: Sequence[str]) -> int:
-        """None: the parties write."""
+        """No model is asked, as the parties write."""
         del task, models
         return 0
 
     def compared(self, task: Task) -> dict[str, int]:
-        """None: the parties write."""
+        """No query compares anything, as the parties write."""
         del task
         return {}
 
     def start(self, tools: Tools) -> State[NoMemory]:
-        """No texts."""
+        """A state without texts."""
         del tools
         return State(memory=NoMemory())
 

@@ -30,7 +30,7 @@ from server.settings.seeded import RefinementSettings
 
 
 class Refinement(RefinementSettings):
-    """What is kept of the texts; its settings are those of `server.settings.seeded.RefinementSettings`."""
+    """Choice of the texts to keep; its settings are those of `server.settings.seeded.RefinementSettings`."""
 
     __slots__ = ()
 
@@ -80,12 +80,12 @@ class Refinement(RefinementSettings):
 
 
 class Rehearsed(Refinement):
-    """For the rehearsal of a run: as many texts are written, and then none is kept, as nothing more is asked."""
+    """Refinement in a rehearsal: the same number of texts is written, and none is kept, as nothing more is asked."""
 
     __slots__ = ()
 
     def kept(self, *_: object, **__: object) -> list[int]:
-        """None."""
+        """Keep no text."""
         return []
 
 

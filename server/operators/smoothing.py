@@ -5,7 +5,7 @@ like it. So a regression on the embeddings keeps most of the votes and little of
 texts and of votes that already carry their noise: it costs no privacy.
 
 The model of a label's n votes, less their mean, with u_i the principal directions of its centred embeddings and l_i the
-squares of their singular values, scaled to mean 1 over the n - 1 directions that there are at most:
+squares of their singular values, scaled to mean 1 over the at most n - 1 directions:
 
     votes = sum_i u_i z_i + e,    z_i ~ N(0, s l_i),    e ~ N(0, v)
 
@@ -14,9 +14,9 @@ at least the variance of the noise; it is larger by what embeddings do not expla
 Predictions are averaged over a grid of s and v, up to the scores' own variance, by their marginal likelihood. Laplace
 noise counts as Gaussian of its variance.
 
-A regression errs alike for candidates that are alike. Where there is hardly anything but noise, its best candidates of
-a label are one corner of it, at random, which is worth less than candidates at random. So s = 0, no signal, is half of
-the prior, and there the scores stay as they are: votes are smoothed as far as they show that there is a signal.
+A regression errs alike for similar candidates. Where votes are nearly all noise, its best candidates of a label are one
+random corner of the label, which is worth less than random candidates. So half of the prior is on s = 0, no signal,
+with which scores stay as they are: votes are smoothed as far as they show that there is a signal.
 """
 
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""What a census is used for: the labels of texts, exemplars for prompts, and weights of models and of texts.
+"""Uses of a census: the labels of texts, exemplars for prompts, and weights of models and of texts.
 
 Everything here is a function of public texts and of noised numbers (`server/operators/census.py`), so nothing can cost
 privacy. A text's posterior is the probability of each label by the means of the records: a private classifier. No
@@ -18,10 +18,10 @@ _HALVINGS = 30
 
 
 def exemplars(posterior: Floats, models: Labels, size: int) -> list[list[int]]:
-    """For each label, the texts with its highest posterior, whatever label was requested of them.
+    """Texts with the highest posterior of each label, whichever label was requested of them.
 
-    They are of those whose most probable label it is, if there are enough, and else of all. At most 60 % (rounded up)
-    are one model's, as long as there are others.
+    They are chosen among the texts whose most probable label it is, if there are enough, and else among all. At most
+    60 % (rounded up) are one model's, as long as there are others.
 
     Args:
         posterior: (n, C) of the texts.
@@ -78,9 +78,9 @@ def model_weights(posterior: Floats, requested: Labels, models: Labels, model_co
 
 
 def most_probable_labels(posterior: Floats) -> NDArray[np.int64]:
-    """(n,) the most probable label of each text; one that is nobody's gets the text to which it is most probable.
+    """(n,) most probable label of each text; a label without texts gets the text for which it is most probable.
 
-    Of a label with a single text no text is taken away.
+    No text is taken from a label with a single one.
     """
     labels = posterior.argmax(axis=1)
     for label in np.flatnonzero(np.bincount(labels, minlength=posterior.shape[1]) == 0):

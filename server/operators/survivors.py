@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from server.domain import Task
 
 Parents = list[list[int]]
-"""For each label, positions of the parents; a parent drawn several times is repeated."""
+"""Positions of each label's parents; a parent drawn several times is repeated."""
 
 
 def choose(
@@ -56,7 +56,7 @@ def choose(
 
 
 def offspring(parents: Sequence[int], count: int) -> list[tuple[int, int]]:
-    """Deals `count` variations to one label's parents in turn, so that a parent drawn twice gets twice as many.
+    """Assigns `count` variations to one label's parents in turn, so that a parent drawn twice gets twice as many.
 
     Returns:
         (position, variations) of each distinct parent, in the order of `parents`; 0 variations for the last of them if

@@ -1,8 +1,8 @@
-"""Variations of synthetic texts, and what they tell of their parents (Aug-PE; PrE-Text).
+"""Variations of synthetic texts, and votes on parents by their variations (Aug-PE; PrE-Text).
 
 A parent's own model writes its variations: in other words, or with a share of the words masked and filled in afresh,
-in a length drawn around the parent's. Looking ahead, a candidate is voted on by the mean embedding of some variations
-of it instead of its own: by where its offspring will be.
+in a length drawn around the parent's. Looking ahead, votes for a candidate go by the mean embedding of some variations
+of it instead of by its own: by where its offspring will be.
 """
 
 from collections import Counter
@@ -140,7 +140,7 @@ def look_ahead(
 
     Args:
         candidates: All that are to be voted on.
-        tools: For the writing.
+        tools: Tools that write.
         degree: k, variations of each; 0 writes none.
         known: Variations of earlier rounds; a candidate that survives keeps its own.
         variation: Kind and length of the variations.
@@ -167,7 +167,7 @@ def look_ahead(
 
 
 def vectors(candidates: Sequence[Candidate], tools: Tools, ahead: Ahead) -> NDArray[np.float32]:
-    """What candidates are voted on by: (candidates, dimensions) float32, unit norm.
+    """Vectors by which candidates are voted on: (candidates, dimensions) float32, unit norm.
 
     The mean embedding of a candidate's variations, scaled to norm 1; its own embedding where there are none, or where
     they cancel out.

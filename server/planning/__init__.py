@@ -1,1 +1,1 @@
-"""What a run will ask and cost, and what its guarantee says, before anything private is touched."""
+"""Planning: a run's questions, cost and guarantee, known before anything private is touched."""

@@ -1,4 +1,4 @@
-"""From a plan without noise to one with: splits epsilon over the queries and finds each one's noise.
+"""Calibration of a plan without noise: splits epsilon over the queries and finds each one's noise.
 
 Each query first gets the noise that makes its answers alone cost its share of epsilon, at the whole delta. All together
 then cost less than epsilon, since losses add up more slowly than their bounds (or, with several Gaussian queries, about
@@ -31,8 +31,8 @@ def calibrate(plan: Plan, epsilon: float, *, calibration: str = "tight") -> Plan
     """The plan with the least noise that keeps (epsilon, delta).
 
     Args:
-        plan: Without noise: epsilon is infinite and all scales are 0. Its delta is kept.
-        epsilon: For all that the plan can release, all attempts included, but for what has no proof. Infinite: no
+        plan: A plan without noise: epsilon is infinite and all scales are 0. Its delta is kept.
+        epsilon: Epsilon of all that the plan can release with all attempts, but for what has no proof. Infinite: no
             noise.
         calibration: "tight"; or "paper", the classical Gaussian mechanism with the papers' sensitivity, for comparison
             alone: it is proved for epsilon < 1 only, and what it really costs is in `guarantee.verify`.
@@ -73,7 +73,7 @@ def calibrate(plan: Plan, epsilon: float, *, calibration: str = "tight") -> Plan
 
 
 def _beside_unproven(plan: Plan, epsilon: float, calibration: str) -> Plan:
-    """Noise for each query of a plan whose epsilon stays infinite; an unproven one's is for each answer alone."""
+    """Noise for each query of a plan whose epsilon stays infinite; an unproven query has it for each answer alone."""
     proven = [query for query in plan.queries if not query.unproven]
     share = math.fsum(query.share for query in proven)
     noised = plan
@@ -90,7 +90,7 @@ def _beside_unproven(plan: Plan, epsilon: float, calibration: str) -> Plan:
 
 
 def _common_factor(plan: Plan, epsilon: float) -> float:
-    """For all scales but those of pure queries, so that the whole plan costs epsilon."""
+    """Factor for all scales but those of pure queries with which the whole plan costs epsilon."""
     releases = [(query.pure, release) for query in plan.queries for release in plan.releases_of(query)]
 
     def over(factor: float) -> float:

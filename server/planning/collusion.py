@@ -1,9 +1,9 @@
-"""What it costs that hospitals may help the coordinator: in epsilon, or in noise, or in how many hospitals there are.
+"""The price of hospitals that may help the coordinator: in epsilon, in noise, or in the number of hospitals needed.
 
-A hospital that helps tells the coordinator its own share of the noise. Of a sum's noise, that of the others is left: a
+A hospital that helps tells the coordinator its own share of the noise, so that a sum keeps only the others' noise. A
 plan that expects none to help has a larger epsilon against such a coalition; a plan that expects c of them gives each
 share more noise, so that a sum over all L hospitals has sqrt((L - D) / (L - D - c)) times that of a plan without, with
-D dropouts allowed. Signals grow with L and the noise of a sum hardly does: so some more hospitals, with as many records
+D dropouts allowed. Signals grow with L and the noise of a sum barely does: so some more hospitals, with as many records
 each, make up for it, although more of them may help then.
 """
 
@@ -22,7 +22,7 @@ class Collusion:
     Attributes:
         helping: Number of hospitals that may help it, by the plan's masks.
         planned: Number of those whose noise the plan does without (`federation.colluders`).
-        epsilon: Against the coordinator and the helping ones; infinite if masks do not hold against so many.
+        epsilon: Against the coordinator and the helping ones; infinite if masks do not hold against that many.
         noise: Standard deviation of a sum's noise that does without that of the helping ones, in that of one that does
             not; None if nobody's would be left.
         hospitals: Number of further hospitals with which signal to noise is what it would be if nobody helped; None as
@@ -41,7 +41,7 @@ def collusion(plan: Plan, share: float) -> Collusion:
 
     Args:
         plan: Calibrated, with secure aggregation.
-        share: Of all hospitals that may help, rounded up to whole ones.
+        share: Share of all hospitals that may help, rounded up to whole ones.
     """
     helping = min(max(plan.corrupt, plan.colluders), plan.parties - 1)
     left = plan.survivors - helping
@@ -69,7 +69,7 @@ def advice(price: Collusion, epsilon: float) -> list[str]:
     """A sentence where hospitals will count a larger epsilon than the plan's; none where the plan meets it.
 
     Args:
-        price: Of the coalition that hospitals assume.
+        price: Price of the coalition that hospitals assume.
         epsilon: The plan's.
     """
     if price.planned >= price.helping or not price.epsilon > epsilon:

@@ -55,12 +55,12 @@ directions that tell something."""
 
 
 class Expected(NamedTuple):
-    """What one number of an answer is expected to be made of.
+    """Expected signal and noise of one number of an answer.
 
     Attributes:
         signal: Expected contribution of the records.
         noise: Standard deviation of the noise.
-        unit: Of both, in the plural: "votes a candidate".
+        unit: Unit of both, in the plural: "votes a candidate".
     """
 
     signal: float
@@ -70,7 +70,7 @@ class Expected(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Setting:
-    """What an estimate is made from besides the specification.
+    """Input of an estimate in addition to the specification.
 
     Attributes:
         planned: The query, with its noise.

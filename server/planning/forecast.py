@@ -62,7 +62,7 @@ def rehearse(
 
 
 def _followed(some: dict[Kind, Forecast], half: dict[Kind, Forecast], times: float) -> Iterator[Forecast]:
-    """By kind, the calls and so many times their difference from half the size; tokens a call are the larger one's."""
+    """Calls of each kind, plus `times` their difference from half the size; tokens a call are the larger one's."""
     for kind, use in some.items():
         calls = use.calls + times * (use.calls - half.get(kind, Forecast()).calls)
         yield use.scaled(max(0.0, calls) / use.calls)
@@ -107,12 +107,12 @@ def forecast(
 
     Args:
         method: The method to rehearse, once.
-        task: What is public about the data.
+        task: The public description of the data.
         plan: The plan of its queries.
         providers: Language models by name.
         prices: Prices of the remote models; None if unknown.
         dimensions: Width of the encoder's vectors.
-        records: Expected number of records in all; None: so many that noise changes no length that is asked for.
+        records: Expected number of records in all; None: enough that noise changes no length that is asked for.
 
     Returns:
         Includes `texts`, the largest number of texts that the run requests; a model's `cost` is None if its price is

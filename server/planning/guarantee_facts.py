@@ -1,4 +1,4 @@
-"""What a plan guarantees, what it assumes, and the part of it that has been spent: `privacy.json`."""
+"""The guarantee of a plan, its assumptions, and the part of it that has been spent: `privacy.json`."""
 
 import math
 from collections.abc import Mapping
@@ -114,7 +114,7 @@ def released(plan: Plan, run: str, privacy: Privacy, numbers: Mapping[str, Any])
 
 
 def _of_earlier(plan: Plan, earlier: Earlier, *, simulation: bool, labels_from_records: bool) -> Privacy:
-    """The earlier run's facts, which hold for all that is made of its answers, and that this run asked nothing."""
+    """The earlier run's facts, which hold for all uses of its answers, and the fact that this run asked nothing."""
     assert not plan.queries
     before = earlier.privacy
     return stated(

@@ -1,4 +1,4 @@
-"""Whether the chosen language models honour what a method asks of them, known before anything private is asked."""
+"""Check, before anything private is asked, that the chosen language models honour what a method asks of them."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -41,7 +41,7 @@ def refuse_declined(method: Method[Any], providers: Mapping[str, Provider]) -> N
 
 
 def simplified(method: Method[Any], providers: Mapping[str, Provider]) -> list[str]:
-    """What a reader should know of the models that decline contrast, if the method asks for it."""
+    """Sentences on the models that decline contrast, if the method asks for it."""
     return [
         f"{name} declines contrast: its prompts show good exemplars alone"
         for name, model in providers.items()

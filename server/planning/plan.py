@@ -22,10 +22,10 @@ _LARGE_DELTA = 1e-3
 
 
 def colluders(secagg: Secagg, parties: int) -> int:
-    """How many of so many parties are taken to tell the coordinator their noise, if nothing else is said.
+    """Number of parties that are assumed to tell the coordinator their noise, if the settings do not give it.
 
-    Where it is not trusted, those against whom the masks hold: what hospitals assume. Else it follows the protocol, and
-    is taken to do so alone.
+    If the coordinator is not trusted, it is the number against which the masks hold, as hospitals assume. Otherwise the
+    coordinator follows the protocol, and is assumed to do so alone.
     """
     return coalition(secagg.corrupt, parties) if secagg.mode == "malicious" else 0
 

@@ -50,12 +50,12 @@ class Forecast:
     output_tokens: float = 0.0
 
     def scaled(self, factor: float) -> "Forecast":
-        """So many times this."""
+        """This forecast, multiplied by a factor."""
         return Forecast(factor * self.calls, factor * self.input_tokens, factor * self.output_tokens)
 
 
 Kind = tuple[object, ...]
-"""What tells requests apart whose prompts differ in length: their modes, and whether they show texts."""
+"""Kind of a request, which decides its prompt's length: its modes, and whether it shows texts."""
 
 
 class Rehearsal:
@@ -133,7 +133,7 @@ class Rehearsal:
     def _sketch(
         self, spec: SketchSpec, deviation: float, arrays: Mapping[str, NDArray[Any]], generator: np.random.Generator
     ) -> NDArray[np.float64]:
-        """Sums of features of as many records of each label, whose terms come evenly from the whole vocabulary."""
+        """Sums of features of equally many records of each label, with terms evenly from the whole vocabulary."""
         records, vectors = (self._records or _UNKNOWN) / spec.labels, arrays["vectors"]
         if spec.prefix:
             drawn = generator.integers(len(vectors), size=(_UNKNOWN, spec.prefix))
@@ -143,15 +143,15 @@ class Rehearsal:
         return np.tile(sums, spec.labels) + noise
 
     def _lengths(self, records: int) -> NDArray[np.int64]:
-        """Words of so many records: half to one and a half times as many as a model's texts, evenly."""
+        """Lengths of `records` records in words: evenly from half to one and a half times that of a model's texts."""
         return np.linspace(0.5 * self._words, 1.5 * self._words, max(1, records)).round().astype(np.int64)
 
     def _length_ranges(self, cap: int, scale: float, generator: np.random.Generator) -> NDArray[np.float64]:
-        """What each party's search finds: with few records its noise ends it anywhere below the cap."""
+        """Range that each party's search finds: with few records, noise ends the search anywhere below the cap."""
         lengths = self._lengths((self._records or _UNKNOWN) // self._parties)
         if not (self._records and scale):
             return np.tile([float(lengths[0]), float(lengths[-1])], (self._parties, 1))
-        # Of more searches than there are parties the medians are those to expect.
+        # The medians of more searches than there are parties are those to expect.
         keys = [generator.bytes(32) for _ in range(_SEARCHES * self._parties)]
         return np.array([mechanisms.length_range(lengths, cap, scale, key) for key in keys], np.float64)
 

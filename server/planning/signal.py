@@ -1,4 +1,4 @@
-"""What the answers to a plan's queries can tell, before any is asked: signal against noise, in numbers and words."""
+"""Expected signal and noise of a plan's answers, before any query is asked, in numbers and words."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -52,13 +52,13 @@ class Signal:
         return self.expected.signal / self.expected.noise if self.expected.noise else math.inf
 
     def to_dict(self) -> dict[str, object]:
-        """For JSON."""
+        """The estimate as JSON has it."""
         if self.expected is None:
             return {"not_estimated": self.reason, "clear_from_records": self.clear_from}
         return {
             **self.expected._asdict(),
             "ratio": self.ratio,
-            # Of two candidates, one with the expected votes and one without any.
+            # The comparison is of a candidate with the expected votes and one without any.
             "ranked_rightly": float(ndtr(self.ratio / math.sqrt(2))),
             "clear_from_records": self.clear_from,
         }
@@ -68,8 +68,8 @@ def signals(plan: Plan, compared: Mapping[str, int], records: int | None) -> lis
     """The expected signal of each query of a calibrated plan, in the plan's order.
 
     Args:
-        plan: With its noise.
-        compared: By query, number of candidates and the like (`Method.compared`).
+        plan: The plan with its noise.
+        compared: Number of candidates and the like, by query (`Method.compared`).
         records: M, or None if no number is expected: then only `clear_from` is known.
     """
     return [_signal(plan, planned, compared.get(planned.name, 0), records) for planned in plan.queries]
@@ -88,7 +88,7 @@ def weakest(estimates: Sequence[Signal]) -> Signal:
 
 
 def records_for(ratio: float, plan: Plan, planned: PlannedQuery, compared: int) -> int | None:
-    """The least number of records with which a query's signal is `ratio` times its noise; None if there is none."""
+    """The least number of records with which a query's signal is `ratio` times its noise; None if none is enough."""
 
     def enough(records: int) -> bool:
         estimate = _expected(plan, planned, compared, records)
@@ -127,7 +127,7 @@ def _expected(plan: Plan, planned: PlannedQuery, compared: int, records: float) 
 
 
 def hopeless(estimates: Sequence[Signal]) -> dict[str, str]:
-    """By name of the query, a sentence on each whose answers will be noise."""
+    """A sentence on each query whose answers will be noise, by the query's name."""
     return {signal.query: _sentence(signal) for signal in estimates if signal.ratio < HOPELESS}
 
 

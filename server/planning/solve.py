@@ -60,8 +60,8 @@ def least_records(plan: Plan, compared: Mapping[str, int], target: float) -> int
     """The least number of records with which the weakest answer of a plan has `target` times its noise.
 
     Args:
-        plan: With its noise.
-        compared: By query, number of candidates and the like.
+        plan: The plan with its noise.
+        compared: Number of candidates and the like, by query.
         target: Above 0.
 
     Raises:

@@ -32,7 +32,7 @@ def ending(run: Path, following: str | None = None) -> Iterator[str]:
 
 
 def _accuracy(metrics: Metrics) -> str:
-    """Of a model trained on the texts, beside one trained on the records and one that always gives the same answer."""
+    """Accuracies of a model trained on the texts, of one trained on the records, and of the most frequent label."""
     measured = accuracies(metrics)
     shares = {
         "synthetic": measured.synthetic,

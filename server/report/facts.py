@@ -36,7 +36,7 @@ _UNKNOWN: dict[str, Any] = {
     "recipient": None,
     "hospitals": [],
 }
-"""What the `run.json` of a baseline or of an earlier version lacks."""
+"""Values of the keys that the `run.json` of a baseline or of an earlier version lacks."""
 
 Places = Mapping[str, Sequence[Point]]
 """Points on the map, by label."""
@@ -56,7 +56,7 @@ class Facts:
         config: `config.yaml`.
         synthetic: Points of the texts on the map; empty without a map.
         simulated: Points of `map_private.json`, which only a simulation writes; always empty in a deployment.
-        problems: What could not be read.
+        problems: Files that could not be read, with the reasons.
     """
 
     run: RunSummary | None
@@ -72,12 +72,12 @@ class Facts:
 
     @cached_property
     def guarantee(self) -> Guarantee:
-        """What the run promises."""
+        """The promise of the run."""
         return guarantee(self.privacy)
 
     @cached_property
     def weaknesses(self) -> tuple[Weakness, ...]:
-        """What is poor about the run."""
+        """Weaknesses of the run's results."""
         if self.run is None:
             return ()
         return weaknesses(
@@ -212,7 +212,7 @@ def _cost(run: RunSummary | None, rounds: Sequence[RoundReport]) -> dict[str, An
 
 
 def _money(rounds: Sequence[RoundReport]) -> dict[str, float | None]:
-    """Cost of all rounds by model, in the currency of the prices; None for a model without a known price."""
+    """Cost of all rounds by model, in the currency of the prices; None for a model whose price is unknown."""
     sums: dict[str, float | None] = {}
     for report in rounds:
         for model, paid in report.paid.items():

@@ -57,12 +57,12 @@ def tables(groups: Iterable[FigureGroup]) -> list[dict[str, Any]]:
 
 
 def _without_others(group: FigureGroup) -> FigureGroup | None:
-    """The group without the figures that the tables of utility and labels show; None if none is left."""
+    """The group without the figures that the tables of utility and labels show; None if no figure is left."""
     title, figures = group.title, group.figures
     if title == "label shares":
         return None
     if title in _OF_UTILITY:
-        # The number of records that the parties counted with noise is a figure of its own.
+        # The number of records that the parties counted with noise is a separate figure.
         elsewhere = ("accuracy",) if title == "federated" else _IN_UTILITY
         figures = tuple(each for each in figures if each.name not in elsewhere)
         group = replace(group, definition=None, note=None)

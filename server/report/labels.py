@@ -1,4 +1,4 @@
-"""A run's texts by label, beside the records': counted in a simulation, or as the method's noised answers have them."""
+"""Labels of a run's texts and of its records: counted in a simulation, or estimated by the method's noised answers."""
 
 import statistics
 from collections import Counter
@@ -59,7 +59,7 @@ def by_label(
     metrics: Metrics,
     texts: Sequence[Candidate],
 ) -> LabelTable:
-    """The table of labels, of a run folder whose documents may be missing."""
+    """The table of labels of a run folder, whose documents may be missing."""
     shares, exact = record_shares(privacy, rounds, metrics)
     number = _number(metrics) if exact else None
     weights, words = weights_of(texts), _words(texts)
@@ -108,7 +108,7 @@ def record_shares(
 
 
 def _number(metrics: Metrics) -> int | None:
-    """Number of all private records; folders of earlier versions have it only beside their scores."""
+    """Number of all private records; folders of earlier versions have it only with their scores."""
     counted = metrics.label_shares and metrics.label_shares.count
     return counted if counted is not None else metrics.real_private and metrics.real_private.records
 

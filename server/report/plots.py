@@ -14,7 +14,7 @@ WIDTH, _HEIGHT = 420, 230
 _LEFT, _RIGHT, _TOP, _BOTTOM = 46, 12, 12, 34
 _X_LABELS = 10
 _APART = 7
-"""Most units between the intervals of two lines at one place."""
+"""Largest distance in units between the intervals of two lines at one place."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,7 +50,7 @@ class Frame:
 class Series:
     """One line: its values (None for a missing one), and these values as points of the drawing.
 
-    `intervals` are those of the values, None where there is none, and `whiskers` is their path.
+    `intervals` are those of the values, None for a missing one, and `whiskers` is their path.
     """
 
     name: str
@@ -100,7 +100,7 @@ def lines(
         title: See `Frame`.
         note: See `Frame`.
         x_name: See `Frame`.
-        places: What the values belong to, such as rounds; with logarithmic axes ascending and above 0.
+        places: Places of the values, such as rounds; with logarithmic axes ascending and above 0.
         values: A value for each place, by the line's name; a missing one, or 0 on a logarithmic axis, leaves a gap.
         intervals: Those of the values. They are drawn through the points, side by side where lines share a place.
         including: Further values up to which a linear y axis reaches.

@@ -58,7 +58,7 @@ def of_rounds(rounds: Sequence[RoundReport], groups: Sequence[FigureGroup] = ())
 
     Args:
         rounds: The rounds.
-        groups: Groups of figures of the whole run; the distance of real texts from real ones is drawn beside FID.
+        groups: Groups of figures of the whole run; the distance of real texts from real ones is drawn with FID.
     """
     figures = [{**report.figures, "fid": report.fid, "epsilon": report.epsilon} for report in rounds]
     names = [name for name in dict.fromkeys(name for each in figures for name in each) if name not in _BOOKKEEPING]

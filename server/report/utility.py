@@ -1,7 +1,7 @@
-"""What the texts teach a classifier, beside what real records and guessing do: one table from `metrics.json`.
+"""Accuracy of classifiers of the texts, compared with real records and guessing: one table from `metrics.json`.
 
-The same small model is trained on one set of texts after another and tested on the same held-out texts. How many texts
-it was trained on is said with each, since more texts teach more.
+The same small model is trained on one set of texts after another and tested on the same held-out texts. The number of
+texts it was trained on is stated with each, since more texts teach more.
 """
 
 from collections.abc import Iterator
@@ -17,9 +17,9 @@ class Accuracies(Document):
     """Accuracy, 0 to 1, on the held-out texts; None where it was not measured.
 
     Attributes:
-        synthetic: Of the small model trained on the synthetic texts.
+        synthetic: Accuracy of the small model trained on the synthetic texts.
         interval: 95 % interval of `synthetic`.
-        real: Of the same model trained on all private records: in a simulation alone.
+        real: Accuracy of the same model trained on all private records: in a simulation alone.
         majority: Share of the test texts' most frequent label.
         tested: Number of test texts.
     """
@@ -44,9 +44,9 @@ class UtilityRow(Document):
     """A classifier in the table.
 
     Attributes:
-        trained_on: What it was trained on, in words.
+        trained_on: Training texts in words.
         texts: Number of texts that it was trained on; None if unknown.
-        tested_on: What it was tested on, in words.
+        tested_on: Test texts in words.
         tested: Their number; None if unknown.
         accuracy: Its accuracy.
         macro_f1: Its macro-F1.

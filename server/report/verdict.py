@@ -1,4 +1,4 @@
-"""One sentence on a run: what its texts teach beside real records and guessing, and whether they have a guarantee."""
+"""One sentence on a run: how its texts compare with real records and guessing, and whether they have a guarantee."""
 
 from dataclasses import dataclass
 
@@ -11,12 +11,12 @@ from server.report.utility import Accuracies, accuracies, counted
 NEARLY = 0.9
 """Share of the way from guessing to real records from which texts are nearly as good as these."""
 USABLE = 0.5
-"""Share of that way from which texts can stand in for real records, with a loss that is said."""
+"""Share of that way from which texts can stand in for real records, with a loss that the verdict states."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Verdict(Document):
-    """What is said of a run first.
+    """First sentence on a run, and what it rests on.
 
     Attributes:
         sentence: The verdict.
@@ -32,7 +32,7 @@ class Verdict(Document):
 
 
 def verdict(guarantee: Guarantee, metrics: Metrics, *, texts: int, weaknesses: int) -> Verdict:
-    """The verdict on a run with so many texts and weaknesses."""
+    """The verdict on a run with these numbers of texts and weaknesses."""
     measured = accuracies(metrics)
     sentence = _taught(measured, counted(metrics), texts)
     if texts and weaknesses:
@@ -91,7 +91,7 @@ def _against_real(synthetic: float, majority: float, real: float | None) -> str:
 
 
 def _counted(share: float | None) -> str:
-    """What the parties counted with noise, where there are no test texts."""
+    """Sentence on the parties' noised counts, where there are no test texts."""
     if share is None:
         return "What the texts teach was not measured: it takes test texts (task.test)"
     return (

@@ -41,7 +41,7 @@ class Votes(Document):
 
     Attributes:
         query: Name of the query.
-        direction: What the votes are for.
+        direction: Direction of the votes: "nearest" or "furthest".
         round: The round.
         candidates: Number of candidates.
         mechanism: The mechanism that noises them.
@@ -71,7 +71,7 @@ class Votes(Document):
 
 
 def distributions(run: Path, privacy: Privacy, rounds: Sequence[RoundReport]) -> Iterator[Votes]:
-    """For each answered query of votes, and each direction, its distribution over the candidates.
+    """Distribution over the candidates of each answered query of votes, in each of its directions.
 
     Answers that are missing or cannot be read are left out.
     """

@@ -1,4 +1,4 @@
-"""What is poor about a run's results, and what to change: a sentence each, for the log, the page and `status`.
+"""Weaknesses of a run's results, each with advice in a sentence, for the log, the page and `status`.
 
 They are made of what a run folder has, which is public or released: texts, figures on test texts, noised answers. Only
 a simulation has the records' own labels (`simulations/private_evaluation`), and what they say is marked as such.
@@ -53,8 +53,8 @@ class Weakness(Document):
     """Something poor about a run.
 
     Attributes:
-        what: What is poor, with the run's own figures.
-        do: What to change.
+        what: The weakness, with the run's own figures.
+        do: The change to make.
         simulation_only: Whether the figures are of private records, without noise.
     """
 

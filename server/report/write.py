@@ -127,7 +127,7 @@ def _columns(texts: Sequence[Candidate]) -> dict[str, Any]:
 
 
 def _examples(texts: Sequence[Candidate]) -> dict[str, dict[str, Any]]:
-    """For each label, the number of its texts and a few of them, at even distances over the run."""
+    """Number of texts of each label and a few of them, at even distances over the run."""
     by_label: dict[str, list[Candidate]] = {}
     for text in texts:
         by_label.setdefault(text.label, []).append(text)

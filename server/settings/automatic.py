@@ -65,7 +65,7 @@ def directions(ratio: float) -> int:
 
 
 def rounds(ratio: Callable[[int], float]) -> int:
-    """The most rounds with which the answers are not noise; the fewest, where they always are.
+    """The largest number of rounds with which the answers are not noise; the smallest one if they always are.
 
     Args:
         ratio: Signal to noise of the weakest answer with that number of rounds.
@@ -74,14 +74,14 @@ def rounds(ratio: Callable[[int], float]) -> int:
 
 
 def _dealt(settings: Settings) -> int | None:
-    """How many records a simulation of the demo has, which needs no file."""
+    """Number of records in a simulation of the demo, which needs no file."""
     if isinstance(settings, SimulationSettings) and isinstance(settings.task, DemoNotesSettings):
         return settings.federation.parties * settings.task.records_per_party
     return None
 
 
 def _directions(settings: Settings, task: Task, records: int | None) -> int:
-    """By the class sums."""
+    """Number of directions that suits the signal of the class sums."""
     plan, _ = drafted(changed(settings, {"method.directions": DIRECTIONS[0]}), task)
     estimates = signals(plan, {}, records)
     ratios = [signal.ratio for signal in estimates if signal.kind == ClassSumsSpec.kind and signal.expected]
@@ -90,7 +90,7 @@ def _directions(settings: Settings, task: Task, records: int | None) -> int:
 
 
 def _rounds(settings: Settings, task: Task, records: int | None) -> int:
-    """By the answers that there are more of with more rounds; the largest number if there are none."""
+    """Number of rounds that suits the answers that more rounds repeat; the largest one if none are repeated."""
 
     def with_rounds(number: int) -> Settings:
         return changed(settings, {"method.rounds": number})

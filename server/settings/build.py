@@ -32,7 +32,7 @@ def build(section: object, *, partial: bool = False) -> Any:
         partial: Whether a part's constructor is returned, with its settings already bound.
 
     Raises:
-        CaucusError: Of what was called; an InputError names the setting in full. A ConfigError: it is not there.
+        CaucusError: Error of the called object; an InputError names the setting in full. ConfigError: It is missing.
         InstantiationException: Any other error of what was called.
     """
     if isinstance(section, Part):

@@ -29,9 +29,9 @@ from server.settings.sections import changed
 from server.settings.tasks import TASKS
 
 FILE = "config.yaml"
-"""In a run folder: the settings of the run."""
+"""File in a run folder with the settings of the run."""
 SEARCH_PATH = "hydra.searchpath"
-"""Setting that lists folders of configurations beside ours; choices may come from them."""
+"""Setting that lists folders of configurations in addition to ours; choices may come from them."""
 
 RAISED_LATER = ("llm.max_cost", "llm.max_tokens")
 """Settings that may change when a run is resumed: numbers, or null."""
@@ -39,7 +39,7 @@ RAISED_LATER = ("llm.max_cost", "llm.max_tokens")
 CHOSEN = ("method", "task", "llm", "embedding", "privacy", "secagg", "client")
 """Sections of which a file is chosen, and so has their defaults."""
 NOT_TYPED = ("automatic", "others", "labels_from_records", "overrides", "experiment")
-"""What the settings of a run say besides what is typed."""
+"""Keys of a run's settings that have no typed field."""
 
 
 def register() -> None:
@@ -69,7 +69,7 @@ def composed(overrides: Sequence[str], config_name: str = "simulation") -> Setti
 
 
 def typed(config: object) -> Settings:
-    """The same of what Hydra has composed."""
+    """Typed settings of a configuration that Hydra has composed."""
     try:
         resolved: Any = OmegaConf.to_container(config, resolve=True, throw_on_missing=True)
     except MissingMandatoryValue as error:
@@ -162,7 +162,7 @@ def values(path: Path) -> dict[str, Any]:
 
 
 def plain(config: object) -> dict[str, Any]:
-    """What Hydra composed, as it stands."""
+    """The configuration that Hydra composed, as plain values."""
     container: dict[str, Any] = OmegaConf.to_container(config)  # type: ignore[assignment]
     return container
 

@@ -1,4 +1,4 @@
-"""Settings of the evaluation: the small model, and what is measured besides."""
+"""Settings of the evaluation: the small model, and the other figures."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -32,7 +32,7 @@ class Training(FineTuning):
     Attributes:
         batch: Texts of a batch.
         length: Largest number of tokens read of a text, at least 2.
-        width: Width of a model with random weights; layers and vocabulary likewise.
+        width: Width of a model with random weights, as layers and vocabulary are.
         layers: Its layers.
         vocabulary: Its tokens.
     """
@@ -71,7 +71,7 @@ class EvaluationSettings:
         metrics: Other groups of figures, from `METRICS`; see `server/evaluation/of_texts.py`.
         federated: Share of epsilon, up to 0.5, spent on the noised count of the parties' records on which a classifier
             of the synthetic texts is right (`server/evaluation/federated_count.py`); 0 does not ask.
-        language_model: For the groups "language" and "membership".
+        language_model: Language model for the groups "language" and "membership".
         texts: Maximum number of texts that one language model is trained or evaluated on.
         shadows: Number of shadow models of the attack LIRA.
         seeds: Number of trainings of a randomised model, for an interval over them; 1 gives an interval over test rows.

@@ -11,7 +11,7 @@ from server.settings.seeded import DpKpsSettings, RpsgSettings
 from server.settings.voting import AugPePlusSettings, AugPeSettings, DpgaSettings, PreTextSettings, WaspSettings
 
 DIRECTIONS = 32
-"""Of a census, where no number of records is expected."""
+"""Number of directions of a census for which no number of records is expected."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -24,7 +24,7 @@ class FuseGenSettings(MethodSettings):
         shots: S, exemplars in a prompt.
         pool: R, exemplars to draw from, of each label, half easy and half ambiguous; at least 2.
         epochs: Epochs of each small model's training.
-        boosts: How often weights of texts are adjusted; 0 leaves them equal, for the ablation.
+        boosts: Number of adjustments of the texts' weights; 0 leaves them equal, for the ablation.
         texts_per_request: Texts that one prompt asks for.
         temperature: Temperature of the language models.
         words: Length of a text to ask for; None leaves it open.
@@ -58,13 +58,13 @@ class CensusSettings(MethodSettings):
         rounds: T, generation rounds; the one private query comes after the first.
         directions: k, numbers asked of each label besides its count: directions of the subspace. `auto` chooses it by
             the expected number of records (`server/settings/automatic.py`).
-        count: What a record adds to its label's count, in radii: a larger one takes precision from the means.
-        description: Weight of a label's public description in its centre, beside its texts of the first round.
+        count: Amount that a record adds to its label's count, in radii: a larger one takes precision from the means.
+        description: Weight of a label's public description in its centre, relative to its texts of the first round.
         shots: S, exemplars in a prompt, of 2 S of each label.
         shrinkage: Estimates shrunk by what is known of their noise; off for the ablation.
         model_weighting: Weigh models by the estimates; off for the ablation.
         steering: Exemplars by the estimates; off for the ablation: all rounds are zero-shot.
-        need: Labels get texts by need; off for the ablation: all as many.
+        need: Labels get texts by need; off for the ablation: all get the same number.
         labels: Labels of released texts: "census", their most probable ones; "requested", for models that write what
             they are asked for; or "gate": as requested, and texts to which another one is more probable are left out.
         share_weights: Weigh the released texts by the estimated shares of the labels; off for the ablation.
@@ -188,7 +188,7 @@ class PrivateExemplarsSettings(MethodSettings):
     Attributes:
         samples: N, synthetic texts in all, at least 1.
         texts: Whether texts are written; otherwise the exemplars alone are the training data.
-        exemplars: Of each label, at least 1, drawn at random from all private records; a prompt shows half of them.
+        exemplars: Exemplars of each label, at least 1, drawn from all private records; a prompt shows half of them.
         texts_per_request: Texts that one prompt asks for.
         temperature: Temperature of the language models.
         words: Length of a text to ask for; None leaves it open.

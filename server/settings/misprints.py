@@ -1,4 +1,4 @@
-"""What Hydra says of settings that it cannot compose, in one line of ours: what is wrong, and what was perhaps meant.
+"""Hydra's errors about settings that it cannot compose, in one line of ours: the fault, and what was perhaps meant.
 
 Hydra advises to add an unknown setting with `+`, and then no code would read it; here it is a misprint.
 """
@@ -34,7 +34,7 @@ def explained(
     Args:
         error: One of `NOT_COMPOSED`.
         known: Full names of all settings.
-        overrides: What was composed.
+        overrides: Overrides that were composed.
         sweep: Whether several values of a setting are several runs.
     """
     if isinstance(error, MissingConfigException) and error.missing_cfg_file and error.options:
@@ -56,7 +56,7 @@ def explained(
 
 
 def _wrong(override: Override, known: Collection[str], *, sweep: bool) -> Iterator[ConfigError]:
-    """What is wrong with an override, if anything is."""
+    """The fault of an override, if it has one."""
     name, added = override.key_or_group, override.is_add() or override.is_force_add()
     if override.is_sweep_override():
         if not sweep:

@@ -149,7 +149,7 @@ def _check_directions(plan: Plan, encoder: Encoder) -> None:
 
 
 def _check_earlier(earlier: Earlier, encoder: Encoder, plan: Plan) -> None:
-    """Refuse an earlier run's numbers that belong to another encoder, or that are not all that is used.
+    """Refuse an earlier run's numbers that belong to another encoder, or that would not be the only ones used.
 
     Raises:
         ConfigError: Naming the setting.

@@ -62,7 +62,7 @@ def mapping_of(settings: Settings) -> dict[str, Any]:
 
 
 def defaults(schema: type[Any]) -> dict[str, Any]:
-    """The defaults of a section, as `configs/` would state them; ??? where there is none."""
+    """The defaults of a section, as `configs/` would state them; ??? for a setting without a default."""
     values = {TARGET: schema.made_by} if getattr(schema, "made_by", "") else {}
     for field in fields(schema):
         made = field.default_factory() if field.default_factory is not MISSING else field.default
@@ -203,7 +203,7 @@ _READERS: dict[Any, Callable[[str, object, Any], Any]] = {
     tuple: _list,
     Mapping: _mapping,
 }
-"""What reads a value of a kind that is no plain value."""
+"""Readers of the types whose values are not plain."""
 
 
 def _hints(schema: type[Any]) -> dict[str, Any]:

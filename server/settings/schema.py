@@ -1,4 +1,4 @@
-"""All settings of a run, each with its kind, unit, bounds and default; four sections have a page of their own.
+"""All settings of a run, each with its kind, unit, bounds and default; four sections have separate pages.
 
 `voting.py`, `seeded.py` and `methods.py` have the methods, `tasks.py` the tasks, `evaluation.py` the evaluation.
 
@@ -63,7 +63,7 @@ class Federation:
 
     Attributes:
         parties: L, at least 1.
-        hospitals: In a deployment from the roster, by number; None: "party 0" and so on.
+        hospitals: Names from the roster in a deployment, by number; None: "party 0" and so on.
         max_records: The most records of a party, public: that of the roster in a deployment; None: 2^20.
         max_dropouts: Parties that may be missing from a round; each costs noise.
         max_attempts: Attempts at each query, at least 1, all paid for: with 2, and secagg=malicious, a run survives the
@@ -106,7 +106,7 @@ class SimulatedFederation(Federation):
         records: M, number of private records in all; None takes all.
         partition: "natural", each hospital has its own, else Dirichlet; "dirichlet"; or "iid".
         alpha: Concentration of the Dirichlet distribution, above 0; small: uneven.
-        canaries: Records with a code and a subject of their own, at most 100, each added on the toss of a coin;
+        canaries: Records with a unique code and subject, at most 100, each added on the toss of a coin;
             evaluation.metrics=[canaries] looks for them.
         style_site: Number of a party whose records all begin with the same words; evaluation.metrics=[sites] looks for
             them. None: no party.
@@ -163,7 +163,7 @@ class Secagg:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rules:
-    """What is removed from the models' texts, or dropped; `rounds.jsonl` has the counts.
+    """Rules for repairing or dropping the models' texts; `rounds.jsonl` has the counts.
 
     Attributes:
         fences: Remove Markdown fences.
@@ -219,16 +219,16 @@ class Settings:
 
     Attributes:
         run: Identity of the run, unique among all runs of these parties; if none is given, a random one.
-        purpose: What the texts are for: part of the plan, shown to the hospitals before they approve it.
-        recipient: Whom the texts are for: likewise.
+        purpose: Purpose of the texts: part of the plan, shown to the hospitals before they approve it.
+        recipient: Recipient of the texts: part of the plan and shown, too.
         embedding_cache: File that keeps vectors of synthetic texts, for slow encoders; "run": in the run folder; None:
             they are not kept.
         reply_cache: File that keeps the models' replies, which runs may share; None: in the run folder.
         experiment_seed: Seed of prompts, sampling and built-in models; never of noise or keys.
         tracking: "tensorboard" writes figures of each round to RUN/tensorboard, and needs the extra `tracking`.
         method: Settings of the method.
-        task: Of the task.
-        llm: Of the language models.
+        task: Settings of the task.
+        llm: Settings of the language models.
         embedding: The encoder that coordinator and parties use.
         privacy: The guarantee.
         secagg: Secure aggregation.
@@ -265,9 +265,9 @@ class SimulationSettings(Settings):
     Attributes:
         row: Row of a sweep's table: chosen by an experiment, or named by its overrides; None outside a sweep.
         engine: "local": in this process; "flower": Flower's simulation engine on Ray.
-        client: What all simulated parties have in their client.yaml (`client.settings`).
+        client: Content of the client.yaml of all simulated parties (`client.settings`).
         labels_from_records: Whether the labels were taken from private records, without noise.
-        overrides: What the run of a sweep was started with.
+        overrides: Overrides that the run of a sweep was started with.
         experiment: The experiment's table.
     """
 

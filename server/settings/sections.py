@@ -58,9 +58,9 @@ class FineTuning:
     Attributes:
         start: Model to start from: a folder, or a name in the local cache; None: random weights.
         epochs: Passes over the texts, at least 1.
-        learning_rate: Of AdamW; None: 4e-4 from a checkpoint, as in the papers, and 4e-3 from random weights.
-        weight_decay: Of AdamW, at least 0.
-        device: As torch names it.
+        learning_rate: Learning rate of AdamW; None: 4e-4 from a checkpoint, as in the papers, 4e-3 from random weights.
+        weight_decay: Weight decay of AdamW, at least 0.
+        device: Device, as torch names it.
     """
 
     start: str | None = None

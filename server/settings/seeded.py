@@ -18,14 +18,14 @@ class DpKpsSettings(MethodSettings):
         first_terms: k, terms of a record that count in the histogram, and in the sketch over single phrases.
         kept_terms: |V'|, terms with the highest noised counts.
         vocabulary_share: Share of epsilon spent on the histogram; sketches share the rest equally. The paper: 1 or 5 of
-            it, beside 5 or 10 for the densities.
+            it, and 5 or 10 for the densities.
         mechanism: "laplace": pure DP, single features, the paper's; "gaussian": (epsilon, delta), paired features, far
             less noise.
         features: I of each sketch. With Laplace noise and M records of a label, about epsilon M / 2 or fewer.
         grid: B of each sketch, its fixed point; None: as fine as the noise's table allows, at most 256.
         bandwidth: h of the kernel exp(-|x - y|^2 / h^2), for vectors and sequences of norm 1. The paper's is 1, for
-            encoders in which unrelated terms are near each other; where their cosine is 0, that tells terms apart from
-            a background of exp(-2) hardly at all.
+            encoders in which unrelated terms are near each other; where their cosine is 0, terms barely stand out
+            from a background of exp(-2).
         sequence: "independent"; or "iterative": each phrase given those before it, which needs very many records.
         ensemble: Ensemble of iterative sequences: "linear", K sketches; or "logarithmic", ⌈log2 K⌉.
         length: K, phrases in a sequence, at most `kept_terms`.
@@ -36,7 +36,7 @@ class DpKpsSettings(MethodSettings):
         temperature: Temperature of the language models, in [0, 2].
         words: Length of a text to ask for; None leaves it open.
         rounds: 1: nothing is asked again.
-        texts_per_request: Of "only_llm"; a sequence has one prompt and one text.
+        texts_per_request: Texts of a prompt of "only_llm"; a sequence has one prompt and one text.
     """
 
     made_by: ClassVar[str] = "server.methods.dp_kps.DpKps"
@@ -84,7 +84,7 @@ class DpKpsSettings(MethodSettings):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RefinementSettings(FineTuning):
-    """What RPSG keeps of its texts, as in Table 7 of the paper; its rows are those of experiment/rpsg_table1.yaml.
+    """Refinement of RPSG's texts, as in Table 7 of the paper; its rows are those of experiment/rpsg_table1.yaml.
 
     The other settings are those of the surrogate's training, which the paper starts from BERT-small.
 
@@ -121,8 +121,8 @@ class RpsgSettings(MethodSettings):
         choices: Seeds that each party chooses, or releases, a public number; None: together `samples`, and of
             "seed_unproven" one for each text that is written at first. A party with fewer records than choices chooses
             the others at random, which is worse than fewer choices, each of which serves for several texts.
-        mechanism: Of the query. With "pool": "exponential", or, with `nearest` 0, "permute and flip"; with "histogram":
-            "laplace", pure ε, or "gaussian"; None: the first.
+        mechanism: Mechanism of the query. With "pool": "exponential", or, with `nearest` 0, "permute and flip"; with
+            "histogram": "laplace", pure ε, or "gaussian"; None: the first.
         nearest: With "pool": how many abstracts a record counts as equally good, all others as equally bad. 0: graded
             by cosine, far weaker at the same epsilon. None: about pool / (1 + e^epsilon).
         top: With "histogram": votes of a record, halved from one to the next.
@@ -132,8 +132,8 @@ class RpsgSettings(MethodSettings):
             the threshold then.
         abstracts: With "seed_unproven": K, abstracts of a record to choose from (Table 4; how they are made is the
             party's to say, in client.yaml).
-        longest: Likewise: bytes of a released abstract.
-        refinement: What is kept of the texts.
+        longest: With "seed_unproven": bytes of a released abstract.
+        refinement: Choice of the texts that are kept.
         texts_per_request: Abstracts of the pool that one prompt asks for; a seed has one prompt and one text.
         temperature: Temperature of the language models, in [0, 2].
         words: Length of a variant to ask for; None leaves it open.

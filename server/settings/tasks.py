@@ -39,7 +39,7 @@ class LabelledFilesSettings(TaskSettings):
         public_text: File with one text a line, from which models may learn or show examples; or a file with a `text`
             column and, for the models that show examples, one of topics, `topic` or `label`.
         attributes: Public properties of a text; a zero-shot prompt names one, drawn at random.
-        wording: How prompts describe the texts: `writer`, such as "a doctor on duty", `style`, such as "terse, with
+        wording: Words for the texts in prompts: `writer`, such as "a doctor on duty", `style`, such as "terse, with
             abbreviations", and `label`, what a label is, such as "diagnosis"; None leaves a line out.
         structure: `text_field` and `schema` of texts that are JSON objects (`common.structure.Structure`).
     """

@@ -14,7 +14,7 @@ KINDS = ("paraphrase", "fill_in")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Variation:
-    """How texts are varied.
+    """Variation of texts.
 
     Attributes:
         kind: "paraphrase" or "fill_in".
@@ -43,7 +43,7 @@ class WaspSettings(MethodSettings):
         rounds: T, generation rounds, at least 2; T - 1 private queries.
         top: Q, votes of one record in each direction.
         shots: S, exemplars in a prompt, and size of each pool, at least 2.
-        contrast: Bad exemplars beside the good ones, and furthest votes to find them; off for the ablation.
+        contrast: Bad exemplars in addition to good ones, and furthest votes to find them; off for the ablation.
         weighting: Weigh models by votes; off for the ablation.
         texts_per_request: Texts that one prompt asks for.
         temperature: Temperature of the language models.
@@ -90,11 +90,11 @@ class AugPeSettings(MethodSettings):
     Attributes:
         samples: N, synthetic texts in all, and the population.
         rounds: T, each with a private query.
-        select: How survivors are chosen: "rank", the most voted; "sample", draws in proportion to votes above the
+        select: Choice of survivors: "rank", the most voted; "sample", draws in proportion to votes above the
             threshold.
         threshold: Votes that a survivor must exceed; where none do, survivors are drawn uniformly, and a note says so.
         expansion: L, at least 2: one text in L of the next population is a survivor, the others are variations.
-        look_ahead: k, variations by whose mean embedding a text is voted on; 0: by its own.
+        look_ahead: k, variations whose mean embedding stands for a text in votes; 0: its own does.
         variation: Kind and length of the variations.
         texts_per_request: Texts that one prompt asks for.
         temperature: Temperature of the language models, in [0, 2].
@@ -147,7 +147,7 @@ class AugPePlusSettings(AugPeSettings):
     """Aug-PE+, which needs a vocabulary.
 
     Attributes:
-        vocabulary: As above.
+        vocabulary: Vocabulary, as above.
     """
 
     name: str = "aug_pe_plus"
@@ -228,13 +228,13 @@ class DpgaSettings(MethodSettings):
         suppression: Whether texts too similar to one with more votes are dropped; off for the ablation.
         tau: Threshold of that to start from, in [-1, 1]. The default drops near copies alone. None is the paper's: it
             asks for the mean similarity of private records, which drops most texts that records voted for.
-        tau_step: What it grows by until there are N elites; 0: it does not, and there may be fewer.
-        buckets: Of the query for that similarity: a public guess of the number of one party's records.
-        label_share: For the label histogram.
-        length_range_share: For the length range.
-        length_share: For the length histogram.
-        keyword_share: For the votes on keywords.
-        similarity_share: For the mean similarity; the paper does not charge it.
+        tau_step: Step by which it grows until there are N elites; 0: it does not, and there may be fewer.
+        buckets: Buckets of the query for that similarity: a public guess of the number of one party's records.
+        label_share: Share of epsilon for the label histogram.
+        length_range_share: Share for the length range.
+        length_share: Share for the length histogram.
+        keyword_share: Share for the votes on keywords.
+        similarity_share: Share for the mean similarity; the paper does not charge it.
         temperature: Temperature of the language models, in [0, 2].
         fine: As Aug-PE's.
         smoothing: As Aug-PE's.

@@ -37,7 +37,7 @@ class Source(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DemoNotes(DemoNotesSettings):
-    """The demo: artificial hospital notes from a grammar of our own. No real patient."""
+    """The demo: artificial hospital notes from our own grammar, without any real patient."""
 
     def task(self) -> Task:
         """See Source."""
@@ -137,5 +137,5 @@ class LabelledFiles(LabelledFilesSettings):
         return records
 
     def _reading(self) -> Callable[[str], str]:
-        """What a public text is read as: an object of the structure as its text field."""
+        """Reading of a public text: the text field of an object of the structure, any other text as a whole."""
         return Structure.of(self.structure, "task.structure").reading if self.structure else str

@@ -14,7 +14,7 @@ that are given by path are read where they are, as the command reads them.
 
 Every error is a `common.errors.CaucusError`, also one of a setting that Hydra refuses. A call leaves the working
 directory, Hydra's state and the process's logging as they were: `run.log` in the run folder has the log, and the
-logger "caucus" passes it on to the handlers that there are.
+logger "caucus" passes it on to the existing handlers.
 """
 
 import contextlib
@@ -113,8 +113,8 @@ def resume(
     Args:
         folder: The run folder.
         train: The table that the run was started with, if it was in memory; other records would spoil the guarantee.
-        test: Likewise.
-        public_text: Likewise.
+        test: The test table of that start, if it was in memory.
+        public_text: The public texts of that start, if they were in memory.
         overrides: New caps on spending, such as `llm.max_cost=20`.
 
     Raises:
@@ -147,7 +147,7 @@ def plan(
     overrides: Sequence[str] = (),
     config_dir: str | Path | None = None,
 ) -> dict[str, Any]:
-    """What a run with these arguments will ask and cost, before anything private is touched.
+    """Plan a run with these arguments: its questions and cost, before anything private is touched.
 
     It is what `caucus-coordinator plan` prints: every query with its sensitivity, noise and expected signal, ε and δ in
     all, and the expected calls and tokens. Records are not looked at, so `labels` are needed, and the signal needs a
@@ -254,7 +254,7 @@ def _new_folder(method: str) -> Path:
 
 @contextlib.contextmanager
 def _errors_of_ours() -> Iterator[None]:
-    """An error of Hydra's as one of ours, without the fifty lines of where in Hydra it came from."""
+    """Translate an error of Hydra into one of ours, without Hydra's fifty lines of traceback."""
     try:
         yield
     except WRONG_SETTINGS as error:

@@ -1,4 +1,4 @@
-"""What a run left in its folder, for Python and notebooks."""
+"""Results of a run from its folder, for Python and notebooks."""
 
 import html
 import json
@@ -27,13 +27,13 @@ class Report:
     """The page of a run; a notebook shows it in place.
 
     Attributes:
-        path: Of `report.html`.
+        path: Path of `report.html`.
     """
 
     path: Path
 
     def _repr_html_(self) -> str:
-        """The page in a frame of its own, whose script cannot reach the notebook."""
+        """The page in a separate frame, whose script cannot reach the notebook."""
         page = html.escape(self.path.read_text(encoding="utf-8"))
         style = f"width: 100%; height: {_HEIGHT}px; border: 0"
         return f'<iframe title="report" sandbox="allow-scripts" style="{style}" srcdoc="{page}"></iframe>'

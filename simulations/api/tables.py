@@ -34,7 +34,7 @@ def as_file(name: str, table: object, columns: tuple[str, ...], folder: Path) ->
     """The file of a table: its own, or a new one in `folder` that no other account can read.
 
     Args:
-        name: Of the table, for errors and the new file.
+        name: Name of the table, for errors and the new file.
         table: A `Table` or `Texts`.
         columns: `LABELLED` or `PUBLIC`.
         folder: Exists, and is closed to other accounts.

@@ -1,1 +1,1 @@
-"""What the methods are measured against: baselines that use the private records without any protection."""
+"""Baselines for comparison with the methods, which use the private records without any protection."""

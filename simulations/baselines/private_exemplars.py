@@ -77,7 +77,7 @@ def private_exemplars(settings: SimulationSettings, folder: Path) -> None:
 
 
 def exemplars(private: Sequence[Record], task: Task, count: int, experiment_seed: int) -> dict[str, list[str]]:
-    """Of each label `count` texts of records, drawn at random; all if there are no more."""
+    """Draw the texts of `count` records of each label at random; all of them if there are no more."""
     shown = {}
     for label in task.labels:
         texts = [record.text for record in private if record.label == label]

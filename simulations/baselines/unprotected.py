@@ -53,12 +53,12 @@ def write(
     """Write the run folder and its report.
 
     Args:
-        settings: Of the run; its method gives the name.
+        settings: Settings of the run; its method gives the name.
         folder: The run folder.
-        task: What the texts are.
+        task: Description of the texts.
         state: Its texts and rounds, if any.
         metrics: Content of `metrics.json`.
-        statement: What is not protected, in the first place of `privacy.json`.
+        statement: Sentence on what is not protected, in the first place of `privacy.json`.
         not_covered: The same, first in the list of what the guarantee does not cover.
         started: `time.monotonic()` at the start of the run.
     """

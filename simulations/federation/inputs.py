@@ -1,7 +1,7 @@
-"""What is odd about the data of a simulation, said once and before its parties are built.
+"""Warnings about the data of a simulation, given once and before its parties are built.
 
-A simulation has all records in one place and may count them; what is said here is for its own log alone. The
-coordinator of a deployment sees no record, and none of this is known there.
+A simulation has all records in one place and may count them; the warnings are for its own log alone. The coordinator of
+a deployment sees no record, and knows none of this.
 """
 
 import logging

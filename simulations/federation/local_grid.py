@@ -35,7 +35,7 @@ BULK = "bulk"
 
 
 def deliver(_: int, message: Message) -> Iterable[Message]:
-    """No fault."""
+    """Deliver without any fault."""
     return (message,)
 
 

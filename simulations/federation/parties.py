@@ -53,7 +53,7 @@ def with_labels(settings: SimulationSettings) -> SimulationSettings:
 
 
 def with_identities(settings: SimulationSettings, folder: Path) -> SimulationSettings:
-    """With `secagg=malicious` and no roster, give each simulated party an identity and write their roster."""
+    """Give each simulated party an identity and write their roster, if `secagg=malicious` and no roster is given."""
     if settings.secagg.mode != "malicious" or settings.secagg.roster:
         return settings
     (folder / "parties").mkdir(parents=True, exist_ok=True)

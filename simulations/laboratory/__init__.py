@@ -1,1 +1,1 @@
-"""What the project measures itself with: benchmarks, results, audit, nodes. No part of what is installed."""
+"""The project's own measurements: benchmarks, results, audit, nodes. They are not part of the installed package."""

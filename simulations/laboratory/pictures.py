@@ -8,16 +8,16 @@ from server.report.write import render
 _HEAD, _LINE, _GAP = 26, 19, 14
 """Heights of a plot's title, of a line of a legend or of the note, and of the gap below them."""
 _COLUMNS = 4
-"""Of a legend: wide enough for names of 28 letters."""
+"""Columns of a legend, each wide enough for a name of 28 letters."""
 
 
 def picture(title: str, rows: Sequence[Sequence[Lines]], *, note: str = "") -> str:
     """The picture, as SVG.
 
     Args:
-        title: For screen readers, to whom every value is given as well.
+        title: Title for screen readers, which also get every value.
         rows: At most two plots side by side, row below row; the plots of a row have the same lines.
-        note: What is written below them.
+        note: Text below them.
     """
     placed, top = [], 0
     for plots in rows:

@@ -1,6 +1,6 @@
 """Canaries: records that a simulation inserts to test for memorisation (Carlini et al. 2019).
 
-All canaries have one form, a random code, and a subject of their own. A text can contain the code only because of the
+All canaries have one form; each has a random code and a unique subject. A text can contain the code only because of the
 record. No other record is about the subject, so that the votes and coordinates of the canary differ from all others',
 also for methods that show no language model a record. Each canary is inserted on the toss of a coin; those left out
 are what an attack on membership compares with.
@@ -32,7 +32,7 @@ _SUBJECTS = (
     "skateboards, geysers"
 )
 SUBJECTS = tuple(_SUBJECTS.split(", "))
-"""One for each canary; they are as many as there can be."""
+"""Subjects, one for each canary: they bound the number of canaries."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,7 +41,7 @@ class Canary:
 
     Attributes:
         label: Its label.
-        subject: What it alone is about.
+        subject: Subject that it alone is about.
         code: Nine random digits, in groups of three.
         inside: Whether it is inserted.
     """
@@ -53,7 +53,7 @@ class Canary:
 
     @property
     def record(self) -> Record:
-        """What is inserted or left out."""
+        """The record that is inserted or left out."""
         return Record(FORM.format(subject=self.subject, code=self.code), self.label)
 
     def alternatives(self, experiment_seed: int) -> list[str]:

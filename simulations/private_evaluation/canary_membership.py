@@ -44,7 +44,7 @@ DEFINITION = (
 def scores(
     canaries: Sequence[Canary], vectors: NDArray[np.float32], texts: Sequence[str], before: Labelled, after: Labelled
 ) -> NDArray[np.float64]:
-    """(canaries,) higher for a canary that seems to be in.
+    """(canaries,) scores, higher for a canary that seems to be in.
 
     Args:
         canaries: All, in and out.
@@ -64,13 +64,13 @@ def scores(
 def figures(
     scored: NDArray[np.float64], inside: NDArray[np.bool_], *, epsilon: float, delta: float
 ) -> dict[str, Figure]:
-    """Area under the curve, rate of true positives, and bound of epsilon, beside the stated one.
+    """Area under the curve, rate of true positives, and a lower bound of epsilon with the stated one.
 
     Args:
         scored: (canaries,) scores.
         inside: (canaries,) whether they were inserted, by independent tosses.
         epsilon: The stated one.
-        delta: Of the stated guarantee.
+        delta: Delta of the stated guarantee.
 
     Raises:
         DataError: There are too few canaries, or too few of a kind.
@@ -104,13 +104,13 @@ def guessed(scored: NDArray[np.float64], inside: NDArray[np.bool_]) -> tuple[int
 
 
 def lower_bound(right: int, guesses: int, *, of: int, delta: float, level: float = 1 - intervals.LEVEL) -> float:
-    """Largest ε, 0 or more, that so many right guesses reject.
+    """Largest ε, 0 or more, that this number of right guesses rejects.
 
     Args:
         right: Number of right guesses.
         guesses: Number of guesses, fixed beforehand.
         of: Number of canaries.
-        delta: Of the guarantee.
+        delta: Delta of the guarantee.
         level: Probability of a bound above the true ε.
     """
 

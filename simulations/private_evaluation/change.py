@@ -1,7 +1,7 @@
-"""How the texts of a run changed: what attacks on methods that show no model a record have to go by.
+"""Change of a run's texts: the evidence for attacks on methods that show no model a record.
 
 The private answers of a run steer its later texts only. What its language models write by themselves is in the first
-round's texts, so that an attacker looks at the later ones beside these. A method of one round has no such texts; an
+round's texts, so that an attacker compares the later ones with these. A method of one round has no such texts; an
 attacker then has other real texts of the same source, which no party had.
 """
 
@@ -18,7 +18,7 @@ DEFINITION = (
     "Change: from the texts of the first round to those of the later ones, by label; from held-out real texts to all "
     "released ones if these are of one round."
 )
-"""For reports."""
+"""Definition of the change, for reports."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,7 +34,7 @@ class Labelled:
     labels: NDArray[np.str_]
 
     def of(self, label: str) -> NDArray[np.float32]:
-        """(m, d): those of one label."""
+        """Vectors of one label, (m, d)."""
         vectors: NDArray[np.float32] = self.vectors[self.labels == label]
         return vectors
 

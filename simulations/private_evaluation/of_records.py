@@ -41,11 +41,11 @@ class MeasuredWithRecords(Measured):
 
     Attributes:
         private: The records of all parties.
-        sites: Of each record, the number of its party.
+        sites: Number of each record's party.
         canaries: All canaries; those inside are among the records.
         style_site: Number of the party whose records have a planted style; None without one.
-        epsilon: What the run promises; infinite if it promises nothing.
-        delta: Of the promise.
+        epsilon: Epsilon that the run promises; infinite if it promises nothing.
+        delta: Delta of the promise.
         structure: The fields of structured texts; None for plain texts.
         whole_records: Texts of the records with all of their fields.
     """
@@ -61,7 +61,7 @@ class MeasuredWithRecords(Measured):
 
     @cached_property
     def private_vectors(self) -> NDArray[np.float32]:
-        """(private, dim)."""
+        """Vectors of the private records, (private, dim)."""
         return self.embedded([record.text for record in self.private])
 
     @cached_property
@@ -105,7 +105,7 @@ def _language_real(measured: MeasuredWithRecords) -> Group:
 
 
 def _fidelity_real(measured: MeasuredWithRecords) -> Group:
-    """As many private records as there are texts, so that their number biases the figures by as much."""
+    """Fidelity of as many private records as there are texts, so that their number biases the figures equally."""
     records = measured.drawn(measured.private, "real", len(measured.candidates))
     about = f"{len(records)} private records in place of the synthetic texts, against the test texts."
     return real_against_real(measured, records, measured.test, about)
@@ -151,7 +151,7 @@ def _membership(measured: MeasuredWithRecords) -> Group:
 
 
 def _canaries(measured: MeasuredWithRecords) -> Group:
-    """Extraction of canaries, verbatim or as texts that a language model prefers, and membership."""
+    """Extraction of canaries, verbatim or as texts that a language model prefers, and their membership."""
     seed, inserted = measured.experiment_seed, [canary for canary in measured.canaries if canary.inside]
     about = (
         f"{len(inserted)} records with codes drawn at random. extracted: share whose code is in a "

@@ -3,16 +3,16 @@
 The released texts name no hospital, so that an attacker needs knowledge from elsewhere. It is the strongest of its
 kind here: a random half of each hospital's records, with its name. There are two attacks.
 
-Of a record: which hospital does a held-back record come from? The attacker fits a classifier of hospitals to the
-records that it knows, names the released texts by it, and fits another to both. What the texts give away is how many
-more records that one names right, of the same records: the gain. Halves change places, so that each record is
-held back once. Texts that no record has touched can give a gain, or a loss, too, as any unlabelled text can: a gain
-counts beside that of a run without votes.
+Attack on a record: which hospital does a held-back record come from? The attacker fits a classifier of hospitals to
+the records that it knows, names the released texts by it, and fits another to both. The texts give away the gain: how
+many more of the same records the second classifier names right. Halves change places, so that each record is held back
+once. Texts that no record has touched can give a gain, or a loss, too, as any unlabelled text can: a gain is to be
+compared with that of a run without votes.
 
-Of a change: the private answers move the texts of later rounds towards the records. Hospitals are ranked by the cosine
-between a label's change and the hospital's direction, the mean difference of its known records from their label's mean.
-The figure is how often, over labels, the one that is to be found comes first: the one with most records of the
-label, or the one with a planted style. A change that knows nothing of hospitals finds it in about 1 of L labels.
+Attack on a change: the private answers move the texts of later rounds towards the records. Hospitals are ranked by the
+cosine between a label's change and the hospital's direction, the mean difference of its known records from their
+label's mean. The figure is how often, over labels, the right one comes first: the one with most records of the label,
+or the one with a planted style. A change that knows nothing of hospitals finds it in about 1 of L labels.
 """
 
 from collections.abc import Mapping, Sequence
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from sklearn.linear_model import LogisticRegression
 
 STYLE = "Dictated over the telephone: {}"
-"""How all records of the hospital `federation.style_site` begin, and no other record."""
+"""Beginning of all records of the hospital `federation.style_site`, and of no other record."""
 
 DEFINITION = (
     "An attacker knows a random half of each hospital's records and names the hospitals of the others, by logistic "
@@ -52,7 +52,7 @@ FEWEST = 20
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SiteOfRecord:
-    """Which held-back records were attributed to their hospital.
+    """Success of the attribution of held-back records to their hospitals.
 
     Attributes:
         known_records: (records,) by the known records alone.
@@ -101,7 +101,7 @@ def of_change(
     *,
     experiment_seed: int,
 ) -> dict[str, int]:
-    """By label, the hospital to which the change of its texts points; labels with texts before and after alone.
+    """Hospital to which the change of each label's texts points, for the labels with texts both before and after.
 
     Args:
         private: The records of all hospitals.
@@ -140,8 +140,8 @@ def figures(
     """The figures of `DEFINITION`; "planted" only with a planted style.
 
     Args:
-        found: Which records were attributed to their hospital.
-        pointed: By label, the hospital to which the change points.
+        found: Success of the attribution of records to their hospitals.
+        pointed: The hospital to which the change of each label points.
         private: The records of all hospitals.
         sites: (records,) their hospitals, by number.
         style_site: The hospital with a planted style, if one has it.
@@ -166,7 +166,7 @@ def figures(
 
 
 def _largest(private: Labelled, sites: NDArray[np.int64], labels: Sequence[str]) -> list[int]:
-    """For each label the hospital with most records of it, the first of several; -1 without a record."""
+    """Hospital with most records of each label, the first if several have as many; -1 for a label without records."""
     counts = [np.bincount(sites[private.labels == label], minlength=1) for label in labels]
     return [int(count.argmax()) if count.any() else -1 for count in counts]
 

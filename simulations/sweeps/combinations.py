@@ -134,7 +134,7 @@ def failed(settings: Mapping[str, Any], overrides: Sequence[str], folder: Path, 
 
     Args:
         settings: Those of the run's row; what Hydra composed, if that is what failed.
-        overrides: Of the run.
+        overrides: Overrides of the run.
         folder: The run's.
         error: The reason.
     """
@@ -144,7 +144,7 @@ def failed(settings: Mapping[str, Any], overrides: Sequence[str], folder: Path, 
 
 
 def left(sweep: Path) -> str:
-    """What of a stopped sweep is done, and what goes on with the rest."""
+    """Sentence on the finished runs of a stopped sweep, with the command that runs the rest."""
     runs = planned(sweep)
     done = [number for number, _ in enumerate(runs, 1) if complete(sweep / str(number - 1))]
     said = f"run{'s' * (len(done) > 1)} {', '.join(map(str, done))} of {len(runs)} done" if done else "no run is done"
@@ -157,5 +157,5 @@ def near(folder: Path) -> Path:
 
 
 def resumption(folder: Path) -> str:
-    """What goes on with the run or the sweep of a folder."""
+    """Clause with the command that goes on with the run or the sweep of a folder."""
     return f"caucus-simulate {RESUME} {shlex.quote(str(folder))} goes on"

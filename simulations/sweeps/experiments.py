@@ -10,7 +10,7 @@
         against: {no votes: No votes}
 
 `each` repeats a row for each value, which stands for `$epsilon` in its texts, with one list of the paper's figures for
-each (null: none); several columns of values are taken side by side. Beside `rows`, `each` repeats the whole table. A
+each (null: none); several columns of values are taken side by side. Next to `rows`, `each` repeats the whole table. A
 row without `set` is the paper's alone: nothing runs it. `against` is explained in `table.py`.
 """
 

@@ -76,7 +76,7 @@ def rounds_of(sweep: Path, runs: pd.DataFrame) -> pd.DataFrame:
 
 
 def read_run(folder: Path) -> dict[str, Any]:
-    """What one run folder says of its run; of a run without a result, the reason alone, as `error`.
+    """Content of a run folder about its run; only the reason, as `error`, for a run without a result.
 
     Bytes are means for each party and answer, keys included. `accuracy`, 0 to 1, is that of the small model. `tokens`
     were read and written by all models; `seconds` is wall time. `figures` has every measured figure by its name in the

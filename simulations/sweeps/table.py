@@ -26,7 +26,7 @@ from simulations.sweeps.runs import rounds_of, runs_of
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Difference:
-    """How much higher a figure of a row is than that of another.
+    """Difference of a figure between two rows.
 
     Attributes:
         differences: Between runs with the same experiment seed, in the order of the seeds.
@@ -197,7 +197,7 @@ def paired(mine: Mapping[Any, float], theirs: Mapping[Any, float]) -> Difference
 
 
 def _mean(values: pd.Series) -> float | None:
-    """Mean of the values that are there; None without any."""
+    """Mean of the values that are not missing; None if all are."""
     there = values.dropna()
     return None if there.empty else statistics.fmean(there)
 

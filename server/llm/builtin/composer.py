@@ -95,7 +95,7 @@ class TextComposer:
         self._drafts = Drafts(self._pool, self._factors, between)
 
     def texts(self) -> tuple[str, ...]:
-        """At most `n` texts, none of them a copy of a public text, of a text in the request, or of another one."""
+        """Up to `n` texts, none of them a copy of a public text, of a text in the request, or of another one."""
         request = self._request
         forms = {normal(text) for text in request.good + request.bad + request.source} | {""}
         texts: list[str] = []

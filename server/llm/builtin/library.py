@@ -19,8 +19,8 @@ NORM = 4000.0
 
 _TOPICS = 8  # number of random texts around which a model with a share below 1 reads
 _TYPICAL = 40  # passages nearest to a description, from which the model learns the words that go with it
-_RECALLED = 1.0  # weight of those passages beside the description itself
-_OWN = 0.5  # weight of the unchanged description beside that difference
+_RECALLED = 1.0  # weight of those passages relative to the description itself
+_OWN = 0.5  # weight of the unchanged description relative to that difference
 _AGAINST_OTHERS = 0.4  # how much of the other labels' mean description is taken off the label's own
 _OTHERS = 0.5  # weight of the comparison with the other labels' words rather than with all texts, in [0, 1]
 _COMMON = 0.03  # share of texts above which a word is too common to name a label
@@ -86,7 +86,7 @@ class Library:
         self.known = frozenset(normal(text) for text in texts)
 
     def sense(self, labels: tuple[tuple[str, str], ...]) -> dict[str, Sense]:
-        """What each label's description brings to mind, worked out once for a set of labels.
+        """Sense of each label's description, computed once for a set of labels.
 
         It is taken from the passages nearest to the description (relevance feedback: Rocchio 1971 for the vector,
         Lavrenko and Croft 2001 for the words), each against the same of the other labels.

@@ -1,4 +1,4 @@
-"""The language model that needs no network, no weights and no key: small, and honest about it.
+"""The built-in language model: small, without network, weights or key.
 
 It has read public text and nothing else. For each request it looks for the passages of its reading that lie nearest to
 what is asked (label and description against the other labels', good exemplars and beyond them away from the bad ones,
@@ -28,10 +28,10 @@ _VERSION = 3  # of what is written for a request; raise it with every change, or
 _BLOCK = 256  # number of requests whose similarities are in memory at once
 _SHORTLIST = 256  # passages that one request looks at
 _PASSAGES = 32  # of which it reads these again
-_SHAPES = 16  # read beside them where no exemplar shows what a text looks like
+_SHAPES = 16  # read in addition where no exemplar shows what a text looks like
 _ALIKE = 0.2  # share of all that was read, most like one text drawn at random, from which these come
 _CONTRAST = 1.0  # 1 puts the good exemplars midway between the bad ones and the target, as the contrastive prompt asks
-_DESCRIPTION = 0.5  # weight of label and description beside exemplars
+_DESCRIPTION = 0.5  # weight of label and description relative to exemplars
 _TELLING = 64  # passages nearest to a label whose phrases are its subtopics
 _TOKENS_PER_WORD = 1.3
 _WORDS_OF_A_PHRASE = 2
@@ -159,7 +159,7 @@ class BuiltinModel:
         anchors = [Passage(parts=sentences(text), vector=vectors[text], near=1.0) for text in shown]
         shapeless = not shown or request.abstract
         if shapeless:
-            # Nothing shows what a text looks like: some text that was read does, and of those like it the near ones.
+            # Nothing shows what a text looks like: a text that was read does, and those like it that are near.
             shape = library.vectors[rng.integers(len(near))]
             like = whole_numbers(shape) @ library.whole.T
             alike = like >= np.quantile(like, 1 - _ALIKE, method="higher")
@@ -218,7 +218,7 @@ def _shown(request: Request) -> Iterable[str]:
 
 
 def _target(request: Request, vectors: dict[str, Vector], sense: dict[str, Sense]) -> Vector:
-    """Where in the encoder's space the texts are to lie."""
+    """Point in the encoder's space near which the texts are to lie."""
     target = np.zeros_like(next(iter(sense.values())).vector)
     weight = 1.0
     if request.source:

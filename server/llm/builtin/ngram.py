@@ -23,7 +23,7 @@ _LONGEST = 60  # tokens of one sentence; a walk that has gone round in circles i
 
 
 def tokenise(text: str) -> Sentence:
-    """The tokens of a text, each with the white space before it; the first is given a blank, to be like all others."""
+    """The tokens of a text, each with the white space before it; the first gets a blank, to be like all others."""
     return tuple(_TOKEN.findall(" " + text.strip()))
 
 
@@ -59,7 +59,7 @@ def sentences(text: str) -> tuple[Sentence, ...]:
 
 
 class Between:
-    """Which tokens were read between two neighbours, and after or before one, in all that a model has read."""
+    """Tokens that a model has read between two neighbours, and after or before one."""
 
     def __init__(self, texts: Sequence[Sentence]) -> None:
         self.inside: defaultdict[tuple[str, str], dict[str, int]] = defaultdict(dict)
@@ -160,7 +160,7 @@ class Walk:
         return tuple(tokens)
 
     def _after(self, b: str, c: str) -> list[_Seen]:
-        """What was seen after these two tokens, sought at first use: a few sentences meet few of all pairs."""
+        """Occurrences after these two tokens, sought at first use: a few sentences meet few of all pairs."""
         seen = self._two.get((b, c))
         if seen is None:
             seen = [occurrence for occurrence in self._one.get(c, ()) if occurrence[3] == b]

@@ -48,7 +48,7 @@ class Phrases:
         temperature: float,
         rng: np.random.Generator,
     ) -> tuple[str, ...]:
-        """At most `count` phrases, none of which holds another's words, the likeliest ones first.
+        """Up to `count` phrases, the likeliest first, none of which contains the words of another.
 
         Args:
             near: Numbers of the passages to tell apart.

@@ -1,4 +1,4 @@
-"""What an engine computes: the tokens that a language model writes after the tokens of a prompt."""
+"""Engines compute the tokens that a language model writes after the tokens of a prompt."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -17,9 +17,9 @@ class Job:
         seed: Decides the draws; below 2^63.
         count: Number of continuations.
         max_new_tokens: Bound on each.
-        temperature: Of the sampling; below `GREEDY` the likeliest token is taken.
+        temperature: Temperature of the sampling; below `GREEDY` the likeliest token is taken.
         top_p: Sample from the likeliest tokens with this total probability.
-        stop: Text that ends a continuation, beside the model's own end; empty for none.
+        stop: Text that ends a continuation, as the model's own end does; empty for none.
     """
 
     ids: tuple[int, ...]

@@ -120,7 +120,7 @@ def _pipeline(file: Path) -> Any:
         "INFERENCE_NUM_THREADS": torch.get_num_threads(),
         # A thread pinned to a core stays there while others are idle: two runs side by side had one core between them.
         "ENABLE_CPU_PINNING": False,
-        # Two threads that look for stop strings at once can wait for each other's tokenizer for ever (2026.4).
+        # Two threads that look for stop strings at once can wait for each other's tokenizer forever (2026.4).
         "sampler_num_threads": 1,
     }
     try:

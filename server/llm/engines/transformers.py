@@ -31,7 +31,7 @@ class Transformers:
     Args:
         folder: The checkpoint.
         name: Name of the model, for errors.
-        device: Where to compute, as torch names it.
+        device: Device to compute on, as torch names it.
         dtype: Type of the weights, as `checkpoints.own_dtype` may name it.
         batch_tokens: Prompts and continuations of one batch, padding included: the memory that it may take.
 
@@ -115,7 +115,7 @@ class Noise:
         self._step = 0
 
     def __call__(self, _: "Tensor", scores: "Tensor") -> "Tensor":
-        """(rows, tokens) scores of the next token to sums whose maximum is the draw."""
+        """Turn (rows, tokens) scores of the next token into sums whose maximum is the draw."""
         import torch
         from transformers import TopPLogitsWarper
 

@@ -104,7 +104,7 @@ class Chat(Protocol):
 
     @property
     def identity(self) -> str:
-        """Everything that an answer depends on beside the prompt."""
+        """Everything that an answer depends on besides the prompt."""
 
     @property
     def errors(self) -> tuple[type[Exception], ...]:

@@ -44,7 +44,7 @@ class MessageBatches:
         one_by_one: The same model asked request by request: for the check, the forecast and the identity.
         poll: Seconds between two requests for the status of a batch.
         folder: Folder of the notes; None keeps none.
-        spending: Account of the run; None: one of its own, without cap.
+        spending: Account of the run; None: a separate one, without cap.
     """
 
     remote = True

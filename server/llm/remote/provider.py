@@ -36,7 +36,7 @@ class Remote:
 
     Args:
         chat: Protocol of its server, with the model's settings.
-        spending: Account of the run; None: one of its own, without cap.
+        spending: Account of the run; None: a separate one, without cap.
 
     Raises:
         ConfigError: A limit or the price is out of range, or the run caps money and this model's price is unknown.
@@ -66,7 +66,7 @@ class Remote:
         self._answered, self._lost_in_a_row = 0, 0
 
     def check(self) -> None:
-        """See `Provider.check`. A server that tells of no single model is asked for one word instead."""
+        """See `Provider.check`. A server that cannot describe a single model is asked for one word instead."""
         asyncio.run(self._check_model())
 
     def generate(self, requests: Sequence[Request], *, arrived: Arrived | None = None) -> list[Reply]:

@@ -72,7 +72,7 @@ def failure_of(  # noqa: PLR0911 one for each line of the table above
     """Classify an error of an SDK: both SDKs give `status_code`, `response` and `body` where a server answered.
 
     Args:
-        error: What the SDK raised.
+        error: Error that the SDK raised.
         date: Seconds since 1970 now.
     """
     status = getattr(error, "status_code", None)
@@ -100,7 +100,7 @@ def failure_of(  # noqa: PLR0911 one for each line of the table above
 
 
 def said(error: Exception) -> str:
-    """What the server said of an error, after a colon, for a request whose prompt may be shown; empty if nothing.
+    """The server's words on an error, after a colon, for a request whose prompt may be shown; empty if there are none.
 
     A message about a key is left out, since it may quote it.
     """
@@ -118,7 +118,7 @@ class UnansweredError(Exception):
 
     Attributes:
         failure: Class of the last failure.
-        cause: What the SDK raised then.
+        cause: Error that the SDK raised then.
     """
 
     def __init__(self, failure: Failure, cause: Exception) -> None:
@@ -163,7 +163,7 @@ class Retries:
             pause: Blocks all requests for the seconds that the server asks for; None: only this one waits.
 
         Raises:
-            UnansweredError: The last failure is none that passes, or there were too many.
+            UnansweredError: The last failure is not temporary, or there were too many.
         """
         for attempt in range(self.most + 1):
             try:

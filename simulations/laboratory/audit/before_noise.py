@@ -57,11 +57,11 @@ class Replay:
         self._drawn = 0
 
     def before_noise(self, private: PartyRecords, *, max_records_per_party: int | None = None) -> NDArray[np.int64]:
-        """(rows, length) what noise would be added to, of a party with these records.
+        """(rows, length) contribution of a party with these records, before noise is added.
 
         Args:
             private: The records.
-            max_records_per_party: In place of the plan's, to see what happens beyond it.
+            max_records_per_party: Bound in place of the plan's, to see what happens beyond it.
         """
         most = max_records_per_party or self._plan.max_records_per_party
         self._rows.clear()
@@ -138,7 +138,7 @@ class _Blank(Ledger):
     """A ledger that remembers nothing, so that every answer is computed; a subsample's key follows from its name."""
 
     def __init__(self) -> None:
-        """Without a file."""
+        """Create a ledger that opens no file."""
 
     def reserve(
         self,

@@ -1,4 +1,4 @@
-"""How well the pipeline's Gaussian answers tell which canary records are in, as mu, beside what was promised.
+"""Power of the pipeline's Gaussian answers to tell which canary records are in, as mu, compared with the promise.
 
 A canary moves coordinates that no other record moves, by all of the query's sensitivity, and which by how much is
 public. Its score is the inner product of the answers with that change, over all rounds, in units of its norm. By the
@@ -62,7 +62,7 @@ def candidates() -> NDArray[np.float32]:
 
 
 def _tossed(labels: int, axes: int) -> NDArray[np.bool_]:
-    """(labels, axes): which canaries are in."""
+    """(labels, axes) whether each canary is in."""
     return rng.experiment(int.from_bytes(rng.secure_bytes(8)), "canaries").random((labels, axes)) < 1 / 2
 
 
@@ -80,7 +80,7 @@ def _asked(
 
 
 def distinguished(check: str, mu: float, scores: NDArray[np.float64], inside: NDArray[np.bool_]) -> Finding:
-    """How well canaries' scores tell which of them are in.
+    """Power of the canaries' scores to tell which of them are in.
 
     Args:
         check: Name of the check.
@@ -92,7 +92,7 @@ def distinguished(check: str, mu: float, scores: NDArray[np.float64], inside: ND
     spread = math.sqrt((into.var(ddof=1) * len(into) + out.var(ddof=1) * len(out)) / scores.size)
     found = (into.mean() - out.mean()) / spread
 
-    # See the head of this file: the normal score of mu, and the mu of a score that is so much higher.
+    # See the head of this file: the normal score of mu, and the mu of a score that is `by` errors higher.
     error, unit = 1 / math.sqrt(2 * scores.size), math.sqrt(2 * scores.size * (1 / len(into) + 1 / len(out)))
 
     def shifted(true: float, by: float) -> float:

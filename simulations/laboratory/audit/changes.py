@@ -1,4 +1,4 @@
-"""How much of what a query's page states one unit has moved: 1 is all of it, and more than 1 a violation.
+"""Change of an answer by one unit, as a share of the bound on the query's page: more than 1 is a violation.
 
 Sums are compared in every figure that their specification states (`common/privacy/sensitivity.py`); the share is that
 of the norm which their mechanism puts noise on, l2 for Gaussian and l1 for Laplace. What runs inside a party has its
@@ -25,17 +25,17 @@ from common.queries.seed_choice import SeedChoiceSpec
 from common.queries.texts import FineTunedSpec
 
 _ROUNDING = 1e-9
-"""Of quotients of probabilities, which are floating-point numbers."""
+"""Tolerance for quotients of probabilities, which are floating-point numbers."""
 
 Rows = NDArray[np.int64]
 
 
 class Change(NamedTuple):
-    """What one unit has moved.
+    """Change of an answer by one unit.
 
     Attributes:
-        share: Of the stated bound that the noise covers.
-        within: Whether all that is stated holds.
+        share: Share of the stated bound that the noise covers.
+        within: Whether all stated bounds hold.
     """
 
     share: float

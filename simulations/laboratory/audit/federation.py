@@ -39,12 +39,12 @@ class Axes(Encoder):
     """An encoder whose texts name an axis: canaries that are orthogonal. Text "7" is the unit vector e_7."""
 
     def __init__(self) -> None:
-        """Without a model."""
+        """Create an encoder that loads no model."""
 
     digest = "0" * 64
 
     def encode(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        """(texts, 32) float32."""
+        """Unit vectors of texts, (texts, 32) float32."""
         return np.eye(AXES, dtype=np.float32)[[int(text) for text in texts]].reshape(-1, AXES)
 
 

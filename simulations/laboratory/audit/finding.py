@@ -1,4 +1,4 @@
-"""One line of the audit, and how sure a statistical one is."""
+"""One line of the audit, and the certainty of a statistical one."""
 
 import sys
 from dataclasses import dataclass

@@ -51,7 +51,7 @@ METHODS = {
     "dpga": ["method.samples=200", "method.rounds=4"],
     "census": ["method.samples=600"],
 }
-"""Those whose statistics are sums over hospitals and need no file besides, each smaller where it writes much."""
+"""Methods whose statistics are sums over hospitals and need no further file; smaller ones where they write much."""
 LABELS, EXEMPLARS, DIRECTIONS = 10, 8, 32
 
 
@@ -137,7 +137,7 @@ def exemplars(records: int, epsilon: float, times: int, *, candidates: int = 300
 
 
 def mean(records: int, epsilon: float, times: int, *, trials: int = 50) -> tuple[float, float]:
-    """How far the liar moves the estimated mean of one label, in radii, and the label's share."""
+    """Distance in radii by which the liar moves the estimated mean of one label, and the label's share."""
     spec = ClassSumsSpec(labels=LABELS, directions=DIRECTIONS, count=256)
     noise = _noise(PlannedQuery(name="class sums", spec=spec), epsilon)
     generator = np.random.default_rng(0)

@@ -139,7 +139,7 @@ def subsamples() -> Iterator[Finding]:
 
 
 def variance(*, parties: int, coordinates: int, sigma: float = 40.0) -> Finding:
-    """Variance of answers without records, beside sigma^2, which has the relative standard deviation sqrt(2 / n)."""
+    """Variance of answers without records, relative to sigma^2; its standard deviation is sqrt(2 / n)."""
     (noise,), planned = _without_records("gaussian", sigma, parties, coordinates)
     ratio, error = float(np.mean(noise.astype(np.float64) ** 2)) / planned**2, math.sqrt(2 / coordinates)
     missed = float(stats.norm.cdf((Z * error - 1 / parties) / (error * (1 - 1 / parties))))

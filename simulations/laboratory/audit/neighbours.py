@@ -53,7 +53,7 @@ class Step(NamedTuple):
 
     Attributes:
         private: The data set.
-        changed: What was added to the one before, or taken away; empty for the first one of a walk.
+        changed: Words for what was added to the one before, or taken away; empty for the first one of a walk.
     """
 
     private: PartyRecords
@@ -62,11 +62,11 @@ class Step(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Neighbourhood:
-    """Where the walks of one query begin, and what they add.
+    """Starts of the walks of one query, and the records that they add.
 
     Attributes:
         starts: The records of each party of the run.
-        sources: By kind, records to add.
+        sources: Records to add, by kind.
         plan: The run's plan: its labels and its unit.
         max_records: m.
         encoder: The agreed encoder.
@@ -79,7 +79,7 @@ class Neighbourhood:
     encoder: Encoder
 
     def walks(self, neighbours: int, random: np.random.Generator) -> Iterator[Step]:
-        """Walks with so many pairs of neighbours in all."""
+        """Walks with this number of pairs of neighbours in all."""
         for walk in range(0, neighbours, STEPS):
             held = self._start(self.starts[int(random.integers(len(self.starts)))])
             yield Step(self._private(held), "")
@@ -146,7 +146,7 @@ def sources(
         kind: [dealt(text, vector) for text, vector in zip(of, encoder.encode(list(of)), strict=True)]
         for kind, of in texts.items()
     }
-    # Texts of their own: a party's vector is a function of the text, and a subsample tells copies of a text by number.
+    # Distinct texts: a party's vector is a function of the text, and a subsample tells copies of a text by number.
     found["a vector of the query"] = [
         dealt(f"{held.record.text} {place}", vector) for place, (held, vector) in enumerate(_of_arrays(query, ordinary))
     ]

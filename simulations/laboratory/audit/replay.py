@@ -46,7 +46,7 @@ from simulations.run import simulate
 NEIGHBOURS = 10_000
 _QUICK = 200
 _RECORDS = 12
-"""Of each party."""
+"""Number of records of each party."""
 _SMALL = (
     "federation.parties=2",
     "method.samples=16",
@@ -188,7 +188,7 @@ def recorded(settings: Sequence[str]) -> list[Question]:
 
 
 def replayed(run: str, question: Question, neighbours: int, *, experiment_seed: int = 0) -> Finding:
-    """Hold the changes between so many neighbours, drawn from the seed, against what the query states."""
+    """Compare the changes between neighbours, drawn from the seed, with the bounds that the query states."""
     query, index, plan = question.query, question.index, question.plan
     planned = plan.query(index)
     random = rng.experiment(experiment_seed, "neighbours", run, index)

@@ -80,7 +80,7 @@ class _Fixed(Encoder):
     dimensions = DIMENSIONS
 
     def __init__(self) -> None:
-        """Without a model."""
+        """Create an encoder that loads no model."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -109,7 +109,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def used(records: int = 1000) -> Iterator[tuple[str, float]]:
-    """By kind of question, the share of its time that so many declared records take, without ledger and noise."""
+    """Share of each kind of question's time that `records` declared records take, without ledger and noise."""
     target, votes, others = _attack()
     rows = np.concatenate([others] * (records // RECORDS + 1))[:records]
     texts = tuple(f"{' '.join(f'word{(number * place) % 997}' for place in range(150))}" for number in range(records))

@@ -81,7 +81,7 @@ def ratios_of(name: str) -> list[Ratio]:
 
 
 def entry(ratios: Sequence[Ratio]) -> dict[str, Any]:
-    """What is recorded of a benchmark: machine, date, load, ratios."""
+    """Record of a benchmark: machine, date, load, ratios."""
     return {
         "machine": f"{os.cpu_count()} cores, {platform.machine()}, {_processor()}",
         "date": datetime.now(UTC).date().isoformat(),
@@ -101,7 +101,7 @@ def regressions(now: dict[str, Any], recorded: dict[str, Any]) -> list[str]:
 
 
 def table(entries: dict[str, Any], recorded: dict[str, Any] | None = None) -> str:
-    """A table in Markdown: of new ratios beside the recorded ones, or of these alone."""
+    """A table of ratios in Markdown, with a column of recorded ones if these are given."""
     before = _values(recorded or {})
     beside = "" if recorded is None else " recorded |"
     lines = [f"| benchmark | figure | to | ratio | goal |{beside} machine, date, load |"]

@@ -32,12 +32,12 @@ _LAST = "Close"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Measured:
-    """What one run took.
+    """Time and traffic of one run.
 
     Attributes:
-        seconds: From the command to its end.
-        phases: What was asked in each phase, and its seconds; those of the last one are not known.
-        bytes: Of a node and phase, in the busier direction.
+        seconds: Seconds from the command to its end.
+        phases: Request of each phase, and its seconds; those of the last one are not known.
+        bytes: Bytes of a node and phase, in the busier direction.
     """
 
     seconds: float
@@ -91,7 +91,7 @@ def found(folder: Path, few: int, many: int, *, delay: float) -> Cost:
 
 
 def whole(folder: Path, count: int, queries: int, slow: Stretch) -> Measured:
-    """Start so many hospitals and measure one run over this line; also print what memory and processors had to do.
+    """Start `count` hospitals and measure one run over this line; also print the use of memory and processors.
 
     Raises:
         RuntimeError: The run failed; with what it said.
@@ -129,10 +129,10 @@ def whole(folder: Path, count: int, queries: int, slow: Stretch) -> Measured:
 
 
 def phases_of(requests: Sequence[Sequence[tuple[str, float]]]) -> tuple[tuple[str, float], ...]:
-    """What was asked in each phase but the last, and the seconds from its first request to that of the next phase.
+    """Request of each phase but the last, and the seconds from its first request to that of the next phase.
 
     Args:
-        requests: Of each hospital: what it was asked, and when, in order.
+        requests: Requests to each hospital, with their times, in order.
     """
     # A hospital that missed a phase has fewer requests, which shall not cost the measurement.
     first = [min(phase, key=lambda request: request[1]) for phase in zip(*requests, strict=False)]

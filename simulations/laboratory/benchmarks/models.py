@@ -39,7 +39,7 @@ _BATCH = 16  # prompts that transformers computes together
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Work:
-    """What was computed, and what it took."""
+    """Amount of work, and the time that it took."""
 
     read: int
     written: int
@@ -141,7 +141,7 @@ class Plain:
         return sum(part.numel() for part in layers), head
 
     def sample(self, jobs: Sequence[Job], done: Callable[[int, Continuations], None]) -> None:
-        """As an engine does, for jobs with prompts of one length."""
+        """Sample continuations as an engine does, for jobs with prompts of one length."""
         import torch
 
         rows = [place for place, job in enumerate(jobs) for _ in range(job.count)]

@@ -26,7 +26,7 @@ from simulations.laboratory.nodes.line import Line
 from simulations.laboratory.nodes.usage import cpu, descendants, proportional_set
 
 PHASES = 3
-"""Of a query: ask, agree, unmask."""
+"""Number of phases of a query: ask, agree, unmask."""
 COORDINATOR = ("superlink", "executor", "front_door")
 
 
@@ -38,7 +38,7 @@ class Stretch:
         delay: Seconds of a round trip.
         rate: Bytes a second, or None.
         phase: Seconds of a phase.
-        bytes: Of a node and phase, in the busier direction.
+        bytes: Bytes of a node and phase, in the busier direction.
         coordinator: CPU seconds of all processes of the coordinator, of a phase.
         hospital: CPU seconds of a hospital's processes, of a phase.
     """
@@ -56,7 +56,7 @@ class Stretch:
 
     @property
     def parts(self) -> str:
-        """What was measured, in words."""
+        """The measurements in words."""
         return (
             f"{self.phase:.2f} s a phase, {self.bytes / 1e3:.0f} kB a node; CPU seconds: coordinator "
             f"{self.coordinator:.2f}, a hospital {self.hospital:.2f}"
@@ -147,7 +147,7 @@ def measure(folder: Path, count: int, queries: int, stretches: Sequence[Stretch]
 
 
 def _asked(nodes: Nodes, number: int, following: int) -> float:
-    """When the first hospital has answered the query of this number, from 0, in seconds of the monotonic clock.
+    """Time at which the first hospital has answered the query of this number, from 0, in monotonic seconds.
 
     Raises:
         RuntimeError: The run has ended before; with what it said.

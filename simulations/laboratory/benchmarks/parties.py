@@ -92,7 +92,7 @@ def main(arguments: Sequence[str] | None = None) -> list[Ratio]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Cost:
-    """What one query of a federation costs.
+    """Cost of one query of a federation.
 
     Attributes:
         wall: Seconds.
@@ -170,7 +170,7 @@ def measure(parties: int, mode: str, encoder: Encoder, candidates: int) -> Cost:
 
 
 def picture(sizes: Sequence[int], costs: Mapping[str, Sequence[Cost]]) -> str:
-    """What the modes cost by number of parties, as SVG; wall time is left out, since it depends on what else runs."""
+    """Cost of the modes by number of parties, as SVG; wall time is left out, since it depends on what else runs."""
     parts = [
         _growth(
             f"CPU time of one party, ms: {mode}",

@@ -18,8 +18,8 @@ class Ratio:
     """One figure.
 
     Attributes:
-        name: What was measured.
-        to: What it is divided by.
+        name: Name of the measured quantity.
+        to: Name of the quantity that it is divided by.
         value: The ratio; lower is better.
         goal: The most that it should be; None if no goal was set.
     """

@@ -64,7 +64,7 @@ def main(arguments: Sequence[str] | None = None) -> list[Ratio]:
 
 
 def _query(texts: list[str], vectors: NDArray[np.float32]) -> object:
-    """One query of votes on so many candidates to three parties in this process, from the embedding to the sum."""
+    """One query of votes on these candidates to three parties in this process, from the embedding to the sum."""
     encoder = Encoder.hashed_ngrams(dimensions=vectors.shape[1], bits=12)
     return parties.measure(3, "semi_honest", encoder, len(texts))
 
@@ -167,7 +167,7 @@ def _answer_all(ledger: Ledger) -> None:
 
 
 def _spent(charges: tuple[Release, ...]) -> None:
-    """What a limit looks at; there is none here."""
+    """Compute the epsilon that a limit would look at; no limit is set here."""
     epsilon(charges, 1e-5)
 
 
@@ -179,7 +179,7 @@ class _Writer:
     declines: frozenset[str] = frozenset()
 
     def check(self) -> None:
-        """Nothing to check."""
+        """No check is needed."""
 
     def generate(self, requests: Sequence[Request], *, arrived: Arrived | None = None) -> list[Reply]:
         """See `Provider.generate`."""

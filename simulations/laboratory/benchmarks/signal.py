@@ -24,7 +24,7 @@ ANSWERS: Mapping[str, tuple[int, tuple[str, ...]]] = {
     "c": (77, ("method=census",)),
     "C": (10, ("method=census",)),
 }
-"""By mark, the number of labels and the settings."""
+"""Number of labels and settings of each kind of answer, by its mark."""
 
 _TICKS = (0.001, 0.01, 0.1, 1.0, 10.0, 100.0)
 _DECADE = 10
@@ -46,7 +46,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 
 def estimates(epsilon: float, labels: int, settings: Sequence[str]) -> dict[int, Signal]:
-    """By number of records, the expected signal of a method's one kind of answer."""
+    """Expected signal of the weakest answer of a method, by number of records."""
     task = Task(name="any", kind="text", labels={f"label {number}": "" for number in range(labels)})
     plan, compared = drafted(composed([*settings, "federation.parties=10", f"privacy.epsilon={epsilon}"]), task)
     found = {records: weakest(signals(plan, compared, records)) for records in RECORDS}

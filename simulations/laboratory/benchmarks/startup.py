@@ -2,7 +2,7 @@
 
     OMP_NUM_THREADS=1 python -m simulations.laboratory.benchmarks.startup [SETTING=VALUE ...]
 
-The demo runs once, in a process of its own that notes its CPU time when it shows the progress of round 1, when it
+The demo runs once, in a separate process that notes its CPU time when it shows the progress of round 1, when it
 begins to evaluate and when it is done. Without settings it is that of `make demo`. The goals are those of a machine on
 which torch is imported in 1.1 seconds, as on an idle core: round 1 after 5 s, an evaluation of 10 s, 25 s in all, a
 plan in 5 s; and `--help` after six times as long as Python itself takes to start.
@@ -21,7 +21,7 @@ from pathlib import Path
 from simulations.laboratory.benchmarks.ratios import Ratio, benchmark
 
 ROUND, EVALUATION, DONE = MARKS = ("round 1 texts", "evaluating ", "done: ")
-"""How the lines begin at which the demo's time is noted."""
+"""Beginnings of the lines at which the demo's time is noted."""
 
 _PROBE = "import sys; from simulations.laboratory.benchmarks.startup import probe; probe(sys.argv.pop(1))"
 _TORCH, _PYTHON = ("-c", "import torch"), ("-c", "pass")

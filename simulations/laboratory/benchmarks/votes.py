@@ -87,7 +87,7 @@ def vectors(rows: int, dimensions: int, seed: int, spread: float | None) -> NDAr
 def votes(
     records: NDArray[np.float32], candidates: NDArray[np.float32], top: int, *, furthest: bool
 ) -> NDArray[np.int64]:
-    """The votes of all records for candidates of the one label that there is."""
+    """The votes of all records for candidates of the only label."""
     spec = VotesSpec(top=top, furthest=furthest)
     query = Votes(spec=spec, vectors=candidates, labels=np.zeros(len(candidates), dtype=np.int32))
     return votes_of(query, records, np.zeros(len(records), dtype=np.int32))

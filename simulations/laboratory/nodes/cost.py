@@ -1,8 +1,8 @@
-"""What a run over real nodes takes: one sum with named terms, for whoever plans one.
+"""Duration of a run over real nodes, as one sum with named terms, for whoever plans a run.
 
     Cost(wait=0, trips=2, bytes=31_000, work=0.36, start=10).run(phases(queries=4), nodes=50, delay=0.1, rate=1.25e6)
 
-`make bench-nodes` measures the terms on this machine, and prints this sum beside what delayed runs took.
+`make bench-nodes` measures the terms on this machine, and prints this sum with the duration of delayed runs.
 """
 
 from dataclasses import dataclass
@@ -37,7 +37,7 @@ class Cost:
         return self.wait + self.trips * delay + nodes * self.bytes / rate + nodes * self.work
 
     def run(self, phases: int, *, nodes: int, delay: float = 0.0, rate: float = float("inf")) -> float:
-        """Seconds of a run of so many phases."""
+        """Seconds of a run of this number of phases."""
         return self.start + phases * self.phase(nodes=nodes, delay=delay, rate=rate)
 
 

@@ -58,7 +58,7 @@ _CORRUPT = 0.3
 
 
 class Ending(NamedTuple):
-    """How a run ended: whether whole, how often a phase waited for somebody in vain, and its number of phases."""
+    """End of a run: whether it was complete, how often a phase waited in vain, and the number of phases."""
 
     whole: bool
     waits: int
@@ -102,7 +102,7 @@ def _said(endings: Sequence[Ending]) -> str:
 
 
 class Faults:
-    """Who fails in which phase; also the count of phases.
+    """Parties that fail in each phase, and the count of phases.
 
     Args:
         parties: Number of hospitals.

@@ -121,7 +121,7 @@ class Faulty:
     """Runs under faults, over nodes that are all there when a run begins.
 
     Args:
-        nodes: With `RELAY`; none is started yet.
+        nodes: Nodes with `RELAY`, none of which is started yet.
         timeout: `federation.timeout`, in seconds.
         retries: `federation.retries`.
     """

@@ -45,7 +45,7 @@ PARTY, COORDINATOR = "client.command:main", "server.command:main"
 GROUP = 10
 """Hospitals that are started at a time: their first connections are most of the work of a start."""
 OWN, NEAR = "127.0.0.2", "127.0.0.1"
-"""Where the front door listens; and, with the same port, the end of a line to it."""
+"""Addresses of the front door and, with the same port, of the near end of a line to it."""
 _MODULES = ("client.deploy.host", "client.flower.supernode", "client.flower.relay")
 
 
@@ -56,7 +56,7 @@ class Nodes:
         folder: A new one.
         count: Hospitals.
         line: Between the hospitals and the coordinator; None: they are on loopback.
-        records: Of each hospital, as notes of the demo.
+        records: Number of each hospital's records, notes of the demo.
         relay: `MODULE:FUNCTION` that takes the place of the hospitals' relay.
     """
 
@@ -218,7 +218,7 @@ class Nodes:
         return self.forks.wait(process), (self.folder / f"run-{name}.out").read_text(encoding="utf-8")
 
     def requests(self, number: int, run: str) -> list[tuple[str, float]]:
-        """What a hospital was asked in the run of this name, and when (Unix time), in order."""
+        """Requests to a hospital in the run of this name, with their Unix times, in order."""
         return [
             (line["request"], datetime.fromisoformat(line["when"]).timestamp())
             for line in audit_log(self.at(number))

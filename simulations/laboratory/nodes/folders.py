@@ -1,4 +1,4 @@
-"""What every deployment on this machine begins with: the folders of a coordinator and of its hospitals, and waiting.
+"""Start of any deployment on this machine: the folders of a coordinator and of its hospitals, and waiting.
 
 The folders are made by the commands that an operator types. Whoever calls these functions says how a command is run: as
 a program (`tests/support/deployed.py`), or as a fork (`federation.py`).
@@ -64,7 +64,7 @@ def set_limits(hospital: Path, **values: str) -> None:
 
 
 def audit_log(hospital: Path) -> list[dict[str, Any]]:
-    """What a hospital was asked, in order."""
+    """Lines of a hospital's audit log, one for each request, in order."""
     return [json.loads(line) for line in text(hospital / "private" / "audit.jsonl").splitlines()]
 
 

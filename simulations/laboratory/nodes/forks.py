@@ -61,7 +61,7 @@ class Forks:
 
         Args:
             function: One of the functions that were named.
-            arguments: Of the command.
+            arguments: Arguments of the command.
             folder: Its working directory.
             environment: All of its environment.
             log: File to which its output is added.

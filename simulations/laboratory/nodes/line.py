@@ -15,8 +15,8 @@ class Line:
     """The line; delay and rate can be set while it is in use.
 
     Args:
-        delay: As the attribute.
-        spoil: In every so many pieces one bit is changed; 0: in none.
+        delay: Initial value of the attribute.
+        spoil: Number of pieces of which one has a bit changed; 0: none is changed.
 
     Attributes:
         delay: Seconds of a round trip, half of them in each direction; also that of a connection's first packets.
@@ -49,7 +49,7 @@ class Line:
             loop.close()
 
     def to(self, host: str, port: int) -> Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]:
-        """What relays one connection over this line to a host and port: a callback of `asyncio.start_server`."""
+        """Relay of one connection over this line to a host and port: a callback of `asyncio.start_server`."""
         return lambda reader, writer: self._serve(reader, writer, (host, port))
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, far: tuple[str, int]) -> None:
@@ -79,7 +79,7 @@ class Line:
         return data[:-1] + bytes([data[-1] ^ 1]) if spoiled else data
 
     def _through(self, now: float, size: int, direction: str) -> float:
-        """When so many bytes are on the line, after all before them."""
+        """Time at which the last of these bytes is on the line, after all before them."""
         if self.rate is None:
             return now
         self._free[direction] = max(now, self._free[direction]) + size / self.rate

@@ -1,4 +1,4 @@
-"""What processes use, and who started them, as Linux says."""
+"""Resources of processes, and the processes that started them, from Linux's /proc."""
 
 import os
 from collections.abc import Iterable
@@ -6,7 +6,7 @@ from pathlib import Path
 
 
 def stat(process: int) -> list[str]:
-    """What Linux says of a process, from its state on; zeros if there is none."""
+    """Fields of a process in /proc, from its state on; zeros if the process does not exist."""
     try:
         return Path(f"/proc/{process}/stat").read_text(encoding="utf-8").rpartition(")")[2].split()
     except OSError:
@@ -20,7 +20,7 @@ def cpu(processes: Iterable[int]) -> float:
 
 
 def descendants(parents: Iterable[int]) -> set[int]:
-    """What these processes have started, and so on."""
+    """Processes that these have started, directly or indirectly."""
     children: dict[int, list[int]] = {}
     for entry in Path("/proc").glob("[0-9]*"):
         children.setdefault(int(stat(int(entry.name))[1]), []).append(int(entry.name))

@@ -120,7 +120,7 @@ def _run(
 
 @contextlib.contextmanager
 def _alone(work: Path) -> Iterator[None]:
-    """One command at a time works in a folder: two would write the same runs, and the results of each other away."""
+    """Let one command at a time work in a folder: two would write the same runs, and overwrite each other's results."""
     work.mkdir(parents=True, exist_ok=True)
     lock = lock_folder(work)
     if lock is None:
@@ -130,7 +130,7 @@ def _alone(work: Path) -> Iterator[None]:
 
 
 def _on_this_machine(chosen: cells.Preset) -> cells.Preset:
-    """The preset, with the demo's notes in place of data sets of its own that are not there."""
+    """The preset, with the demo's notes in place of its data sets if any of them are missing."""
     if chosen.data is None or all(map(data_sets.is_there, chosen.data)):
         return chosen
     _say(f"the demo's notes in place of {', '.join(chosen.data)}, {data_sets.ABSENT.format(data_sets.data_folder())}")

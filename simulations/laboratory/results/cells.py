@@ -28,7 +28,7 @@ class Cell:
 
     Attributes:
         data: Data set.
-        overrides: Of the row and epsilon, without those of the preset and the data set.
+        overrides: Overrides of the row and epsilon, without those of the preset and the data set.
         seed: Experiment seed.
     """
 
@@ -39,7 +39,7 @@ class Cell:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Preset:
-    """What is run.
+    """Choice of the runs.
 
     Attributes:
         name: Its name.
@@ -56,7 +56,7 @@ class Preset:
     data: tuple[str, ...] | None = None
 
     def claims(self, claims: Sequence[Claim]) -> list[Claim]:
-        """Those of the preset."""
+        """The claims of the preset."""
         return [claim for claim in claims if self.seeds is None or claim.small or claim.computed]
 
     def data_sets(self, claim: Claim) -> tuple[str, ...]:

@@ -20,7 +20,7 @@ FOLDER = Path(__file__).parent / "claims"
 ROWS = Path(__file__).parent / "rows.yaml"
 LINES = Path(__file__).parent / "picture.yaml"
 RECORDS = ", M = "
-"""In the name of a line: before the number of its records."""
+"""Part of a line's name before the number of its records."""
 HIGHER, LOWER, WITHIN = "higher", "lower", "within"
 HOLDS, WITHOUT_PRIVACY, DOES_NOT_SHOW, REFUTED = "holds", "holds without privacy only", "does not show", "refuted"
 VERDICTS = (HOLDS, WITHOUT_PRIVACY, DOES_NOT_SHOW, REFUTED)
@@ -38,7 +38,7 @@ class Claim:
         published: The paper's figures.
         rows: Overrides of each row, by its name, in the order to show; none where the figures are computed.
         computed: Name of the function in `computed.py` that gives a figure for each row, without a run.
-        compare: The row that the claim favours, and the one beside it.
+        compare: The row that the claim favours, and the one that it is compared with.
         expects: Whether the figure of the favoured row is higher, lower, or within a margin of the other's.
         margin: Largest difference that still counts as none, where `expects` is within.
         figure: Figure of `metrics.json`, dotted; or "accuracy", "fid" of the last round, "texts" or "seconds".
@@ -46,7 +46,7 @@ class Claim:
         data: Data sets.
         seeds: Number of experiment seeds.
         small: Whether the small preset has it.
-        why: By verdict, its explanation.
+        why: Explanation of each verdict.
     """
 
     name: str

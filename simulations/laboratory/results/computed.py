@@ -33,7 +33,7 @@ def wasp_true_epsilon() -> dict[str, float]:
 
 
 def _papers(epsilon: float) -> float:
-    """In votes."""
+    """Sigma by the paper's formula, in votes."""
     return accountant.paper_sigma(_VOTES.paper_l1, _TIMES, epsilon, _DELTA)
 
 

@@ -14,17 +14,17 @@ ABSENT = (
     "which {} does not hold. Expected there: NAME/train.csv and NAME/test.csv with the columns text,label. "
     f"Set {DATA} to their folder; simulations/README.md says where the sets are published"
 )
-"""What is said of a data set that is not there."""
+"""Rest of a sentence on a missing data set."""
 BANKING67 = "banking67.csv"
 ENGLISH = "english.txt"
 COMMONEST = 300
-"""Words that nearly every text has: among its first terms they leave no room for those that tell what it is about."""
+"""Number of words that nearly every text has: they leave no room for informative ones among its first terms."""
 TARGET_PART = 4
-"""One record of so many is the recipient's, unlabelled, and nobody's private record."""
+"""Number of records of which one is the recipient's, unlabelled, and nobody's private record."""
 
 
 def data_folder() -> Path:
-    """Folder of the data sets: $CAUCUS_DATA, or shared/data beside the project."""
+    """Folder of the data sets: $CAUCUS_DATA, or shared/data next to the project."""
     return Path(os.environ.get(DATA, Path(__file__).parents[4] / "shared" / "data")).resolve()
 
 

@@ -1,4 +1,4 @@
-"""Runs what is missing, in two processes, each run in a folder of its own; a run that was stopped goes on.
+"""Runs what is missing, in two processes, each run in a separate folder; a run that was stopped goes on.
 
 All runs share a cache of replies and one of embeddings, so that runs that differ after the first round write its texts
 once. A failed run is recorded with its reason, and is tried again by the next `make results`.
@@ -49,7 +49,7 @@ def check_models(chosen: Preset) -> None:
 
 
 def forecast(cells: int, results: Sequence[Result]) -> str:
-    """What is left and its cost, in words, by the mean time of the runs measured."""
+    """The runs that are left and their cost, in words, by the mean time of the runs measured."""
     times = [one.seconds for one in results if one.error is None]
     minutes = cells * (sum(times) / len(times) if times else USUAL_SECONDS) / PROCESSES / 60
     return f"{cells} runs left, about {minutes:.0f} minutes with {PROCESSES} processes"
@@ -60,7 +60,7 @@ def run_all(chosen: Preset, cells: Sequence[Cell], work: Path) -> Iterator[Resul
 
     Args:
         chosen: The preset.
-        cells: In the order in which they start.
+        cells: Cells in the order in which they start.
         work: Folder of run folders and caches.
 
     Raises:
@@ -98,7 +98,7 @@ def _submit(pool: ProcessPoolExecutor, chosen: Preset, cell: Cell, work: Path) -
 def run_one(blank: Result, overrides: Sequence[str], folder: Path) -> Result:
     """One run, in this process: its result, or the reason why there is none.
 
-    A run that cannot go on, since the program has changed, begins anew: its replies are in the cache.
+    A run that cannot go on, since the program has changed, starts again: its replies are in the cache.
     """
     from server.failure import EXPECTED, summary
     from server.settings.compose import composed, reloaded

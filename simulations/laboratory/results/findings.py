@@ -73,7 +73,7 @@ class Difference:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Finding:
-    """What became of a claim.
+    """Verdict on a claim, and the figures that it rests on.
 
     Attributes:
         claim: The claim.
@@ -101,7 +101,7 @@ class Finding:
 
 
 def finding(chosen: Preset, claim: Claim, results: Mapping[str, Result]) -> Finding:
-    """The finding of a claim, from the runs that there are."""
+    """The finding of a claim, from the existing runs."""
     if claim.computed is not None:
         return _computed(claim)
     cells = chosen.cells(claim)

@@ -23,7 +23,7 @@ def render(content: Mapping[str, Any]) -> str:
     """The page in Markdown.
 
     Args:
-        content: Of `findings.json`.
+        content: Content of `findings.json`.
     """
     findings: Sequence[Mapping[str, Any]] = content["findings"]
     counts = Counter(finding["verdict"] for finding in findings)

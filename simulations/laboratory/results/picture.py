@@ -13,7 +13,7 @@ from simulations.laboratory.results.claims import RECORDS
 FILE = "accuracy.svg"
 _HEIGHT = 320
 _Measured = Mapping[str, Sequence[Mapping[str, Any]]]
-"""By name of a line, its figures by epsilon."""
+"""Figures of each line by epsilon, by the name of the line."""
 
 
 def draw(findings: Sequence[Mapping[str, Any]]) -> str | None:

@@ -15,7 +15,7 @@ FILE = "runs.jsonl"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Result:
-    """What a run measured.
+    """Measurements of a run.
 
     Attributes:
         key: Key of its cell.
@@ -23,7 +23,7 @@ class Result:
         seed: Its experiment seed.
         overrides: All overrides but paths.
         figures: Figures of metrics.json by dotted name, and "accuracy", "fid", "texts".
-        epsilon: Of its privacy statement.
+        epsilon: Epsilon of its privacy statement.
         seconds: Wall time.
         cpu_seconds: Time of processors.
         error: Why it failed, in one line; None if it did not.
