@@ -1,5 +1,7 @@
 """Plans: one whose noise is given, with changes, and the plan of a method for a task of ten labels."""
 
+import math
+
 from common.plan.plan import Plan
 from common.plan.planned import PlannedQuery
 from common.queries.votes import VotesSpec
@@ -30,6 +32,12 @@ def plan_with(**changes):
         values.setdefault("degree", max(values["parties"] - 1, 0))
         values.setdefault("corrupt", values["colluders"])
     return Plan(**values)
+
+
+def plan_of_one(*queries, **changes):
+    """The plan of one party without secure aggregation, as the noise of a question alone is looked at."""
+    one = {"parties": 1, "max_dropouts": 0, "colluders": 0, "threshold": 1, "secure": False, "epsilon": math.inf}
+    return plan_with(queries=queries, **one | changes)
 
 
 TEN = Task(name="t", kind="note", labels={f"label {number}": "" for number in range(10)})

@@ -5,13 +5,13 @@ import pytest
 
 from common.errors import ConfigError, PlanError
 from common.plan.guarantee import epsilon_against, epsilon_alone, epsilon_released, verify
-from common.plan.plan import Plan
 from common.plan.planned import PlannedQuery
 from common.privacy import accountant
 from common.queries.histograms import LabelHistogramSpec
 from common.queries.length_range import LengthRangeSpec
 from common.queries.votes import VotesSpec
 from server.planning.calibration import calibrate
+from tests.support.plans import plan_with
 
 SMALL = VotesSpec(top=5)
 VOTES = PlannedQuery(name="votes", spec=SMALL, times=4)
@@ -20,25 +20,7 @@ RANGE = PlannedQuery(name="range", spec=LengthRangeSpec(cap=30), mechanism="spar
 
 
 def calibrated(*queries, epsilon=4.0, **changes):
-    values = {
-        "method": "m",
-        "labels": ("a", "b"),
-        "encoder": "e5",
-        "parties": 10,
-        "max_dropouts": 1,
-        "colluders": 3,
-        "threshold": 7,
-        "secure": True,
-        "degree": 9,
-        "epsilon": math.inf,
-        "delta": 1e-5,
-        "unit": "sample",
-        "queries": queries or (VOTES,),
-    } | changes
-    if not values["secure"]:
-        values["degree"] = 0
-    values.setdefault("corrupt", values["colluders"] if values["secure"] else 0)
-    return calibrate(Plan(**values), epsilon)
+    return calibrate(plan_with(queries=queries or (VOTES,), epsilon=math.inf, **changes), epsilon)
 
 
 def test_too_little_noise_is_found():

@@ -15,6 +15,7 @@ from common.privacy.accountant import Release, epsilon, epsilon_by_norm
 from common.privacy.sensitivity import Sensitivity
 from common.queries.texts import MOST_TRAINABLE, FineTunedSpec
 from server.planning.calibration import calibrate
+from tests.support.plans import plan_of_one
 
 DELTA = 1e-5
 INFINITE = math.inf
@@ -25,26 +26,8 @@ def query(steps=100, rate=0.05, **spec):
     return PlannedQuery(name="texts", spec=planned, mechanism="dp-sgd", rate=rate, redraw=rate < 1)
 
 
-def plan(*queries, **changes):
-    settings = {
-        "method": "test",
-        "labels": ("a", "b"),
-        "encoder": "e",
-        "parties": 1,
-        "max_dropouts": 0,
-        "colluders": 0,
-        "threshold": 1,
-        "secure": False,
-        "epsilon": INFINITE,
-        "delta": DELTA,
-        "unit": "sample",
-        "queries": queries,
-    }
-    return Plan(**settings | changes)
-
-
 def priced(multiplier, rate, steps):
-    (release,) = plan(replace(query(steps, rate), scale=multiplier * 4096), epsilon=1e9).releases()
+    (release,) = plan_of_one(replace(query(steps, rate), scale=multiplier * 4096), epsilon=1e9).releases()
     return release
 
 
@@ -66,7 +49,7 @@ def test_steps_cost_what_other_accountants_say(multiplier, rate, steps):
 
 @pytest.mark.parametrize(("asked", "steps", "rate"), [(4, 100, 0.05), (8, 20, 1.0)])
 def test_a_calibrated_plan_costs_epsilon_and_hardly_less(asked, steps, rate):
-    made = calibrate(plan(query(steps, rate)), asked)
+    made = calibrate(plan_of_one(query(steps, rate)), asked)
     assert 0.9999 * asked < verify(made) <= asked
     assert epsilon_released(made) == verify(made)
     multiplier = made.queries[0].scale / 4096
@@ -77,9 +60,9 @@ def test_a_calibrated_plan_costs_epsilon_and_hardly_less(asked, steps, rate):
 
 
 def test_users_of_many_records_and_finer_whole_numbers_need_noise_in_proportion():
-    (one,) = calibrate(plan(query(rate=1.0)), 4).queries
-    (users,) = calibrate(plan(query(rate=1.0, max_records=3), unit="user"), 4).queries
-    (finer,) = calibrate(plan(query(rate=1.0, resolution=8192)), 4).queries
+    (one,) = calibrate(plan_of_one(query(rate=1.0)), 4).queries
+    (users,) = calibrate(plan_of_one(query(rate=1.0, max_records=3), unit="user"), 4).queries
+    (finer,) = calibrate(plan_of_one(query(rate=1.0, resolution=8192)), 4).queries
     assert users.scale == pytest.approx(3 * one.scale, rel=1e-6)
     assert finer.scale == pytest.approx(2 * one.scale, rel=1e-6)
     assert query(max_records=3).spec.sensitivity == Sensitivity(
@@ -88,7 +71,7 @@ def test_users_of_many_records_and_finer_whole_numbers_need_noise_in_proportion(
 
 
 def test_each_attempt_has_subsamples_of_its_own_and_a_charge_of_its_own():
-    made = plan(replace(query(20), times=2, scale=1.5 * 4096), max_attempts=2, epsilon=4.0)
+    made = plan_of_one(replace(query(20), times=2, scale=1.5 * 4096), max_attempts=2, epsilon=4.0)
     charges = [made.answer_release(index) for index in range(4)]
     assert [charge.draws for charge in charges] == [20] * 4
     assert len({charge.draw for charge in charges}) == 4
@@ -98,7 +81,7 @@ def test_each_attempt_has_subsamples_of_its_own_and_a_charge_of_its_own():
 
 
 def test_steps_over_all_units_are_gaussians_of_all_units():
-    made = calibrate(plan(query(20, 1.0)), 4)
+    made = calibrate(plan_of_one(query(20, 1.0)), 4)
     (release,) = made.releases()
     assert (release.times, release.draws, release.draw) == (20, 1, "")
     assert made.answer_release(0) == release
@@ -115,7 +98,7 @@ def test_a_release_of_many_draws_travels_and_means_as_many_releases():
 
 
 def test_no_noise_has_no_guarantee():
-    assert verify(calibrate(plan(query()), INFINITE)) == INFINITE
+    assert verify(calibrate(plan_of_one(query()), INFINITE)) == INFINITE
     assert not query().unproven
     assert not query().summed
 
@@ -135,7 +118,7 @@ def test_one_subsample_for_all_steps_is_no_plan(rate, redraw):
 
 
 def test_a_plan_with_training_travels_as_it_is():
-    made = plan(replace(query(clip=1, top_p=1, learning_rate=1), scale=4096.0), epsilon=4.0)
+    made = plan_of_one(replace(query(clip=1, top_p=1, learning_rate=1), scale=4096.0), epsilon=4.0)
     assert Plan.from_dict(made.to_dict()) == made
     assert Plan.from_dict(made.to_dict()).digest() == made.digest()
-    assert plan(replace(query(clip=1.0, top_p=1.0, learning_rate=1.0), scale=4096.0), epsilon=4.0) == made
+    assert plan_of_one(replace(query(clip=1.0, top_p=1.0, learning_rate=1.0), scale=4096.0), epsilon=4.0) == made
