@@ -105,7 +105,7 @@ def answer(
         LedgerError: The ledger was edited, or cannot be written.
     """
     planned = plan.query(index)
-    _check(query, plan, planned, records)
+    check(query, plan, planned, dimensions=records.vectors.shape[1])
 
     entry = party.ledger.reserve(
         run=run,
@@ -177,17 +177,20 @@ def _texts(query: Texts, plan: Plan, planned: PlannedQuery, units: EmbeddedRecor
     return text_codec.encode(texts, query.spec.texts, query.spec.longest)
 
 
-def _check(query: Query, plan: Plan, planned: PlannedQuery, records: EmbeddedRecords) -> None:
-    """Refuse, before anything is charged, a query that is not the planned one or does not fit."""
+def check(query: Query, plan: Plan, planned: PlannedQuery, *, dimensions: int) -> None:
+    """Refuse, by public facts alone and before any charge, a query that is not the planned one or does not fit.
+
+    Raises:
+        RefusalError: With the reason.
+    """
     if query.spec != planned.spec:
         raise RefusalError(Reason.UNPLANNED, "query", expected=planned.spec, got=query.spec)
     try:
-        query.check(len(plan.labels), records.vectors.shape[1])
+        query.check(len(plan.labels), dimensions)
     except ProtocolError as error:
         raise RefusalError(Reason.UNPLANNED, error.what, expected=error.expected, got=error.got) from error
-    if query.length > LARGEST_ANSWER or (
-        isinstance(query, SeedChoice) and query.length * len(query.vectors) > LARGEST_CHOICE
-    ):
+    choices = query.length * len(query.vectors) if isinstance(query, SeedChoice) else 0
+    if query.length > LARGEST_ANSWER or choices > LARGEST_CHOICE:
         raise RefusalError(Reason.OVER_LIMIT, "coordinates of the answer", expected=f"at most {LARGEST_ANSWER}")
 
 

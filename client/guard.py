@@ -28,7 +28,8 @@ class Limits:
         max_delta: Largest δ of a plan.
         lifetime_epsilon: Largest ε, at `lifetime_delta` and against the same coalition, of everything in this party's
             ledger together with the whole new plan; None for no such limit. A coordinator gets no fresh budget by
-            starting another run.
+            starting another run. A charge counts the coalition of its day: who raises `corrupt` later finds earlier
+            answers priced against the smaller one.
         lifetime_delta: The δ of `lifetime_epsilon`.
         separate_data_sets: Counts only what was answered about data sets that share a record with the present one. A
             refusal then tells the coordinator whether they share any, which no noise covers: for data sets of which it
@@ -127,7 +128,12 @@ class Limits:
         return min(max(plan.colluders, self.coalition(plan)), plan.parties - 1)
 
     def unknown_shares(self, plan: Plan) -> int:
-        """Shares of noise in a sum that the assumed coalition does not know."""
+        """Shares of noise in a sum that the assumed coalition does not know.
+
+        A coalition that could lift the masks of one party's answer leaves that party's own share alone.
+        """
+        if self.coalition(plan) > plan.largest_coalition:
+            return 1
         return max(1, min(plan.noise_parties, plan.survivors - self.coalition(plan))) if plan.secure else 1
 
     def allow(self, charges: Iterable[Release]) -> None:

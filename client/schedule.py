@@ -12,8 +12,9 @@ What remains. A reply that is late shows that the machine was slow or busy, and 
 log says so. A coordinator may try to make replies late, by work for other programs on the machine, and then learns how
 close to T the hospital's own work is. A message that comes while a service starts waits until the records are embedded,
 so the time of its reply tells roughly how many there are. Texts of a hospital's own model take as long as they take, on
-the grid of T, 2 T, 4 T, ... That the processor works less while a reply waits can be measured by whoever
-shares the machine. Other messages neither need records nor free them.
+the grid of T, 2 T, 4 T, ... Lengths of texts are counted to their end: where texts have tens of thousands of words,
+such an answer is late. That the processor works less while a reply waits can be measured by whoever shares the
+machine. Other messages neither need records nor free them.
 """
 
 import logging

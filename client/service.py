@@ -184,9 +184,12 @@ class PartyService:
             if isinstance(body, m.Open):
                 return self._agreed(envelope, body)
             plan = self._following(envelope).plan
-            return None if isinstance(body, m.Ask) and body.query.spec != plan.query(envelope.index).spec else plan
+            if isinstance(body, m.Ask):
+                dimensions = self._private.vectors.shape[1]
+                answer.check(body.query, plan, plan.query(envelope.index), dimensions=dimensions)
         except CaucusError:
             return None
+        return plan
 
     def _agreed(self, envelope: m.Envelope, opening: m.Open) -> Plan:
         """The plan of an opening, if it is the one that the envelope names."""

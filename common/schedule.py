@@ -25,7 +25,7 @@ from common.queries.page import Query
 from common.queries.seed_choice import SeedChoice
 from common.queries.self_similarity import SelfSimilarity
 from common.queries.sketch import Sketch
-from common.queries.terms import decode_terms, words
+from common.queries.terms import READ_WORDS, decode_terms, words
 from common.queries.texts import Texts
 from common.queries.votes import Votes
 
@@ -34,12 +34,14 @@ BASE_SECONDS = 0.1
 OPERATION_SECONDS = 1e-9
 """Seconds for a multiplication, with its addition and comparison: four times what it took for the slowest records."""
 _RECORD, _TEXT, _NUMBER = 40_000, 400_000, 2_000
-"""Operations for a record, for a text that is scanned, for a number of the answer or of a table of its noise."""
+"""Operations for a record, for a text whose words are counted, for a number of the answer or of its noise's table."""
+_WORD = 3_000
+"""Operations for a word of a text in which a vocabulary's terms are sought."""
 _TERM, _BYTE = 20_000, 1_000
 """Operations for a term of a vocabulary, and for each of its bytes."""
-_ROUND, _SLOW_NUMBER, _STEP = 250_000, 60_000, 64_000
+_ROUND, _SLOW_NUMBER, _STEP = 250_000, 60_000, 128_000
 """Operations for the keys of a round of secure aggregation, for a number whose noise comes from no table, and for a
-step of the sparse vector technique, of which there are at most as many as the longest length."""
+length of the sparse vector technique, which may take a step from below and one from above."""
 _PAIR, _READ = 128, 32
 """Operations for a record and a candidate besides their product, and for each number that is read from the message."""
 _WIDTH = 1024
@@ -133,7 +135,7 @@ def _vocabulary(terms: NDArray[np.uint8], records: int) -> int:
     listed = decode_terms(terms)
     longest = max(sum(1 for _ in words(term)) for term in listed)
     # At each word of a text this number of terms is looked up.
-    return _TERM * len(listed) + _BYTE * len(terms) + _TEXT * records * (1 + longest) // 2
+    return _TERM * len(listed) + _BYTE * len(terms) + _WORD * READ_WORDS * records * (1 + longest) // 2
 
 
 @operations.register

@@ -171,7 +171,9 @@ def _or_exit(folder: Path, settings: Callable[[], Settings]) -> None:
         _simulated(settings(), folder)
     except EXPECTED as error:
         log.debug("where it came from", exc_info=True)
-        _exit(error, f"\n{resumption(folder)}." if (folder / RunSummary.FILE).exists() else "")
+        # An error of the run folder itself says what to do.
+        resumable = (folder / RunSummary.FILE).exists() and not isinstance(error, CheckpointError)
+        _exit(error, f"\n{resumption(folder)}." if resumable else "")
     except KeyboardInterrupt as stop:
         said = f"{_stopped(folder)}; {resumption(folder)}" if (folder / "config.yaml").exists() else ""
         raise type(stop)(*[said] * bool(said)) from None

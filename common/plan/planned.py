@@ -68,7 +68,7 @@ class PlannedQuery:
             raise ConfigError(f"scale of {self.name}", expected="0, because there is no noise", got=self.scale)
         # One spelling for each number, so that equal plans have equal digests.
         for number in ("scale", "share", "rate"):
-            object.__setattr__(self, number, float(getattr(self, number)))
+            object.__setattr__(self, number, float(getattr(self, number)) + 0.0)  # -0.0 becomes 0.0
 
     @property
     def summed(self) -> bool:

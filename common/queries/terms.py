@@ -1,13 +1,15 @@
 """Terms of a public vocabulary in a text: leftmost-longest match over words (DP-KPS, section 2).
 
 Words are the runs of letters and digits of a text, case-folded; everything between them counts as a space. A term is a
-sequence of words. From left to right, the longest term that begins at a word is taken and the search continues after
-it; if none begins there, the search continues at the next word. The result is a function of text and vocabulary alone.
+sequence of words. Only the first words of a text are read (`READ_WORDS`). From left to right, the longest term that
+begins at a word is taken and the search continues after it; if none begins there, the search continues at the next
+word. The result is a function of text and vocabulary alone.
 """
 
 import re
 import unicodedata
 from collections.abc import Iterator, Sequence
+from itertools import islice
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,6 +18,9 @@ from common.errors import ProtocolError
 from common.queries.arrays import shape_of, wrong
 
 _WORD = re.compile(r"[^\W_]+")
+READ_WORDS, READ_CHARACTERS = 1024, 16_384
+"""Words of a text in which terms are sought, and characters in which words are: the rest of a longer text is not read.
+Otherwise the time of an answer would depend on how long the records are, which no public number bounds."""
 MOST_WORDS, MOST_BYTES = 8, 256
 """Bounds on a term. Each word of a text may begin one: without a bound, a text that begins a long term at each word
 takes time that grows with the square of its length, and an unusually long time reveals that the text is there."""
@@ -49,7 +54,7 @@ class Extractor:
     def first(self, text: str, k: int) -> tuple[int, ...]:
         """Positions of the first k distinct terms of a text, or of all if it holds fewer, in order of appearance."""
         positions: dict[int, None] = {}
-        text_words = list(words(text))
+        text_words = list(islice(words(text[:READ_CHARACTERS]), READ_WORDS))
         start = 0
         while start < len(text_words) and len(positions) < k:
             term, start = self._longest(text_words, start)

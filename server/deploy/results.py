@@ -20,6 +20,7 @@ from server.run_folder import read_candidates
 from server.settings.build import build
 from server.settings.compose import load
 from server.settings.evaluation import METRICS
+from server.settings.sections import setting
 
 
 def register(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
@@ -73,7 +74,10 @@ def _evaluate(chosen: argparse.Namespace) -> Iterator[str]:
 
 
 def _measured(run: Path, test: Path, chosen: Sequence[str] | None) -> Metrics:
-    """Add the figures on these test texts to the run's `metrics.json`; earlier figures are kept."""
+    """Add the figures on these test texts to the run's `metrics.json`.
+
+    Earlier figures are kept, except accuracies of models of private records on other test texts.
+    """
     settings = load(run)
     evaluation: Evaluation = build(settings.evaluation)
     if chosen is not None:
@@ -97,6 +101,11 @@ def _measured(run: Path, test: Path, chosen: Sequence[str] | None) -> Metrics:
         raise ConfigError("run folder", expected="synthetic texts", got="none yet", where=run)
     groups = {name: group | {"test": test.name} for name, group in of_texts.of_texts(measured).items()}
     small = small_model.metrics(measured.candidates, measured.test, evaluation, measured.encoder)
+    tested = setting(settings, "task.test")
+    if tested and Path(tested).is_file() and Path(tested).read_bytes() == test.read_bytes():
+        del small["real_private"]  # stays as a simulation has measured it on these texts
+    else:
+        small["utility_real"] = None  # as `real_private`, it was measured on other texts
     before = Metrics.load_if_there(run) or Metrics()
     missing = of_texts.without_records(evaluation.metrics, before.content)
     metrics = before.adding(small | {"test": test.name} | groups | missing)

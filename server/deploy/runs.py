@@ -146,7 +146,8 @@ def _run(chosen: argparse.Namespace) -> Iterator[str]:
 
     run = settled(typed)
     parts = build_parts(run)  # a wrong setting fails here and not in Flower's process
-    yield f"{run.method.name} with {parts.plan.parties} hospitals: epsilon {parts.epsilon:g}"
+    hospitals = "1 hospital" if parts.plan.parties == 1 else f"{parts.plan.parties} hospitals"
+    yield f"{run.method.name} with {hospitals}: epsilon {parts.epsilon:g}"
     yield f"records with these labels take part: {', '.join(parts.plan.labels)}"
     store(run, folder)
     try:

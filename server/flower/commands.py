@@ -101,7 +101,8 @@ def flwr(folder: Path, *arguments: str) -> Mapping[str, Any]:
     try:
         answer: dict[str, Any] = json.loads(output[output.index("{") :])
     except ValueError:
-        answer = {"success": False, "error-message": output}
+        got = " ".join(output.split())
+        raise CaucusError("Flower", got=got, where=arguments[0], do="Is caucus-coordinator serve running?") from None
     if not answer.get("success"):
         raise CaucusError("Flower", got=" ".join(str(answer.get("error-message", "")).split()), where=arguments[0])
     return answer

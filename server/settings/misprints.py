@@ -4,6 +4,7 @@ Hydra advises to add an unknown setting with `+`, and then no code would read it
 """
 
 from collections.abc import Collection, Iterator, Sequence
+from dataclasses import fields
 from importlib.resources import files
 from itertools import chain
 
@@ -15,6 +16,8 @@ from omegaconf.errors import ConfigAttributeError, ConfigKeyError, OmegaConfBase
 from common.errors import ConfigError
 from common.validate import meant
 from server.failure import WRONG_SETTINGS
+from server.settings.sections import TARGET
+from server.settings.tasks import LabelledFilesSettings
 
 NOT_COMPOSED = (*WRONG_SETTINGS, ValueError)
 """Errors of Hydra for settings that cannot be composed."""
@@ -89,4 +92,8 @@ def names(config: DictConfig, above: str = "") -> Iterator[str]:
 def _unknown(name: str, known: Collection[str]) -> ConfigError:
     if is_group(name):
         return ConfigError(name, expected=f"+{name}=CHOICE, as no {name} is chosen by default", got=f"{name} without +")
-    return ConfigError(name, got="an unknown setting", do=meant(name, known))
+    section, _, rest = name.partition(".")
+    if section == "task" and any(field.name == rest for field in fields(LabelledFilesSettings)):
+        return ConfigError(name, got="a setting of files", do="Choose task=csv beside it")
+    named = [setting for setting in known if not setting.endswith(TARGET)]
+    return ConfigError(name, got="an unknown setting", do=meant(name, named))

@@ -126,6 +126,13 @@ def test_limits_as_init_writes_them_are_held_against_those_that_masks_are_planne
         assert Limits().spent(charged) == Limits(corrupt=0.0).spent(wary.releases())
 
 
+def test_a_coalition_that_lifts_masks_leaves_a_partys_own_share_of_the_noise():
+    planned = plan(5, threshold=3)
+    assert planned.largest_coalition == 2
+    assert Limits(corrupt=0.4).unknown_shares(planned) == 3
+    assert Limits(corrupt=0.6).unknown_shares(planned) == 1
+
+
 def test_users_may_be_many_records_but_not_fewer_than_the_party_wants():
     users = plan(3, unit="user", spec=VotesSpec(top=4, max_records=3))
     with pytest.raises(RefusalError, match="records protected together"):

@@ -2,7 +2,9 @@
 
 import math
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 
+import numpy as np
 import pytest
 
 from client import answer
@@ -155,6 +157,8 @@ def test_when_replies_leave_shows_neither_how_many_records_there_are_nor_a_refus
 
 
 LARGE = m.Ask(make_query(LabelHistogramSpec(labels=2**20), {}))
+PLANNED = query()
+WIDE = m.Ask(replace(PLANNED, vectors=np.pad(PLANNED.vectors, ((0, 0), (0, 1)))))
 
 
 @pytest.mark.parametrize(
@@ -165,6 +169,7 @@ LARGE = m.Ask(make_query(LabelHistogramSpec(labels=2**20), {}))
         (LARGE, {"index": 10**6}, m.Reason.UNPLANNED),
         (LARGE, {"attempt": 3}, m.Reason.OUT_OF_ORDER),
         (LARGE, {"party": 1}, m.Reason.MALFORMED),
+        (WIDE, {}, m.Reason.UNPLANNED),
         (m.Open(b"{}"), {}, m.Reason.MALFORMED),
         (m.Open(PLAIN.to_json()), {"plan_digest": bytes(32)}, m.Reason.UNPLANNED),
     ],

@@ -60,7 +60,7 @@ from common.queries.page import Query
 from common.queries.seed_choice import SeedChoice, SeedChoiceSpec
 from common.queries.self_similarity import SelfSimilarity, SelfSimilaritySpec
 from common.queries.sketch import Sketch, SketchSpec
-from common.queries.terms import MOST_WORDS, encode_terms
+from common.queries.terms import MOST_WORDS, READ_WORDS, encode_terms
 from common.queries.votes import Votes, VotesSpec
 from common.schedule import seconds
 from server.planning.calibration import calibrate
@@ -112,10 +112,12 @@ def used(records: int = 1000) -> Iterator[tuple[str, float]]:
     """Share of each kind of question's time that `records` declared records take, without ledger and noise."""
     target, votes, others = _attack()
     rows = np.concatenate([others] * (records // RECORDS + 1))[:records]
-    texts = tuple(f"{' '.join(f'word{(number * place) % 997}' for place in range(150))}" for number in range(records))
+    texts = tuple(
+        f"{' '.join(f'word{(number * place) % 997}' for place in range(READ_WORDS))}" for number in range(records)
+    )
     for query in (votes, *_questions(others)):
         slowest = np.repeat(target, records, axis=0) if query is votes else rows
-        read = (" ".join(KNOWN),) * records if isinstance(query, Vocabulary) else texts
+        read = (" ".join(KNOWN * (READ_WORDS // len(KNOWN) + 1)),) * records if isinstance(query, Vocabulary) else texts
         private = EmbeddedRecords(vectors=slowest, labels=np.zeros(records, dtype=np.int32), texts=read)
         began = time.perf_counter()
         if isinstance(query, SeedChoice):

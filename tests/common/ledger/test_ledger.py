@@ -54,6 +54,13 @@ def test_another_query_or_another_plan_is_refused_and_not_charged(ledger, change
     assert ledger.entries() == (first,)
 
 
+def test_all_answers_below_one_are_closed_at_once(ledger):
+    for index in range(3):
+        ledger.reserve(**reservation(index=index, query_digest=bytes([index]) * 32))
+    ledger.commit_before("r", 2)
+    assert [entry.committed for entry in ledger.entries("r")] == [True, True, False]
+
+
 def test_commit_erases_the_answer_from_the_disk_and_closes_it(ledger, path):
     ledger.reserve(**reservation())
     ledger.keep("r", 0, ANSWER)

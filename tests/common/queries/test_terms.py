@@ -3,7 +3,7 @@ import re
 from hypothesis import given
 from hypothesis import strategies as st
 
-from common.queries.terms import Extractor, words
+from common.queries.terms import READ_CHARACTERS, READ_WORDS, Extractor, words
 
 
 def _naive(terms, text, k):
@@ -81,3 +81,11 @@ def test_a_term_of_very_many_words_costs_no_more_than_its_words():
     extractor = Extractor([" ".join("ab"[i % 7 == 3] for i in range(50_000))])
     assert len(extractor._next) == 50_000
     assert re.fullmatch(r"\(\)", repr(extractor.first("a a a", 1)))
+
+
+def test_of_a_long_text_only_the_beginning_is_read():
+    """Otherwise the time of an answer would tell how long the records are."""
+    extractor = Extractor(["early", "late"])
+    assert extractor.first(" ".join(["early", *["and"] * (READ_WORDS - 2), "late"]), 2) == (0, 1)
+    assert extractor.first(" ".join(["early", *["and"] * (READ_WORDS - 1), "late"]), 2) == (0,)
+    assert extractor.first("early" + " " * READ_CHARACTERS + "late", 2) == (0,)
