@@ -26,7 +26,7 @@ from common.ledger.ledger import Ledger
 from common.plan.plan import Plan
 from common.privacy import accountant
 from common.system.files import text_of
-from server.documents.files import split, write_json, write_lines
+from server.documents.files import split, write_lines
 from server.documents.privacy import Privacy
 from server.documents.rounds import RoundReport
 from server.documents.run import RunSummary
@@ -122,7 +122,7 @@ class RunFolder:
             earlier=self._earlier,
         )
         for name, numbers in state.released.items():
-            write_json(self.path / name, released(self._plan, self._summary.run, privacy, numbers))
+            released(self._plan, self._summary.run, privacy, numbers).save(self.path, name)
         summary = replace(self._summary, status=status, seconds=round(seconds, 3))
         write_run(self.path, state, privacy=privacy, summary=summary)
 

@@ -1,7 +1,8 @@
 """`privacy.json`: a run's guarantee, its assumptions, what it does not cover, and the part of it that was spent.
 
-Epsilons are infinite where nothing bounds a loss. Scales and sensitivities are in votes, records, cosines, features or
-radii, unless they are said to be on the grid.
+`server/planning/guarantee_facts.py` makes it from the plan and the ledger; `server/run_folder.py` writes it after each
+step. Epsilons are infinite where nothing bounds a loss. Scales and sensitivities are in votes, records, cosines,
+features or radii, unless they are said to be on the grid.
 """
 
 import math

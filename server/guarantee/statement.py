@@ -50,6 +50,22 @@ def statement(privacy: Privacy) -> str:
     return "\n\n".join(paragraphs)
 
 
+def of_numbers(privacy: Privacy, run: str) -> str:
+    """The guarantee of released numbers, such as a census, in the sentences that stand in their file.
+
+    Args:
+        privacy: The `privacy.json` of the run that asked.
+        run: Identity of that run.
+    """
+    if not privacy.noisy:
+        return f"Released by run {run} without noise: nothing that is made of these numbers is private."
+    return (
+        f"Released by run {run} with ε = {show_epsilon(privacy.epsilon)} and δ = {show_delta(privacy.delta)} for each "
+        f"{'user' if privacy.by_user else 'record'}. Whatever is made of these numbers alone has the same guarantee, "
+        "however often they are used: `privacy` states it in full."
+    )
+
+
 def _unproven(privacy: Privacy) -> list[str]:
     """Paragraphs on unproven texts: the paper's claim for a noised choice, and the guarantee of the other queries."""
     names = privacy.unproven

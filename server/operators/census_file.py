@@ -21,7 +21,7 @@ from common.queries.class_sums import ClassSums, ClassSumsSpec
 from common.validate import positive
 from server.documents.census import CensusNumbers, Released
 from server.documents.codec import FieldError
-from server.documents.files import Document
+from server.documents.files import Document, LaterFormatError
 from server.documents.privacy import Origin, Privacy
 from server.domain import Earlier
 from server.operators.census import Census, Subspace
@@ -122,7 +122,10 @@ def _parsed(path: Path, kind: type[_D]) -> _D:
         _refuse("JSON in UTF-8", "something else", path)
     if not isinstance(content, dict):
         _refuse("a JSON object", type(content).__name__, path)
-    return kind.from_json(content)
+    try:
+        return kind.of_file(content)
+    except LaterFormatError:
+        _refuse("a file of this version of Caucus, or of an earlier one", "one of a later version", path)
 
 
 def _checked(numbers: CensusNumbers, path: Path) -> Census:

@@ -183,7 +183,7 @@ def test_a_class_with_fewer_candidates_than_votes_is_stated(tmp_path):
 def test_without_a_test_file_nothing_is_measured_and_the_report_says_so(tmp_path):
     task = [setting for setting in labelled(tmp_path / "data") if not setting.startswith("task.test")]
     folder = tiny(tmp_path / "run", *task, *SHORT)
-    assert read(folder, "metrics.json") == {}
+    assert read(folder, "metrics.json") == {"format": 1}
     assert "Not measured" in (folder / "report.html").read_text("utf-8")
 
 
