@@ -6,6 +6,7 @@ from scipy.spatial.distance import cdist
 from scipy.special import xlogy
 
 from common.errors import DataError
+from common.system.optional import blocked_import
 from common.validate import positive
 from server.metrics.fidelity import comparable, drawn
 
@@ -28,7 +29,8 @@ def wasserstein(a: NDArray[np.floating], b: NDArray[np.floating], *, seed: int =
         DataError: Shapes do not fit, a set is empty, a value is not finite, or the solver does not converge.
     """
     comparable("the Wasserstein distance", a, b, least=1)
-    import ot
+    with blocked_import("torch"):  # one of its backends; ours is numpy
+        import ot
 
     costs = cdist(drawn(a, LARGEST, seed=seed), drawn(b, LARGEST, seed=seed))
     value, log = ot.emd2(_uniform(costs.shape[0]), _uniform(costs.shape[1]), costs, numItermax=10_000_000, log=True)
@@ -53,7 +55,8 @@ def sinkhorn(a: NDArray[np.floating], b: NDArray[np.floating], *, entropy: float
 
 
 def _entropic(x: NDArray[np.floating], y: NDArray[np.floating], entropy: float) -> float:
-    import ot
+    with blocked_import("torch"):
+        import ot
 
     costs = cdist(x, y, "sqeuclidean") / 2
     fits_double = costs.max() < _LARGEST_EXPONENT * entropy
