@@ -58,7 +58,7 @@ def _entropic(x: NDArray[np.floating], y: NDArray[np.floating], entropy: float) 
     with blocked_import("torch"):
         import ot
 
-    costs = cdist(x, y, "sqeuclidean") / 2
+    costs = _half_squared(x.astype(np.float64), y.astype(np.float64))
     fits_double = costs.max() < _LARGEST_EXPONENT * entropy
     plan = ot.sinkhorn(
         _uniform(len(x)),
@@ -71,6 +71,14 @@ def _entropic(x: NDArray[np.floating], y: NDArray[np.floating], entropy: float) 
         warn=False,
     )
     return float((plan * costs).sum() + entropy * xlogy(plan, plan * plan.size).sum())
+
+
+def _half_squared(x: NDArray[np.float64], y: NDArray[np.float64]) -> NDArray[np.float64]:
+    """(n, m) of |x - y|^2 / 2, by one product of matrices: `cdist` takes ten times as long."""
+    costs = -(x @ y.T)
+    costs += np.einsum("nd,nd->n", x, x)[:, None] / 2
+    costs += np.einsum("nd,nd->n", y, y) / 2
+    return np.maximum(costs, 0, out=costs)
 
 
 def _uniform(count: int) -> NDArray[np.float64]:
