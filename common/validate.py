@@ -151,7 +151,7 @@ def _fits(value: object, annotation: object) -> bool:
     if isinstance(annotation, UnionType):
         return any(_fits(value, option) for option in get_args(annotation))
     if get_origin(annotation) is tuple:
-        return isinstance(value, (list, tuple)) and all(_fits(each, get_args(annotation)[0]) for each in value)
+        return isinstance(value, (list, tuple)) and all(_fits(item, get_args(annotation)[0]) for item in value)
     # `type` and not `isinstance`: true is no number. An integer is a number.
     return annotation not in _TYPES or type(value) is annotation or (annotation is float and type(value) is int)
 

@@ -75,7 +75,7 @@ class RunTools:
                 texts_per_request=self._texts_per_request,
                 experiment_seed=self.experiment_seed,
                 cleaner=self._cleaner,
-                held=self._run_texts,
+                run_texts=self._run_texts,
                 progress=bar.update,
             )
 
@@ -83,7 +83,9 @@ class RunTools:
         """Send each request to the model named with it; see `server/llm/generate.py`."""
         total = sum(request.n for _, request in requests)
         with self.meter.timed("generate"), _Progress(total, "texts", self.spending) as bar:
-            return write(self.providers, requests, cleaner=self._cleaner, held=self._run_texts, progress=bar.update)
+            return write(
+                self.providers, requests, cleaner=self._cleaner, run_texts=self._run_texts, progress=bar.update
+            )
 
     def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
         """Embed texts: (texts, dimensions) float32, unit norm."""

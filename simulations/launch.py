@@ -134,8 +134,10 @@ def _sweep(folder: Path) -> list[str]:
     """The arguments of a sweep over ε of the run in this folder; over seeds if nobody was asked, whatever ε is."""
     hydra_config = HydraConfig.get()
     overrides = hydra_config.overrides
-    others = [each for each in overrides.task if not each.startswith(("privacy.epsilon=", combinations.SEED))]
-    others += [each for each in overrides.hydra if each.startswith(f"{SEARCH_PATH}=")]
+    others = [
+        override for override in overrides.task if not override.startswith(("privacy.epsilon=", combinations.SEED))
+    ]
+    others += [override for override in overrides.hydra if override.startswith(f"{SEARCH_PATH}=")]
     sources: Any = hydra_config.runtime.config_sources
     swept = "privacy.epsilon=1,4,16" if Privacy.load(folder).queries else f"{combinations.SEED}0,1,2"
     return [*combinations.config_dir(sources), swept, *others]

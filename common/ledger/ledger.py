@@ -328,7 +328,7 @@ class Ledger:
         Raises:
             LedgerError: With the first wrong event.
         """
-        with self._open(anew=True) as (log, database):
+        with self._open(read_again=True) as (log, database):
             (sound, *_), *_ = database.execute("PRAGMA integrity_check(1)")
             if sound != "ok":
                 raise LedgerError("the ledger is damaged", got=sound, where=self._path, do="Restore a backup.")
@@ -348,12 +348,12 @@ class Ledger:
             )
 
     @contextmanager
-    def _open(self, *, write: bool = False, anew: bool = False) -> Iterator[tuple[Log, Connection]]:
+    def _open(self, *, write: bool = False, read_again: bool = False) -> Iterator[tuple[Log, Connection]]:
         """One transaction, with the log as it is on disk: the one in memory, unless others wrote."""
         with self._lock:
             try:
                 with self._file.transaction(write=write) as database:
-                    if anew or self._log is None or not self._log.is_current(database):
+                    if read_again or self._log is None or not self._log.is_current(database):
                         self._log = Log(database, self._path)
                     yield self._log, database
             except BaseException:

@@ -56,7 +56,7 @@ _DAMAGED = (
 """Errors that libraries raise for damaged files, or for files that require additional code or libraries."""
 
 
-def found(name_or_path: str | Path, *, what: str = "model", local_files_only: bool = True) -> Path:
+def model_folder(name_or_path: str | Path, *, what: str = "model", local_files_only: bool = True) -> Path:
     """The folder of a checkpoint: the path itself, or where the catalogue or the local cache has a model of that name.
 
     Args:
@@ -181,7 +181,7 @@ def load(
     Raises:
         ConfigError: There is no such model here, or no such device.
     """
-    folder = found(name_or_path, what=what)
+    folder = model_folder(name_or_path, what=what)
     return network(folder, auto, what=what, device=device, configure=configure), tokenizer(folder)
 
 

@@ -23,7 +23,7 @@ _RECORD = "hhqqi4x"
 
 
 @contextmanager
-def held(folder: Path, names: Sequence[str], *, stop: str) -> Iterator[None]:
+def hold(folder: Path, names: Sequence[str], *, stop: str) -> Iterator[None]:
     """Have these locks of a folder.
 
     Args:

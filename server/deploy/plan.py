@@ -93,7 +93,7 @@ def forwards(settings: Settings) -> dict[str, Any]:
     parts = build_parts(chosen)
     task = parts.source.task()
     estimates = signals(parts.plan, parts.method.compared(task), records)
-    facts = describe(parts.plan, earlier=parts.earlier).before_asking([each.to_dict() for each in estimates])
+    facts = describe(parts.plan, earlier=parts.earlier).before_asking([estimate.to_dict() for estimate in estimates])
     price = collusion.collusion(parts.plan, settings.secagg.corrupt) if parts.plan.malicious else None
     return facts | {
         "expected_records": records,

@@ -55,7 +55,7 @@ def register(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") ->
 
 def _serve(chosen: argparse.Namespace) -> Iterator[str]:
     settings = CoordinatorSettings.load(chosen.folder)
-    with locks.held(settings.folder, LOCKS, stop=f"caucus-coordinator stop {chosen.folder}"):
+    with locks.hold(settings.folder, LOCKS, stop=f"caucus-coordinator stop {chosen.folder}"):
         check_certificate(settings.folder)
         check_secret(settings.folder / "superexec.secret")
         for address in ((settings.listen, settings.port), ("127.0.0.1", settings.superlink_port)):

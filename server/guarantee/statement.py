@@ -150,7 +150,7 @@ def _how(privacy: Privacy) -> str:
             if privacy.malicious
             else "The coordinator is assumed to follow the protocol, but may try to learn from everything that it sees."
         )
-        + _own(privacy)
+        + _unsummed(privacy)
         + _subsampled(privacy)
         + _trained(privacy)
     )
@@ -175,7 +175,7 @@ def _trained(privacy: Privacy) -> str:
     )
 
 
-def _own(privacy: Privacy) -> str:
+def _unsummed(privacy: Privacy) -> str:
     if not privacy.unsummed:
         return ""
     return (

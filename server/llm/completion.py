@@ -125,13 +125,16 @@ class Completion:
         """Pair (topic, text) of each example."""
         exemplars = request.good or request.source
         order = stream.permutation(len(exemplars))[: max(self.examples, len(request.source), 1)]
-        own = [(_topic(request), _shortened(exemplars[at], request.words)) for at in order]
+        exemplar_pairs = [(_topic(request), _shortened(exemplars[at], request.words)) for at in order]
         if request.phrases:
             return list(SUBTOPICS)
         if not self.public or request.good:
-            return own
-        others = _public(public, request, max(0, self.examples - len(own)), stream)
-        return [*((example.topic or "", _shortened(example.text, request.words)) for example in others), *own]
+            return exemplar_pairs
+        others = _public(public, request, max(0, self.examples - len(exemplar_pairs)), stream)
+        return [
+            *((example.topic or "", _shortened(example.text, request.words)) for example in others),
+            *exemplar_pairs,
+        ]
 
     def _item(self, request: Request, topic: str, text: str) -> str:
         """One item of the list, up to the end of its text."""
@@ -178,8 +181,8 @@ def _shortened(text: str, words: int | None) -> str:
 
 def _public(public: Sequence[Example], request: Request, count: int, stream: np.random.Generator) -> list[Example]:
     """Public texts of other topics than the task's labels, drawn at random; of about the requested length, if any."""
-    own = {name.replace("_", " ").lower() for name, _ in request.labels}
-    others = [example for example in public if (example.topic or "").lower() not in own]
+    task_labels = {name.replace("_", " ").lower() for name, _ in request.labels}
+    others = [example for example in public if (example.topic or "").lower() not in task_labels]
     drawn, words = [others[at] for at in stream.permutation(len(others))[: count * _CHOICE]], request.words
     if words is not None:
         drawn.sort(key=lambda example: abs(len(example.text.split()) - words))

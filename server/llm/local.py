@@ -97,7 +97,7 @@ class Local:
         device = "cpu" if engine == "openvino" else device_here(device, setting)
         self.name = name
         self.declines = completions.DECLINED if completion else frozenset[str]()
-        self._folder = checkpoints.found(model, what=f"language model {name}", local_files_only=local_files_only)
+        self._folder = checkpoints.model_folder(model, what=f"language model {name}", local_files_only=local_files_only)
         if engine == "openvino":
             openvino.weights(self._folder, name=name)
         self._config: Any = checkpoints.configuration(self._folder, "causal", "sequence-to-sequence")
@@ -185,8 +185,8 @@ class Local:
         read = size / self._characters
         shown = request.good or request.source
         unseen = _WORDS_OF_A_PHRASE if request.phrases else _USUAL_WORDS
-        usual = sum(len(text.split()) for text in shown) / len(shown) if shown else unseen
-        written = request.n * (request.words or usual) * _TOKENS_PER_WORD
+        words_per_text = sum(len(text.split()) for text in shown) / len(shown) if shown else unseen
+        written = request.n * (request.words or words_per_text) * _TOKENS_PER_WORD
         return round(read), min(round(written), self._max_new_tokens * (request.n if self._completion else 1))
 
     @cached_property

@@ -116,8 +116,8 @@ class PreText(PreTextSettings):
         )
         families = [
             (population[i], count)
-            for label_parents, own in zip(parents, sizes, strict=True)
-            for i, count in survivors.offspring(label_parents, own)
+            for label_parents, size_of_label in zip(parents, sizes, strict=True)
+            for i, count in survivors.offspring(label_parents, size_of_label)
         ]
         work: list[Generated | Written] = [first, looking]
         if following == self.rounds:

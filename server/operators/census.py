@@ -132,8 +132,8 @@ def softness(vectors: Vectors, labels: Labels, centres: Vectors) -> float:
     """
 
     def likelihood(value: np.float64) -> float:
-        own = posteriors(vectors, centres, float(value))[np.arange(len(labels)), labels]
-        return float(np.log(_TRUSTED * own + (1 - _TRUSTED) / len(centres)).sum())
+        requested = posteriors(vectors, centres, float(value))[np.arange(len(labels)), labels]
+        return float(np.log(_TRUSTED * requested + (1 - _TRUSTED) / len(centres)).sum())
 
     return float(max(_SOFTNESSES, key=likelihood))
 

@@ -160,13 +160,13 @@ def _check_privacy(earlier: Earlier, path: Path) -> None:
     """Refuse another guarantee than the run's own; of what was spent, the two files may say two moments."""
     beside = path.with_name(Privacy.FILE)
     try:
-        own = _parsed(beside, Privacy)
+        of_run = _parsed(beside, Privacy)
     except FieldError as error:
         _refuse(f"{error.field}: {error.expected}, in {beside.name} beside it", "another value", path)
-    said, true = earlier.privacy.to_json(), own.to_json()
+    said, true = earlier.privacy.to_json(), of_run.to_json()
     pairs = {f"privacy.{key}": (said.get(key), true.get(key)) for key in {**said, **true} if key not in _OPEN}
-    source = own.earlier or Origin(
-        run=earlier.run, plan_digest=own.plan_digest or earlier.plan_digest, encoder=earlier.encoder
+    source = of_run.earlier or Origin(
+        run=earlier.run, plan_digest=of_run.plan_digest or earlier.plan_digest, encoder=earlier.encoder
     )
     pairs |= {key: (getattr(earlier, key), value) for key, value in source.to_json().items()}
     for key, (given, stated) in pairs.items():

@@ -99,7 +99,7 @@ def utility(metrics: Metrics) -> Utility:
         "The parties' own records": metrics.federated and metrics.federated.definition,
     }
     notes = [f"{title}: {text}" for title, text in definitions.items() if text and rows]
-    remarks = dict.fromkeys(each.note for each in (metrics.utility, metrics.utility_encoder) if each)
+    remarks = dict.fromkeys(group.note for group in (metrics.utility, metrics.utility_encoder) if group)
     return Utility(rows=rows, notes=(*notes, *(f"Note: {remark}." for remark in remarks if remark)))
 
 

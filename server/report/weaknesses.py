@@ -130,10 +130,10 @@ def _fid(run: RunSummary, privacy: Privacy | None, rounds: Sequence[RoundReport]
         for report in rounds
         if report.fid is not None and report.fid_error is not None
     ]
-    earlier = [each for each in measured[:-1] if each[2].candidates <= measured[-1][2].candidates]
+    earlier = [point for point in measured[:-1] if point[2].candidates <= measured[-1][2].candidates]
     if not earlier:
         return
-    (best_fid, best_error, best), (fid, error, last) = min(earlier, key=lambda each: each[0]), measured[-1]
+    (best_fid, best_error, best), (fid, error, last) = min(earlier, key=lambda point: point[0]), measured[-1]
     if fid - best_fid <= RISE * math.hypot(error, best_error):
         return
     steps = [f"stop there (method.rounds={best.round}, now {len(rounds)})"] if best.round > 1 else []

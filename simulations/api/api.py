@@ -205,7 +205,7 @@ def _settings(
     if epsilon != float("inf"):
         validate.positive(epsilon=epsilon)
     validate.probability(delta=delta)
-    if isinstance(overrides, str) or not all(isinstance(each, str) for each in overrides):
+    if isinstance(overrides, str) or not all(isinstance(override, str) for override in overrides):
         raise ConfigError("overrides", expected="a list of settings such as 'method.samples=500'", got=repr(overrides))
     given = [
         *([f"hydra.searchpath=[{_quoted(f'file://{Path(config_dir).resolve()}')}]"] if config_dir else []),

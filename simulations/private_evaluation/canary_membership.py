@@ -53,12 +53,12 @@ def scores(
         before: Texts to compare with.
         after: Texts that the private answers may have steered.
     """
-    found = [float(any(canary.code in text for text in texts)) for canary in canaries]
+    quoted = [float(any(canary.code in text for text in texts)) for canary in canaries]
     nearer = [
         _nearness(vector, after.of(canary.record.label)) - _nearness(vector, before.of(canary.record.label))
         for vector, canary in zip(vectors, canaries, strict=True)
     ]
-    return np.add(found, nearer, dtype=np.float64)
+    return np.add(quoted, nearer, dtype=np.float64)
 
 
 def figures(

@@ -77,7 +77,7 @@ def again(sweep: Path) -> list[str]:
     """The arguments with which a stopped sweep goes on."""
     hydra = values(sweep / PLANNED)["hydra"]
     typed = hydra["overrides"]
-    of_hydra = [each for each in typed["hydra"] if not each.startswith(("hydra.mode=", "hydra.sweep.dir="))]
+    of_hydra = [override for override in typed["hydra"] if not override.startswith(("hydra.mode=", "hydra.sweep.dir="))]
     return [
         "--multirun",
         *config_dir(hydra["runtime"]["config_sources"]),

@@ -90,7 +90,7 @@ def distinguished(check: str, mu: float, scores: NDArray[np.float64], inside: ND
     """
     into, out = scores[inside], scores[~inside]
     spread = math.sqrt((into.var(ddof=1) * len(into) + out.var(ddof=1) * len(out)) / scores.size)
-    found = (into.mean() - out.mean()) / spread
+    difference = (into.mean() - out.mean()) / spread
 
     # See the head of this file: the normal score of mu, and the mu of a score that is `by` errors higher.
     error, unit = 1 / math.sqrt(2 * scores.size), math.sqrt(2 * scores.size * (1 / len(into) + 1 / len(out)))
@@ -104,13 +104,14 @@ def distinguished(check: str, mu: float, scores: NDArray[np.float64], inside: ND
     def unseen(true: float) -> float:
         return float(stats.norm.cdf(Z - score(true)) - stats.norm.cdf(-Z - score(true)))
 
-    highest = gaussian_epsilon(DELTA, shifted(found, Z))
+    highest = gaussian_epsilon(DELTA, shifted(difference, Z))
+    epsilon = gaussian_epsilon(DELTA, max(difference, 1e-3))
     return Finding(
         check=check,
-        figure=f"mu {found:.4f}: epsilon {gaussian_epsilon(DELTA, max(found, 1e-3)):.2f}, below {highest:.2f}",
+        figure=f"mu {difference:.4f}: epsilon {epsilon:.2f}, below {highest:.2f}",
         limit=f"{mu:.4f}: {shifted(mu, -Z):.3f} to {shifted(mu, Z):.3f}",
         unseen=f"sigma / 2 {unseen(2 * mu):.0e}, 2 sigma {unseen(mu / 2):.0e}",
-        passed=abs(score(found)) <= Z,
+        passed=abs(score(difference)) <= Z,
     )
 
 

@@ -86,7 +86,7 @@ def entry(ratios: Sequence[Ratio]) -> dict[str, Any]:
         "machine": f"{os.cpu_count()} cores, {platform.machine()}, {_processor()}",
         "date": datetime.now(UTC).date().isoformat(),
         "load": round(os.getloadavg()[1], 1),
-        "ratios": [{"name": each.name, "to": each.to, "value": each.value, "goal": each.goal} for each in ratios],
+        "ratios": [{"name": ratio.name, "to": ratio.to, "value": ratio.value, "goal": ratio.goal} for ratio in ratios],
     }
 
 

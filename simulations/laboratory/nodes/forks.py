@@ -153,8 +153,8 @@ def main() -> None:
 
 def _function(name: str) -> Callable[[], object]:
     module, _, function = name.partition(":")
-    found: Callable[[], object] = getattr(import_module(module), function)
-    return found
+    named: Callable[[], object] = getattr(import_module(module), function)
+    return named
 
 
 def _say(answers: TextIO, number: int) -> None:

@@ -147,9 +147,9 @@ def verdict(claim: Claim, differences: Sequence[Difference]) -> tuple[str, float
     if not known:
         return NOT_RUN, None
     largest_first = sorted(private, key=lambda one: one.epsilon or 0, reverse=True)
-    held = list(itertools.takewhile(lambda one: _holds(claim, one.interval), largest_first))
-    if held:
-        return HOLDS, held[-1].epsilon if len(held) < len(private) else None
+    holding = list(itertools.takewhile(lambda one: _holds(claim, one.interval), largest_first))
+    if holding:
+        return HOLDS, holding[-1].epsilon if len(holding) < len(private) else None
     if without and all(_holds(claim, one.interval) for one in without):
         if claim.epsilons and all(map(math.isinf, claim.epsilons)):
             return HOLDS, None
