@@ -35,7 +35,7 @@ MODULES = {
     "server.deploy.create": ("init", "renew", "invite"),
     "server.deploy.serve": ("serve", "stop"),
     "server.deploy.enrolment": ("enrol", "remove"),
-    "server.deploy.plan": ("plan",),
+    "server.deploy.plan_command": ("plan",),
     "server.deploy.check": ("check",),
     "server.deploy.runs": ("run", "resume", "follow", "cancel"),
     "server.deploy.steer": ("steer",),

@@ -1,7 +1,7 @@
 """`caucus-coordinator run`, `resume`, `follow` and `cancel`: runs of a deployment, each a folder under `runs/`.
 
 `run` checks first what is quick to check, then builds the run's parts, and only then writes the configuration into the
-folder and lets Flower start the ServerApp. From then on this process only prints the run's log (`progress.py`).
+folder and lets Flower start the ServerApp. From then on this process only prints the run's log (`run_state.py`).
 """
 
 import argparse
@@ -20,7 +20,7 @@ from common.system.commands import add_command
 from common.system.enrolment import LONGEST_NAME
 from common.system.files import write_atomic
 from server.deploy.enrolment import attendance, enrolled
-from server.deploy.progress import (
+from server.deploy.run_state import (
     POLL_SECONDS,
     Status,
     command,

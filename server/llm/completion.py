@@ -14,7 +14,7 @@ The examples are the request's good exemplars, or its sources, or else public te
 longer than requested are cut, since reading prompts takes most of the time. A text to rewrite is the last example, and
 what follows is a variation of it; with blanks, the new text begins with words of its source. An abstract is a text of
 the requested length, and is rewritten like one: such a model writes no summaries. A subtopic is a text of a few words,
-after subtopics of other things. Of structured texts it reads and writes the text field (`plain.py`).
+after subtopics of other things. Of structured texts it reads and writes the text field (`structured_fallback.py`).
 """
 
 import re

@@ -27,8 +27,8 @@ from server.llm.engines import openvino
 from server.llm.engines.base import Continuations, Engine, Job
 from server.llm.engines.openvino import OpenVino
 from server.llm.engines.transformers import Transformers
-from server.llm.plain import plain, structured
 from server.llm.render import WORDING, parse, render
+from server.llm.structured_fallback import plain, structured
 
 log = logging.getLogger("caucus.llm")
 

@@ -8,7 +8,7 @@ from server.evaluation.projection import evenly
 from server.report import plots
 from server.report.dots import Dots, dots
 from server.report.facts import Facts, Places
-from server.report.votes import Votes
+from server.report.vote_distributions import Votes
 
 MOST_POINTS = 2000
 """Most points of one source on the map; more points would overlap."""

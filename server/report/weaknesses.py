@@ -31,7 +31,7 @@ from server.guarantee.rounding import show_epsilon
 from server.planning.signal import HOPELESS
 from server.report.labels import record_shares, weights_of
 from server.report.utility import accuracies
-from server.report.votes import Votes
+from server.report.vote_distributions import Votes
 
 RISE = 2.0
 """Standard errors of a difference in FID from which it counts: one in 40 is above by chance. For few texts the error is

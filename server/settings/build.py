@@ -18,7 +18,7 @@ from common.plan.plan import Plan
 from common.secagg.identity import Roster
 from server.domain import Membership, PrivacyTarget, Task
 from server.method import Method
-from server.planning.plan import colluders, make_plan
+from server.planning.make_plan import colluders, make_plan
 from server.settings.reading import of_kind, within
 from server.settings.schema import Settings
 from server.settings.sections import TARGET, Part, has

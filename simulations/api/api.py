@@ -33,7 +33,7 @@ from common.errors import CaucusError, CheckpointError, ConfigError
 from common.system.files import temporary_folder
 from common.system.progress import Console
 from common.system.warned_once import warned_once
-from server.deploy.plan import forwards
+from server.deploy.plan_command import forwards
 from server.documents.codec import strict, with_infinities
 from server.documents.run import RunSummary
 from server.failure import EXPECTED, WRONG_SETTINGS, summary

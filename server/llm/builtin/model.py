@@ -22,7 +22,7 @@ from server.llm.base import Arrived, Reply, Request
 from server.llm.builtin.composer import Passage, TextComposer
 from server.llm.builtin.library import NORM, Library, Sense, Vector, unit, whole_numbers
 from server.llm.builtin.ngram import sentences
-from server.llm.plain import plain, structured
+from server.llm.structured_fallback import plain, structured
 
 _VERSION = 3  # of what is written for a request; raise it with every change, or caches keep the old texts
 _BLOCK = 256  # number of requests whose similarities are in memory at once

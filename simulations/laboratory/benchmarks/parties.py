@@ -45,7 +45,7 @@ from server.federation.ask import Federation
 from server.federation.checkpoint import Checkpoint
 from server.federation.network import FlowerNetwork, Network
 from server.methods.wasp import Wasp
-from server.planning.plan import make_plan
+from server.planning.make_plan import make_plan
 from server.report.plots import Lines, lines
 from server.settings.schema import Secagg
 from simulations.federation.local_grid import LocalGrid

@@ -11,8 +11,8 @@ from common.structure import Structure
 from server.domain import Task
 from server.llm import prompts
 from server.llm.clean import Cleaner, Rules
-from server.llm.plain import plain, structured
 from server.llm.render import parse, render
+from server.llm.structured_fallback import plain, structured
 from tests.support.structures import SETTINGS, STRUCTURE, WHOLE
 
 TASK = Task(name="t", kind="triage record", labels={"a": "falls", "b": "burns"}, structure=STRUCTURE)

@@ -84,7 +84,7 @@ def forwards(settings: Settings) -> dict[str, Any]:
     from server.planning import collusion
     from server.planning.forecast import forecast
     from server.planning.guarantee_facts import describe
-    from server.planning.plan import EXPECTED_RECORDS, large_delta
+    from server.planning.make_plan import EXPECTED_RECORDS, large_delta
     from server.planning.signal import advice, signals
     from server.settings.automatic import expected_records, settled
     from server.settings.parts import build_parts
