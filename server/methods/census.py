@@ -32,8 +32,9 @@ from common.queries.class_sums import MOST_DIRECTIONS, ClassSumsSpec
 from server.documents.census import CensusNumbers, Released
 from server.domain import Candidate, Earlier, Membership, PrivacyTarget, Task
 from server.llm import prompts
+from server.llm.allocation import allocate, dealt, per_label
 from server.llm.base import Request
-from server.llm.orders import Order, RequestMaker, allocate, dealt, make_orders, per_label
+from server.llm.orders import Order, RequestMaker, make_orders
 from server.method import State, Tools
 from server.operators import census_file, selection, steering
 from server.operators.census import Census, Floats, estimates, figures, posteriors, softness, subspace
