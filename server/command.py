@@ -19,7 +19,7 @@ caucus-coordinator steer RUN [OVERRIDE ...]            further texts from a run'
 caucus-coordinator evaluate RUN --test FILE            figures of a run on texts that are no party's
 caucus-coordinator report RUN                          rewrite a run's report
 caucus-coordinator renew FOLDER                        a new server certificate
-caucus-coordinator invite FOLDER                       bundle, invitation and roster anew, after an upgrade
+caucus-coordinator invite FOLDER                       rewrite bundle, invitation and roster, after an upgrade
 caucus-coordinator stop FOLDER
 """
 

@@ -131,7 +131,7 @@ def _composed(config: object) -> None:
 
 
 def _sweep(folder: Path) -> list[str]:
-    """The arguments of a sweep over ε of the run in this folder; over seeds if nobody was asked, whatever ε is."""
+    """The arguments of a sweep over ε of the run in this folder; over seeds if nobody was asked at any ε."""
     hydra_config = HydraConfig.get()
     overrides = hydra_config.overrides
     others = [
@@ -183,7 +183,7 @@ def _or_exit(folder: Path, settings: Callable[[], Settings]) -> None:
 
 def _simulated(settings: Settings, folder: Path) -> None:
     log.info("loading; all files go to %s", folder)
-    with progress("at work"):
+    with progress("running"):
         from simulations.run import simulate
 
         simulate(settings, folder)

@@ -163,7 +163,7 @@ class RosterFile(_Public):
         object.__setattr__(self, "parties", parties)
         for what in ("name", "identity", "node_key"):
             if len({getattr(party, what) for party in parties}) < len(parties):
-                raise ConfigError("roster", expected=f"a {what.replace('_', ' ')} of its own for each", got="one twice")
+                raise ConfigError("roster", expected=f"a different {what.replace('_', ' ')} for each", got="one twice")
 
     @property
     def fingerprint(self) -> str:

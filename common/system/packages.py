@@ -30,7 +30,7 @@ def refuse_strangers() -> None:
     for name, place in strangers().items():
         message = (
             f"package {name}; expected {ROOTS[0] / name}; got another project's; at {place}. "
-            "Install Caucus into a virtual environment of its own, and keep folders with packages of these names "
+            "Install Caucus into a separate virtual environment, and keep folders with packages of these names "
             f"({', '.join(NAMES)}) out of PYTHONPATH and of where Python is started"
         )
         program = Path(sys.argv[0] if sys.argv else "").name

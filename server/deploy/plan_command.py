@@ -67,7 +67,7 @@ def _target(chosen: argparse.Namespace) -> float:
     if (chosen.records is None) == (chosen.epsilon is None):
         raise ConfigError(
             "--signal",
-            expected="beside one of --records and --epsilon, to find the other",
+            expected="exactly one of --records and --epsilon, to find the other",
             got="neither" if chosen.records is None else "both",
         )
     try:

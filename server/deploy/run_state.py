@@ -37,7 +37,7 @@ LEAST_ROOM = 2**16
 FLOWER = "flower.json"
 """File in the folder of a deployed run with its number at Flower and the processes of `serve` at that time."""
 
-DIED = "the process of the run ended without an error of its own"
+DIED = "the process of the run ended without reporting an error"
 
 
 class Status(StrEnum):
@@ -60,8 +60,8 @@ class Progress:
         name: Name of its folder.
         status: Its state.
         rounds: Number of whole rounds so far.
-        reason: Why it failed, or when it was cancelled; else empty.
-        hospitals: Those whose approval it awaits.
+        reason: Reason of the failure, or time of the cancellation; otherwise empty.
+        hospitals: Names of the hospitals whose approval the run awaits.
         weaknesses: Weaknesses of the results of a complete run, each with advice.
     """
 

@@ -53,7 +53,7 @@ def register(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") ->
         _run,
         summary="run a federation with the enrolled hospitals",
         description="Check settings and hospitals, write the configuration into FOLDER/runs/NAME, start the run, and "
-        "print its log until it ends. Ctrl-C leaves the run at work.",
+        "print its log until it ends. The run continues after Ctrl-C.",
         example="caucus-coordinator run coordinator first method=wasp privacy.epsilon=4",
     )
     resume = add_command(
@@ -69,7 +69,7 @@ def register(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") ->
         "follow",
         _follow,
         summary="print the log of a run until it ends",
-        description="Print the whole log of a run, and new lines until the run ends. Ctrl-C leaves the run at work.",
+        description="Print the whole log of a run, and new lines until the run ends. The run continues after Ctrl-C.",
         example="caucus-coordinator follow coordinator first",
     )
     cancel = add_command(
@@ -77,8 +77,8 @@ def register(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") ->
         "cancel",
         _cancel,
         summary="stop one run; it can be resumed",
-        description="Stop one run. What the hospitals were asked stays charged, and they keep their answers, so that a "
-        "resumed run pays nothing twice.",
+        description="Stop one run. Questions that were asked stay charged, and the hospitals keep their answers, so "
+        "that a resumed run pays nothing twice.",
         example="caucus-coordinator cancel coordinator first",
     )
     for parser in (run, resume, follow, cancel):

@@ -65,7 +65,7 @@ def _serve(chosen: argparse.Namespace) -> Iterator[str]:
         if os.geteuid() == 0:
             yield (
                 "started as root, and so is the code of every run: "
-                "give the coordinator an account of its own, as caucus-coordinator.service does"
+                "give the coordinator a separate account, as caucus-coordinator.service does"
             )
         yield from ending_soon(settings.folder)
         yield f"hospitals connect to {settings.address}; logs are in {settings.folder / 'logs'}"

@@ -1,7 +1,7 @@
 """Figures in groups, as `metrics.json` has them.
 
 A figure is a number, or a mapping with a "value" (null, and a "reason", if it could not be computed), an "interval" of
-two numbers, the number of "rows" behind it and a "definition" of its own. A mapping of figures is a group, with a
+two numbers, the number of "rows" behind it and a separate "definition". A mapping of figures is a group, with a
 "definition" and a "note"; mappings within it give longer names. "simulation_only" marks all figures of a mapping as
 computed from private records.
 """

@@ -34,7 +34,7 @@ class Payment(Document):
     Attributes:
         replies: Number of replies.
         input_tokens: Tokens read.
-        cached_tokens: Those of them that were read from the prompt cache.
+        cached_tokens: Number of these that were read from the prompt cache.
         output_tokens: Tokens written.
         cost: Cost in the currency of the prices; None if the price is unknown.
     """
@@ -95,7 +95,7 @@ class RoundReport(Document):
         cleaned: Number of texts that were changed or dropped, by model and the cleaner's rule.
         queries: The queries asked in the round.
         notes: Remarks for the reader.
-        figures: Figures that this method alone reports, such as WASP's weights; beside the others in the file.
+        figures: Figures that this method alone reports, such as WASP's weights, stored among the other fields.
         fid: Distance to the held-out texts; None without any.
         fid_error: Its standard error; None without it, or for very few texts.
         seconds: Seconds by kind of work; None until the run has measured the round.

@@ -159,7 +159,7 @@ def _custom(measured: Measured) -> Group:
 
 
 def _custom_figure(name: str, metric: Metric, texts: Sequence[str], labels: Sequence[str]) -> Mapping[str, Any]:
-    """The metric's number; epsilon is spent when it is computed, so whatever it raises must not end the run."""
+    """The metric's number. Epsilon is spent by the time it is computed, so no error of the metric may end the run."""
     try:
         number = float(metric(list(texts), list(labels)))
     except Exception as error:  # noqa: BLE001 other people's code; its message may quote a text

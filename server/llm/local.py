@@ -149,7 +149,7 @@ class Local:
         replies: dict[int, Reply] = {place: lost for place, job in enumerate(jobs) if len(job.ids) > self._longest}
         if replies:
             log.warning(
-                "%s: %d of %d prompts are longer than the %d tokens that its context leaves beside an answer of %d and "
+                "%s: %d of %d prompts are longer than the %d tokens that an answer of %d leaves in its context, and "
                 "are lost; show fewer or shorter exemplars, or lower max_new_tokens",
                 self.name,
                 len(replies),

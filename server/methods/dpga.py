@@ -77,7 +77,7 @@ class DpgaMemory:
 class Dpga(DpgaSettings):
     """The method; its settings are those of `server.settings.voting.DpgaSettings`."""
 
-    texts_per_request: ClassVar[int] = 1  # each has a keyword and a length of its own
+    texts_per_request: ClassVar[int] = 1  # each has a separate keyword and length
     memory: ClassVar[type[DpgaMemory]] = DpgaMemory
 
     @property

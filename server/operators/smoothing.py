@@ -65,9 +65,9 @@ def smoothed(
         noise: Standard deviation of the noise of a vote (`Tools.noise`), in votes.
 
     Returns:
-        Of the shape of `scores`, in votes. Without noise the scores themselves; so too if all are equal, and those of a
-        label with one candidate or with equal vectors. A label's predicted mean is its own, but at least 0, as votes
-        are counts.
+        Smoothed scores in votes, of the shape of `scores`. Scores are returned unchanged if there is no noise or all
+        are equal; so are those of a label with one candidate or with equal vectors. The predicted mean of a label is
+        the mean of its scores, but at least 0, as votes are counts.
     """
     if noise == 0:
         return scores

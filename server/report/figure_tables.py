@@ -1,4 +1,4 @@
-"""Groups of figures as tables: each figure with the direction in which it is better, and references in columns beside.
+"""Groups of figures as tables: each with the direction in which it is better, and references in separate columns.
 
 A group whose title is that of an earlier group and one more word, and whose figures have the same names, is a reference
 to it: "fidelity real" compares real texts with real texts as "fidelity" compares synthetic ones with them.

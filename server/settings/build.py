@@ -71,7 +71,7 @@ def _built(part: Part, *, partial: bool) -> Any:
                 part.place,
                 expected="a class or function that can be imported",
                 got=" ".join(str(cause).split()),
-                do="PYTHONPATH=FOLDER adds the folder of a module of your own",
+                do="PYTHONPATH=FOLDER adds the folder of your own module",
             ) from error
         raise
 

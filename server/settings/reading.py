@@ -33,7 +33,7 @@ _KINDS = {bool: "true or false", int: "a whole number", str: "text"}
 def settings_of(values: Mapping[str, Any]) -> Settings:
     """Typed settings of a mapping; those of a simulation have an engine.
 
-    A run without an identity gets one. What is missing has its default.
+    A run without an identity gets one. Missing settings have their defaults.
 
     Raises:
         ConfigError: A setting is misspelt, or its value is of another kind or out of bounds.
@@ -121,7 +121,7 @@ def of_kind(name: str, value: object, hint: Any) -> Any:
     if kind in _READERS:
         return _READERS[kind](name, value, hint)
     if is_dataclass(hint):
-        # No rules at all are no rules, whatever their defaults are.
+        # An empty mapping of rules means no rules, not their defaults.
         return None if value == {} and NoneType in options else read(kind, value, name)
     null = NoneType in options
     if kind is float:

@@ -84,7 +84,7 @@ def simulate(
         delta: A public constant, well below 1 / (number of records).
         folder: The run folder, new or empty; None: `runs/DATE/TIME-METHOD`, as the command's.
         overrides: Further settings as on the command line; they beat the arguments.
-        config_dir: Folder of configurations of your own, as the command's `--config-dir`.
+        config_dir: Folder of your own configurations, as the command's `--config-dir`.
 
     Returns:
         The result, complete. After Ctrl-C, or a failing model, the run folder can be resumed (`resume`).
@@ -163,7 +163,7 @@ def plan(
         epsilon: Privacy loss in all.
         delta: A public constant.
         overrides: Further settings.
-        config_dir: Folder of configurations of your own.
+        config_dir: Folder of your own configurations.
 
     Raises:
         CaucusError: A setting is wrong, or no plan can be made.

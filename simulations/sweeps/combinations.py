@@ -1,10 +1,10 @@
-"""The runs of a sweep, while it is at work: which settings each has, how many there are, and what is left to do.
+"""The runs of a sweep, while it goes on: which settings each has, how many there are, and what is left to do.
 
     caucus-simulate --multirun privacy.epsilon=1,4,8 experiment_seed=0,1,2
     caucus-simulate --resume SWEEP
 
 Each combination has its own folder. A sweep goes on after the failure of a run, and ends with a table of all
-(`table.py`). One that was stopped goes on with the run that was at work, and with those that had not begun.
+(`table.py`). One that was stopped goes on with the run that was interrupted, and then with the runs that had not begun.
 """
 
 import shlex
@@ -133,7 +133,7 @@ def failed(settings: Mapping[str, Any], overrides: Sequence[str], folder: Path, 
     """Write the reason of a failure into the folder of the run, with its settings if none are there.
 
     Args:
-        settings: Those of the run's row; what Hydra composed, if that is what failed.
+        settings: Settings of the run's row, or the ones that Hydra composed if building them failed.
         overrides: Overrides of the run.
         folder: The run's.
         error: The reason.

@@ -6,7 +6,7 @@ lemma of Neyman and Pearson no test tells Gaussians apart better than by this sc
 deviation 1 / mu times the difference of its two means: mu-Gaussian DP (Dong, Roth and Su 2022). Estimated from n
 canaries, half of them in, mu has a variance of 4 / n + mu^2 / (2 n), about, and is skewed: large values are more
 frequent than for a normal variable. So what is compared is sqrt(2 n) asinh(mu / r), r^2 = 2 n (1 / in + 1 / out), whose
-variance is 1 whatever mu is. From 500 canaries on, that of a sound answer is beyond 5 with a probability of 1e-6 or
+variance is 1 for any mu. From 500 canaries on, that of a sound answer is beyond 5 with a probability of 1e-6 or
 less, by the exact distribution of mu, a noncentral t.
 """
 

@@ -13,7 +13,7 @@ A neighbour gets the queries that were broadcast in the recorded run, although i
 others: adaptive composition asks for a bound on each answer given all answers before it, and these fix the queries.
 Neighbours differ by one unit more or less, as `common/queries/closed_set.py` says; a replaced record is two steps.
 
-What has no proof is named, and not replayed: there is nothing to hold its answers against.
+Queries without a proof are named, and not replayed: there is no bound to compare their answers with.
 """
 
 import argparse

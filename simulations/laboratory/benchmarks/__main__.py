@@ -2,7 +2,7 @@
 
     python -m simulations.laboratory.benchmarks [NAME ...] [--accept]
 
-Each benchmark runs in a process of its own. A ratio that is more than 1.5 times the recorded one (`ratios.json`) is a
+Each benchmark runs in a separate process. A ratio that is more than 1.5 times the recorded one (`ratios.json`) is a
 regression: the exit code is 1. `--accept` records the new ratios, of the benchmarks that were run, and writes the table
 into the README here.
 """

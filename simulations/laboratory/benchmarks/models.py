@@ -1,4 +1,4 @@
-"""Speed of the engine for small language models, beside plain transformers and the processors' limit.
+"""Speed of the engine for small language models, compared with plain transformers and the processors' limit.
 
     make models && OMP_NUM_THREADS=2 python -m simulations.laboratory.benchmarks.models \
         [--model smollm2] [--texts 32] [--repetitions 3]

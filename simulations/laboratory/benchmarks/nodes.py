@@ -1,4 +1,4 @@
-r"""Real nodes over lines of several delays: what a phase takes, beside the sum of `laboratory/nodes/cost.py`.
+r"""Real nodes over lines of several delays: the time of a phase, compared with the sum of `laboratory/nodes/cost.py`.
 
     OMP_NUM_THREADS=1 python -m simulations.laboratory.benchmarks.nodes \
         [--nodes 2 6] [--queries 2] [--delays 0.02 0.1 0.3] [--megabits 10]
@@ -7,7 +7,7 @@ Two federations on this machine, of few and of more hospitals. Each makes one ru
 slower from query to query: no delay, the longest one, the others, and the one before the longest (or the only one) with
 a rate. The work a node comes from the two sizes, the round trips from the longest delay; all other lines are predicted.
 One query after each change is not counted. The nodes' own work is part of the work a node here, and would not be on
-machines of their own.
+separate machines.
 """
 
 import argparse
@@ -90,7 +90,7 @@ def main(arguments: Sequence[str] | None = None) -> list[Ratio]:
         sys.stdout.write(f"{stretch!s:>24}{stretch.phase:10.2f}{predicted:10.2f}{ratio.value:8.2f}\n")
         ratios.append(ratio)
     alone = max(0.0, (measured[0].coordinator - small.coordinator) / (many - few))
-    for where, terms_there in (("here", cost), ("on machines of their own", replace(cost, work=alone))):
+    for where, terms_there in (("here", cost), ("on separate machines", replace(cost, work=alone))):
         seconds = terms_there.run(phases(10), nodes=50, delay=0.1, rate=10e6 / 8)
         sys.stdout.write(f"50 hospitals, 10 queries, 100 ms, 10 Mbit/s, {where}: {seconds:.0f} s\n")
     return ratios[2:]

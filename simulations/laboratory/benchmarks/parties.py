@@ -99,7 +99,7 @@ class Cost:
         cpu: CPU seconds of the process.
         parts: CPU seconds at all parties by the kind of reply, and `elsewhere`.
         kilobytes: Bytes that a party sends and receives, in thousands.
-        question: Those of them that are the question's arrays.
+        question: The part of `kilobytes` that is the arrays of the question.
         mebibytes: Peak memory of the process so far.
     """
 

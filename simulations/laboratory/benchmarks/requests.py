@@ -1,10 +1,10 @@
-r"""The request layer beside the bare SDK: many requests at once to a server that answers each after a fixed time.
+r"""The request layer against the bare SDK: many requests at once to a server that answers each after a fixed time.
 
     OMP_NUM_THREADS=1 python -m simulations.laboratory.benchmarks.requests \
         [--requests 1000] [--concurrency 32] [--delay 0.05]
 
-The server runs in a process of its own on this machine. The ideal is the time in which a client without any cost of its
-own would get all answers: the number of requests, divided by those under way at once, rounded up, times the delay. Both
+The server runs in a separate process on this machine. The ideal is the time in which a client without any cost would
+get all answers: the number of requests, divided by those under way at once, rounded up, times the delay. Both
 clients speak chat completions, one connection for each request under way, no retries. CPU is that of the client alone.
 """
 

@@ -1,4 +1,4 @@
-r"""What grows with the number of texts, of runs in a ledger and of replies in a cache: time, memory and disk.
+r"""Growth of time, memory and disk with the number of texts, of runs in a ledger and of replies in a cache.
 
     OMP_NUM_THREADS=1 python -m simulations.laboratory.benchmarks.scale \
         [--texts 3000 30000] [--runs 100 10000] [--replies 1000 100000] [--dimensions 384]

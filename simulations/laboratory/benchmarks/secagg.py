@@ -1,4 +1,4 @@
-r"""Time of secure aggregation for a party and the coordinator, beside the machine's limit and Flower's SecAgg+.
+r"""Time of secure aggregation for a party and the coordinator, compared with the machine's limit and Flower's SecAgg+.
 
     OMP_NUM_THREADS=1 python -m simulations.laboratory.benchmarks.secagg [--parties 10 50 100 1000] \
         [--lengths 10000 100000 1000000]

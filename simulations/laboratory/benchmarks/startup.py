@@ -1,4 +1,4 @@
-"""What a user waits for at the start and at the end of the demo, in CPU time relative to the import of torch.
+"""Waits of a user at the start and at the end of the demo, in CPU time relative to the import of torch.
 
     OMP_NUM_THREADS=1 python -m simulations.laboratory.benchmarks.startup [SETTING=VALUE ...]
 

@@ -1,4 +1,4 @@
-r"""The vote kernel beside one raw float32 product, faiss, and the nearest neighbours of the private-evolution library.
+r"""The vote kernel against one raw float32 product, faiss, and the nearest neighbours of the private-evolution library.
 
     OMP_NUM_THREADS=1 python -m simulations.laboratory.benchmarks.votes \
         [--records 10000] [--candidates 6000] [--dimensions 768] [--top 8]

@@ -1,4 +1,4 @@
-r"""Real hospitals that fail at random in each phase, beside what `dropouts.py` has in one process.
+r"""Real hospitals that fail at random in each phase, compared with `dropouts.py`, which simulates them in one process.
 
     OMP_NUM_THREADS=1 python -m simulations.laboratory.nodes.failing [--parties 10] [--kinds away gone] \
         [--rates 0.01 0.05 0.2] [--spares 0.1] [--retries 1] [--runs 10] [--timeout 30]

@@ -53,7 +53,7 @@ class Forks:
 
     @property
     def process(self) -> int:
-        """Its number."""
+        """Number of the process that forks."""
         return self._process.pid
 
     def start(self, function: str, *arguments: object, folder: Path, environment: Mapping[str, str], log: Path) -> int:

@@ -194,7 +194,7 @@ def test_a_run_whose_process_was_killed_says_the_cause_where_it_points(serve, ca
     monkeypatch.setattr(run_state, "command", lambda *_: setattr(flower, "serve", serve) or "COMMAND")
     assert start(flower) == 1
     error = capsys.readouterr().err
-    assert "the process of the run ended without an error of its own: " in error
+    assert "the process of the run ended without reporting an error: " in error
     assert cause in error
     log = flower.folder / "runs" / "first" / "run.log"
     assert f"at {log}. COMMAND goes on" in error
