@@ -49,7 +49,7 @@ def run(
 
     Args:
         method: The method.
-        tools: Its tools: models, encoder, queries.
+        tools: The run's tools: models, encoder, queries.
         federation: The parties, as the tools ask them.
         folder: The run folder.
         test: Real texts that are no party's records, as a classifier reads them.

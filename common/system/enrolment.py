@@ -108,7 +108,7 @@ class PartyFile(_Public):
     """A hospital's public data for the coordinator and the other hospitals.
 
     Attributes:
-        name: Its name.
+        name: The hospital's name.
         identity: Ed25519 public key, hexadecimal.
         node_key: Public key of its node, NIST P-384, in OpenSSH form.
         max_records: The most records that it will ever have: public, since answers take as long as for this

@@ -33,8 +33,8 @@ class Attending:
     """Attendance of a hospital: whether its node is connected.
 
     Attributes:
-        number: Its number on the roster.
-        name: Its name.
+        number: The hospital's number on the roster.
+        name: The hospital's name.
         online: Whether its node is connected.
         since: Time since which it has been so, as far as Flower knows; else empty.
     """

@@ -58,7 +58,7 @@ class Progress:
 
     Attributes:
         name: Name of its folder.
-        status: Its state.
+        status: The run's state.
         rounds: Number of whole rounds so far.
         reason: Reason of the failure, or time of the cancellation; otherwise empty.
         hospitals: Names of the hospitals whose approval the run awaits.

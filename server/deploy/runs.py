@@ -163,10 +163,10 @@ def _resume(chosen: argparse.Namespace) -> Iterator[str]:
     if progress(folder).status is Status.COMPLETE:
         yield f"done: {folder / 'report.html'}"
         return
-    # The lock shows whether a process is at work; Flower reports a killed one as running for a while.
+    # The lock shows whether a process is running; Flower reports a killed one as running for a while.
     if not _ended(folder):
         follow = f"{command(settings, 'follow', chosen.name)} shows its log"
-        raise CaucusError("run", expected="one that has ended", got="a process at work", where=folder, do=follow)
+        raise CaucusError("run", expected="one that has ended", got="a running process", where=folder, do=follow)
     yield from _offline_hospitals(settings, load(folder), wait=chosen.wait)
     _stop(settings, folder)
     log = folder / "run.log"
@@ -193,7 +193,7 @@ def _cancel(chosen: argparse.Namespace) -> Iterator[str]:
     yield f"{chosen.name} is cancelled; {command(settings, 'resume', chosen.name)} goes on where it stopped"
     yield "until then the hospitals keep their answers, so that none is paid for twice"
     if not _ended(folder):
-        yield "its process is still at work, and ends after its present step"
+        yield "its process is still running, and ends after the current step"
 
 
 def _begun(chosen: argparse.Namespace) -> tuple[CoordinatorSettings, Path]:

@@ -23,7 +23,7 @@ class CensusNumbers(Document):
         sums: (labels, directions) noised sums of places.
         counts: (labels,) noised counts.
         noise: Standard deviation of the noise in the sums.
-        count_noise: That of the noise in the counts.
+        count_noise: Standard deviation of the noise in the counts.
         softness: Scatter of a label's records.
         radius: Largest distance of a place from its centre.
         basis: (directions, dimensions) float32, rows one after another, as base64.

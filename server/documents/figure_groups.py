@@ -26,11 +26,11 @@ class Figure(Document):
     """One figure.
 
     Attributes:
-        name: Its name in its group.
-        value: Its value; None if it could not be computed.
-        interval: Its 95 % interval.
+        name: The figure's name in its group.
+        value: The figure's value; None if it could not be computed.
+        interval: The figure's 95 % interval.
         rows: Number of texts or records behind it.
-        definition: Its own definition, in addition to its group's.
+        definition: The figure's own definition, in addition to its group's.
         reason: Why there is no value.
         simulation_only: Whether it was computed from private records.
     """

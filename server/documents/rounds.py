@@ -61,8 +61,8 @@ class AskedQuery(Document):
     """A query that the parties answered.
 
     Attributes:
-        index: Its number among all answers of the run, from 0.
-        name: Its name in the plan.
+        index: The query's number among all answers of the run, from 0.
+        name: The query's name in the plan.
         mechanism: The mechanism that noises it.
         scale: Scale of the noise in the answer's unit.
         noise: Standard deviation of the noise in the sum; None for answers that are not summed.
@@ -97,7 +97,7 @@ class RoundReport(Document):
         notes: Remarks for the reader.
         figures: Figures that this method alone reports, such as WASP's weights, stored among the other fields.
         fid: Distance to the held-out texts; None without any.
-        fid_error: Its standard error; None without it, or for very few texts.
+        fid_error: Standard error of `fid`; None without it, or for very few texts.
         seconds: Seconds by kind of work; None until the run has measured the round.
         paid: Payments for the round, by remote model.
         epsilon: Privacy loss of all answers so far; None in earlier versions.

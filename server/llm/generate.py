@@ -107,7 +107,7 @@ def generate(
     """
     use = Use()
     texts: list[list[str]] = [[] for _ in orders]
-    earlier_texts = _Known(run_texts)
+    earlier_texts = _EarlierTexts(run_texts)
     for attempt in range(MOST_PASSES):
         requests: list[tuple[str, Request]] = []
         owners: list[int] = []
@@ -167,7 +167,7 @@ def write(
     """
     written = Written(texts=[])
     texts: list[list[str]] = [[] for _ in requests]
-    earlier_texts = _Known(run_texts)
+    earlier_texts = _EarlierTexts(run_texts)
     for attempt in range(MOST_PASSES):
         places = [place for place, reply in enumerate(texts) if not reply]
         open_requests = [(requests[place][0], _reseeded(requests[place][1], attempt)) for place in places]
@@ -187,7 +187,7 @@ def complete(
     requests: Sequence[tuple[str, Request]],
     *,
     cleaner: Cleaner,
-    known: "_Known",
+    known: "_EarlierTexts",
     use: Use,
     progress: Callable[[int], object],
 ) -> list[list[str]]:
@@ -286,7 +286,7 @@ def _ask(
     return [replies[place] for place in range(len(requests))]
 
 
-class _Known:
+class _EarlierTexts:
     """Texts that the run has already: those from before the call, and those of this call."""
 
     def __init__(self, before: Container[str]) -> None:

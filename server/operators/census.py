@@ -127,8 +127,8 @@ def _signed(directions: Floats) -> Floats:
 def softness(vectors: Vectors, labels: Labels, centres: Vectors) -> float:
     """Softness with which a nearest-mean classifier is as sure of the candidates' labels as it can: see `posteriors`.
 
-    Chosen by public candidates and centres alone: the one that makes the requested labels most likely, if a share of
-    the candidates is of any label, whatever was requested.
+    Chosen by public candidates and centres alone: the one that makes the requested labels most likely, where a share
+    of the candidates may have any label instead of the requested one.
     """
 
     def likelihood(value: np.float64) -> float:

@@ -74,7 +74,7 @@ class Setting:
 
     Attributes:
         planned: The query, with its noise.
-        plan: Its plan.
+        plan: The run's plan.
         compared: Number of candidates, keywords, abstracts or terms; 0 for a query without any.
         records: M, the expected number of records that take part.
     """

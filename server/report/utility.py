@@ -48,8 +48,8 @@ class UtilityRow(Document):
         texts: Number of texts that it was trained on; None if unknown.
         tested_on: Test texts in words.
         tested: Their number; None if unknown.
-        accuracy: Its accuracy.
-        macro_f1: Its macro-F1.
+        accuracy: The classifier's accuracy.
+        macro_f1: The classifier's macro-F1.
         reason: Why it has no accuracy.
         simulation_only: Whether it was trained on private records.
     """

@@ -131,7 +131,7 @@ def sources(
 
     Args:
         query: The query, whose arrays everybody knows.
-        plan: Its plan.
+        plan: The query's plan.
         encoder: The agreed encoder.
         ordinary: Records such as the parties have.
         released: Texts that the run released, which were candidates before.

@@ -123,7 +123,7 @@ class Question:
 
     Attributes:
         query: The query.
-        index: Its number in the plan.
+        index: The query's number in the plan.
         plan: The plan of its run.
         party: The parts of a party that stay the same.
         starts: The parties' records.

@@ -62,7 +62,7 @@ class Forks:
         Args:
             function: One of the functions that were named.
             arguments: Arguments of the command.
-            folder: Its working directory.
+            folder: The command's working directory.
             environment: All of its environment.
             log: File to which its output is added.
         """

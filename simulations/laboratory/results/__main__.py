@@ -125,7 +125,7 @@ def _alone(work: Path) -> Iterator[None]:
     work.mkdir(parents=True, exist_ok=True)
     lock = lock_folder(work)
     if lock is None:
-        raise CheckpointError("folder of runs", expected="one `make results` at work in it", got="another", where=work)
+        raise CheckpointError("folder of runs", expected="one `make results` at a time", got="another", where=work)
     with lock:
         yield
 

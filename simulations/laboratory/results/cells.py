@@ -42,7 +42,7 @@ class Preset:
     """Choice of the runs.
 
     Attributes:
-        name: Its name.
+        name: The preset's name.
         base: Overrides of every run.
         of_data: Overrides of each data set.
         seeds: Number of seeds in place of the claims'; None for theirs.

@@ -61,7 +61,7 @@ class Difference:
     Attributes:
         epsilon: Epsilon, or None where rows set it.
         mean: Mean of the paired differences.
-        interval: Its 95 % interval; None for a single pair; of width 0 for a computed figure.
+        interval: The difference's 95 % interval; None for a single pair; of width 0 for a computed figure.
         pairs: Number of pairs; 0 for a computed figure.
     """
 
@@ -82,7 +82,7 @@ class Finding:
         differences: Favoured row less the other, at each epsilon.
         verdict: One of `claims.VERDICTS`, or `NOT_RUN`.
         from_epsilon: Smallest epsilon from which it holds; None if it does at all, or does not.
-        why: Its explanation, if the claim has one for this verdict.
+        why: The verdict's explanation, if the claim has one for this verdict.
         failures: Reasons of failed runs.
     """
 

@@ -232,7 +232,7 @@ def test_what_still_runs_is_not_resumed_and_what_was_killed_is(flower, monkeypat
     assert status(flower, capsys)[0] == "run first: running, whole rounds so far: 0"
     assert again(flower) == 1
     error = capsys.readouterr().err
-    assert "run; expected one that has ended; got a process at work" in error
+    assert "run; expected one that has ended; got a running process" in error
     assert f"caucus-coordinator follow {flower.folder} first shows its log" in error
     lock.close()
     flower.leaves = DONE
