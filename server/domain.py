@@ -116,7 +116,7 @@ class Earlier(Document):
         run: Identity of the run that asked.
         plan_digest: Hex digest of its plan.
         encoder: Digest of its encoder.
-        privacy: The run's `privacy.json`: the guarantee under which the numbers were released also covers their later uses.
+        privacy: The run's `privacy.json`: the guarantee of the released numbers also covers all later uses of them.
     """
 
     run: str
