@@ -71,7 +71,7 @@ def bench(kind: str, records: NDArray[np.float32], candidates: NDArray[np.float3
         if "ours" in way
     ]
     beside = smallest["near, ours"] / smallest["near, faiss, l2"]
-    return [*ratios, Ratio(name=f"near, ours beside faiss, {kind}", to="faiss, l2", value=beside)]
+    return [*ratios, Ratio(name=f"near, ours against faiss, {kind}", to="faiss, l2", value=beside)]
 
 
 def vectors(rows: int, dimensions: int, seed: int, spread: float | None) -> NDArray[np.float32]:

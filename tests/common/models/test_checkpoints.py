@@ -74,7 +74,7 @@ def test_no_tokenizer_is_made_up(bert):
     assert len(checkpoints.tokenizer(bert)) == 8
     for file in ("tokenizer.json", "vocab.txt"):
         (bert / file).unlink(missing_ok=True)
-    with pytest.raises(ConfigError, match="a tokenizer beside the weights"):
+    with pytest.raises(ConfigError, match="a tokenizer next to the weights"):
         checkpoints.tokenizer(bert)
 
 

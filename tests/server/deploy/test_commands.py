@@ -111,7 +111,7 @@ def test_serve_as_root_says_what_that_means(account, folder, capsys, monkeypatch
     monkeypatch.setattr(serve, "_free", lambda *_: None)
     monkeypatch.setattr(processes, "supervise", lambda *_, **__: None)
     assert main(["serve", str(folder)]) == 0
-    warned = "started as root, and so is the code of every run: give the coordinator an account of its own"
+    warned = "started as root, and so is the code of every run: give the coordinator a separate account"
     assert (warned in capsys.readouterr().out) == (account == 0)
 
 

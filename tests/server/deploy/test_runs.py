@@ -219,7 +219,7 @@ def test_a_full_disk_is_a_cause(flower, capsys, monkeypatch):
     room = shutil.disk_usage(flower.folder)._replace(free=0)
     monkeypatch.setattr(shutil, "disk_usage", lambda _: room)
     assert start(flower) == 1
-    assert "without an error of its own: a full disk; at " in capsys.readouterr().err
+    assert "without reporting an error: a full disk; at " in capsys.readouterr().err
 
 
 def test_what_still_runs_is_not_resumed_and_what_was_killed_is(flower, monkeypatch, capsys):
