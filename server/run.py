@@ -89,7 +89,7 @@ def run(
         )
         state = replace(state, rounds=(*earlier, report))
         folder.save(state, PARTIAL)
-        track(tracking, folder.path, state.round, report.shown())
+        track(tracking, folder.path, state.round, report.for_readers())
         distance = "" if report.fid is None else f", FID {report.fid:.3f}"
         log.info("round %d of %d: %d candidates%s", state.round, method.rounds, len(state.candidates), distance)
     count = _federated_count(federation, tools, state)

@@ -94,7 +94,7 @@ def _by_hydra(arguments: Sequence[str]) -> None:
         if not stop.args and HydraConfig.initialized() and HydraConfig.get().mode == RunMode.MULTIRUN:
             sweep = near(Path(HydraConfig.get().sweep.dir))
             if (sweep / combinations.PLANNED).exists():
-                raise type(stop)(f"stopped: {combinations.left(sweep)}") from None
+                raise type(stop)(f"stopped: {combinations.remaining_runs(sweep)}") from None
         raise
 
 
@@ -127,7 +127,7 @@ def _composed(config: object) -> None:
         combinations.failed(composed, overrides, folder, summary(error))
     except KeyboardInterrupt as stop:
         combinations.failed(composed, overrides, folder, _stopped(folder))
-        raise type(stop)(f"stopped: {combinations.left(near(Path(hydra_config.sweep.dir)))}") from None
+        raise type(stop)(f"stopped: {combinations.remaining_runs(near(Path(hydra_config.sweep.dir)))}") from None
 
 
 def _sweep(folder: Path) -> list[str]:

@@ -128,7 +128,7 @@ class RoundReport(Document):
         line = codec.to_json(self)
         return line if self.seconds is not None else {name: line[name] for name in line if name not in _MEASURED}
 
-    def shown(self) -> "RoundReport":
+    def for_readers(self) -> "RoundReport":
         """The round as the program counts it, from 0, as people read it, from 1."""
         return replace(self, round=self.round + 1)
 

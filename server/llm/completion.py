@@ -98,7 +98,9 @@ class Completion:
         """
         stream = rng.experiment(request.seed, "completion")
         examples = self._examples(request, public, stream)
-        items = [self._item(request, topic, text) for topic, text in [*examples, (_topic(request), kept(request))]]
+        items = [
+            self._item(request, topic, text) for topic, text in [*examples, (_topic(request), opening_words(request))]
+        ]
         between = self.stop if self.end is None else f"{self.stop}{_LINE}"
         return Beginning(
             prompt=f"{self.instruction or _kind(request)}{_LINE}{between.join(items)}".rstrip(),
@@ -116,7 +118,7 @@ class Completion:
         text = completion.split(self.stop, maxsplit=1)[0]
         if not whole:
             text = whole_sentences(text)
-        text = f"{kept(request)}{text}".strip() if text.strip() else ""
+        text = f"{opening_words(request)}{text}".strip() if text.strip() else ""
         return text if len(text.split()) >= (1 if request.phrases else _FEWEST_WORDS) else None
 
     def _examples(
@@ -145,7 +147,7 @@ class Completion:
         return _LINE.join(lines)
 
 
-def kept(request: Request) -> str:
+def opening_words(request: Request) -> str:
     """Words with which the new text begins: the source up to the share to be replaced; none without blanks."""
     words = request.source[0].split() if request.blanks else []
     return " ".join(words[: round(len(words) * (1 - request.blanks))])

@@ -160,8 +160,8 @@ class Rpsg(RpsgSettings):
         vectors, originals = (
             tools.embed([text.text for text in candidates_to_embed]) for candidates_to_embed in (rephrased, variants)
         )
-        quota = dict(zip(tools.task.labels, self._wanted(tools.task), strict=True))
-        positions = self.refinement.kept(
+        quota = dict(zip(tools.task.labels, self._texts_per_label(tools.task), strict=True))
+        positions = self.refinement.select(
             rephrased, variants, vectors, originals[origins], wanted=quota, experiment_seed=tools.experiment_seed
         )
         candidates = redacted([rephrased[at] for at in positions])
@@ -296,14 +296,14 @@ class Rpsg(RpsgSettings):
         refuse_missing(tools.task.labels, new)
         return new, [at for at, _ in first_texts], written
 
-    def _wanted(self, task: Task) -> list[int]:
+    def _texts_per_label(self, task: Task) -> list[int]:
         """Number of texts of each label that are to be left."""
         sizes: list[int] = per_label(np.array([self.samples]), len(task.labels))[0].tolist()
         return sizes
 
     def _needed(self, task: Task) -> list[int]:
         """Number of seeds of each label."""
-        return [self.refinement.needed(size) for size in self._wanted(task)]
+        return [self.refinement.needed(size) for size in self._texts_per_label(task)]
 
     def _nearest(self, target: PrivacyTarget) -> int:
         """Number, rounded, that tells most of how many records are nearest to each abstract (Ye and Barg 2018)."""

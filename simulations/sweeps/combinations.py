@@ -143,7 +143,7 @@ def failed(settings: Mapping[str, Any], overrides: Sequence[str], folder: Path, 
     (folder / FAILURE).write_text(error + "\n", encoding="utf-8")
 
 
-def left(sweep: Path) -> str:
+def remaining_runs(sweep: Path) -> str:
     """Sentence on the finished runs of a stopped sweep, with the command that runs the rest."""
     runs = planned(sweep)
     done = [number for number, _ in enumerate(runs, 1) if complete(sweep / str(number - 1))]

@@ -145,7 +145,7 @@ class BuiltinModel:
 
     def _vectors(self, requests: Sequence[Request]) -> dict[str, Vector]:
         """Vectors of all that the requests show, each text encoded once."""
-        shown = dict.fromkeys(text for request in requests for text in _shown(request))
+        shown = dict.fromkeys(text for request in requests for text in _input_texts(request))
         raw = self._library.centred(self._encoder.encode(list(shown)))
         return dict(zip(shown, raw, strict=True))
 
@@ -207,7 +207,7 @@ class BuiltinModel:
         return sample
 
 
-def _shown(request: Request) -> Iterable[str]:
+def _input_texts(request: Request) -> Iterable[str]:
     yield from request.good
     yield from request.bad
     yield from request.source

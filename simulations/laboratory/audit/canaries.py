@@ -35,7 +35,7 @@ def of_votes(epsilon: float, *, labels: int, rounds: int, parties: int = 3) -> F
     of_label = np.repeat(np.arange(labels, dtype=np.int32), len(near))
     question = Votes(spec=VotesSpec(top=TOP, fine=4), vectors=np.tile(near, (labels, 1)), labels=of_label)
     inside = _tossed(labels, AXES)
-    total = _asked(epsilon, question, inside, rounds=rounds, parties=parties)
+    total = _summed_answers(epsilon, question, inside, rounds=rounds, parties=parties)
     votes = total.reshape(2, labels, 2, AXES, TOP)[[0, 1], :, [0, 1]] @ 2.0 ** -np.arange(TOP)
     return _finding("canaries", epsilon, votes.sum(axis=0), inside, rounds)
 
@@ -48,7 +48,7 @@ def of_class_sums(epsilon: float, *, labels: int, rounds: int, parties: int = 3)
     centres, radius = np.zeros((labels, AXES), dtype=np.float32), np.full(1, 0.5, dtype=np.float32)
     question = ClassSums(spec=spec, basis=basis, centres=centres, radius=radius)
     inside = _tossed(labels, 1)
-    total = _asked(epsilon, question, inside, rounds=rounds, parties=parties)
+    total = _summed_answers(epsilon, question, inside, rounds=rounds, parties=parties)
     change = np.array([spec.grid / 2] * 4 + [spec.count])
     return _finding("canaries of class sums", epsilon, total.reshape(labels, 5) @ change[:, None], inside, rounds)
 
@@ -66,7 +66,7 @@ def _tossed(labels: int, axes: int) -> NDArray[np.bool_]:
     return rng.experiment(int.from_bytes(rng.secure_bytes(8)), "canaries").random((labels, axes)) < 1 / 2
 
 
-def _asked(
+def _summed_answers(
     epsilon: float, question: Query, inside: NDArray[np.bool_], *, rounds: int, parties: int
 ) -> NDArray[np.float64]:
     """Sum of the answers of all rounds."""

@@ -178,7 +178,7 @@ def measured(answers: int, *, delay: float, scheduled: bool) -> tuple[list[float
             _service(Path(folder) / f"{number}.db", vectors, scheduled=scheduled)
             for number, vectors in enumerate((others, beside))
         ]
-        with _reached(services, delay) as calls:
+        with _relayed_calls(services, delay) as calls:
             for call in calls:
                 _sent(call, plan, m.Open(plan.to_json()), 0)
             for index in range(answers):
@@ -234,7 +234,7 @@ def _service(path: Path, vectors: NDArray[np.float32], *, scheduled: bool) -> Pa
 
 
 @contextmanager
-def _reached(services: Sequence[PartyService], delay: float) -> Iterator[list[Call]]:
+def _relayed_calls(services: Sequence[PartyService], delay: float) -> Iterator[list[Call]]:
     """Calls of services behind one address, and a line with this delay before it."""
     line = Line()
     line.delay = delay

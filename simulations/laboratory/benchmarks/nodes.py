@@ -120,11 +120,11 @@ def measure(folder: Path, count: int, queries: int, stretches: Sequence[Stretch]
         following = nodes.begin("run", *small_run(rounds))
         measured = []
         for number, stretch in enumerate(stretches):
-            _asked(nodes, number * queries_per_stretch, following)
+            _time_of_answer(nodes, number * queries_per_stretch, following)
             line.delay, line.rate = stretch.delay, stretch.rate
-            begun = _asked(nodes, number * queries_per_stretch + 1, following)
+            begun = _time_of_answer(nodes, number * queries_per_stretch + 1, following)
             before, passed = spent(nodes), dict(line.passed)
-            took = _asked(nodes, (number + 1) * queries_per_stretch, following) - begun
+            took = _time_of_answer(nodes, (number + 1) * queries_per_stretch, following) - begun
             after = spent(nodes)
             measured.append(
                 replace(
@@ -146,7 +146,7 @@ def measure(folder: Path, count: int, queries: int, stretches: Sequence[Stretch]
     return measured, start
 
 
-def _asked(nodes: Nodes, number: int, following: int) -> float:
+def _time_of_answer(nodes: Nodes, number: int, following: int) -> float:
     """Time at which the first hospital has answered the query of this number, from 0, in monotonic seconds.
 
     Raises:

@@ -58,7 +58,7 @@ def main(arguments: Sequence[str] | None = None) -> list[Ratio]:
         try:
             assert server.stdout is not None
             url = f"http://127.0.0.1:{int(server.stdout.readline())}/v1"
-            clients = {"ours": _ours(url, options), "bare SDK": _bare(url, options)}
+            clients = {"ours": _our_client(url, options), "bare SDK": _bare(url, options)}
             fastest = {name: min(_timed(client) for _ in range(_RUNS)) for name, client in clients.items()}
         finally:
             server.terminate()
@@ -92,7 +92,7 @@ def serve(delay: float) -> None:
         uvicorn.Server(settings).run(sockets=[listening])
 
 
-def _ours(url: str, options: argparse.Namespace) -> Callable[[], None]:
+def _our_client(url: str, options: argparse.Namespace) -> Callable[[], None]:
     model = provider(
         name="fixed", model="fixed", base_url=url, key_variable=None, concurrency=options.concurrency, max_tokens=200
     )

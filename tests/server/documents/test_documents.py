@@ -184,7 +184,7 @@ def test_a_round_has_its_measurements_together_and_the_methods_figures_beside():
     line = round_json(1, weights={"m": 1.0})
     report = RoundReport.from_json(line)
     assert report.figures == {"weights": {"m": 1.0}}
-    assert (report.shown().round, report.shown().to_json()["weights"]) == (2, {"m": 1.0})
+    assert (report.for_readers().round, report.for_readers().to_json()["weights"]) == (2, {"m": 1.0})
     del line["seconds"]
     assert not {"fid", "paid", "seconds", "epsilon"} & set(RoundReport.from_json(line).to_json())
 
