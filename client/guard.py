@@ -20,7 +20,7 @@ from common.secagg.graph import GRINDING_BITS
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Limits:
-    """Limits on what may happen to a party's records. The defaults are those of `caucus-party init`.
+    """Limits on the use of a party's records. The defaults are those of `caucus-party init`.
 
     Attributes:
         max_epsilon: Largest ε of a plan against the coordinator and the `corrupt` parties; of a plan with unproven
