@@ -55,8 +55,8 @@ class CensusSettings(PromptingSettings):
         rounds: T, generation rounds; the one private query comes after the first.
         directions: k, numbers asked of each label besides its count: directions of the subspace. `auto` chooses it by
             the expected number of records (`server/settings/automatic.py`).
-        count: Amount that a record adds to its label's count, in radii, at least one grid unit (1/1024) and at most 1: a
-            larger one takes precision from the means.
+        count: Amount that a record adds to its label's count, in radii, from one grid unit (1/1024) to 1: a larger one
+            takes precision from the means.
         description: Weight of a label's public description in its centre, relative to its texts of the first round, in
             [0, 1].
         shots: S, exemplars in a prompt, of 2 S of each label.
