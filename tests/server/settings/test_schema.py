@@ -41,9 +41,9 @@ LISTED = {
     "smollm2.completion.end smollm2.completion.temperature smollm2_bare.device smollm2_hot.device",
 }
 """Settings of parts that stand in a file although they are the default of what makes the part: Hydra refuses an
-override of a name that no file lists. Registering all names of the signatures instead would import the SDKs, which takes
-seconds, before a misprint is named. A file and a signature that begin to differ fail the test, so that nobody changes
-one default of two."""
+override of a name that no file lists. Registering all names of the signatures instead would import the SDKs, which
+takes seconds, before a misprint is named. A file and a signature that begin to differ fail the test, so that nobody
+changes one default of two."""
 TAKEN = [section for section in (*METHODS, *TASKS, EvaluationSettings, RefinementSettings) if section.made_by]
 
 
