@@ -107,9 +107,8 @@ def test_a_hospital_connects_to_the_coordinator_s_port_and_the_coordinator_to_no
     assert coordinator == set()
     with machines.outgoing("h1") as hospital:
         ask = [*machines.within("h1"), sys.executable, "-c", "import socket; socket.gethostbyname('hospital.example')"]
-        assert subprocess.run(
-            ask, capture_output=True, check=False, env={"RES_OPTIONS": "timeout:1 attempts:1"}
-        ).returncode
+        asked = subprocess.run(ask, capture_output=True, check=False, env={"RES_OPTIONS": "timeout:1 attempts:1"})
+        assert asked.returncode
     assert hospital == {("udp", hosts.NAMES, 53)}
     deployed.up(1)
 

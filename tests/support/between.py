@@ -53,7 +53,7 @@ class Proxy:
     Attributes:
         opens: Server's TLS context with which it takes the coordinator's place within the tunnel; None: it passes on.
         asked: The first line of each request, and the status of its answer.
-        opened: What was written to it within TLS that it opened.
+        opened: What was written to it within TLS that it has opened; none where TLS was refused.
     """
 
     def __init__(self, login="", *, only=None, opens=None):
