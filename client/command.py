@@ -43,7 +43,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         MODULES,
         arguments,
         versions=versions(),
-        description="What a hospital does from the command line.",
+        description="Commands of a hospital.",
         example="caucus-party check hospital",
     )
     return run(made, arguments)

@@ -40,7 +40,7 @@ class Limits:
         unit: "sample" accepts plans at sample level and at user level, "user" at user level only.
         min_unit_records: Fewest records of one user that the plan must protect together; 1 accepts sample level.
         malicious_coordinator: Refuses plans whose secure aggregation trusts the coordinator to follow the protocol.
-        corrupt: Share of all parties, rounded up to whole ones, that may help the coordinator in whatever way: tell it
+        corrupt: Share of all parties, rounded up to whole ones, that may help the coordinator in any way: tell it
             their noise, their shares and all else that they see, and sign anything. Secure aggregation must hide this
             party's answer from them, and both limits of ε must hold without their noise. The plan's own numbers are the
             coordinator's choice: with a smaller one than there are, a malicious coordinator can obtain two signed

@@ -17,9 +17,9 @@ class Record:
     """One private record. No part of it has a repr, so that it cannot reach a log or a traceback.
 
     Attributes:
-        text: What it says.
-        label: Its class.
-        user: Whose it is, where its file says so.
+        text: The text of the record.
+        label: The class of the record.
+        user: The user whose record it is, if its file names users.
     """
 
     text: str = field(repr=False)

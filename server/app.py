@@ -50,7 +50,7 @@ def main(grid: Grid, context: Context) -> None:
     network = FlowerNetwork(grid, timeout=settings.federation.timeout, enrolled=enrolled)
     simulated = isinstance(settings, SimulationSettings)
     if not simulated:
-        ask_for_parts_sooner(lambda: network.left)
+        ask_for_parts_sooner(lambda: network.seconds_left)
     alone = simulated and "overrides" in context.run_config
     if alone:  # `flwr run` of the project: nobody else has set up a log, and `--stream` shows this one
         log.addHandler(logging.StreamHandler(sys.stdout))

@@ -49,7 +49,7 @@ def run(
 
     Args:
         method: The method.
-        tools: Its tools: models, encoder, queries.
+        tools: The run's tools: models, encoder, queries.
         federation: The parties, as the tools ask them.
         folder: The run folder.
         test: Real texts that are no party's records, as a classifier reads them.
@@ -89,7 +89,7 @@ def run(
         )
         state = replace(state, rounds=(*earlier, report))
         folder.save(state, PARTIAL)
-        track(tracking, folder.path, state.round, report.shown())
+        track(tracking, folder.path, state.round, report.for_readers())
         distance = "" if report.fid is None else f", FID {report.fid:.3f}"
         log.info("round %d of %d: %d candidates%s", state.round, method.rounds, len(state.candidates), distance)
     count = _federated_count(federation, tools, state)

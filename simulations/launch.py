@@ -94,7 +94,7 @@ def _by_hydra(arguments: Sequence[str]) -> None:
         if not stop.args and HydraConfig.initialized() and HydraConfig.get().mode == RunMode.MULTIRUN:
             sweep = near(Path(HydraConfig.get().sweep.dir))
             if (sweep / combinations.PLANNED).exists():
-                raise type(stop)(f"stopped: {combinations.left(sweep)}") from None
+                raise type(stop)(f"stopped: {combinations.remaining_runs(sweep)}") from None
         raise
 
 
@@ -127,15 +127,17 @@ def _composed(config: object) -> None:
         combinations.failed(composed, overrides, folder, summary(error))
     except KeyboardInterrupt as stop:
         combinations.failed(composed, overrides, folder, _stopped(folder))
-        raise type(stop)(f"stopped: {combinations.left(near(Path(hydra_config.sweep.dir)))}") from None
+        raise type(stop)(f"stopped: {combinations.remaining_runs(near(Path(hydra_config.sweep.dir)))}") from None
 
 
 def _sweep(folder: Path) -> list[str]:
-    """The arguments of a sweep over ε of the run in this folder; over seeds if nobody was asked, whatever ε is."""
+    """The arguments of a sweep over ε of the run in this folder; over seeds if nobody was asked at any ε."""
     hydra_config = HydraConfig.get()
     overrides = hydra_config.overrides
-    others = [each for each in overrides.task if not each.startswith(("privacy.epsilon=", combinations.SEED))]
-    others += [each for each in overrides.hydra if each.startswith(f"{SEARCH_PATH}=")]
+    others = [
+        override for override in overrides.task if not override.startswith(("privacy.epsilon=", combinations.SEED))
+    ]
+    others += [override for override in overrides.hydra if override.startswith(f"{SEARCH_PATH}=")]
     sources: Any = hydra_config.runtime.config_sources
     swept = "privacy.epsilon=1,4,16" if Privacy.load(folder).queries else f"{combinations.SEED}0,1,2"
     return [*combinations.config_dir(sources), swept, *others]
@@ -181,7 +183,7 @@ def _or_exit(folder: Path, settings: Callable[[], Settings]) -> None:
 
 def _simulated(settings: Settings, folder: Path) -> None:
     log.info("loading; all files go to %s", folder)
-    with progress("at work"):
+    with progress("running"):
         from simulations.run import simulate
 
         simulate(settings, folder)

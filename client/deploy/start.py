@@ -60,7 +60,7 @@ def register(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") ->
 def _start(chosen: argparse.Namespace) -> Iterator[str]:
     settings = HospitalSettings.load(chosen.folder)
     halves = SIDES[chosen.only]
-    with locks.held(settings.folder, halves, stop=f"caucus-party stop {chosen.folder}"):
+    with locks.hold(settings.folder, halves, stop=f"caucus-party stop {chosen.folder}"):
         if "service" in halves:
             check_records(settings.records)
             settings.number(settings.roster())

@@ -48,7 +48,7 @@ class Causal:
 
     Attributes:
         model: A causal language model of transformers, on its device, without dropout.
-        tokenizer: Its tokenizer.
+        tokenizer: The model's tokenizer.
         prefixes: Tokens of each label of the plan.
         max_tokens: Largest number of tokens of a record that count, and of a text, its label included.
     """

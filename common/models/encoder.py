@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from common.errors import ConfigError
 from common.models import catalogue, ngram_table
 from common.models.batches import by_tokens
-from common.models.checkpoints import configuration, explained, found, with_tokenizer
+from common.models.checkpoints import configuration, explained, model_folder, with_tokenizer
 from common.models.devices import device_here
 from common.system.progress import progress
 from common.validate import at_least, in_range, integers, one_of
@@ -111,7 +111,7 @@ class Encoder:
                 )
             return cls.hashed_ngrams(**ngram_config)
         device = device_here(device)
-        folder = found(name_or_path, what="encoder", local_files_only=local_files_only)
+        folder = model_folder(name_or_path, what="encoder", local_files_only=local_files_only)
         if not (folder / "modules.json").is_file():
             raise ConfigError(
                 "encoder",
@@ -161,7 +161,7 @@ class Encoder:
         one_of("embedding.pooling", pooling, among=("mean", "cls", "max"))
         integers(4, section="embedding", longest=longest)
         device = device_here(device)
-        folder = with_tokenizer(found(name_or_path, what="encoder", local_files_only=local_files_only))
+        folder = with_tokenizer(model_folder(name_or_path, what="encoder", local_files_only=local_files_only))
         configuration(folder, "classification")  # any network that encodes text can have that head
         with progress("loading the encoder"):
             from sentence_transformers import SentenceTransformer

@@ -94,7 +94,7 @@ def _check(entry: Entry, place: Path, source: Path | None) -> None:
             expected="none, or one that was fetched",
             got="another",
             where=place,
-            do="Move it away; a model of your own is given by the path of its folder",
+            do="Move it away; give your own model by the path of its folder",
         )
 
 

@@ -88,7 +88,7 @@ def _spent(where: str) -> ReplayError:
         expected="one use",
         got="a spent state",
         where=where,
-        do="Set up anew with fresh entropy",
+        do="Set up again with fresh entropy",
     )
 
 

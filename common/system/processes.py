@@ -139,19 +139,21 @@ def stop(folder: Path, names: Sequence[str], *, wait: float = 3 * GRACE) -> bool
     Raises:
         ConfigError: One does not end, or runs in another container.
     """
-    found = {name: process for name in names if (process := locks.holder(folder, name)) is not None}
-    for process in set(found.values()) - {0}:
+    processes = {name: process for name in names if (process := locks.holder(folder, name)) is not None}
+    for process in set(processes.values()) - {0}:
         with contextlib.suppress(ProcessLookupError):
             os.kill(process, signal.SIGTERM)
     deadline = time.monotonic() + wait
-    while running := [each for name, each in found.items() if each and locks.holder(folder, name) == each]:
+    while running := [
+        process for name, process in processes.items() if process and locks.holder(folder, name) == process
+    ]:
         if time.monotonic() > deadline:
             raise ConfigError("processes of this folder", expected="an end", got=f"process {running[0]} still runs")
         time.sleep(0.1)
-    if elsewhere := [name for name, process in found.items() if not process]:
+    if elsewhere := [name for name, process in processes.items() if not process]:
         got, do = f"{elsewhere[0]} in another container", "Stop that container"
         raise ConfigError("processes of this folder", expected="all in this container", got=got, where=folder, do=do)
-    return bool(found)
+    return bool(processes)
 
 
 class _SupervisedProcess:

@@ -1,4 +1,4 @@
-"""What takes long, shown on a terminal while it lasts; pipes and files get nothing of it."""
+"""Progress of long work, shown on a terminal while it lasts; nothing is written to pipes and files."""
 
 import contextlib
 import logging
@@ -10,22 +10,22 @@ from collections.abc import Callable, Iterator
 from tqdm import tqdm
 
 SECONDS = 1.0
-"""Until something is shown, and between two movements of its clock."""
+"""Seconds until progress is shown, and between two updates of its clock."""
 
 _CLOCK = "{desc} {elapsed}"
 
 
 @contextlib.contextmanager
 def progress(title: str, total: int | None = None, unit: str = "text") -> Iterator[Callable[[int], None]]:
-    """Show that something is at work: a bar if there is a total, otherwise a clock. It moves by itself every second.
+    """Show that work goes on: a bar if there is a total, otherwise a clock. It is updated every second.
 
     Args:
-        title: What is at work.
-        total: Number of things to do.
-        unit: One of them.
+        title: Name of the work.
+        total: Number of items to process.
+        unit: Name of one item.
 
     Yields:
-        A function that adds a number of things to those that are done.
+        A function that adds a number of items to those already processed.
     """
     done = 0
 

@@ -56,7 +56,7 @@ def register(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") ->
 
 def _serve(chosen: argparse.Namespace) -> Iterator[str]:
     settings = CoordinatorSettings.load(chosen.folder)
-    with locks.held(settings.folder, LOCKS, stop=f"caucus-coordinator stop {chosen.folder}"):
+    with locks.hold(settings.folder, LOCKS, stop=f"caucus-coordinator stop {chosen.folder}"):
         check_certificate(settings.folder)
         check_secret(settings.folder / "superexec.secret")
         for address in ((settings.listen, settings.port), ("127.0.0.1", settings.superlink_port)):
@@ -66,7 +66,7 @@ def _serve(chosen: argparse.Namespace) -> Iterator[str]:
         if os.geteuid() == 0:
             yield (
                 "started as root, and so is the code of every run: "
-                "give the coordinator an account of its own, as caucus-coordinator.service does"
+                "give the coordinator a separate account, as caucus-coordinator.service does"
             )
         yield from ending_soon(settings.folder)
         yield f"hospitals connect to {settings.address}; logs are in {settings.folder / 'logs'}"

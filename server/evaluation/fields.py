@@ -1,6 +1,7 @@
 """Shares of fields among structured texts, and of the values of enumerations: one group of figures for `metrics.json`.
 
-Those of the synthetic texts need no private record. A simulation adds those of the real records, marked as such.
+Shares among the synthetic texts need no private record. A simulation adds the shares among the real records, marked
+as such.
 """
 
 from collections import Counter

@@ -67,7 +67,7 @@ def train_and_test(
         test_texts: At least one text.
         test_labels: One for each text.
         train_weights: Weight of each training text, at least 0; None weights all equally.
-        encoder: Its vectors replace TF-IDF.
+        encoder: Encoder whose vectors replace TF-IDF.
 
     Raises:
         DataError: A set is empty, or texts and labels (or weights) differ in number.

@@ -127,13 +127,13 @@ def _signed(directions: Floats) -> Floats:
 def softness(vectors: Vectors, labels: Labels, centres: Vectors) -> float:
     """Softness with which a nearest-mean classifier is as sure of the candidates' labels as it can: see `posteriors`.
 
-    Chosen by public candidates and centres alone: the one that makes the requested labels most likely, if a share of
-    the candidates is of any label, whatever was requested.
+    Chosen by public candidates and centres alone: the one that makes the requested labels most likely, where a share
+    of the candidates may have any label instead of the requested one.
     """
 
     def likelihood(value: np.float64) -> float:
-        own = posteriors(vectors, centres, float(value))[np.arange(len(labels)), labels]
-        return float(np.log(_TRUSTED * own + (1 - _TRUSTED) / len(centres)).sum())
+        requested = posteriors(vectors, centres, float(value))[np.arange(len(labels)), labels]
+        return float(np.log(_TRUSTED * requested + (1 - _TRUSTED) / len(centres)).sum())
 
     return float(max(_SOFTNESSES, key=likelihood))
 
@@ -195,7 +195,7 @@ def estimates(census: Census, *, shrinkage: bool = True) -> Estimates:
     offsets = census.sums / sizes[:, None]
     sampling = _SPREAD / (offsets.shape[1] * sizes)
     errors = ((census.noise / sizes) ** 2 + sampling)[:, None]
-    kept = _kept(offsets, errors) if shrinkage else np.ones((len(sizes), 1))
+    kept = _shrinkage(offsets, errors) if shrinkage else np.ones((len(sizes), 1))
     offsets = kept * offsets
     # No record's coordinates are longer than 1, nor is their mean.
     offsets /= np.maximum(1.0, np.linalg.norm(offsets, axis=1, keepdims=True))
@@ -224,7 +224,7 @@ def _sizes(counts: Floats, noise: float) -> Floats:
     return np.maximum(average + kept * (counts - average), _LEAST_SHARE * average)
 
 
-def _kept(offsets: Floats, errors: Floats) -> Floats:
+def _shrinkage(offsets: Floats, errors: Floats) -> Floats:
     """(C, 1) shrinkage of offsets (C, k), with noise of these variances (C, 1), averaged over the prior variance."""
     logs = np.array([-0.5 * ((offsets**2 / (v + errors)) + np.log(v + errors)).sum() for v in _VARIANCES])
     factors = np.array([v / (v + errors) for v in _VARIANCES])

@@ -8,7 +8,7 @@ from common.system.files import text_of
 from server.documents.files import split
 from server.documents.metrics import Metrics
 from server.documents.privacy import Privacy
-from server.guarantee.cost import cost
+from server.guarantee.statement import cost
 from server.report.utility import accuracies
 from server.run_folder import TEXTS
 

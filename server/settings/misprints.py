@@ -29,7 +29,7 @@ CONFIGS = "configs"
 def explained(
     error: Exception, known: Collection[str] = (), overrides: Sequence[Override] = (), *, sweep: bool = False
 ) -> ConfigError:
-    """The same error, for who typed the settings.
+    """Translate a Hydra error into one line about the setting that is wrong.
 
     What Hydra's error has in fields is taken from these. Most of its errors are a sentence alone, which is not read:
     the overrides are compared with the settings once more, which finds the same.

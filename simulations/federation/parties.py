@@ -71,8 +71,8 @@ def with_identities(settings: SimulationSettings, folder: Path) -> SimulationSet
 def parties(settings: SimulationSettings, folder: Path) -> dict[int, PartyService]:
     """One service for each simulated party, with its own records, limits and ledger."""
     encoder: Encoder = build(settings.embedding)
-    own = party_settings(settings.client)
-    writers = own.writers()
+    hospital = party_settings(settings.client)
+    writers = hospital.writers()
     (folder / "parties").mkdir(parents=True, exist_ok=True)
     roster = roster_of(settings) if settings.secagg.mode == "malicious" else None
     shared = Shared()
@@ -80,7 +80,7 @@ def parties(settings: SimulationSettings, folder: Path) -> dict[int, PartyServic
         party: PartyService(
             party=party,
             private=records.embed(private, encoder),
-            terms=lambda: Terms(limits=own.limits),
+            terms=lambda: Terms(limits=hospital.limits),
             writers=writers,
             ledger=Ledger(folder / "parties" / f"{party:04}.db", durable=False),
             identity=Identity(_identity_file(folder, party).read_bytes()) if roster else None,

@@ -72,7 +72,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
                 )
                 for times in (0, *TIMES)
             )
-            lost = "".join(f"{100 * (honest - each):10.1f}" for each in lied)
+            lost = "".join(f"{100 * (honest - accuracy_of_lie):10.1f}" for accuracy_of_lie in lied)
             _say(f"{method:9}{records:7}{100 * honest:9.1f} %{lost}\n")
     _say("\nchosen by    records  false  exemplars; or the mean's move and the label's share\n")
     for records in options.records:
@@ -158,13 +158,13 @@ def mean(records: int, epsilon: float, times: int, *, trials: int = 50) -> tuple
                     labels=tuple(map(str, range(LABELS))),
                     subspace=space,
                     softness=0.05,
-                    sums=each,
+                    sums=totals,
                     counts=numbers,
                     noise=noise / spec.grid,
                     count_noise=noise / spec.count,
                 )
             )
-            for each, numbers in ((sums, counts), (lied, more))
+            for totals, numbers in ((sums, counts), (lied, more))
         )
         moves.append(float(np.linalg.norm(after.means[0] - before.means[0])))
         shares.append(float(after.shares[0]))

@@ -66,7 +66,7 @@ def _print_table(train_file: str, test_file: str, encoders: Mapping[str, Encoder
     for name, encoder in encoders.items():
         vectors, test_vectors = encoder.encode(texts), encoder.encode(test_texts)
         nearest = nearest_agreement(vectors, labels, test_vectors, test_labels)
-        known = _Known(dict(zip([*texts, *test_texts], [*vectors, *test_vectors], strict=True)))
+        known = _CachedVectors(dict(zip([*texts, *test_texts], [*vectors, *test_vectors], strict=True)))
         score = train_and_test(texts, labels, test_texts, test_labels, encoder=known)
         speeds = [1000 * len(chosen) / timed(encoder.encode, chosen)[1] for chosen in of_length]
         sys.stdout.write(
@@ -75,7 +75,7 @@ def _print_table(train_file: str, test_file: str, encoders: Mapping[str, Encoder
         )
 
 
-class _Known:
+class _CachedVectors:
     """Vectors that have been computed."""
 
     def __init__(self, vectors: Mapping[str, NDArray[np.float32]]) -> None:

@@ -231,11 +231,11 @@ class Nodes:
 
     def processes(self) -> dict[str, list[int]]:
         """Numbers of all processes, by what they are."""
-        found: dict[str, list[int]] = {"forking": [self.forks.process]}
+        by_name: dict[str, list[int]] = {"forking": [self.forks.process]}
         for (_, name), process in self.running.items():
-            found.setdefault(name, []).append(process)
+            by_name.setdefault(name, []).append(process)
         children = (processes.status(self.here, "coordinator") or {})["children"]
-        return found | {name: [child["process"]] for name, child in children.items()}
+        return by_name | {name: [child["process"]] for name, child in children.items()}
 
     @property
     def _environment(self) -> Mapping[str, str]:

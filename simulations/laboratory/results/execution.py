@@ -78,7 +78,7 @@ def run_all(chosen: Preset, cells: Sequence[Cell], work: Path) -> Iterator[Resul
                     "a process of the runs",
                     expected="to work until its end",
                     got="killed, perhaps for want of memory",
-                    do="What was measured is kept, and the same command goes on",
+                    do="Finished measurements are kept, and the same command goes on",
                 ) from error
             except BaseException:
                 # A run takes minutes, and goes on from its last round: nothing is lost by ending it at once.

@@ -29,7 +29,7 @@ def supervisor(folder):
     if process == 0:
         try:
             processes.FIRST_WAIT = processes.LONGEST_WAIT = 0.05
-            with locks.held(folder, NAMES, stop="the command stop"):
+            with locks.hold(folder, NAMES, stop="the command stop"):
                 processes.supervise([child], folder=folder, names=NAMES)
         except ConfigError:
             os._exit(2)

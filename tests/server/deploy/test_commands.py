@@ -102,7 +102,7 @@ def test_a_coordinator_that_runs_is_not_started_again_and_the_ports_are_not_blam
         assert main(["serve", str(folder)]) == 2
     number = f"process {process.pid}"
     line = f"caucus-coordinator: coordinator of this folder; expected none that runs; got {number}; at {folder}."
-    assert capsys.readouterr() == ("", f"{line} To start it anew, first end it: caucus-coordinator stop {folder}\n")
+    assert capsys.readouterr() == ("", f"{line} To restart it, first end it: caucus-coordinator stop {folder}\n")
 
 
 @pytest.mark.parametrize("account", [0, 1000])
@@ -111,7 +111,7 @@ def test_serve_as_root_says_what_that_means(account, folder, capsys, monkeypatch
     monkeypatch.setattr(serve, "_free", lambda *_: None)
     monkeypatch.setattr(processes, "supervise", lambda *_, **__: None)
     assert main(["serve", str(folder)]) == 0
-    warned = "started as root, and so is the code of every run: give the coordinator an account of its own"
+    warned = "started as root, and so is the code of every run: give the coordinator a separate account"
     assert (warned in capsys.readouterr().out) == (account == 0)
 
 

@@ -84,7 +84,7 @@ def test_a_class_that_cannot_be_imported_is_named_with_its_setting_and_what_help
         build(Part(place="method", settings={"_target_": "nowhere_at_all.Nearest"}))
     line = str(caught.value)
     assert line.startswith("method; expected a class or function that can be imported; got Error loading 'nowhere_at")
-    assert line.endswith("PYTHONPATH=FOLDER adds the folder of a module of your own")
+    assert line.endswith("PYTHONPATH=FOLDER adds the folder of your own module")
     assert "HYDRA_FULL_ERROR" not in line
 
 
