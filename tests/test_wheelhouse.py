@@ -1,7 +1,7 @@
 """An installation without a network, from the wheels that `make wheelhouse` has collected.
 
-The scripts are tried on a package that stands for ours, with one dependency and one encoder, whose wheels lie in a folder
-in place of pip's index. What `make wheelhouse` itself has left is installed where it is there.
+The scripts are tried on a package that stands for ours, with one dependency and one encoder, whose wheels lie in a
+folder in place of pip's index. A folder that `make wheelhouse` has made is installed too, where there is one.
 """
 
 import os
@@ -123,7 +123,7 @@ def test_another_python_and_a_folder_that_exists_are_refused(collected, tmp_path
 @pytest.mark.skipif(not MADE.is_dir(), reason="`make wheelhouse` has not been run")
 def test_a_hospital_is_installed_and_has_its_encoder_without_a_network(tmp_path):
     project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
-    here, records = tmp_path / "here", tmp_path / "notes.csv"
+    here = tmp_path / "here"
     said = run(*ALONE, MADE / "install.sh", here, sys.executable)
     assert f" {project['version']}" in said
     models = {"CAUCUS_MODELS": str(tmp_path / "models")}

@@ -89,8 +89,8 @@ hospital)
     cat <<END
 
 records$n/$records is a copy of $4, readable by the party service alone: with the original do as your rules say.
-What remains, in $here; limits and approval are in hospital$n/client.yaml, and if the
-coordinator's address or bundle changes, it does so there and in hospital$n/relay.yaml:
+What remains, in $here; limits and approval are in hospital$n/client.yaml, and a change of the
+coordinator's address, the bundle or the proxy is made there and in hospital$n/relay.yaml:
   1. send party$n.json to the coordinator, who runs
        $engine compose exec -T coordinator caucus-coordinator enrol /coordinator /dev/stdin <party$n.json
      and when all are enrolled sends roster.json to all:

@@ -21,6 +21,7 @@ part=$(mktemp -d "$folder.XXXXXX")
 trap 'rm -rf "$part"' EXIT
 chmod 755 "$part"
 
+rm -rf "$root/build"  # where setuptools would find files of earlier versions
 pip wheel --constraint "$root/constraints.txt" --wheel-dir "$part" "$root$extras"
 for wheel in "$part"/*.whl; do
     file=${wheel##*/} && rest=${file#*-}
