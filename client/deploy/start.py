@@ -5,8 +5,9 @@
     relay        from SuperNode to the socket; runs no pushed code                    client/flower/relay.py
     metrics      where `metrics_port` is set; on loopback, for this hospital alone    client/deploy/metrics.py
 
-SuperNode and relay get the node's key and nothing else: started by root with `relay_user`, they run as that account,
-and the service's files are closed to it. A unit or container for each half: `--only service`, `--only relay`.
+SuperNode and relay get the node's key, a proxy's login and nothing else: started by root with `relay_user`, they run as
+that account, and the service's files are closed to it. A unit or container for each half: `--only service`,
+`--only relay`.
 """
 
 import argparse
@@ -20,6 +21,7 @@ from pathlib import Path
 from client.app import SOCKET as SOCKET_NAME
 from client.channel import SOCKET
 from client.deploy.settings import HospitalSettings
+from client.flower import proxy
 from client.flower.loopback import CERTIFICATE, HOST, KEY
 from common.errors import ConfigError
 from common.models import catalogue
@@ -67,6 +69,8 @@ def _start(chosen: argparse.Namespace) -> Iterator[str]:
                 yield "started as root without relay_user: nothing but the relay's own code keeps it from the records"
             for secret in ("node.key", "superexec.secret"):
                 check_secret(settings.node / secret)
+            if settings.proxy:
+                proxy.login(settings.node)
         logging.basicConfig(level=logging.INFO, format="%(asctime)s %(message)s", stream=sys.stdout)
         yield f"{settings.name}: logs are in {settings.folder / 'logs'}; stop with caucus-party stop {chosen.folder}"
         processes.supervise(children(settings, halves), folder=settings.folder, names=halves)
@@ -98,7 +102,7 @@ def _relay(settings: HospitalSettings, port: int) -> list[Child]:
             *("--isolation", "process", "--superexec-auth-secret-file", secret, "--host", HOST, "--port", str(port)),
             *("--ssl-ca-certfile", certificate, "--ssl-certfile", certificate, "--ssl-keyfile", key),
         ),
-        environment=environment,
+        environment=environment | ({proxy.VARIABLE: settings.proxy} if settings.proxy else {}),
         user=settings.relay_user,
     )
     relay = Child(

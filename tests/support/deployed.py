@@ -69,14 +69,19 @@ def coordinator(*arguments, **how):
 
 
 @contextlib.contextmanager
-def running(**how):
-    """A deployment (see `Deployment`) whose hospitals run and answer plans without noise."""
+def running(*, prepare=lambda _: None, **how):
+    """A deployment (see `Deployment`) whose hospitals run and answer plans without noise.
+
+    Args:
+        prepare: Called with the deployment before its hospitals start.
+    """
     folder = Path(tempfile.mkdtemp(prefix="caucus-"))
     if how.get("relay_user"):
         folder.chmod(0o711)
     made = Deployment(folder, **how)
     try:
         made.without_noise()
+        prepare(made)
         made.up()
         yield made
     finally:

@@ -92,6 +92,10 @@ def test_init_leaves_closed_secrets_and_a_public_file_without_any(made):
     [
         ("INFO : SuperNode ID: 7", "node: SuperNode ID: 7\n"),
         ("Failed to initialize", "node: Failed to initialize; if it stays so, caucus-party check says why\n"),
+        (
+            "Failed to initialize\n407 Proxy Authentication Required\n\nFor more",
+            "node: 407 Proxy Auth",
+        ),
         ("", "node: starting; if it stays so, caucus-party check says why\n"),
         ("ERROR: \x1b]0;x\x07\x1b[2J", "node: ?]0;x??[2J; if it stays so, caucus-party check says why\n"),
     ],

@@ -122,6 +122,20 @@ def test_runs_look_for_models_where_the_operator_does(folder, monkeypatch):
     assert known == {"executor"}
 
 
+def test_a_proxy_is_on_the_way_to_a_runs_models_and_not_to_superlink(folder, monkeypatch):
+    monkeypatch.delenv("no_proxy", raising=False)
+    monkeypatch.setenv("HTTPS_PROXY", "http://user:s3cret@proxy:3128")
+    for before, direct in (
+        ("", "localhost,127.0.0.1,::1"),
+        ("models.example", "models.example,localhost,127.0.0.1,::1"),
+    ):
+        monkeypatch.setenv("NO_PROXY", before)
+        children = serve._children(CoordinatorSettings.load(folder))
+        given = {child.name: child.environment for child in children if "HTTPS_PROXY" in child.environment}
+        assert {name: variables["no_proxy"] for name, variables in given.items()} == {"executor": direct}
+        assert "s3cret" not in str([child.command for child in children])
+
+
 def test_each_start_draws_a_token_that_flowers_commands_send(folder):
     settings = CoordinatorSettings.load(folder)
     seen = set()
