@@ -20,7 +20,10 @@ from common.secagg.graph import GRINDING_BITS
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Limits:
-    """Limits on what may happen to a party's records. The defaults are those of `caucus-party init`.
+    """Limits on the use of a party's records.
+
+    The defaults are for a file that lacks a line. They are the values of `configs/client.yaml`, which `caucus-party
+    init` copies; a test compares the two.
 
     Attributes:
         max_epsilon: Largest ε of a plan against the coordinator and the `corrupt` parties; of a plan with unproven

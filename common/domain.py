@@ -6,10 +6,10 @@ PartyId = int
 """Position of a party in the roster, from 0."""
 
 MOST_RECORDS = 2**20
-"""Largest number of records that a party may declare; what is taken of one that declares none."""
+"""Largest number of records that a party may declare, and the default for a party that declares none."""
 
 NOT_STATED = "not stated"
-"""Text in a plan in place of a purpose or a recipient that nobody has stated."""
+"""Text in a plan in place of an unstated purpose or recipient."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -67,7 +67,7 @@ def coordinate(settings: Settings, network: Network, folder: Path) -> None:
 
 
 def run_with(parts: Parts, settings: Settings, network: Network, folder: Path) -> State[Any]:
-    """Run: each stage of the loop gets what it uses of the parts and the settings."""
+    """Run: each stage of the loop gets the parts and settings that it uses."""
     simulation = isinstance(settings, SimulationSettings)
     method, plan, source = parts.method, parts.plan, parts.source
     task = source.task()

@@ -124,7 +124,7 @@ def run(
 
 
 def _report(folder: RunFolder) -> None:
-    """Write the report, and say in the log what is poor, unless it was said at the start."""
+    """Write the report, and log the run's weaknesses that were not logged at the start."""
     write_report(folder.path)
     for weakness in map(str, read_weaknesses(folder.path)):
         if weakness not in folder.warnings.values():

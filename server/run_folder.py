@@ -42,7 +42,7 @@ _IDENTITY = {"run": "run", "plan": "privacy plan", "models": "language models", 
 
 
 class RunFolder:
-    """The folder of a run that is under way: what it continues from, and what is written after each step.
+    """The folder of a run that is under way: the state that it continues from, and the files written after each step.
 
     Args:
         path: The folder.

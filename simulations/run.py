@@ -52,6 +52,7 @@ def simulate(settings: Settings, folder: Path) -> None:
             where=folder,
             do=f"caucus-simulate --resume {folder} goes on with that; or choose another hydra.run.dir",
         )
+    parties.party_settings(simulated(settings).client)  # a wrong limit is refused before a record is read
     run = parties.prepared(simulated(settings), folder)
     store(run, folder)
     inputs.check(run)

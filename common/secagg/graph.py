@@ -165,7 +165,7 @@ def threshold_of_full_graph(parties: int, corrupt: int, *, malicious: bool) -> i
 
 
 def coalition(fraction: float, parties: int) -> int:
-    """Number of the other parties that pool what they see with the coordinator, where a fraction of all may do so."""
+    """Number of other parties that pool their views with the coordinator, if a fraction of all parties may do so."""
     return min(rounded_up(fraction, parties), parties - 1)
 
 

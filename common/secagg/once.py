@@ -48,7 +48,7 @@ class Once(Generic[Value]):
 
 
 class OnceEach(Generic[Value]):
-    """Holds one value for each round. Rounds go forward: taking one drops it and all that come before it.
+    """Holds one value for each round. Rounds go forward: taking one drops it and all earlier ones.
 
     In all other respects it behaves as `Once`.
     """

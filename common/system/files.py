@@ -91,7 +91,7 @@ def _opener(folder: int, mode: int = SECRET) -> Callable[[str, int], int]:
 
 
 def _owner(name: str, folder: int) -> tuple[int, int] | None:
-    """User and group of what is there under this name, were it a link; None if nothing is."""
+    """User and group of the file of this name, or of the link itself if it is one; None if there is no file."""
     try:
         status = os.stat(name, dir_fd=folder, follow_symlinks=False)
     except FileNotFoundError:

@@ -1,4 +1,4 @@
-"""Locks that a process has for its life, and by which others find it.
+"""Locks that a process keeps for its lifetime, and that show other processes which one it is.
 
 The kernel keeps such a lock for as long as its process lives, however that ends, and says who has it: `stop` needs no
 note that could be missing or out of date. Record locks (fcntl(2)) are not inherited by children. A process of

@@ -46,7 +46,7 @@ class Figure(Document):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FigureGroup(Document):
-    """Figures with what they have in common.
+    """Figures with a common name, definition and note.
 
     Attributes:
         title: Title of the group.

@@ -93,7 +93,7 @@ class Metrics(Document):
         return metrics
 
     def adding(self, more: Mapping[str, Any]) -> "Metrics":
-        """The same with these figures and groups in addition, or in place of those of the same name."""
+        """The same metrics with these figures and groups, which replace others of the same name."""
         return Metrics({**self.content, **more})
 
     @property
@@ -185,7 +185,7 @@ class Metrics(Document):
 
 
 def _estimate(figure: object) -> Estimate:
-    """A figure that is plain or has an interval; nothing for what is no number."""
+    """A figure with or without an interval; an empty estimate if the value is not a number."""
     detailed = figure if isinstance(figure, Mapping) else {"value": figure}
     if (value := finite(detailed.get("value"))) is None:
         return Estimate()

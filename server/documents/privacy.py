@@ -271,5 +271,5 @@ class Privacy(Document):
 
     @property
     def unsummed(self) -> str:
-        """Names of the queries of which the coordinator sees each party's own answer."""
+        """Names of the queries for which the coordinator sees each party's own answer."""
         return ", ".join(query.name for query in self.queries if not query.summed)

@@ -1,4 +1,4 @@
-"""`rounds.jsonl`: a line for each round, with what was asked of the models and the parties, and what came of it."""
+"""`rounds.jsonl`: a line for each round, with requests to the models, queries to the parties, and results."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace

@@ -69,7 +69,7 @@ class Parties:
         self._absences: dict[PartyId, Absence] = {}
 
     def begin_setup(self) -> None:
-        """Number the messages that follow as those of a new set-up."""
+        """Number the following messages as messages of a new set-up."""
         self.attempt += 1
         self._absences.clear()
 

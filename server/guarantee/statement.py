@@ -11,7 +11,7 @@ from server.guarantee.rounding import at_most_times, one_in, right_guesses, show
 
 
 def stated(privacy: Privacy) -> Privacy:
-    """The same with its statement, and with what it does not cover."""
+    """The same document with its statement, and with a list of everything that the guarantee does not cover."""
     return replace(privacy, statement=statement(privacy), not_covered=tuple(not_covered(privacy)))
 
 

@@ -154,7 +154,7 @@ def opening_words(request: Request) -> str:
 
 
 def _kind(request: Request) -> str:
-    """The first line where no instruction is set: what is public about all texts of the task."""
+    """The first line if no instruction is set: the public description of all texts of the task."""
     wording = request.wording
     lines = [f"Kind of text: {request.task_kind}."]
     lines += [f"Written by: {wording.writer}."] if wording.writer else []

@@ -1,4 +1,4 @@
-"""Generation of a round's texts: asks each model for what was ordered of it, and reports the shortage."""
+"""Generation of a round's texts: asks each model for the texts that were ordered from it, and reports the shortage."""
 
 import threading
 from collections import Counter
@@ -287,7 +287,7 @@ def _ask(
 
 
 class _EarlierTexts:
-    """Texts that the run has already: those from before the call, and those of this call."""
+    """Texts that the run has already: texts from before the call, and texts of this call."""
 
     def __init__(self, before: Container[str]) -> None:
         self._before = before

@@ -25,10 +25,9 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from common import validate
 from common.errors import ConfigError
 from common.plan.planned import PlannedQuery
-from common.queries.class_sums import MOST_DIRECTIONS, ClassSumsSpec
+from common.queries.class_sums import ClassSumsSpec
 from server.documents.census import CensusNumbers, Released
 from server.domain import Candidate, Earlier, Membership, PrivacyTarget, Task
 from server.llm import prompts
@@ -40,11 +39,9 @@ from server.operators import census_file, selection, steering
 from server.operators.census import Census, Floats, estimates, figures, posteriors, softness, subspace
 from server.operators.round_report import make_report
 from server.operators.steering import effective_sample
-from server.settings.methods import CensusSettings
+from server.settings.methods import GRID, CensusSettings
 
 CLASS_SUMS = "class sums"
-GRID = 1024
-"""Grid units in the radius."""
 REACH = 0.25
 """Share of the first round's texts that the radius reaches; what lies beyond it is shortened."""
 FLOOR = 0.5
@@ -80,11 +77,6 @@ class CensusMethod(CensusSettings):
     """The method; its settings are those of `server.settings.methods.CensusSettings`."""
 
     memory: ClassVar[type[CensusMemory]] = CensusMemory
-
-    def __post_init__(self) -> None:
-        CensusSettings.__post_init__(self)  # super() does not work in a dataclass with slots
-        validate.in_range(1, MOST_DIRECTIONS, section="method", directions=self.directions)
-        validate.in_range(1 / GRID, 1, section="method", count=self.count)
 
     @property
     def modes(self) -> dict[str, str | None]:

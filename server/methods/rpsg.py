@@ -25,7 +25,7 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from common import rng, validate
+from common import rng
 from common.errors import ConfigError, ProtocolError
 from common.plan.planned import PlannedQuery
 from common.queries import text_codec
@@ -44,18 +44,11 @@ from server.operators.refinement import Refinement, Rehearsed, redacted
 from server.operators.round_report import make_report
 from server.operators.smoothing import smoothed
 from server.operators.survivors import Parents
-from server.settings.seeded import RpsgSettings
+from server.settings.seeded import MECHANISMS, RpsgSettings
 
 CHOICES = "seed choices"
 VOTES = "nearest votes"
 ABSTRACTS = "abstracted seeds"
-
-MECHANISMS = {
-    "pool": ("exponential", "permute and flip"),  # the latter for `nearest` = 0 alone
-    "histogram": ("laplace", "gaussian"),
-    "seed_unproven": AbstractedSeedsSpec.mechanisms,
-}
-"""Mechanisms of each kind of candidates, the default first."""
 
 Seeds = tuple[list[Candidate], Parents, Generated, list[str]]
 """Abstracts; positions of those to start from by label, repeated as often as they count; models' texts; notes."""
@@ -68,12 +61,6 @@ class Rpsg(RpsgSettings):
     memory: ClassVar[type[NoMemory]] = NoMemory
 
     refinement: Refinement = field(default_factory=Refinement)
-
-    def __post_init__(self) -> None:
-        RpsgSettings.__post_init__(self)  # super() does not work in a dataclass with slots
-        validate.one_of("candidates", self.candidates, among=tuple(MECHANISMS))
-        if self.mechanism is not None:
-            validate.one_of("mechanism", self.mechanism, among=MECHANISMS[self.candidates])
 
     @property
     def modes(self) -> dict[str, str | None]:

@@ -1,4 +1,4 @@
-"""A census: noised sums of the records' coordinates in a public subspace, and what they say about each label.
+"""A census: noised sums of the records' coordinates in a public subspace, and estimates for each label from them.
 
     candidates' vectors ── public ──▶ Subspace ── asked once (`common/queries/class_sums.py`) ──▶ Census ──▶ Estimates
 
@@ -87,7 +87,7 @@ def subspace(
 
 
 def label_means(vectors: Vectors, labels: Labels, label_count: int) -> Floats:
-    """(C, dim) mean of each label's candidates; that of all candidates for a label that has none."""
+    """(C, dim) mean of each label's candidates; the mean of all candidates for a label without any."""
     sums = np.zeros((label_count, vectors.shape[1]))
     np.add.at(sums, labels, vectors)
     sizes = np.bincount(labels, minlength=label_count)[:, None]
@@ -146,7 +146,7 @@ def posteriors(vectors: Vectors, means: Vectors, soft: float) -> Floats:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Census:
-    """The released numbers, with all that is needed to use them again (`server/operators/census_file.py`).
+    """The released numbers, with all data needed to use them again (`server/operators/census_file.py`).
 
     Attributes:
         labels: Names of the labels, in the order of the plan.
@@ -190,7 +190,7 @@ class Estimates:
 
 
 def estimates(census: Census, *, shrinkage: bool = True) -> Estimates:
-    """Shares and means, shrunk by what is known of their noise; as they were measured if `shrinkage` is off."""
+    """Shares and means, shrunk according to their noise; as measured if `shrinkage` is off."""
     sizes = _sizes(census.counts, census.count_noise if shrinkage else 0.0)
     offsets = census.sums / sizes[:, None]
     sampling = _SPREAD / (offsets.shape[1] * sizes)

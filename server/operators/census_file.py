@@ -160,7 +160,7 @@ def _checked(numbers: CensusNumbers, path: Path) -> Census:
 
 
 def _check_privacy(earlier: Earlier, path: Path) -> None:
-    """Refuse another guarantee than the run's own; of what was spent, the two files may say two moments."""
+    """Refuse a guarantee that differs from the run's own; the spent part may differ, as files have different ages."""
     beside = path.with_name(Privacy.FILE)
     try:
         of_run = _parsed(beside, Privacy)

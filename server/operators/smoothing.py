@@ -56,7 +56,7 @@ class _Label:
 def smoothed(
     scores: NDArray[np.float64], vectors: NDArray[np.floating], labels: NDArray[np.integer], *, noise: float
 ) -> NDArray[np.float64]:
-    """Votes, predicted from those of all candidates of the same label as far as embeddings explain them.
+    """Votes, predicted from the votes for all candidates of the same label as far as embeddings explain them.
 
     Args:
         scores: (n,) noised votes; or (k, n): k kinds of votes for the same candidates, each smoothed by itself.

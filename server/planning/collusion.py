@@ -58,7 +58,7 @@ def collusion(plan: Plan, share: float) -> Collusion:
 
 
 def _further(plan: Plan, share: float) -> int:
-    """The least n for which L + n hospitals, of which some help, have the signal to noise of L of which none does."""
+    """The least n for which L + n hospitals with colluders have the same signal to noise as L hospitals without any."""
     wanted, parties = plan.parties * plan.survivors, plan.parties
     while parties * (parties - plan.max_dropouts - rounded_up(share, parties)) < wanted:
         parties += 1

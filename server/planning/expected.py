@@ -96,7 +96,7 @@ class Setting:
 
     @property
     def surplus(self) -> float:
-        """Noise of a sum that misses nobody, in that of the planned shares alone."""
+        """Noise of a sum over all parties, relative to the noise of the planned shares alone."""
         return self.plan.surplus(self.planned, self.parties)
 
     @property

@@ -31,7 +31,7 @@ def colluders(secagg: Secagg, parties: int) -> int:
 
 
 def large_delta(delta: float, number: int | None, of: str) -> list[str]:
-    """A sentence if δ is above one over the number of records or users; none if there are none or nobody knows."""
+    """A sentence if δ is above one over the number of records or users; none if that number is 0 or unknown."""
     if not number or delta * number <= 1:
         return []
     advice = "choose a smaller, as a mechanism that publishes one of them whole would satisfy it"

@@ -16,7 +16,7 @@ USABLE = 0.5
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Verdict(Document):
-    """First sentence on a run, and what it rests on.
+    """First sentence on a run, and its reasons.
 
     Attributes:
         sentence: The verdict.

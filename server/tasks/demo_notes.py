@@ -156,7 +156,7 @@ def public_text(count: int, experiment_seed: int) -> list[str]:
 
 
 def public_examples(count: int, experiment_seed: int) -> list[Example]:
-    """`count` public texts: other wards' notes in every style, on what brought the patient; some on the conditions."""
+    """`count` public texts: notes of other wards in every style, most on reasons for admission, some on the conditions."""
     return list(_public_examples(count, experiment_seed))
 
 

@@ -108,7 +108,7 @@ def _rows(settings: SimulationSettings) -> int | None:
 
 
 def deal(settings: SimulationSettings) -> list[list[Record]]:
-    """The private records of each party, by the configured partition, with what is planted: a site's style, canaries.
+    """The private records of each party, by the configured partition, with a planted site's style and planted canaries.
 
     Raises:
         ConfigError: The configuration asks for more records or canaries than exist, or the partition is unknown.

@@ -71,7 +71,7 @@ class MeasuredWithRecords(Measured):
 
 
 def of_records(measured: MeasuredWithRecords) -> dict[str, Group]:
-    """The chosen groups that look at private records."""
+    """The chosen groups of figures that are computed from private records."""
     groups = {
         "utility": ("utility_real", _utility_real),
         "language": ("language_real", _language_real),

@@ -1,4 +1,4 @@
-"""The runs of a sweep, while it goes on: which settings each has, how many there are, and what is left to do.
+"""The runs of a sweep, while it goes on: the settings of each, their number, and the remaining ones.
 
     caucus-simulate --multirun privacy.epsilon=1,4,8 experiment_seed=0,1,2
     caucus-simulate --resume SWEEP
@@ -29,7 +29,7 @@ from server.settings.schema import Settings, SimulationSettings
 from simulations.sweeps.experiments import rows, run_names
 
 PLANNED = "multirun.yaml"
-"""File of Hydra's in the folder of a sweep: what was typed."""
+"""Hydra's file in the folder of a sweep, with the overrides that were typed."""
 
 ROW = "row"
 SEED = "experiment_seed="

@@ -148,7 +148,7 @@ class Library:
         return Phrases(self.parts)
 
     def centred(self, raw: Vector) -> Vector:
-        """Unit vectors after the mean of all that was read is taken off."""
+        """Unit vectors after subtraction of the mean of all texts that were read."""
         return unit(raw - self._mean)
 
 

@@ -144,7 +144,7 @@ class BuiltinModel:
         return Library(self._texts, self._encoder, self._share, self._seed, self.name)
 
     def _vectors(self, requests: Sequence[Request]) -> dict[str, Vector]:
-        """Vectors of all that the requests show, each text encoded once."""
+        """Vectors of all texts that the requests show, each text encoded once."""
         shown = dict.fromkeys(text for request in requests for text in _input_texts(request))
         raw = self._library.centred(self._encoder.encode(list(shown)))
         return dict(zip(shown, raw, strict=True))

@@ -92,7 +92,7 @@ def _of_choices(spec: SeedChoiceSpec, planned: PlannedQuery, before: Rows, after
 
 
 def _has_constant_total(row: Rows, nearest: int) -> bool:
-    """Whether utilities are 1 for exactly `nearest` candidates, or equal for all, as those of no record are."""
+    """Whether utilities are 1 for exactly `nearest` candidates, or equal for all, as they are without a record."""
     if not nearest or (row == row[0]).all():
         return True
     return int(np.count_nonzero(row == UNIT)) == int(np.count_nonzero(row)) == min(nearest, len(row))

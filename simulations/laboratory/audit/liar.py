@@ -43,7 +43,7 @@ from simulations.laboratory.audit.federation import plan_of
 
 HOSPITALS = 10
 TIMES = (1, 10)
-"""False records, in those of an honest hospital."""
+"""Number of false records, as a multiple of an honest hospital's records."""
 METHODS = {
     "wasp": ["method.samples=600"],
     "pre_text": ["method.samples=600"],
@@ -86,7 +86,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def accuracy(method: str, records: int, epsilon: float, times: int, seed: int) -> float:
-    """Accuracy of what is learned from a run's texts, where the first hospital has `times` its records, mislabelled."""
+    """Accuracy of a classifier of a run's texts, if the first hospital has `times` its records, mislabelled."""
     overrides = {
         "federation.parties": HOSPITALS,
         "federation.records": records,

@@ -110,7 +110,7 @@ RUNS: dict[str, tuple[str, ...]] = {
     "dp_sgd": (*_DP_SGD, "method.steps=2", "method.rate=0.6"),
     "dp_sgd, users": (*_DP_SGD, "method.steps=1", "method.rate=1.0", *_USERS),
 }
-"""Every method that asks queries with a proof, and every setting of it by which it asks something else."""
+"""Every method that asks queries with a proof, and every setting of it that changes its queries."""
 WITHOUT_PROOF = tuple(kind for kind in closed_set.KINDS if kind not in closed_set.PROVEN)
 
 _TINY: dict[str, Any] = {"_WIDTH": 16, "_LAYERS": 1, "_HEADS": 2}

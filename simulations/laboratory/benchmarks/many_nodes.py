@@ -51,7 +51,7 @@ class Measured:
 
 
 def main(arguments: Sequence[str] | None = None) -> list[Ratio]:
-    """Print the prediction, then what was measured; return measured by predicted times."""
+    """Print the prediction, then the measurement; return the ratios of measured to predicted times."""
     parser = argparse.ArgumentParser(
         prog="many_nodes", description=__doc__, formatter_class=argparse.RawTextHelpFormatter
     )

@@ -172,7 +172,7 @@ def spent(nodes: Nodes) -> dict[str, float]:
 
 
 def say_memory(processes: Mapping[str, Sequence[int]], count: int) -> None:
-    """Memory of a hospital and of the coordinator, in MiB; what is shared is counted once."""
+    """Memory of a hospital and of the coordinator, in MiB; shared memory is counted once."""
     shares = {name: proportional_set(numbers) / 2**20 for name, numbers in processes.items()}
     hospital = sum(share for name, share in shares.items() if name not in COORDINATOR)
     parts = ", ".join(f"{name} {share / len(processes[name]):.0f}" for name, share in shares.items())

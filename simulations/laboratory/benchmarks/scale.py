@@ -231,7 +231,7 @@ def _of_vectors(sizes: Sequence[int], dimensions: int) -> list[Ratio]:
 
 
 def _grown(what: str, sizes: Sequence[int], path: Path, ask: Callable[[range], object]) -> list[Ratio]:
-    """Fill a cache to the smaller and the larger size; time what comes last, and a look-up of as many all over it."""
+    """Fill a cache to both sizes; time the last insertions, and look-ups of as many entries all over the cache."""
     costs: list[tuple[float, float]] = []
     size_before = 0
     for size in sizes:

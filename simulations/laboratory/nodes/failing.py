@@ -171,7 +171,7 @@ class Faulty:
         return Run(whole=not code, seconds=seconds, failed=failed)
 
     def _all_there(self) -> None:
-        """Start what was killed: SuperLink first has to notice that it is gone."""
+        """Start the killed processes again: SuperLink first has to notice that they are gone."""
         here = self._nodes.started()
         wait(lambda: self._nodes.online() <= len(here), "killed nodes are offline", every=1.0)
         if gone := sorted(set(range(self._nodes.count)) - set(here)):

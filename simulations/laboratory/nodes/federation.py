@@ -230,7 +230,7 @@ class Nodes:
         return self.folder / f"h{number}"
 
     def processes(self) -> dict[str, list[int]]:
-        """Numbers of all processes, by what they are."""
+        """Numbers of all processes, by kind."""
         by_name: dict[str, list[int]] = {"forking": [self.forks.process]}
         for (_, name), process in self.running.items():
             by_name.setdefault(name, []).append(process)
@@ -282,5 +282,5 @@ def small_run(rounds: int) -> tuple[str, ...]:
 
 
 def load_encoder() -> None:
-    """Have the default encoder's table in memory: most of that of a party service."""
+    """Load the default encoder's table, which is most of the memory of a party service."""
     Encoder.hashed_ngrams().encode(["once"])

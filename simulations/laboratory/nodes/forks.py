@@ -1,4 +1,4 @@
-"""Commands as forks of one process that has imported their modules: what was imported is in memory once for all.
+"""Commands as forks of one process that has imported their modules, which are in memory once for all of them.
 
     python -m simulations.laboratory.nodes.forks [--first MODULE:FUNCTION] MODULE:FUNCTION ...
 

@@ -57,7 +57,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 
 def results(options: argparse.Namespace) -> int:
-    """Run what is missing and write the page; the number of runs that failed."""
+    """Run the missing runs and write the page; return the number of failed runs."""
     chosen = _on_this_machine(cells.preset(options.preset))
     all_claims, lines = chosen.claims(claims.read_claims()), chosen.claims(claims.read_lines())
     asked = [claim for claim in (*all_claims, *lines) if options.claim in {None, claim.name}]

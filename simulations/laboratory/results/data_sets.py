@@ -20,7 +20,7 @@ ENGLISH = "english.txt"
 COMMONEST = 300
 """Number of words that nearly every text has: they leave no room for informative ones among its first terms."""
 TARGET_PART = 4
-"""Number of records of which one is the recipient's, unlabelled, and nobody's private record."""
+"""One record in this number is the recipient's, unlabelled, and no hospital's private record."""
 
 
 def data_folder() -> Path:

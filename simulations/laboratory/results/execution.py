@@ -1,4 +1,4 @@
-"""Runs what is missing, in two processes, each run in a separate folder; a run that was stopped goes on.
+"""Executes the missing runs, in two processes, each run in a separate folder; a run that was stopped goes on.
 
 All runs share a cache of replies and one of embeddings, so that runs that differ after the first round write its texts
 once. A failed run is recorded with its reason, and is tried again by the next `make results`.

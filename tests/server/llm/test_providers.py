@@ -94,10 +94,9 @@ def test_runs_may_share_one_cache_of_replies(tmp_path):
     assert shared.exists()
 
 
-@pytest.mark.parametrize(("use", "got"), [(["nobody"], "nobody"), (["here", "nobody"], "nobody"), ([], "none")])
-def test_an_unknown_name_or_none_is_refused(use, got):
-    with pytest.raises(ConfigError, match=rf"llm\.use; expected some of here, there; got .*{got}"):
-        build(use=use)
+def test_there_is_at_least_one_model():
+    with pytest.raises(ConfigError, match=r"llm\.models; expected at least one model; got none"):
+        build(models={})
 
 
 def test_public_text_says_which_script_is_usual():

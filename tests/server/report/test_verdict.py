@@ -154,7 +154,7 @@ def judged(metrics, *, texts=40, weaknesses=0, **changes):
             {"federated": {"accuracy": {"value": 0.71}}},
             "A classifier of the texts is right on 71 % of the parties' own records, by a noised count; ",
         ),
-        ({"federated": {"accuracy": {"value": None, "reason": "few"}}}, "What the texts teach was not measured"),
+        ({"federated": {"accuracy": {"value": None, "reason": "few"}}}, "The usefulness of the texts was not measured"),
     ],
 )
 def test_the_verdict_of_what_was_measured(metrics, said):
