@@ -95,13 +95,15 @@ def test_a_party_service_has_no_network(deployed):
 
 def test_a_hospital_connects_to_the_coordinator_s_port_and_the_coordinator_to_nobody(deployed, machines, undisturbed):
     """Nothing else goes out from start to end of a run; a name that is asked for would be seen too."""
-    for half in ("h1", "h1-service"):
+    halves = ("h1", "h1-service")
+    for half in halves:
         deployed.down(half)
     with machines.outgoing("h1") as hospital, machines.outgoing("coordinator") as coordinator:
         party("check", deployed.at(1), within=machines.within("h1"))
         deployed.up(1)
         deployed.run("watched", EXACT)
-        deployed.down("h1")
+        for half in halves:
+            deployed.down(half)
     whole(deployed, "watched", undisturbed)
     assert hospital == {("tcp", machines.address("coordinator"), deployed.port)}
     assert coordinator == set()

@@ -4,7 +4,9 @@ Hospital 0 has a proxy that anybody may use, hospital 1 one that asks for a logi
 direct way of the first two is closed.
 """
 
+import shutil
 import ssl
+import subprocess
 import time
 from pathlib import Path
 
@@ -12,7 +14,7 @@ import pytest
 
 from client.flower.proxy import LOGIN
 from server.deploy.authority import make_authority, make_certificate
-from simulations.laboratory.nodes.folders import text, wait
+from simulations.laboratory.nodes.folders import free_port, text, wait
 from tests.support import hosts
 from tests.support.between import Proxy
 from tests.support.deployed import party, running
@@ -46,8 +48,8 @@ def proxies(machines):
         yield made, (first, second)
 
 
-def write_login(deployed, password):
-    path = deployed.at(1) / "node" / LOGIN
+def write_login(deployed, password, number=1):
+    path = deployed.at(number) / "node" / LOGIN
     path.write_text(f"hospital:{password}\n")
     path.chmod(0o600)
 
@@ -171,3 +173,31 @@ def test_after_the_coordinator_was_away_nodes_behind_proxies_come_back(deployed)
         deployed.serve()
     wait(lambda: deployed.online() == COUNT, "all nodes are online")
     measured("coordinator back behind proxies: all online", started)
+
+
+@pytest.mark.skipif(shutil.which("tinyproxy") is None, reason="tinyproxy is not installed")
+def test_through_a_proxy_that_hospitals_have(deployed, machines, undisturbed, tmp_path):
+    """tinyproxy, which asks for a login and lets the coordinator's port through alone."""
+    port, settings = free_port(), tmp_path / "tinyproxy.conf"
+    lines = (
+        f"Port {port}",
+        f"Listen {machines.outside}",
+        "BasicAuth hospital walnut17",
+        f"ConnectPort {deployed.port}",
+    )
+    settings.write_text("\n".join([*lines, f'LogFile "{tmp_path}/log"', "Timeout 600", ""]))
+    with subprocess.Popen(["tinyproxy", "-d", "-c", str(settings)]) as between:
+        try:
+            for half in ("h0", "h0-service"):
+                deployed.down(half)
+            deployed.set(0, proxy=f"http://{machines.outside}:{port}")
+            write_login(deployed, "walnut17", 0)
+            deployed.up(0)
+            deployed.run("tinyproxy", EXACT)
+            assert f":{port}" in checked(deployed, machines, 0)
+        finally:
+            between.terminate()
+    whole(deployed, "tinyproxy", undisturbed)
+    log = text(tmp_path / "log")
+    assert f"CONNECT {deployed.host}:{deployed.port}" in log
+    assert "walnut17" not in log
