@@ -1,8 +1,8 @@
 """A BERT that averages the vectors of a text's tokens, such as all-MiniLM-L6-v2: its forward pass in numpy.
 
 The network is that of Devlin et al. (2019): embeddings, then layers of attention and of two dense maps with a GELU
-between them, each with a residual connection and a normalisation. A party needs no more to encode its records, and no
-torch: README.md next to this file has the comparison. Names of weights are those of the checkpoints.
+between them, each with a residual connection and a normalisation. So a party encodes its records without torch; the
+comparison that decided for it is in common/README.md. Names of weights are those of the checkpoints.
 """
 
 from collections.abc import Iterator, Sequence
@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from common.models.batches import encodable, of_equal_length
 from common.models.bert_folder import POSITIONS, TYPES, WORDS, BertFolder
+from common.models.wordpiece import tokenizer_of
 from common.system.progress import progress
 
 Vectors = NDArray[np.float32]
@@ -39,7 +40,7 @@ class Bert:
     """An encoder of this form, as `common.models.encoder.EmbeddingModel` has it.
 
     Args:
-        folder: Its files.
+        folder: The encoder's files.
         prompt: Prefix of every text.
 
     Raises:
@@ -49,12 +50,8 @@ class Bert:
     def __init__(self, folder: BertFolder, prompt: str) -> None:
         self._folder, self._prompt = folder, prompt
         with progress("loading the encoder"):
-            from tokenizers import Tokenizer
-
-            self._tokenizer = Tokenizer.from_file(folder.tokenizer_file())
+            self._tokenizer = tokenizer_of(folder.folder, folder.longest)
             self._weights = dict(folder.weights())
-        self._tokenizer.no_padding()
-        self._tokenizer.enable_truncation(folder.longest)
 
     @property
     def dimensions(self) -> int:
@@ -97,8 +94,8 @@ class Bert:
         parts = (self._dense(f"{name}.{part}", x) for part in ("query", "key", "value"))
         heads = (part.reshape(-1, length, self._folder.heads, part.shape[1] // self._folder.heads) for part in parts)
         query, key, value = (part.swapaxes(1, 2) for part in heads)
-        weights = query @ key.swapaxes(2, 3)
-        weights *= np.float32(1 / np.sqrt(query.shape[-1]))
+        weights: Vectors = query @ key.swapaxes(2, 3)
+        weights *= np.float32(query.shape[-1] ** -0.5)
         weights -= weights.max(axis=-1, keepdims=True)
         np.exp(weights, out=weights)
         weights /= weights.sum(axis=-1, keepdims=True)

@@ -20,6 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from common.models.checkpoints import readable
+from common.models.wordpiece import Form, has_form, read_json, vocabulary_of
 
 WORDS, POSITIONS, TYPES = (f"embeddings.{kind}_embeddings.weight" for kind in ("word", "position", "token_type"))
 
@@ -28,10 +29,7 @@ _COPIED = ("config.json", _WEIGHTS, "tokenizer.json", "tokenizer_config.json", "
 _MODULES = {"Transformer": "", "Pooling": "1_Pooling", "Normalize": "2_Normalize"}
 """Kind of each module, and its folder."""
 
-_Form = Mapping[str, tuple[object, ...]]
-"""Settings and the values that are computed; None: absent."""
-
-_NETWORK: _Form = {
+_NETWORK: Form = {
     "model_type": ("bert",),
     "hidden_act": ("gelu",),
     "position_embedding_type": (None, "absolute"),
@@ -43,13 +41,17 @@ _NETWORK: _Form = {
     "quantization_config": (None,),
     "auto_map": (None,),
 }
-_READER: _Form = {
+_NUMBERS = {
+    *("num_hidden_layers", "num_attention_heads", "hidden_size", "intermediate_size", "layer_norm_eps"),
+    *("vocab_size", "max_position_embeddings", "type_vocab_size"),
+}
+_READER: Form = {
     "do_lower_case": (None, False),
     "transformer_task": (None, "feature-extraction"),
     "modality_config": (None, {"text": {"method": "forward", "method_output_name": "last_hidden_state"}}),
     "module_output_name": (None, "token_embeddings"),
 }
-_POOLING: _Form = {
+_POOLING: Form = {
     "pooling_mode": (None, "mean"),
     "pooling_mode_mean_tokens": (None, True),
     "pooling_mode_cls_token": (None, False),
@@ -59,27 +61,8 @@ _POOLING: _Form = {
     "pooling_mode_lasttoken": (None, False),
     "include_prompt": (None, True),
 }
-_NORMALIZE: _Form = dict.fromkeys(("module_input_name", "module_output_name"), (None, "sentence_embedding"))
-_PROMPTED: _Form = {"model_type": (None, "SentenceTransformer"), "truncate_dim": (None,)}
-_SPECIAL = {f"{name.lower()}_token": f"[{name}]" for name in ("PAD", "UNK", "CLS", "SEP", "MASK")}
-_SETTINGS: _Form = {
-    "tokenizer_class": (None, "BertTokenizer", "BertTokenizerFast", "PreTrainedTokenizerFast", "TokenizersBackend"),
-    "padding_side": (None, "right"),
-    "truncation_side": (None, "right"),
-    "additional_special_tokens": (None, []),
-    "extra_special_tokens": (None, [], {}),
-    "auto_map": (None,),
-}
-_PIECES: _Form = {
-    "type": ("WordPiece",),
-    "unk_token": ("[UNK]",),
-    "continuing_subword_prefix": ("##",),
-    "max_input_chars_per_word": (100,),
-}
-_PLAIN: _Form = {
-    "special": (None, True),
-    **dict.fromkeys(("lstrip", "rstrip", "single_word", "normalized"), (None, False)),
-}
+_NORMALIZE: Form = dict.fromkeys(("module_input_name", "module_output_name"), (None, "sentence_embedding"))
+_PROMPTED: Form = {"model_type": (None, "SentenceTransformer"), "truncate_dim": (None,)}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -114,18 +97,18 @@ class BertFolder:
             ConfigError: A file is damaged.
         """
         with readable("encoder", folder):
-            modules, reader = _json(folder / "modules.json"), _json(folder / "sentence_bert_config.json")
+            modules, reader = read_json(folder / "modules.json"), read_json(folder / "sentence_bert_config.json")
             kinds = [_kind(module) for module in modules]
             if kinds not in ([*_MODULES], [*_MODULES][:2]) or modules[0]["path"]:
                 return None
-            pooling, *normalizing = (_json(folder / module["path"] / "config.json") for module in modules[1:])
+            pooling, *normalizing = (read_json(folder / module["path"] / "config.json") for module in modules[1:])
             if (
                 reader.keys() <= {"max_seq_length", *_READER}
-                and _is(reader, _READER)
+                and has_form(reader, _READER)
                 and pooling
-                and _is(pooling, _POOLING)
-                and all(_is(module, _NORMALIZE) for module in normalizing)
-                and _is(_json(folder / _PROMPTS), _PROMPTED)
+                and has_form(pooling, _POOLING)
+                and all(has_form(module, _NORMALIZE) for module in normalizing)
+                and has_form(read_json(folder / _PROMPTS), _PROMPTED)
             ):
                 return cls._of(folder, longest=reader.get("max_seq_length"), normalised=bool(normalizing))
             return None
@@ -138,14 +121,15 @@ class BertFolder:
 
     @classmethod
     def _of(cls, folder: Path, *, longest: int | None, normalised: bool) -> Self | None:
-        config, settings = _json(folder / "config.json"), _json(folder / "tokenizer_config.json")
-        vocabulary = _vocabulary(folder, settings)
-        if vocabulary is None or not _is(config, _NETWORK):
+        config, settings = read_json(folder / "config.json"), read_json(folder / "tokenizer_config.json")
+        if not has_form(config, _NETWORK) or not config.keys() >= _NUMBERS:
+            return None
+        if (vocabulary := vocabulary_of(folder, settings)) is None:
             return None
         shapes, positions = _shapes(config), config["max_position_embeddings"]
         longest = longest or min(settings.get("model_max_length", positions), positions)
         fits = (
-            longest <= positions
+            2 < longest <= positions
             and config["hidden_size"] % config["num_attention_heads"] == 0
             and {*vocabulary["pieces"].values()} <= {*range(config["vocab_size"])}
             and not any((folder / name).exists() for name in ("adapter_config.json", "added_tokens.json"))
@@ -168,10 +152,6 @@ class BertFolder:
     def width(self) -> int:
         """Width of a vector."""
         return self.shapes[WORDS][1]
-
-    def tokenizer_file(self) -> str:
-        """Path of the tokenizer, as its library takes it."""
-        return str(self.folder / "tokenizer.json")
 
     def weights(self) -> Iterator[tuple[str, NDArray[np.float32]]]:
         """Name and values of each weight, one after another.
@@ -210,7 +190,7 @@ class BertFolder:
 
     def save(self, folder: Path, prompt: str) -> None:
         """Copy the model into another folder, with this prompt as its default."""
-        saved = _json(self.folder / _PROMPTS) | {"default_prompt_name": "caucus" if prompt else None}
+        saved = read_json(self.folder / _PROMPTS) | {"default_prompt_name": "caucus" if prompt else None}
         if prompt:
             saved["prompts"] = saved.get("prompts", {}) | {"caucus": prompt}
         modules = [
@@ -231,59 +211,10 @@ class BertFolder:
                 shutil.copyfile(source, folder / source.name)
 
 
-def _json(path: Path) -> Any:
-    """The content of a file; an empty object if it does not exist."""
-    return json.loads(path.read_text("utf-8")) if path.is_file() else {}
-
-
-def _is(settings: Mapping[str, object], form: _Form) -> bool:
-    return all(settings.get(name) in values for name, values in form.items())
-
-
 def _kind(module: Mapping[str, Any]) -> str | None:
     """Name of a module's class; None if it is no plain one of sentence-transformers."""
     package, *_, name = module["type"].split(".")
     return name if package == "sentence_transformers" and not module.get("kwargs") else None
-
-
-def _vocabulary(folder: Path, settings: Mapping[str, Any]) -> dict[str, Any] | None:
-    """What the tokenizer's file says; None if it is no BERT's, or if its settings, which some versions heed, differ."""
-    read, named = _json(folder / "tokenizer.json"), _json(folder / "special_tokens_map.json")
-    if not read or not _is(settings, _SETTINGS) or not _is(read["model"], _PIECES):
-        return None
-    pieces = read["model"]["vocab"]
-    normalizer = {
-        "type": "BertNormalizer",
-        "clean_text": True,
-        "handle_chinese_chars": settings.get("tokenize_chinese_chars", True),
-        "strip_accents": settings.get("strip_accents"),
-        "lowercase": settings.get("do_lower_case", True),
-    }
-    special = {pieces.get(piece): piece for piece in _SPECIAL.values()}
-    added = {token["id"]: token for token in read["added_tokens"]}
-    named_again = {int(number): token for number, token in settings.get("added_tokens_decoder", added).items()}
-    frame = [("SpecialToken", "[CLS]"), ("Sequence", "A"), ("SpecialToken", "[SEP]")]
-    framed = read["post_processor"]
-    fits = (
-        read["normalizer"] == normalizer
-        and read["pre_tokenizer"] == {"type": "BertPreTokenizer"}
-        and framed["type"] == "TemplateProcessing"
-        and framed["single"] == [{kind: {"id": name, "type_id": 0}} for kind, name in frame]
-        and all(framed["special_tokens"][piece]["ids"] == [pieces[piece]] for piece in ("[CLS]", "[SEP]"))
-        and all(
-            {number: token["content"] for number, token in tokens.items()} == special
-            and all(_is(token, _PLAIN) for token in tokens.values())
-            for tokens in (added, named_again)
-        )
-        and all(
-            _content(names.get(key, piece)) == piece for names in (settings, named) for key, piece in _SPECIAL.items()
-        )
-    )
-    return {"pieces": pieces, "normalizer": normalizer} if fits else None
-
-
-def _content(token: Any) -> Any:
-    return token["content"] if isinstance(token, dict) else token
 
 
 def _shapes(config: Mapping[str, int]) -> dict[str, tuple[int, ...]]:
