@@ -181,7 +181,7 @@ def _or_exit(folder: Path, settings: Callable[[], Settings]) -> None:
 
 def _simulated(settings: Settings, folder: Path) -> None:
     log.info("loading; all files go to %s", folder)
-    with progress("at work"):
+    with progress("at work", logged=False):
         from simulations.run import simulate
 
         simulate(settings, folder)

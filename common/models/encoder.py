@@ -233,7 +233,7 @@ class Encoder:
     def _raw(self, texts: Sequence[str]) -> NDArray[np.float32]:
         """(texts, dimensions) float32, as the model gives them."""
         raw = np.empty((len(texts), self.dimensions), np.float32)
-        with progress("embedding", len(texts)) as advance:
+        with progress(f"embedding {len(texts):,} texts", len(texts)) as advance:
             for batch in self._batches(texts):
                 raw[batch] = self._model.encode(
                     [texts[place] for place in batch],
@@ -285,7 +285,7 @@ class _HashedNgrams(Encoder):
         """(texts, dimensions) of whole numbers."""
         starts = range(0, len(texts), _BATCH)
         sums = []
-        with progress("embedding", len(texts)) as advance:
+        with progress(f"embedding {len(texts):,} texts", len(texts)) as advance:
             for start in starts:
                 sums.append(ngram_table.sums(texts[start : start + _BATCH], *self._numbers))
                 advance(len(sums[-1]))
