@@ -11,7 +11,7 @@ from tqdm import tqdm
 
 SECONDS = 1.0
 """Until something is shown, and between two movements of its clock."""
-LONG = 3.0
+LONG = 5.0
 """Seconds after which a step that no terminal shows has its line in the log."""
 
 log = logging.getLogger("caucus.progress")
