@@ -183,7 +183,7 @@ def _or_exit(folder: Path, settings: Callable[[], Settings]) -> None:
 
 def _simulated(settings: Settings, folder: Path) -> None:
     log.info("loading; all files go to %s", folder)
-    with progress("running"):
+    with progress("running", logged=False):
         from simulations.run import simulate
 
         simulate(settings, folder)

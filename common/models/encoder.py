@@ -205,7 +205,7 @@ class Encoder:
         """
         raw = np.empty((len(texts), self.dimensions), np.float32)
         if len(texts):
-            with progress("embedding", len(texts)) as advance:
+            with progress("embedding texts", len(texts)) as advance:
                 for places, vectors in self._model.batches(texts):
                     raw[places] = vectors
                     advance(len(places))
