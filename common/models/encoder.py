@@ -8,7 +8,7 @@ sentence-transformers in torch (`sentence_transformer.py`), which alone needs th
 """
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, ClassVar, Literal, Protocol
 
@@ -27,7 +27,7 @@ from common.system.progress import progress
 from common.validate import integers, one_of
 
 
-class TextEncoder(Protocol):
+class TextEncoder(Hashable, Protocol):
     """Any encoder: this machine's own, or an endpoint."""
 
     @property

@@ -1,7 +1,7 @@
 """Accuracy and macro-F1 of a small text classifier: trained on one set of texts, tested on another."""
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Protocol
@@ -25,7 +25,7 @@ BY_ENCODER = (
 """Definition of the figures with an encoder in place of TF-IDF."""
 
 
-class TextEncoder(Protocol):
+class TextEncoder(Hashable, Protocol):
     """Texts to vectors."""
 
     def encode(self, texts: Sequence[str]) -> NDArray[np.float32]:

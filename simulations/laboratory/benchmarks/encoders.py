@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from common.errors import CaucusError
 from common.labelled_files import read_records
-from common.models.checkpoints import found
+from common.models.checkpoints import model_folder
 from common.models.encoder import Encoder
 from common.models.sentence_transformer import TorchEncoder
 from server.metrics.accuracy import train_and_test
@@ -58,7 +58,7 @@ def _encoder(name: str) -> Encoder:
     if name == _NGRAMS:
         return Encoder.hashed_ngrams()
     if name.startswith(_TORCH):
-        folder = found(name.removeprefix(_TORCH), what="encoder")
+        folder = model_folder(name.removeprefix(_TORCH), what="encoder")
         return Encoder(TorchEncoder.load(folder, device="cpu", prompt="", form=None))
     return Encoder.pretrained(name)
 

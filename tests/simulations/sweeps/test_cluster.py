@@ -45,7 +45,8 @@ def sweep(tmp_path, monkeypatch):
         mode=RunMode.MULTIRUN, sweep=SimpleNamespace(dir=str(tmp_path)), runtime=SimpleNamespace(choices=choices)
     )
     monkeypatch.setattr(launch, "HydraConfig", SimpleNamespace(initialized=lambda: True, get=lambda: state))
-    monkeypatch.setattr(combinations, "remaining_runs", lambda _: "no run is done; caucus-simulate --resume SWEEP goes on")
+    rest = "no run is done; caucus-simulate --resume SWEEP goes on"
+    monkeypatch.setattr(combinations, "remaining_runs", lambda _: rest)
     (tmp_path / combinations.PLANNED).touch()
     return tmp_path
 
