@@ -56,7 +56,7 @@ _MASKS = {
     "FAC": "LOCATION",
     "ORG": "ORGANISATION",
 }
-"""Mask of each kind whose mask has another name; see `_OWN` for more."""
+"""Mask of each kind whose mask has another name; see `_PATTERNS` for more."""
 
 _MODEL_KINDS = ("PERSON", "PER", "LOC", "LOCATION", "GPE", "FAC", "ORG", "DATE")
 """Kinds that are used of a model for named entities."""
@@ -71,7 +71,7 @@ _FILED = r"(?:medical )?record|chart|case|patient|account|insurance|member"
 _WHO = r"man|woman|lady|gentleman|male|female|boy|girl|patient"
 _NUMBER = r"\d+(?:,\d+)*(?:\.\d+)?"
 
-_OWN = {
+_PATTERNS = {
     "PERSON": (
         rf"\b(?:Dr|Mr|Mrs|Ms|Miss|Mx|Prof|Professor|Doctor|Nurse|Sir)\b\.? {_NAME}",
         rf"(?i:\b(?:my name is|name|signed|patient|attending|physician):?) {_NAME}(?=[\s,.;]|$)",
@@ -213,7 +213,7 @@ def _recognizers() -> Sequence["EntityRecognizer"]:
             patterns=[Pattern(f"{kind} {number}", regex, 0.7) for number, regex in enumerate(patterns)],
             global_regex_flags=re.MULTILINE,
         )
-        for kind, patterns in _OWN.items()
+        for kind, patterns in _PATTERNS.items()
     ]
     return [Email(), presidio.PhoneRecognizer(supported_regions=_REGIONS), *(kind() for kind in ready), *own_patterns]
 

@@ -27,7 +27,7 @@ class Document:
     """A frozen dataclass that is a JSON object, or all of a file in the run folder.
 
     Attributes:
-        FILE: Its name in the run folder, if it is a file there.
+        FILE: The document's name in the run folder, if it is a file there.
     """
 
     __slots__ = ()

@@ -65,10 +65,10 @@ class StatedQuery(Document):
     """A planned query.
 
     Attributes:
-        name: Its name in the plan.
+        name: The query's name in the plan.
         times: Number of answers that are paid for.
-        kind: Its kind in the closed set.
-        parameters: Those of its specification, by their names on its page in `common/queries`.
+        kind: The query's kind in the closed set.
+        parameters: Parameters of the query's specification, by their names on its page in `common/queries`.
         mechanism: The mechanism that noises it.
         summed: Whether its answers are summed over the parties.
         share_of_epsilon: Share of epsilon that calibration gave it.
@@ -153,7 +153,7 @@ class Origin(Document):
     """The run that asked the parties, where another one uses its answers again.
 
     Attributes:
-        run: Its identity.
+        run: The run's identity.
         plan_digest: Hex digest of its plan.
         encoder: Digest of its encoder.
     """
@@ -271,5 +271,5 @@ class Privacy(Document):
 
     @property
     def unsummed(self) -> str:
-        """Names of the queries of which the coordinator sees each party's own answer."""
+        """Names of the queries for which the coordinator sees each party's own answer."""
         return ", ".join(query.name for query in self.queries if not query.summed)

@@ -1,7 +1,7 @@
 """Accuracy and macro-F1 of a small text classifier: trained on one set of texts, tested on another."""
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Protocol
@@ -25,7 +25,7 @@ BY_ENCODER = (
 """Definition of the figures with an encoder in place of TF-IDF."""
 
 
-class TextEncoder(Protocol):
+class TextEncoder(Hashable, Protocol):
     """Texts to vectors."""
 
     def encode(self, texts: Sequence[str]) -> NDArray[np.float32]:
@@ -68,7 +68,7 @@ def train_and_test(
         test_texts: At least one text.
         test_labels: One for each text.
         train_weights: Weight of each training text, at least 0; None weights all equally.
-        encoder: Its vectors replace TF-IDF.
+        encoder: Encoder whose vectors replace TF-IDF.
 
     Raises:
         DataError: A set is empty, or texts and labels (or weights) differ in number.

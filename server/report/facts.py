@@ -21,7 +21,7 @@ from server.guarantee.statement import stated
 from server.report.labels import by_label
 from server.report.utility import utility
 from server.report.verdict import verdict
-from server.report.votes import Histogram, Votes, distributions, histogram_of
+from server.report.vote_distributions import Histogram, Votes, distributions, histogram_of
 from server.report.weaknesses import Weakness, weaknesses
 from server.run_folder import TEXTS, from_round_1
 

@@ -82,4 +82,4 @@ def _map(folder: Path, measured: MeasuredWithRecords) -> None:
     points: dict[str, list[Point]] = {}
     for record, place in zip(sample, places, strict=True):
         points.setdefault(record.label, []).append(tuple(place))
-    PrivateMap(points={label: tuple(own) for label, own in points.items()}).save(folder)
+    PrivateMap(points={label: tuple(coordinates) for label, coordinates in points.items()}).save(folder)

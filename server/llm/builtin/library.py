@@ -20,7 +20,7 @@ NORM = 4000.0
 _TOPICS = 8  # number of random texts around which a model with a share below 1 reads
 _TYPICAL = 40  # passages nearest to a description, from which the model learns the words that go with it
 _RECALLED = 1.0  # weight of those passages relative to the description itself
-_OWN = 0.5  # weight of the unchanged description relative to that difference
+_DESCRIPTION = 0.5  # weight of the unchanged description relative to that difference
 _AGAINST_OTHERS = 0.4  # how much of the other labels' mean description is taken off the label's own
 _OTHERS = 0.5  # weight of the comparison with the other labels' words rather than with all texts, in [0, 1]
 _COMMON = 0.03  # share of texts above which a word is too common to name a label
@@ -99,7 +99,7 @@ class Library:
             seen = [Counter(word for at in top for word in self.words[at]) for top in tops]
             self._senses[labels] = {
                 label: Sense(
-                    vector=unit(own_words + _OWN * plain + _RECALLED * more),
+                    vector=unit(own_words + _DESCRIPTION * plain + _RECALLED * more),
                     words=self._telling(seen, at, count),
                     terms=self._terms(labels, label),
                 )
@@ -148,7 +148,7 @@ class Library:
         return Phrases(self.parts)
 
     def centred(self, raw: Vector) -> Vector:
-        """Unit vectors after the mean of all that was read is taken off."""
+        """Unit vectors after subtraction of the mean of all texts that were read."""
         return unit(raw - self._mean)
 
 

@@ -22,7 +22,7 @@ from server.llm.base import Arrived, Reply, Request
 from server.llm.builtin.composer import Passage, TextComposer
 from server.llm.builtin.library import NORM, Library, Sense, Vector, unit, whole_numbers
 from server.llm.builtin.ngram import sentences
-from server.llm.plain import plain, structured
+from server.llm.structured_fallback import plain, structured
 
 _VERSION = 3  # of what is written for a request; raise it with every change, or caches keep the old texts
 _BLOCK = 256  # number of requests whose similarities are in memory at once
@@ -145,8 +145,8 @@ class BuiltinModel:
         return _library(tuple(self._texts), self._encoder, *part)
 
     def _vectors(self, requests: Sequence[Request]) -> dict[str, Vector]:
-        """Vectors of all that the requests show, each text encoded once."""
-        shown = dict.fromkeys(text for request in requests for text in _shown(request))
+        """Vectors of all texts that the requests show, each text encoded once."""
+        shown = dict.fromkeys(text for request in requests for text in _input_texts(request))
         raw = self._library.centred(self._encoder.encode(list(shown)))
         return dict(zip(shown, raw, strict=True))
 
@@ -214,7 +214,7 @@ def _library(texts: tuple[str, ...], encoder: TextEncoder, share: float, seed: i
     return Library(texts, encoder, share, seed, name)
 
 
-def _shown(request: Request) -> Iterable[str]:
+def _input_texts(request: Request) -> Iterable[str]:
     yield from request.good
     yield from request.bad
     yield from request.source

@@ -86,7 +86,7 @@ def test_json_to_document_to_json_is_the_identity(kind, full):
 
 KEYS_OF_OTHERS = {
     "server/deploy/enrolment.py": {"status"},  # Flower's nodes
-    "server/deploy/progress.py": {"status"},  # Flower's runs
+    "server/deploy/run_state.py": {"status"},  # Flower's runs
     "server/evaluation/of_texts.py": {"rows"},  # a group that is being made
     "server/flower/front_door.py": {"method"},  # a request
     "server/llm/spending.py": {"cost"},  # the account of payments
@@ -94,7 +94,7 @@ KEYS_OF_OTHERS = {
     "server/run_folder.py": {"seconds"},  # state.json
     "server/settings/reading.py": {"method", "name", "run"},  # settings
     "server/settings/sections.py": {"name"},  # a setting
-    "server/tasks/settings.py": {"kind", "labels", "name"},  # YAML
+    "server/tasks/description.py": {"kind", "labels", "name"},  # YAML
     "simulations/laboratory/audit/replay.py": {"index"},  # a message
     "simulations/laboratory/benchmarks/__main__.py": {"name", "value"},  # recorded ratios
     "simulations/laboratory/benchmarks/nodes.py": {"hospitals"},  # a measurement
@@ -197,7 +197,7 @@ def test_a_round_has_its_measurements_together_and_the_methods_figures_beside():
     line = round_json(1, weights={"m": 1.0})
     report = RoundReport.from_json(line)
     assert report.figures == {"weights": {"m": 1.0}}
-    assert (report.shown().round, report.shown().to_json()["weights"]) == (2, {"m": 1.0})
+    assert (report.for_readers().round, report.for_readers().to_json()["weights"]) == (2, {"m": 1.0})
     del line["seconds"]
     assert not {"fid", "paid", "seconds", "epsilon"} & set(RoundReport.from_json(line).to_json())
 
