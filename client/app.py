@@ -18,6 +18,7 @@ from common.parcels import HANDLER_RAISED, contents, parcel_of
 
 log = logging.getLogger("caucus.relay")
 
+
 def relay(connect: Callable[[Context], Party]) -> ClientApp:
     """A ClientApp that hands every parcel to the party that `connect` finds for a node."""
     client_app = ClientApp()

@@ -113,7 +113,6 @@ def lower_bound(right: int, guesses: int, *, of: int, delta: float, level: float
         delta: Delta of the guarantee.
         level: Probability of a bound above the true ε.
     """
-
     from scipy.optimize import brentq
 
     def excess(epsilon: float) -> float:
