@@ -46,7 +46,6 @@ from simulations.sweeps.combinations import RESUME, near, resumption
 
 log = logging.getLogger("caucus.simulation")
 
-MULTIRUN = {"--multirun", "-m"}
 OPTIONS = (RESUME, "--multirun", "--config-dir", "--cfg", "--resolve", "--hydra-help")
 """Options that a misspelt one may mean; not --version, which --epsilon resembles."""
 
@@ -69,13 +68,11 @@ def launched(arguments: Sequence[str]) -> None:
 
 
 def _by_hydra(arguments: Sequence[str]) -> None:
-    # This option first: argparse refuses settings on both sides of it.
-    sys.argv[1:] = sorted(arguments, key=lambda argument: argument not in MULTIRUN)
-    overrides = [argument for argument in arguments if not argument.startswith("-")]
-    multirun = bool(MULTIRUN & set(arguments))
-    for argument in get_args_parser().parse_known_args(arguments)[1]:
-        if argument not in overrides:
-            _exit(_unknown_option(argument.partition("=")[0]))
+    given, others = get_args_parser().parse_known_intermixed_args(arguments)
+    if unknown := [argument for argument in others if argument.startswith("-")]:
+        _exit(_unknown_option(unknown[0].partition("=")[0]))
+    overrides, multirun = given.overrides, given.multirun
+    sys.argv[1:] = _options_first(arguments, overrides)
     os.environ["HYDRA_FULL_ERROR"] = "1"  # its errors come here, instead of being printed in many lines
     try:
         _composed()
@@ -96,6 +93,14 @@ def _by_hydra(arguments: Sequence[str]) -> None:
             if (sweep / combinations.PLANNED).exists():
                 raise type(stop)(f"stopped: {combinations.left(sweep)}") from None
         raise
+
+
+def _options_first(arguments: Sequence[str], overrides: Sequence[str]) -> list[str]:
+    """The same arguments in an order that Hydra takes, which refuses settings on both sides of an option."""
+    options = list(arguments)
+    for override in overrides:
+        options.remove(override)
+    return [*options, *overrides]
 
 
 @hydra.main(config_path=f"pkg://{CONFIGS}", config_name="simulation", version_base="1.3")
