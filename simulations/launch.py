@@ -46,7 +46,6 @@ from simulations.sweeps.combinations import RESUME, near, resumption
 
 log = logging.getLogger("caucus.simulation")
 
-MULTIRUN = {"--multirun", "-m"}
 OPTIONS = (RESUME, "--multirun", "--config-dir", "--cfg", "--resolve", "--hydra-help")
 """Options that a misspelt one may mean; not --version, which --epsilon resembles."""
 
@@ -69,11 +68,11 @@ def launched(arguments: Sequence[str]) -> None:
 
 
 def _by_hydra(arguments: Sequence[str]) -> None:
-    # This option first: argparse refuses settings on both sides of it.
-    sys.argv[1:] = sorted(arguments, key=lambda argument: argument not in MULTIRUN)
-    overrides = [argument for argument in arguments if not argument.startswith("-")]
-    multirun = bool(MULTIRUN & set(arguments))
-    _check_options(arguments, overrides)
+    given, others = get_args_parser().parse_known_intermixed_args(arguments)
+    if unknown := [argument for argument in others if argument.startswith("-")]:
+        _exit(_unknown_option(unknown[0].partition("=")[0]))
+    overrides, multirun = given.overrides, given.multirun
+    sys.argv[1:] = _options_first(arguments, overrides)
     os.environ["HYDRA_FULL_ERROR"] = "1"  # its errors come here, instead of being printed in many lines
     try:
         _composed()
@@ -97,15 +96,6 @@ def _by_hydra(arguments: Sequence[str]) -> None:
         _exit(_job_lost())
 
 
-def _check_options(arguments: Sequence[str], overrides: Sequence[str]) -> None:
-    for argument in get_args_parser().parse_known_args(arguments)[1]:
-        if argument not in overrides:
-            name = argument.partition("=")[0]
-            do = meant(name, OPTIONS) or "Settings are written without dashes: privacy.epsilon=4"
-            expected = "an option that caucus-simulate --help lists"
-            _exit(ConfigError(name, expected=expected, got="none of this name", do=do))
-
-
 def _sweep_stopped() -> str:
     """What to say of a sweep whose runs are in other processes, which are ended without a word; empty without one."""
     if not HydraConfig.initialized() or HydraConfig.get().mode != RunMode.MULTIRUN:
@@ -123,6 +113,14 @@ def _job_lost() -> CaucusError:
     sweep = near(Path(HydraConfig.get().sweep.dir))
     do = f"Its log is there. Once no job of the sweep runs any more, {resumption(sweep)}"
     return CaucusError("job of the cluster", expected="a result", got="none", where=sweep / ".submitit", do=do)
+
+
+def _options_first(arguments: Sequence[str], overrides: Sequence[str]) -> list[str]:
+    """The same arguments in an order that Hydra takes, which refuses settings on both sides of an option."""
+    options = list(arguments)
+    for override in overrides:
+        options.remove(override)
+    return [*options, *overrides]
 
 
 @hydra.main(config_path=f"pkg://{CONFIGS}", config_name="simulation", version_base="1.3")
