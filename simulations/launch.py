@@ -87,8 +87,8 @@ def _by_hydra(arguments: Sequence[str]) -> None:
         name = "hydra.sweep.dir" if multirun else "hydra.run.dir"
         _exit(ConfigError(name, expected="a folder that can be made", got=error.strerror, where=error.filename))
     except KeyboardInterrupt as stop:
-        if not stop.args and (said := _sweep_stopped()):
-            raise type(stop)(said) from None
+        if not stop.args and (state := _sweep_stopped()):
+            raise type(stop)(state) from None
         raise
     except RuntimeError as error:
         if type(error).__qualname__ != "UncompletedJobError":  # submitit's, which need not be installed
@@ -223,6 +223,11 @@ def _say_ending(folder: Path, following: str | None = None) -> None:
 def _stopped(folder: Path) -> str:
     rounds = text_of(folder / RoundReport.FILE).count("\n")
     return f"stopped after round {rounds}" if rounds else "stopped before the end of round 1"
+
+
+def _unknown_option(name: str) -> ConfigError:
+    do = meant(name, OPTIONS) or "Settings are written without dashes: privacy.epsilon=4"
+    return ConfigError(name, got="an unknown option", do=do)
 
 
 def _exit(error: Exception, advice: str = "") -> NoReturn:
