@@ -113,7 +113,8 @@ class Redactor:
     """
 
     def __init__(self, names: str | None = None) -> None:
-        self._analyzer = _analyzer()
+        # spaCy's tokeniser needs no torch, but a model for names may.
+        self._analyzer = _analyzer("transformers", *(() if names else ("torch",)))
         self._named = _model(names) if names else None
 
     def spans(self, text: str) -> list[Span]:
@@ -165,9 +166,9 @@ def _merged(spans: Iterable[Span]) -> list[Span]:
     return [(start, end, kind) for start, end, _, kind in merged]
 
 
-def _analyzer() -> "AnalyzerEngine":
-    """Presidio with our choice of recognisers over a pipeline without weights."""
-    with blocked_import("transformers"):  # its models for names would need it; ours do without its help
+def _analyzer(*unneeded: str) -> "AnalyzerEngine":
+    """Presidio with our choice of recognisers over a pipeline without weights, imported without these packages."""
+    with blocked_import(*unneeded):
         import spacy
         from presidio_analyzer import AnalyzerEngine, RecognizerRegistry
         from presidio_analyzer.nlp_engine import SpacyNlpEngine

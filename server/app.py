@@ -14,6 +14,7 @@ from typing import Any
 from flwr.app import Context
 from flwr.serverapp import Grid, ServerApp
 
+from common.system.progress import progress
 from server.documents.run import PARTIAL, RunSummary, versions
 from server.failure import logging_to
 from server.federation.ask import Federation
@@ -63,7 +64,9 @@ def main(grid: Grid, context: Context) -> None:
 
 def coordinate(settings: Settings, network: Network, folder: Path) -> None:
     """Build all parts of a run and run it."""
-    run_with(build_parts(settings, folder=folder / "state"), settings, network, folder)
+    with progress("building models, encoder and plan"):
+        parts = build_parts(settings, folder=folder / "state")
+    run_with(parts, settings, network, folder)
 
 
 def run_with(parts: Parts, settings: Settings, network: Network, folder: Path) -> State[Any]:

@@ -93,6 +93,8 @@ class Task:
 class PrivacyTarget:
     """The guarantee that a plan is calibrated to.
 
+    That of a run has the values of its settings, `privacy`; the defaults are for tests of a method of one's own.
+
     Attributes:
         epsilon: Privacy loss of all answers together, all attempts included; infinite means no noise.
         delta: A public constant.
@@ -133,6 +135,8 @@ class Earlier(Document):
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Membership:
     """The parties of a run, and a plan's assumptions about them.
+
+    Those of a run have the values of its settings, `federation`; the defaults are for tests of a method of one's own.
 
     Attributes:
         parties: L, number of parties.

@@ -1,8 +1,8 @@
 """The tools of a method in a real run: language models, the encoder, the queries to the parties."""
 
-from collections.abc import Iterable, Mapping, Sequence
-from types import TracebackType
-from typing import Any, Self
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, nullcontext
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,6 +11,7 @@ from tqdm import tqdm
 from common.models.encoder import Encoder
 from common.plan.plan import Plan
 from common.queries.closed_set import Spec, make_query
+from common.system.progress import logged_if_long
 from server.domain import Candidate, Task
 from server.federation.ask import Federation
 from server.llm.base import Provider, Request
@@ -61,7 +62,7 @@ class RunTools:
         total = sum(order.count for order in orders)
         with (
             self.meter.timed("generate"),
-            _Progress(total, f"round {round_number + 1} texts", self.spending) as bar,
+            _writing(f"round {round_number + 1} texts", total, self.spending) as arrived,
         ):
             return generate(
                 self.providers,
@@ -72,16 +73,14 @@ class RunTools:
                 experiment_seed=self.experiment_seed,
                 cleaner=self._cleaner,
                 run_texts=self._run_texts,
-                progress=bar.update,
+                progress=arrived,
             )
 
     def write(self, requests: Sequence[tuple[str, Request]]) -> Written:
         """Send each request to the model named with it; see `server/llm/generate.py`."""
         total = sum(request.n for _, request in requests)
-        with self.meter.timed("generate"), _Progress(total, "texts", self.spending) as bar:
-            return write(
-                self.providers, requests, cleaner=self._cleaner, run_texts=self._run_texts, progress=bar.update
-            )
+        with self.meter.timed("generate"), _writing("texts", total, self.spending) as arrived:
+            return write(self.providers, requests, cleaner=self._cleaner, run_texts=self._run_texts, progress=arrived)
 
     def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
         """Embed texts: (texts, dimensions) float32, unit norm."""
@@ -120,26 +119,25 @@ class RememberingEncoder:
         return np.stack([self._vectors[text] for text in texts]) if texts else self.encoder.encode([])
 
 
-class _Progress:
-    """A progress bar of texts, with the known cost so far if it is not zero."""
+@contextmanager
+def _writing(title: str, total: int, spending: Spending) -> Iterator[Callable[[int], None]]:
+    """A bar of texts, with the known cost so far if it is not zero; where there is no terminal a line in the log.
 
-    def __init__(self, total: int, title: str, spending: Spending) -> None:
-        self._spending = spending
-        self._bar = tqdm(total=total, desc=title, unit="text", leave=False, postfix=self._cost(), disable=None)
+    Yields:
+        A function that adds texts that have arrived.
+    """
 
-    def __enter__(self) -> Self:
-        return self
+    def cost() -> dict[str, str]:
+        known = spending.cost()
+        return {"cost": f"{known:.4g}"} if known else {}
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self._bar.close()
+    with (
+        tqdm(total=total, desc=title, unit="text", leave=False, postfix=cost(), disable=None) as bar,
+        logged_if_long(f"{title}: {total:,} to write") if bar.disable else nullcontext(),
+    ):
 
-    def update(self, texts: int) -> None:
-        """Add texts that have arrived."""
-        self._bar.set_postfix(self._cost(), refresh=False)
-        self._bar.update(texts)
+        def arrived(texts: int) -> None:
+            bar.set_postfix(cost(), refresh=False)
+            bar.update(texts)
 
-    def _cost(self) -> dict[str, str]:
-        cost = self._spending.cost()
-        return {"cost": f"{cost:.4g}"} if cost else {}
+        yield arrived

@@ -240,7 +240,18 @@ def on_device(model: Any, device: str) -> Any:
 
 @contextmanager
 def explained(what: str, where: object) -> Iterator[None]:
-    """Convert the errors of libraries that load files into one error of ours, and suppress their output.
+    """`readable`, for libraries that take seconds and print: their output is suppressed, and a clock shown.
+
+    Raises:
+        ConfigError: In place of any error that means damaged or unsuitable files.
+    """
+    with readable(what, where), quiet(), progress(f"loading the {what}"):
+        yield
+
+
+@contextmanager
+def readable(what: str, where: object) -> Iterator[None]:
+    """Convert the errors of libraries that load files into one error of ours.
 
     Raises:
         ConfigError: In place of any error that means damaged or unsuitable files.
@@ -248,8 +259,7 @@ def explained(what: str, where: object) -> Iterator[None]:
     from safetensors import SafetensorError
 
     try:
-        with quiet(), progress(f"loading the {what}"):
-            yield
+        yield
     except (*_DAMAGED, SafetensorError) as error:
         raise ConfigError(
             f"the {what} cannot be loaded",

@@ -65,7 +65,7 @@ def _steer(chosen: argparse.Namespace) -> Iterator[str]:
         store(settings, folder)
     yield f"no party is asked: the texts have the guarantee of run {earlier.run}, epsilon {earlier.epsilon:g}"
     yield f"if this is interrupted: caucus-coordinator steer {folder} --resume"
-    with logging_to(folder), progress("running"):
+    with logging_to(folder), progress("running", logged=False):
         coordinate(settings, Nobody(), folder)
     yield f"done: {folder / 'report.html'}"
 

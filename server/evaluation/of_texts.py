@@ -154,8 +154,9 @@ def _with_all_kinds(groups: Sequence[Group]) -> None:
 
 def _custom(measured: Measured) -> Group:
     labels = [candidate.label for candidate in measured.candidates]
-    own = measured.evaluation.own
-    return {"definition": _CUSTOM} | {name: _custom_figure(name, own[name], measured.texts, labels) for name in own}
+    metrics = measured.evaluation.own
+    figures = {name: _custom_figure(name, metric, measured.texts, labels) for name, metric in metrics.items()}
+    return {"definition": _CUSTOM} | figures
 
 
 def _custom_figure(name: str, metric: Metric, texts: Sequence[str], labels: Sequence[str]) -> Mapping[str, Any]:

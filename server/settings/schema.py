@@ -78,7 +78,7 @@ class Federation:
         colluders: Parties assumed to tell the coordinator their noise, not all; each costs noise. None: with
             secagg=malicious as many as `secagg.corrupt`, which is what hospitals assume; otherwise none.
         expected_records: M, at least 1, a public guess of the number of records in all: `plan` weighs their signal
-            against the noise. None: unknown, or in a simulation its `records`.
+            against the noise. None: unknown, or in a simulation the number of records that it deals out.
         timeout: Seconds to wait for replies and for nodes to connect, at least 0.
         retries: Retries of a failed query, at least 0, with the same bytes and at no privacy cost, before the run ends.
     """

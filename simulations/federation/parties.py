@@ -34,9 +34,8 @@ log = logging.getLogger("caucus.simulation")
 
 
 def prepared(settings: SimulationSettings, folder: Path) -> SimulationSettings:
-    """The settings that a run keeps: with labels, identities, and a number for each `auto`."""
-    run = with_identities(with_labels(settings), folder)
-    return simulated(settled(run, rows=_rows(run)))
+    """The settings that a run keeps: with labels, identities, a number of records, and a number for each `auto`."""
+    return simulated(settled(with_number(with_identities(with_labels(settings), folder))))
 
 
 def with_labels(settings: SimulationSettings) -> SimulationSettings:
@@ -66,6 +65,14 @@ def with_identities(settings: SimulationSettings, folder: Path) -> SimulationSet
     known = {party: Identity(key).public for party, key in keys.items()}
     roster.write_text(Roster(known, settings.federation.max_records or MOST_RECORDS).to_json())
     return changed(settings, {"secagg.roster": str(roster.resolve())})
+
+
+def with_number(settings: SimulationSettings) -> SimulationSettings:
+    """Take the expected number of records from the training file if nobody has guessed it. Simulations only."""
+    if expected_records(settings) or not isinstance(settings.task, LabelledFilesSettings):
+        return settings
+    number = len(_pool(build(settings.task), settings.federation.parties))
+    return changed(settings, {"federation.expected_records": number or None})
 
 
 def parties(settings: SimulationSettings, folder: Path) -> dict[int, PartyService]:
@@ -98,13 +105,6 @@ def party_settings(client: Mapping[str, Any]) -> PartySettings:
         ConfigError: An unknown key, or a limit out of range.
     """
     return PartySettings.read(client, lambda key: f"client.{key} (configs/client.yaml)")
-
-
-def _rows(settings: SimulationSettings) -> int | None:
-    """Number of private records, counted where `auto` depends on it and they are in a file; else None."""
-    if not settings.automatic or expected_records(settings) or not isinstance(settings.task, LabelledFilesSettings):
-        return None
-    return len(_pool(build(settings.task), settings.federation.parties))
 
 
 def deal(settings: SimulationSettings) -> list[list[Record]]:

@@ -94,7 +94,9 @@ def _utility_real(measured: MeasuredWithRecords) -> Group:
     if measured.evaluation.uses_endpoint:
         reason = "evaluation.embedding is an endpoint, and private text is never sent anywhere"
         return {"value": None, "reason": reason}
-    train = measured.drawn(measured.private, "real", len(measured.candidates))
+    train: Sequence[Record] = measured.private
+    if len(train) > len(measured.candidates):
+        train = measured.drawn(train, "real", len(measured.candidates))
     plain = replace(measured.evaluation, domain_adaptation="none", target=None)
     return classification(measured, train, None, plain)
 

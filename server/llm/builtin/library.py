@@ -2,7 +2,7 @@
 
 from collections import Counter
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -63,8 +63,8 @@ class Library:
         known: Normal forms of the texts.
     """
 
-    def __init__(self, texts: list[str], encoder: TextEncoder, share: float, seed: int, name: str) -> None:
-        raw = encoder.encode(texts)
+    def __init__(self, texts: tuple[str, ...], encoder: TextEncoder, share: float, seed: int, name: str) -> None:
+        raw = _encoded(texts, encoder)
         # Off the mean, what all texts have in common no longer makes them all alike.
         self._mean = raw.mean(axis=0, dtype=np.float64).astype(np.float32)
         vectors = self.centred(raw)
@@ -73,7 +73,7 @@ class Library:
             topics = vectors[rng.choice(len(texts), size=min(_TOPICS, len(texts)), replace=False)]
             order = np.argsort(-(whole_numbers(vectors) @ whole_numbers(topics).T).max(axis=1), kind="stable")
             read_texts = np.sort(order[: max(1, round(share * len(texts)))])
-            texts, vectors = [texts[at] for at in read_texts], vectors[read_texts]
+            texts, vectors = tuple(texts[at] for at in read_texts), vectors[read_texts]
         self.vectors = vectors
         self.whole = whole_numbers(vectors)
         self.parts = [sentences(text) for text in texts]
@@ -150,6 +150,12 @@ class Library:
     def centred(self, raw: Vector) -> Vector:
         """Unit vectors after subtraction of the mean of all texts that were read."""
         return unit(raw - self._mean)
+
+
+@lru_cache(maxsize=1)
+def _encoded(texts: tuple[str, ...], encoder: TextEncoder) -> Vector:
+    """(texts, dimensions) float32, unit norm, encoded once for all models of a run."""
+    return encoder.encode(texts)
 
 
 def described(label: str, description: str) -> str:

@@ -9,7 +9,7 @@ model, and means nothing here.
 
 import hashlib
 from collections.abc import Iterable, Sequence
-from functools import cached_property
+from functools import cached_property, lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -141,7 +141,8 @@ class BuiltinModel:
     @cached_property
     def _library(self) -> Library:
         """Read at the first request: a run that resumes from its cache never needs it."""
-        return Library(self._texts, self._encoder, self._share, self._seed, self.name)
+        part = (self._share, self._seed, self.name) if self._share < 1 else (1.0, 0, "")
+        return _library(tuple(self._texts), self._encoder, *part)
 
     def _vectors(self, requests: Sequence[Request]) -> dict[str, Vector]:
         """Vectors of all texts that the requests show, each text encoded once."""
@@ -205,6 +206,12 @@ class BuiltinModel:
         scores = self._focus * near[short] + rng.gumbel(size=len(short))
         sample: NDArray[np.intp] = short[np.argsort(-scores)[:count]]
         return sample
+
+
+@lru_cache(maxsize=2)
+def _library(texts: tuple[str, ...], encoder: TextEncoder, share: float, seed: int, name: str) -> Library:
+    """`Library`, read once for all models of a run that read everything."""
+    return Library(texts, encoder, share, seed, name)
 
 
 def _input_texts(request: Request) -> Iterable[str]:

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 from hydra import compose, initialize_config_module
-from hydra.errors import HydraException
+from hydra.errors import HydraException, MissingConfigException
 
 from common.errors import ConfigError
 from server.command import main as coordinator
@@ -53,6 +53,14 @@ def test_it_is_said_what_was_perhaps_meant(override, said, capsys):
     assert "append" not in str(caught.value)
     assert coordinator(["plan", override]) == 2
     assert capsys.readouterr().err == f"caucus-coordinator: {caught.value}\n"
+
+
+def test_a_launcher_that_is_not_installed_is_named_with_its_extra():
+    error = MissingConfigException("", "hydra/launcher/submitit_slurm", ["basic", "joblib"])
+    assert str(misprints.explained(error)) == (
+        "hydra/launcher; expected one of basic, joblib; got 'submitit_slurm'. "
+        "Install the extra: pip install 'caucus[cluster]'"
+    )
 
 
 def test_one_wrong_choice_does_not_hide_what_another_setting_might_mean():
