@@ -205,7 +205,7 @@ def _stopped(folder: Path) -> str:
 
 def _unknown_option(name: str) -> ConfigError:
     do = meant(name, OPTIONS) or "Settings are written without dashes: privacy.epsilon=4"
-    return ConfigError(name, expected="an option that caucus-simulate --help lists", got="none of this name", do=do)
+    return ConfigError(name, got="an unknown option", do=do)
 
 
 def _exit(error: Exception, advice: str = "") -> NoReturn:
