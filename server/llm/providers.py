@@ -70,8 +70,8 @@ def providers(
         try:
             provider = models[name](name=name, **settings)
         except InputError as error:
-            names = {**parameters, **getattr(models[name], "keywords", {})}  # of a remote model the latter are more
-            raise within(f"llm.models.{name}", error, names) from error
+            known = {**parameters, **getattr(models[name], "keywords", {})}  # of a remote model the latter are more
+            raise within(f"llm.models.{name}", error, known) from error
         built[name] = Cached(provider=provider, path=path) if path else provider
     return built
 
