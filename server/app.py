@@ -51,7 +51,7 @@ def main(grid: Grid, context: Context) -> None:
     network = FlowerNetwork(grid, timeout=settings.federation.timeout, enrolled=enrolled)
     simulated = isinstance(settings, SimulationSettings)
     if not simulated:
-        ask_for_parts_sooner(lambda: network.left)
+        ask_for_parts_sooner(lambda: network.seconds_left)
     alone = simulated and "overrides" in context.run_config
     if alone:  # `flwr run` of the project: nobody else has set up a log, and `--stream` shows this one
         log.addHandler(logging.StreamHandler(sys.stdout))
@@ -70,7 +70,7 @@ def coordinate(settings: Settings, network: Network, folder: Path) -> None:
 
 
 def run_with(parts: Parts, settings: Settings, network: Network, folder: Path) -> State[Any]:
-    """Run: each stage of the loop gets what it uses of the parts and the settings."""
+    """Run: each stage of the loop gets the parts and settings that it uses."""
     simulation = isinstance(settings, SimulationSettings)
     method, plan, source = parts.method, parts.plan, parts.source
     task = source.task()

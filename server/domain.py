@@ -40,7 +40,7 @@ class Example:
 
     Attributes:
         text: The text.
-        topic: Its topic, if the source names one; perhaps one of the task's labels.
+        topic: The text's topic, if the source names one; perhaps one of the task's labels.
     """
 
     text: str
@@ -118,8 +118,7 @@ class Earlier(Document):
         run: Identity of the run that asked.
         plan_digest: Hex digest of its plan.
         encoder: Digest of its encoder.
-        privacy: Its `privacy.json`: the guarantee under which the numbers were released holds for all that is made of
-            them.
+        privacy: The run's `privacy.json`: the guarantee of the released numbers also covers all later uses of them.
     """
 
     run: str

@@ -1,6 +1,5 @@
 """The tools of a method in a real run: language models, the encoder, the queries to the parties."""
 
-import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from typing import Any
@@ -11,18 +10,16 @@ from tqdm import tqdm
 
 from common.models.encoder import Encoder
 from common.plan.plan import Plan
-from common.plan.planned import PlannedQuery
 from common.queries.closed_set import Spec, make_query
 from common.system.progress import logged_if_long
-from server.documents.rounds import WORK, AskedQuery
 from server.domain import Candidate, Task
 from server.federation.ask import Federation
-from server.federation.attempt import Answered
 from server.llm.base import Provider, Request
 from server.llm.clean import Cleaner
 from server.llm.generate import PLAIN, Generated, Written, generate, write
 from server.llm.orders import Order, RequestMaker
 from server.llm.spending import Spending
+from server.meter import Meter, noise_in
 
 
 class RunTools:
@@ -75,7 +72,7 @@ class RunTools:
                 texts_per_request=self._texts_per_request,
                 experiment_seed=self.experiment_seed,
                 cleaner=self._cleaner,
-                held=self._run_texts,
+                run_texts=self._run_texts,
                 progress=arrived,
             )
 
@@ -83,7 +80,7 @@ class RunTools:
         """Send each request to the model named with it; see `server/llm/generate.py`."""
         total = sum(request.n for _, request in requests)
         with self.meter.timed("generate"), _writing("texts", total, self.spending) as arrived:
-            return write(self.providers, requests, cleaner=self._cleaner, held=self._run_texts, progress=arrived)
+            return write(self.providers, requests, cleaner=self._cleaner, run_texts=self._run_texts, progress=arrived)
 
     def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
         """Embed texts: (texts, dimensions) float32, unit norm."""
@@ -105,7 +102,7 @@ class RunTools:
 
     def noise(self, name: str, nth: int) -> float:
         """Standard deviation of the noise in an answer to `ask`, in its unit; every survivor has added its share."""
-        return _noise(self.plan, self._planned[name], self._survivors[name, nth])
+        return noise_in(self.plan, self._planned[name], self._survivors[name, nth])
 
 
 class RememberingEncoder:
@@ -120,53 +117,6 @@ class RememberingEncoder:
         new = list(dict.fromkeys(text for text in texts if text not in self._vectors))
         self._vectors |= dict(zip(new, self.encoder.encode(new), strict=True))
         return np.stack([self._vectors[text] for text in texts]) if texts else self.encoder.encode([])
-
-
-class Meter:
-    """Seconds by kind of work, and the queries asked, since the last reading."""
-
-    def __init__(self) -> None:
-        self._seconds = dict.fromkeys(WORK, 0.0)
-        self._queries: list[AskedQuery] = []
-
-    @contextmanager
-    def timed(self, kind: str) -> Iterator[None]:
-        """Add the seconds of the block to this kind of work."""
-        started = time.monotonic()
-        try:
-            yield
-        finally:
-            self._seconds[kind] += time.monotonic() - started
-
-    def count(self, plan: Plan, answered: Answered) -> None:
-        """Count one query."""
-        planned = plan.query(answered.index)
-        self._queries.append(
-            AskedQuery(
-                index=answered.index,
-                name=planned.name,
-                mechanism=planned.mechanism,
-                scale=planned.scale / planned.spec.noise_grid,
-                noise=_noise(plan, planned, answered.survivors) if planned.summed else None,
-                survivors=answered.survivors,
-                parties=plan.parties,
-            )
-        )
-
-    def seconds(self) -> dict[str, float]:
-        """Seconds of each kind of work since the last call."""
-        seconds, self._seconds = self._seconds, dict.fromkeys(WORK, 0.0)
-        return {kind: round(spent, 3) for kind, spent in seconds.items()}
-
-    def queries(self) -> list[AskedQuery]:
-        """Queries asked since the last call."""
-        queries, self._queries = self._queries, []
-        return queries
-
-
-def _noise(plan: Plan, planned: PlannedQuery, survivors: int) -> float:
-    """Standard deviation of the noise in a sum over the survivors, in the answer's unit."""
-    return planned.noise_deviation * plan.surplus(planned, survivors)
 
 
 @contextmanager

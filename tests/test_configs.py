@@ -31,7 +31,7 @@ from tests.support.method_contract import plan_of
 from tests.support.wheels import as_fetched
 
 ROOT = Path(configs.__file__).parent
-FILES = sorted(path.relative_to(ROOT) for path in ROOT.rglob("*.yaml") if path.parent.name != "deployment")
+FILES = sorted(path.relative_to(ROOT) for path in ROOT.rglob("*.yaml") if "deployment" not in path.parts)
 EXPERIMENTS = [path for path in FILES if path.parts[0] == "experiment"]
 CHOICES = [path for path in FILES if len(path.parts) == 2 and path not in EXPERIMENTS]
 

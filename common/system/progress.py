@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from tqdm import tqdm
 
 SECONDS = 1.0
-"""Until something is shown, and between two movements of its clock."""
+"""Seconds until progress is shown, and between two updates of its clock."""
 LONG = 5.0
 """Seconds after which a step that no terminal shows has its line in the log."""
 
@@ -30,12 +30,12 @@ def progress(
 
     Args:
         title: Name of the step. It has no number that is private, since logs show it.
-        total: Number of things to do.
-        unit: Name of one of them.
+        total: Number of items to process.
+        unit: Name of one item.
         logged: Whether the log may have a line; false for a step whose parts have theirs.
 
     Yields:
-        A function that adds a number of things to those that are done.
+        A function that adds a number of items to those already processed.
     """
     done = 0
 

@@ -20,7 +20,7 @@ from server.failure import WRONG_SETTINGS, summary
 from server.llm import providers
 from server.llm.base import MODES
 from server.llm.spending import Spending
-from server.planning.plan import EXPECTED_RECORDS, large_delta
+from server.planning.make_plan import EXPECTED_RECORDS, large_delta
 from server.planning.signal import hopeless, signals
 from server.report import tensorboard
 from server.settings.automatic import expected_records, settled

@@ -1,8 +1,9 @@
 """`run.json`: which run this is, how far it came, and with what; `traffic.json`: what a simulation sent."""
 
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
-from importlib.metadata import version
+from importlib.metadata import PackageNotFoundError, version
 from typing import ClassVar, Self
 
 from server.documents.codec import ABSENT, from_json
@@ -15,8 +16,12 @@ COMPLETE, PARTIAL = "complete", "partial"
 
 
 def versions() -> dict[str, str]:
-    """The versions of the packages that a run depends on."""
-    return {name: version(name) for name in VERSIONS}
+    """The versions of the packages that a run depends on, as far as they are installed."""
+    installed = {}
+    for name in VERSIONS:
+        with suppress(PackageNotFoundError):
+            installed[name] = version(name)
+    return installed
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

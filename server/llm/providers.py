@@ -81,7 +81,7 @@ def cleaner(rules: Rules | None, task: Task, public_texts: Callable[[], list[str
 
     Args:
         rules: None for no rules.
-        task: Its descriptions count for the usual scripts.
+        task: The task whose descriptions count for the usual scripts.
         public_texts: Reads the public texts, which count for them too.
     """
     if rules is None:

@@ -34,9 +34,10 @@ from common.queries.texts import AbstractedSeedsSpec
 from common.queries.votes import VotesSpec
 from server.domain import Candidate, Membership, PrivacyTarget, Task
 from server.llm import prompts
+from server.llm.allocation import per_label
 from server.llm.base import Request
 from server.llm.generate import Generated, Written, refuse_missing
-from server.llm.orders import Order, even_orders, per_label
+from server.llm.orders import Order, even_orders
 from server.method import NoMemory, State, Tools
 from server.operators import selection, survivors
 from server.operators.refinement import Refinement, Rehearsed, redacted
@@ -146,8 +147,8 @@ class Rpsg(RpsgSettings):
         vectors, originals = (
             tools.embed([text.text for text in candidates_to_embed]) for candidates_to_embed in (rephrased, variants)
         )
-        quota = dict(zip(tools.task.labels, self._wanted(tools.task), strict=True))
-        positions = self.refinement.kept(
+        quota = dict(zip(tools.task.labels, self._texts_per_label(tools.task), strict=True))
+        positions = self.refinement.select(
             rephrased, variants, vectors, originals[origins], wanted=quota, experiment_seed=tools.experiment_seed
         )
         candidates = redacted([rephrased[at] for at in positions])
@@ -282,14 +283,14 @@ class Rpsg(RpsgSettings):
         refuse_missing(tools.task.labels, new)
         return new, [at for at, _ in first_texts], written
 
-    def _wanted(self, task: Task) -> list[int]:
+    def _texts_per_label(self, task: Task) -> list[int]:
         """Number of texts of each label that are to be left."""
         sizes: list[int] = per_label(np.array([self.samples]), len(task.labels))[0].tolist()
         return sizes
 
     def _needed(self, task: Task) -> list[int]:
         """Number of seeds of each label."""
-        return [self.refinement.needed(size) for size in self._wanted(task)]
+        return [self.refinement.needed(size) for size in self._texts_per_label(task)]
 
     def _nearest(self, target: PrivacyTarget) -> int:
         """Number, rounded, that tells most of how many records are nearest to each abstract (Ye and Barg 2018)."""

@@ -37,7 +37,7 @@ def track(kind: str | None, run: Path, step: int, document: RoundReport | Metric
         kind: "tensorboard", or None, which does nothing.
         run: The run folder.
         step: Number of the step; figures that earlier attempts left for it and for later steps are replaced.
-        document: Its numbers are added; nested names are joined by slashes.
+        document: The document whose numbers are added; nested names are joined by slashes.
     """
     if kind is None:
         return

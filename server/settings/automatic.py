@@ -104,7 +104,7 @@ def _rounds(settings: Settings, task: Task, records: int | None) -> int:
     if records is None:
         raise ConfigError(
             "method.rounds",
-            expected="a number, or auto beside an expected number of records",
+            expected="a number, or auto with an expected number of records",
             got="auto alone",
             do="Add federation.expected_records=NUMBER",
         )
@@ -113,7 +113,7 @@ def _rounds(settings: Settings, task: Task, records: int | None) -> int:
         try:
             estimates = signals(*drafted(with_rounds(number), task), records)
         except (ConfigError, InstantiationException):
-            return -math.inf  # too few texts for so many rounds
+            return -math.inf  # too few texts for this number of rounds
         return min(signal.ratio for signal in estimates if signal.query in repeated)
 
     return rounds(ratio)

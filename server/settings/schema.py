@@ -29,7 +29,7 @@ class Privacy:
     Attributes:
         epsilon: ε of all answers together, above 0; inf adds no noise at all, for experiments only.
         delta: δ, between 0 and 1: a public constant, well below one over the number of private records.
-        calibration: "tight"; or "paper", sigma by the papers' formula, for comparison: its true ε is printed beside it.
+        calibration: "tight"; or "paper", sigma by the papers' formula, for comparison: its true ε is printed as well.
         unit: "sample", one record; or "user", all records of one user (column `user`, else the party).
         max_records: m, at least 1: records of one user that count; further records are ignored.
     """

@@ -26,12 +26,12 @@ class Part:
 
     @property
     def name(self) -> str:
-        """Its name, if it has one."""
+        """Name of the part, or an empty text."""
         return str(self.settings.get("name", ""))
 
     @property
     def model(self) -> str | None:
-        """The model that it names, if it names one."""
+        """Name or path of the model that the part uses, or None."""
         return self.settings.get("model") or self.settings.get("name_or_path")
 
 
@@ -135,7 +135,7 @@ def has(section: object, name: str) -> bool:
 
 
 def setting(section: object, name: str) -> Any:
-    """The value of a setting, such as "task.labels" of all settings; None if there is no such one."""
+    """The value of a setting, such as "task.labels" of all settings; None if the section has no such setting."""
     first, _, rest = name.partition(".")
     if not has(section, first):
         return None

@@ -78,8 +78,8 @@ def with_number(settings: SimulationSettings) -> SimulationSettings:
 def parties(settings: SimulationSettings, folder: Path) -> dict[int, PartyService]:
     """One service for each simulated party, with its own records, limits and ledger."""
     encoder: Encoder = build(settings.embedding)
-    own = party_settings(settings.client)
-    writers = own.writers()
+    hospital = party_settings(settings.client)
+    writers = hospital.writers()
     (folder / "parties").mkdir(parents=True, exist_ok=True)
     roster = roster_of(settings) if settings.secagg.mode == "malicious" else None
     shared = Shared()
@@ -87,7 +87,7 @@ def parties(settings: SimulationSettings, folder: Path) -> dict[int, PartyServic
         party: PartyService(
             party=party,
             private=records.embed(private, encoder),
-            terms=lambda: Terms(limits=own.limits),
+            terms=lambda: Terms(limits=hospital.limits),
             writers=writers,
             ledger=Ledger(folder / "parties" / f"{party:04}.db", durable=False),
             identity=Identity(_identity_file(folder, party).read_bytes()) if roster else None,
@@ -108,7 +108,7 @@ def party_settings(client: Mapping[str, Any]) -> PartySettings:
 
 
 def deal(settings: SimulationSettings) -> list[list[Record]]:
-    """The private records of each party, by the configured partition, with what is planted: a site's style, canaries.
+    """The private records of each party, by the configured partition, with a planted site's style and planted canaries.
 
     Raises:
         ConfigError: The configuration asks for more records or canaries than exist, or the partition is unknown.

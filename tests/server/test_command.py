@@ -101,7 +101,10 @@ def test_a_plan_is_solved_for_the_least_epsilon_without_a_rehearsal(capsys, monk
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (["--signal", "3"], "--signal; expected beside one of --records and --epsilon, to find the other; got neither"),
+        (
+            ["--signal", "3"],
+            "--signal; expected exactly one of --records and --epsilon, to find the other; got neither",
+        ),
         (["--signal", "3", "--records", "9", "--epsilon", "1"], "to find the other; got both"),
         (["--signal", "many", "--records", "9"], "--signal; expected a finite number > 0; got 'many'"),
         (["--signal", "-1", "--records", "9"], "--signal; expected a finite number > 0; got '-1'"),

@@ -108,6 +108,6 @@ def test_public_text_says_which_script_is_usual():
     request = Request(task_kind="note", labels=(("a", "first"),))
     for texts, foreign in ((none, 1), (lambda: ["Записки лікаря про хворих"], 0)):
         made = cleaner(Rules(foreign=True), task, texts)
-        kept, changed = made.clean(["Хворий скаржиться на біль"], request, held=())
+        kept, changed = made.clean(["Хворий скаржиться на біль"], request, run_texts=())
         assert (len(kept), changed["foreign"]) == (1 - foreign, foreign)
-    assert cleaner(None, task, none).clean(["1. a"], request, held=()) == (["1. a"], {})
+    assert cleaner(None, task, none).clean(["1. a"], request, run_texts=()) == (["1. a"], {})
