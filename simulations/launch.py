@@ -68,11 +68,7 @@ def launched(arguments: Sequence[str]) -> None:
 
 
 def _by_hydra(arguments: Sequence[str]) -> None:
-    given, others = get_args_parser().parse_known_intermixed_args(arguments)
-    if unknown := [argument for argument in others if argument.startswith("-")]:
-        _exit(_unknown_option(unknown[0].partition("=")[0]))
-    overrides, multirun = given.overrides, given.multirun
-    sys.argv[1:] = _options_first(arguments, overrides)
+    overrides, multirun = _options_first(arguments)
     os.environ["HYDRA_FULL_ERROR"] = "1"  # its errors come here, instead of being printed in many lines
     try:
         _composed()
@@ -96,6 +92,23 @@ def _by_hydra(arguments: Sequence[str]) -> None:
         _exit(_job_lost())
 
 
+def _options_first(arguments: Sequence[str]) -> tuple[list[str], bool]:
+    """Put the options before the settings, since Hydra refuses settings on both sides of an option.
+
+    Returns:
+        The overrides, and whether several values are several runs.
+    """
+    parsed, others = get_args_parser().parse_known_intermixed_args(arguments)
+    for name in (argument.partition("=")[0] for argument in others if argument.startswith("-")):
+        do = meant(name, OPTIONS) or "Settings are written without dashes: privacy.epsilon=4"
+        _exit(ConfigError(name, got="an unknown option", do=do))
+    options = list(arguments)
+    for override in parsed.overrides:
+        options.remove(override)
+    sys.argv[1:] = [*options, *parsed.overrides]
+    return parsed.overrides, parsed.multirun
+
+
 def _sweep_stopped() -> str:
     """What to say of a sweep whose runs are in other processes, which are ended without a word; empty without one."""
     if not HydraConfig.initialized() or HydraConfig.get().mode != RunMode.MULTIRUN:
@@ -113,14 +126,6 @@ def _job_lost() -> CaucusError:
     sweep = near(Path(HydraConfig.get().sweep.dir))
     do = f"Its log is there. Once no job of the sweep runs any more, {resumption(sweep)}"
     return CaucusError("job of the cluster", expected="a result", got="none", where=sweep / ".submitit", do=do)
-
-
-def _options_first(arguments: Sequence[str], overrides: Sequence[str]) -> list[str]:
-    """The same arguments in an order that Hydra takes, which refuses settings on both sides of an option."""
-    options = list(arguments)
-    for override in overrides:
-        options.remove(override)
-    return [*options, *overrides]
 
 
 @hydra.main(config_path=f"pkg://{CONFIGS}", config_name="simulation", version_base="1.3")
@@ -223,11 +228,6 @@ def _say_ending(folder: Path, following: str | None = None) -> None:
 def _stopped(folder: Path) -> str:
     rounds = text_of(folder / RoundReport.FILE).count("\n")
     return f"stopped after round {rounds}" if rounds else "stopped before the end of round 1"
-
-
-def _unknown_option(name: str) -> ConfigError:
-    do = meant(name, OPTIONS) or "Settings are written without dashes: privacy.epsilon=4"
-    return ConfigError(name, got="an unknown option", do=do)
 
 
 def _exit(error: Exception, advice: str = "") -> NoReturn:

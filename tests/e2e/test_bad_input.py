@@ -316,11 +316,11 @@ def test_a_model_that_fails_ends_the_command_with_its_line_and_how_to_go_on(tmp_
         (
             ["--epsilon=4"],
             (
-                "caucus-simulate: --epsilon; expected an option that caucus-simulate --help lists; got none "
-                "of this name. Settings are written without dashes: privacy.epsilon=4"
+                "caucus-simulate: --epsilon; got an unknown option. Settings are written without dashes: "
+                "privacy.epsilon=4"
             ),
         ),
-        (["method=wasp", "--multirum"], "got none of this name. Did you mean --multirun?"),
+        (["method=wasp", "--multirum"], "got an unknown option. Did you mean --multirun?"),
         (["--resume"], "caucus-simulate: --resume; expected one folder with a config.yaml"),
         (["--resume", "/no/such/folder"], "caucus-simulate: --resume; expected one folder with a config.yaml"),
         (["--resume", "a", "b"], "caucus-simulate: --resume; expected one folder with a config.yaml"),
