@@ -8,7 +8,7 @@ sentence-transformers in torch (`sentence_transformer.py`), which alone needs th
 """
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, ClassVar, Literal, Protocol
 
@@ -19,7 +19,7 @@ from common.errors import ConfigError
 from common.models import catalogue
 from common.models.bert import Bert
 from common.models.bert_folder import BertFolder
-from common.models.checkpoints import found, readable, with_tokenizer
+from common.models.checkpoints import model_folder, readable, with_tokenizer
 from common.models.devices import device_here
 from common.models.hashed_ngrams import HashedNgrams
 from common.models.sentence_transformer import TorchEncoder
@@ -27,7 +27,7 @@ from common.system.progress import progress
 from common.validate import integers, one_of
 
 
-class TextEncoder(Protocol):
+class TextEncoder(Hashable, Protocol):
     """Any encoder: this machine's own, or an endpoint."""
 
     @property
@@ -114,7 +114,7 @@ class Encoder:
                 )
             return Encoder(ngrams)
         device = device_here(device)
-        folder = found(name_or_path, what="encoder", local_files_only=local_files_only)
+        folder = model_folder(name_or_path, what="encoder", local_files_only=local_files_only)
         if not (folder / "modules.json").is_file():
             raise ConfigError(
                 "encoder",
@@ -163,7 +163,7 @@ class Encoder:
         one_of("embedding.pooling", pooling, among=("mean", "cls", "max"))
         integers(4, section="embedding", longest=longest)
         device, prompt = device_here(device), prompt or ""
-        folder = with_tokenizer(found(name_or_path, what="encoder", local_files_only=local_files_only))
+        folder = with_tokenizer(model_folder(name_or_path, what="encoder", local_files_only=local_files_only))
         form = BertFolder.of_checkpoint(folder, longest=longest) if pooling == "mean" else None
         if form and _on_processor(device):
             return Encoder(Bert(form, prompt))
@@ -205,7 +205,7 @@ class Encoder:
         """
         raw = np.empty((len(texts), self.dimensions), np.float32)
         if len(texts):
-            with progress("embedding", len(texts)) as advance:
+            with progress("embedding texts", len(texts)) as advance:
                 for places, vectors in self._model.batches(texts):
                     raw[places] = vectors
                     advance(len(places))

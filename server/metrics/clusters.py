@@ -60,7 +60,7 @@ def divergences(synthetic: NDArray[np.floating], real: NDArray[np.floating], *, 
     # On import faiss logs an error for each of its builds that this machine does not support.
     logging.getLogger("faiss.loader").setLevel(logging.WARNING)
     try:
-        with blocked_import("transformers"):  # for texts, of which it would make vectors
+        with blocked_import("torch", "transformers"):  # for texts, of which it would make vectors
             from mauve import compute_mauve
     except ImportError as error:
         raise ConfigError(

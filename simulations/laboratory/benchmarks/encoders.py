@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from common.errors import CaucusError
 from common.labelled_files import read_records
-from common.models.checkpoints import found
+from common.models.checkpoints import model_folder
 from common.models.encoder import Encoder
 from common.models.sentence_transformer import TorchEncoder
 from server.metrics.accuracy import train_and_test
@@ -58,7 +58,7 @@ def _encoder(name: str) -> Encoder:
     if name == _NGRAMS:
         return Encoder.hashed_ngrams()
     if name.startswith(_TORCH):
-        folder = found(name.removeprefix(_TORCH), what="encoder")
+        folder = model_folder(name.removeprefix(_TORCH), what="encoder")
         return Encoder(TorchEncoder.load(folder, device="cpu", prompt="", form=None))
     return Encoder.pretrained(name)
 
@@ -79,7 +79,7 @@ def _print_table(train_file: str, test_file: str, encoders: Mapping[str, Encoder
     for name, encoder in encoders.items():
         vectors, test_vectors = encoder.encode(texts), encoder.encode(test_texts)
         nearest = nearest_agreement(vectors, labels, test_vectors, test_labels)
-        known = _Known(dict(zip([*texts, *test_texts], [*vectors, *test_vectors], strict=True)))
+        known = _CachedVectors(dict(zip([*texts, *test_texts], [*vectors, *test_vectors], strict=True)))
         score = train_and_test(texts, labels, test_texts, test_labels, encoder=known)
         speeds = [1000 * len(chosen) / timed(encoder.encode, chosen)[1] for chosen in of_length]
         sys.stdout.write(
@@ -88,7 +88,7 @@ def _print_table(train_file: str, test_file: str, encoders: Mapping[str, Encoder
         )
 
 
-class _Known:
+class _CachedVectors:
     """Vectors that have been computed."""
 
     def __init__(self, vectors: Mapping[str, NDArray[np.float32]]) -> None:
