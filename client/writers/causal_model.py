@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 from common.errors import ConfigError
 from common.models import checkpoints
 from common.rng import secure_bytes
+from common.system.extras import needs
 
 _END = "<|end|>"
 _WIDTH = 64
@@ -108,6 +109,7 @@ def load(name_or_path: str | None, labels: Sequence[str], *, max_tokens: int, de
     Raises:
         ConfigError: There is no such model, its tokenizer has no end sign, or texts and labels do not fit into it.
     """
+    needs("fine-tuning", "torch", "transformers", "peft", "opacus", extra="transformers")
     # First as a whole: while one thread imports it, another finds none of its parts. Simulated hospitals are threads.
     import transformers  # noqa: F401
 

@@ -1,6 +1,7 @@
 """The device on which a model computes, as torch names it; its presence is checked before any weights are read."""
 
 from common.errors import ConfigError
+from common.system.extras import needs
 
 
 def device_here(device: str | None, setting: str = "device") -> str:
@@ -15,6 +16,7 @@ def device_here(device: str | None, setting: str = "device") -> str:
     """
     if device == "cpu":
         return device
+    needs(setting, "torch", extra="transformers")
     import torch
 
     accelerator = torch.accelerator.current_accelerator(check_available=True)

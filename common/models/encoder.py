@@ -21,6 +21,7 @@ from common.models import catalogue, ngram_table
 from common.models.batches import by_tokens
 from common.models.checkpoints import configuration, explained, found, with_tokenizer
 from common.models.devices import device_here
+from common.system.extras import needs
 from common.system.progress import progress
 from common.validate import at_least, in_range, integers, one_of
 
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
     from sentence_transformers import SentenceTransformer
 
 _HASHED_NGRAMS_TYPE = "common.models.hashed_ngrams.HashedNgrams"
+_LIBRARIES = ("torch", "transformers", "sentence_transformers")
 _BATCH = 256
 _BATCH_TOKENS, _BATCH_TOKENS_ON_CPU = 8192, 1024
 """Tokens of a batch, padding included. On a processor larger batches leave the cache: 8192 take 1.6 times as long for
@@ -110,6 +112,7 @@ class Encoder:
                     "embedding.prompt", expected="none: the hashed n-gram encoder has no use for one", got="one"
                 )
             return cls.hashed_ngrams(**ngram_config)
+        needs("encoder", *_LIBRARIES, extra="transformers")
         device = device_here(device)
         folder = found(name_or_path, what="encoder", local_files_only=local_files_only)
         if not (folder / "modules.json").is_file():
@@ -160,6 +163,7 @@ class Encoder:
         """
         one_of("embedding.pooling", pooling, among=("mean", "cls", "max"))
         integers(4, section="embedding", longest=longest)
+        needs("encoder", *_LIBRARIES, extra="transformers")
         device = device_here(device)
         folder = with_tokenizer(found(name_or_path, what="encoder", local_files_only=local_files_only))
         configuration(folder, "classification")  # any network that encodes text can have that head
@@ -274,6 +278,7 @@ class _HashedNgrams(Encoder):
 
     @cached_property
     def _model(self) -> "SentenceTransformer":  # type: ignore[override]
+        needs("a copy of the encoder", *_LIBRARIES, extra="transformers")
         from sentence_transformers import SentenceTransformer
 
         from common.models.hashed_ngrams import HashedNgrams

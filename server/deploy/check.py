@@ -10,12 +10,12 @@ import json
 from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass
 from functools import partial
-from importlib.util import find_spec
 from typing import Any
 
 from common.errors import CaucusError, ConfigError
 from common.models.encoder import Encoder
 from common.system.commands import add_command
+from common.system.extras import needs
 from common.system.progress import progress
 from server.failure import WRONG_SETTINGS, summary
 from server.llm import providers
@@ -205,8 +205,7 @@ def _file(name: str, path: str) -> tuple[str, str]:
 
 
 def _installed(module: str) -> tuple[str, str]:
-    if find_spec(module) is None:
-        raise ConfigError("tracking", expected="an installed package", got="none", do="pip install 'caucus[tracking]'")
+    needs("tracking", module, extra="tracking")
     return "", ""
 
 

@@ -2,21 +2,21 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from importlib.metadata import version
+from importlib.metadata import distributions
 from typing import ClassVar, Self
 
 from server.documents.codec import ABSENT, from_json
 from server.documents.files import Document
 
 VERSIONS = ("caucus", "flwr", "torch", "sentence-transformers", "dp-accounting", "numpy", "cryptography")
-"""Packages whose versions are in `run.json`."""
+"""Packages whose versions are in `run.json`, where they are installed."""
 
 COMPLETE, PARTIAL = "complete", "partial"
 
 
 def versions() -> dict[str, str]:
-    """The versions of the packages that a run depends on."""
-    return {name: version(name) for name in VERSIONS}
+    """The versions of the packages that a run depends on; some may be missing (`common/system/extras.py`)."""
+    return {each.name: each.version for name in VERSIONS for each in distributions(name=name)}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

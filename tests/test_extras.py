@@ -1,0 +1,207 @@
+"""Each package that a folder imports comes with the installation that the folder is for, or is looked for first."""
+
+import ast
+import subprocess
+import sys
+import tomllib
+from functools import cache
+from importlib.metadata import packages_distributions, requires
+from pathlib import Path
+
+import pytest
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
+
+from common.system.packages import NAMES
+
+ROOT = Path(__file__).parents[1]
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
+EXTRAS = PROJECT["optional-dependencies"]
+NOT_AT_A_HOSPITAL = {
+    "anthropic",
+    "openai",
+    "opendp",
+    "pandas",
+    "presidio-analyzer",
+    "ray",
+    "scikit-learn",
+    "spacy",
+    "torch",
+}
+
+INSTALLED_FOR = {
+    "protos": (),
+    "common": (),
+    "client": (),
+    "server": ("coordinator",),
+    "simulations": ("simulation",),
+    "simulations/laboratory": ("dev",),
+}
+"""Folder to the extras with which its modules can be imported."""
+
+GUARDED = {
+    "client/writers/fine_tuning.py": "client/writers/causal_model.py",
+    "client/writers/instructed.py": "client/writers/causal_model.py",
+    "common/models/chat.py": "common/models/checkpoints.py",
+    "common/models/hashed_ngrams.py": "common/models/encoder.py",
+    "server/llm/engines/transformers.py": "common/models/checkpoints.py",
+    "server/metrics/adaptation.py": "server/evaluation/small_model.py",
+    "server/metrics/finetuned.py": "server/evaluation/small_model.py",
+}
+"""Module to the one that looks for its packages: nothing of the first is reached but through the second."""
+
+
+def brought(requirements):
+    """Canonical names of the distributions that requirements name, and what the extras bring that they ask for."""
+    names = set()
+    for requirement in map(Requirement, requirements):
+        ours = requirement.name == PROJECT["name"]
+        names |= set() if ours else {canonicalize_name(requirement.name)}
+        for extra in requirement.extras:
+            names |= brought(EXTRAS[extra] if ours else extra_of(requirement.name, extra))
+    return names
+
+
+def extra_of(distribution, extra):
+    return [line for line in requires(distribution) if extra in line.partition("extra == ")[2]]
+
+
+def everything(names):
+    """The distributions, and all that they need in turn here."""
+    found, left = set(), set(names)
+    while left:
+        name = left.pop()
+        found.add(name)
+        needed = (Requirement(line) for line in requires(name) or [])
+        left |= {
+            canonicalize_name(each.name) for each in needed if not each.marker or each.marker.evaluate({"extra": ""})
+        } - found
+    return found
+
+
+BASE = brought(PROJECT["dependencies"])
+DISTRIBUTIONS = {
+    package: {canonicalize_name(name) for name in names} for package, names in packages_distributions().items()
+}
+
+
+def files():
+    listed = subprocess.run(["git", "ls-files", *NAMES], cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    return [name for name in listed.splitlines() if name.endswith(".py") and (ROOT / name).exists()]
+
+
+@cache
+def tree(name):
+    return ast.parse((ROOT / name).read_text("utf-8"))
+
+
+def folder_of(name):
+    return max((folder for folder in INSTALLED_FOR if name.startswith(f"{folder}/")), key=len, default=None)
+
+
+def imports(body):
+    """Top-level packages that statements import, those for the sake of types left out."""
+    for statement in body:
+        if isinstance(statement, ast.If) and ast.unparse(statement.test) == "TYPE_CHECKING":
+            continue
+        for node in ast.walk(statement):
+            names = [each.name for each in node.names] if isinstance(node, ast.Import) else []
+            names += [node.module or ""] if isinstance(node, ast.ImportFrom) and not node.level else []
+            yield from {name.split(".")[0] for name in names} - {*NAMES, *sys.stdlib_module_names}
+
+
+def guards(name):
+    """The calls of a module that look for packages: extra to the packages, named there or in a constant."""
+    constants = {
+        node.targets[0].id: node.value
+        for node in tree(name).body
+        if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name)
+    }
+    found = {}
+    for call in ast.walk(tree(name)):
+        if isinstance(call, ast.Call) and ast.unparse(call.func) in {"needs", "program_needs"}:
+            (extra,) = (word.value.value for word in call.keywords if word.arg == "extra")
+            given = [constants.get(ast.unparse(each), each) for part in call.args[1:] for each in ast.walk(part)]
+            words = [word for each in given for word in ast.walk(each)]
+            packages = {word.value for word in words if isinstance(word, ast.Constant)}
+            found.setdefault(extra, set()).update(packages)
+    return found
+
+
+@pytest.mark.parametrize("folder", INSTALLED_FOR)
+def test_what_a_folder_imports_is_installed_for_it_or_looked_for_first(folder):
+    here = BASE.union(*(brought(EXTRAS[extra]) for extra in INSTALLED_FOR[folder]))
+    mine = [name for name in files() if folder_of(name) == folder]
+    assert mine
+    for name in mine:
+        more = {package for package in imports(tree(name).body) if not DISTRIBUTIONS[package] & here}
+        looked_for = (
+            brought(each for extra in guards(GUARDED.get(name, name)) for each in EXTRAS[extra]) if more else set()
+        )
+        assert all(DISTRIBUTIONS[package] & looked_for for package in more), (name, more)
+
+
+def test_each_package_that_is_looked_for_comes_with_the_extra_that_the_message_names():
+    looked_for = [
+        (name, extra, each) for name in files() for extra, packages in guards(name).items() for each in packages
+    ]
+    assert len(looked_for) > 20
+    for name, extra, package in looked_for:
+        assert DISTRIBUTIONS[package] & brought(EXTRAS[extra]), (name, package)
+
+
+def test_a_hospital_gets_no_torch_and_no_client_of_a_remote_model():
+    assert not everything(BASE) & NOT_AT_A_HOSPITAL
+    assert everything(brought(EXTRAS["dev"])) >= NOT_AT_A_HOSPITAL
+
+
+def test_a_requirement_has_the_same_range_wherever_it_stands():
+    ranges = {}
+    for requirement in map(
+        Requirement, [*PROJECT["dependencies"], *(each for extra in EXTRAS.values() for each in extra)]
+    ):
+        if requirement.name != PROJECT["name"]:
+            ranges.setdefault(requirement.name, set()).add(str(requirement.specifier))
+            assert {each.operator for each in requirement.specifier} == {">=", "<"}, requirement
+    assert {name: found for name, found in ranges.items() if len(found) > 1} == {}
+
+
+HIDDEN = sorted(
+    package for package, names in DISTRIBUTIONS.items() if not names & everything(BASE) and package not in NAMES
+)
+ALONE = f"""
+import importlib, sys
+
+class Hiding:
+    def __init__(self, finder):
+        self.finder = finder
+
+    def __getattr__(self, name):
+        return getattr(self.finder, name)
+
+    def find_spec(self, name, *rest):
+        return None if name in {HIDDEN} else self.finder.find_spec(name, *rest)
+
+sys.meta_path[:] = map(Hiding, sys.meta_path)
+for module in sys.argv[1:]:
+    importlib.import_module(module)
+for command, arguments in (("server", ["plan"]), ("simulations", [])):
+    sys.argv[1:] = arguments
+    try:
+        importlib.import_module(f"{{command}}.command").main()
+    except SystemExit as end:
+        print(end.code)
+"""
+
+
+def test_with_the_base_alone_all_of_a_hospital_s_code_loads_and_the_other_programs_say_what_to_install():
+    assert {"hydra", "pandas", "sentence_transformers", "sklearn", "torch", "transformers"} <= {*HIDDEN}
+    mine = [name for name in files() if folder_of(name) in {"client", "common"} and GUARDED.get(name) is None]
+    modules = [name.removesuffix(".py").removesuffix("/__init__").replace("/", ".") for name in mine]
+    ended = subprocess.run(
+        [sys.executable, "-c", ALONE, *modules], cwd=ROOT, capture_output=True, text=True, check=False
+    )
+    assert ended.stdout.split() == ["2", "2"], ended.stderr
+    coordinator, _, simulation = ended.stderr.splitlines()
+    assert coordinator == "caucus-coordinator; expected the package hydra; got none. pip install 'caucus[coordinator]'"
+    assert simulation == "caucus-simulate; expected the package hydra; got none. pip install 'caucus[simulation]'"
