@@ -3,20 +3,16 @@
 import ast
 import subprocess
 import sys
-import tomllib
 from functools import cache
-from importlib.metadata import packages_distributions, requires
-from pathlib import Path
+from importlib.metadata import packages_distributions
 
 import pytest
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
 from common.system.packages import NAMES
+from tests.support.requirements import EXTRAS, PROJECT, ROOT, brought, everything
 
-ROOT = Path(__file__).parents[1]
-PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
-EXTRAS = PROJECT["optional-dependencies"]
 NOT_AT_A_HOSPITAL = {
     "anthropic",
     "openai",
@@ -51,34 +47,6 @@ GUARDED = {
 """Module to the one that looks for its packages: nothing of the first is reached but through the second."""
 
 
-def brought(requirements):
-    """Canonical names of the distributions that requirements name, and what the extras bring that they ask for."""
-    names = set()
-    for requirement in map(Requirement, requirements):
-        ours = requirement.name == PROJECT["name"]
-        names |= set() if ours else {canonicalize_name(requirement.name)}
-        for extra in requirement.extras:
-            names |= brought(EXTRAS[extra] if ours else extra_of(requirement.name, extra))
-    return names
-
-
-def extra_of(distribution, extra):
-    return [line for line in requires(distribution) if extra in line.partition("extra == ")[2]]
-
-
-def everything(names):
-    """The distributions, and all that they need in turn here."""
-    found, left = set(), set(names)
-    while left:
-        name = left.pop()
-        found.add(name)
-        needed = (Requirement(line) for line in requires(name) or [])
-        left |= {
-            canonicalize_name(each.name) for each in needed if not each.marker or each.marker.evaluate({"extra": ""})
-        } - found
-    return found
-
-
 BASE = brought(PROJECT["dependencies"])
 DISTRIBUTIONS = {
     package: {canonicalize_name(name) for name in names} for package, names in packages_distributions().items()
@@ -87,7 +55,8 @@ DISTRIBUTIONS = {
 
 def files():
     listed = subprocess.run(["git", "ls-files", *NAMES], cwd=ROOT, capture_output=True, text=True, check=True).stdout
-    return [name for name in listed.splitlines() if name.endswith(".py") and (ROOT / name).exists()]
+    names = {name for name in listed.splitlines() if name.endswith(".py") and (ROOT / name).exists()}
+    return sorted(names - {"common/system/extras.py"})  # which has the functions themselves
 
 
 @cache
@@ -120,7 +89,7 @@ def guards(name):
     found = {}
     for call in ast.walk(tree(name)):
         if isinstance(call, ast.Call) and ast.unparse(call.func) in {"needs", "program_needs"}:
-            (extra,) = (word.value.value for word in call.keywords if word.arg == "extra")
+            (extra,) = (ast.literal_eval(word.value) for word in call.keywords if word.arg == "extra")
             given = [constants.get(ast.unparse(each), each) for part in call.args[1:] for each in ast.walk(part)]
             words = [word for each in given for word in ast.walk(each)]
             packages = {word.value for word in words if isinstance(word, ast.Constant)}
@@ -166,9 +135,8 @@ def test_a_requirement_has_the_same_range_wherever_it_stands():
     assert {name: found for name, found in ranges.items() if len(found) > 1} == {}
 
 
-HIDDEN = sorted(
-    package for package, names in DISTRIBUTIONS.items() if not names & everything(BASE) and package not in NAMES
-)
+HOSPITAL = everything(BASE)
+HIDDEN = sorted(package for package, names in DISTRIBUTIONS.items() if not names & HOSPITAL and package not in NAMES)
 ALONE = f"""
 import importlib, sys
 
@@ -203,5 +171,6 @@ def test_with_the_base_alone_all_of_a_hospital_s_code_loads_and_the_other_progra
     )
     assert ended.stdout.split() == ["2", "2"], ended.stderr
     coordinator, _, simulation = ended.stderr.splitlines()
-    assert coordinator == "caucus-coordinator; expected the package hydra; got none. pip install 'caucus[coordinator]'"
-    assert simulation == "caucus-simulate; expected the package hydra; got none. pip install 'caucus[simulation]'"
+    missing = "what is installed; expected the package hydra; got none. pip install"
+    assert coordinator == f"caucus-coordinator: {missing} 'caucus[coordinator]'"
+    assert simulation == f"caucus-simulate: {missing} 'caucus[simulation]'"

@@ -25,4 +25,4 @@ def test_a_program_ends_with_that_line_and_the_code_of_wrong_input(capsys):
     with pytest.raises(SystemExit) as ended:
         program_needs("caucus-party", "no_such_package", extra="transformers")
     assert ended.value.code == 2
-    assert capsys.readouterr().err.startswith("caucus-party; expected the package no_such_package")
+    assert capsys.readouterr().err.startswith("caucus-party: what is installed; expected the package no_such_package")
