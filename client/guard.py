@@ -20,7 +20,10 @@ from common.secagg.graph import GRINDING_BITS
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Limits:
-    """Limits on what may happen to a party's records. The defaults are those of `caucus-party init`.
+    """Limits on the use of a party's records.
+
+    The defaults are for a file that lacks a line. They are the values of `configs/client.yaml`, which `caucus-party
+    init` copies; a test compares the two.
 
     Attributes:
         max_epsilon: Largest ε of a plan against the coordinator and the `corrupt` parties; of a plan with unproven
@@ -40,7 +43,7 @@ class Limits:
         unit: "sample" accepts plans at sample level and at user level, "user" at user level only.
         min_unit_records: Fewest records of one user that the plan must protect together; 1 accepts sample level.
         malicious_coordinator: Refuses plans whose secure aggregation trusts the coordinator to follow the protocol.
-        corrupt: Share of all parties, rounded up to whole ones, that may help the coordinator in whatever way: tell it
+        corrupt: Share of all parties, rounded up to whole ones, that may help the coordinator in any way: tell it
             their noise, their shares and all else that they see, and sign anything. Secure aggregation must hide this
             party's answer from them, and both limits of ε must hold without their noise. The plan's own numbers are the
             coordinator's choice: with a smaller one than there are, a malicious coordinator can obtain two signed

@@ -73,7 +73,7 @@ class EmbeddedRecords:
         return self._only(mask)
 
     def sampled(self, rate: float, key: bytes) -> Self:
-        """A Poisson subsample: each unit takes part with probability `rate`, whatever other units there are.
+        """A Poisson subsample: each unit takes part with probability `rate`, independently of all other units.
 
         A unit takes part if its keyed digest, 64 bits, is below rate * 2^64, rounded down: with HMAC-SHA256 for a
         random function, independently with a probability that is at most 2^-64 below `rate` and never above it. The
@@ -172,7 +172,7 @@ def read(path: Path, *, may_be_empty: bool = False, structure: Structure | None 
 
 
 def embed(private: Sequence[Record], encoder: Encoder) -> PartyRecords:
-    """Embed all of a party's records, whatever a plan will ask for: how long an opening takes does not show them.
+    """Embed all of a party's records, needed or not: the time of an opening must not depend on them.
 
     Raises:
         ConfigError: The encoder would send texts to an endpoint.

@@ -8,7 +8,7 @@ from what is asked, the plan and the most records that the hospital declares to 
 leaves on the same schedule as an answer, but one that public facts alone decide, as of a question that no plan has or
 that is out of order, as soon as a question can: nobody else has to wait for it.
 
-What remains. A reply that is late shows that the machine was slow or busy, and its time up to the next doubling; the
+Remaining leaks. A reply that is late shows that the machine was slow or busy, and its time up to the next doubling; the
 log says so. A coordinator may try to make replies late, by work for other programs on the machine, and then learns how
 close to T the hospital's own work is. A message that comes while a service starts waits until the records are embedded,
 so the time of its reply tells roughly how many there are. Texts of a hospital's own model take as long as they take, on

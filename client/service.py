@@ -72,13 +72,13 @@ class PartyService:
     """One party.
 
     Args:
-        party: Its number in the roster.
-        private: Its records, embedded. May be empty: it then contributes noise alone, since its record count is private
-            too. Plans must name their encoder.
+        party: The party's number in the roster.
+        private: The party's records, embedded. May be empty: the party then contributes noise alone, since its record
+            count is private too. Plans must name their encoder.
         terms: Reads this party's own limits; called again at each opening and question.
         ledger: This party's own ledger.
         writers: Kind of query to the writer of its texts.
-        identity: Its signing key; None without identities.
+        identity: The party's signing key; None without identities.
         roster: The identities of all parties, from this party's own file: no plan may have more parties. Plans that do
             not trust the coordinator to follow the protocol need it.
         names: The hospitals' names by number, for the log; without them, as in a simulation, "party 0".
@@ -173,7 +173,7 @@ class PartyService:
         return reply
 
     def stop(self) -> None:
-        """Release replies that wait for their time: nobody can receive them any more."""
+        """Release the waiting replies at once, as nobody can receive them any more."""
         if self._schedule:
             self._schedule.stop()
 

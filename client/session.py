@@ -44,7 +44,7 @@ class Session:
     """The run that this party takes part in.
 
     Attributes:
-        run: Its identity, as the coordinator named it.
+        run: The run's identity, as the coordinator named it.
         plan: The agreed plan.
         attempt: Number of the set-up.
         at: Number of the current or last query; one less than the first before it.

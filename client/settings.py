@@ -47,7 +47,7 @@ ABSTRACTIONS: Kinds = {
 SENTIMENTS: Kinds = {"vader": Vader, "classifier": Classifier}
 REWRITERS: Kinds = {**ABSTRACTIONS, "instructed": partial(Instructed, instruction=REWRITE)}
 
-_WRITERS: Mapping[str, tuple[Callable[..., PartyWriter], Mapping[str, Kinds]]] = {
+WRITERS: Mapping[str, tuple[Callable[..., PartyWriter], Mapping[str, Kinds]]] = {
     "seeds": (Seeds, {"abstraction": ABSTRACTIONS, "sentiment": SENTIMENTS}),
     "fine_tuning": (FineTuning, {}),
     "rewriting": (Rewriting, {"rewriter": REWRITERS}),
@@ -103,7 +103,7 @@ class PartySettings:
                 do="Delete it, and set corrupt, a share of all hospitals",
             )
         sections = {
-            name: _section(name, content[name], *_WRITERS[name], where)
+            name: _section(name, content[name], *WRITERS[name], where)
             for name in SECTIONS
             if content.get(name) is not None
         }

@@ -6,10 +6,10 @@ PartyId = int
 """Position of a party in the roster, from 0."""
 
 MOST_RECORDS = 2**20
-"""Largest number of records that a party may declare; what is taken of one that declares none."""
+"""Largest number of records that a party may declare, and the default for a party that declares none."""
 
 NOT_STATED = "not stated"
-"""Text in a plan in place of a purpose or a recipient that nobody has stated."""
+"""Text in a plan in place of an unstated purpose or recipient."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,9 +17,9 @@ class Record:
     """One private record. No part of it has a repr, so that it cannot reach a log or a traceback.
 
     Attributes:
-        text: What it says.
-        label: Its class.
-        user: Whose it is, where its file says so.
+        text: The text of the record.
+        label: The class of the record.
+        user: The user whose record it is, if its file names users.
     """
 
     text: str = field(repr=False)

@@ -219,12 +219,12 @@ def _json_lines(
     file: Path, content: str, columns: tuple[str, ...], optional: tuple[str, ...], show_names: bool
 ) -> Iterator[_Row]:
     # Not splitlines: a JSON string may hold the other separators of Unicode as they are.
-    for line, each in enumerate(content.split("\n"), start=1):
-        if not each.strip():
+    for line, text_line in enumerate(content.split("\n"), start=1):
+        if not text_line.strip():
             continue
-        row, where = _object(each), f"{file}:{line}"
+        row, where = _object(text_line), f"{file}:{line}"
         if row is None:
-            got = "a list" if each.lstrip().startswith("[") else "something else"
+            got = "a list" if text_line.lstrip().startswith("[") else "something else"
             raise DataError("malformed JSON", expected="one JSON object a line", got=got, where=where)
         names = (*columns, *(column for column in optional if column in row))
         if not row.keys() >= set(columns):

@@ -147,7 +147,7 @@ WORDS: Mapping[Reason, str] = MappingProxyType(
     {
         Reason.UNKNOWN: "it does not say why",
         Reason.MALFORMED: "it cannot read the message: do both sides run the same version?",
-        Reason.OUT_OF_ORDER: "the message is not the next one of this run there: its service may have started anew",
+        Reason.OUT_OF_ORDER: "the message is not the next one of this run there: its service may have restarted",
         Reason.UNPLANNED: "the message is not in the plan that it agreed to",
         Reason.OVER_LIMIT: "the plan or the question is beyond its own limits, or was answered and closed before",
         Reason.TOO_FEW: "fewer hospitals are left than the plan's noise and masks need",
@@ -156,7 +156,7 @@ WORDS: Mapping[Reason, str] = MappingProxyType(
         Reason.IDENTITY: "a signature or a member of the exchange is not the one that its roster says",
         Reason.AWAITING: "somebody there has yet to approve the plan (caucus-party approve)",
         Reason.DECLINED: "somebody there has refused the plan, and may reconsider (caucus-party approve --refused)",
-        Reason.ROSTER: "the plan's hospitals are not those of its own roster",
+        Reason.ROSTER: "the plan's hospitals differ from its roster",
         Reason.RECORDS: "its file of records is not the one that the run began with, or that its service has read",
         Reason.SETTINGS: "its settings are wrong, or have changed since its service started",
         Reason.FULL: "it has no room for another run, answer or line of its log",

@@ -21,14 +21,14 @@ HANDLER_RAISED = 2
 def contents(parcels: Iterable[Parcel]) -> Iterator[RecordDict]:
     """The contents of these parcels' messages, which share an array where the parcels share a bulk."""
     arrays: dict[int, ArrayRecord] = {}
-    for each in parcels:
-        record = ConfigRecord({"bytes": each.envelope})
+    for parcel in parcels:
+        record = ConfigRecord({"bytes": parcel.envelope})
         content = RecordDict({"envelope": record})
-        if len(each.bulk) <= SMALL:
-            record["bulk"] = each.bulk
+        if len(parcel.bulk) <= SMALL:
+            record["bulk"] = parcel.bulk
         else:
-            array = Array("uint8", (len(each.bulk),), "raw", each.bulk)
-            content["bulk"] = arrays.setdefault(id(each.bulk), ArrayRecord({"bytes": array}))
+            array = Array("uint8", (len(parcel.bulk),), "raw", parcel.bulk)
+            content["bulk"] = arrays.setdefault(id(parcel.bulk), ArrayRecord({"bytes": array}))
         yield content
 
 

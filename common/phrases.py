@@ -30,7 +30,7 @@ class Party(Words, int):
     __slots__ = ()
 
     def text(self, names: Sequence[str] = ()) -> str:
-        """Its name, or "party" and its number."""
+        """The party's name, or "party" and its number."""
         return names[self] if self < len(names) else f"party {int(self)}"
 
 

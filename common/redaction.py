@@ -57,7 +57,7 @@ _MASKS = {
     "FAC": "LOCATION",
     "ORG": "ORGANISATION",
 }
-"""Mask of each kind whose mask has another name; see `_OWN` for more."""
+"""Mask of each kind whose mask has another name; see `_PATTERNS` for more."""
 
 _MODEL_KINDS = ("PERSON", "PER", "LOC", "LOCATION", "GPE", "FAC", "ORG", "DATE")
 """Kinds that are used of a model for named entities."""
@@ -72,7 +72,7 @@ _FILED = r"(?:medical )?record|chart|case|patient|account|insurance|member"
 _WHO = r"man|woman|lady|gentleman|male|female|boy|girl|patient"
 _NUMBER = r"\d+(?:,\d+)*(?:\.\d+)?"
 
-_OWN = {
+_PATTERNS = {
     "PERSON": (
         rf"\b(?:Dr|Mr|Mrs|Ms|Miss|Mx|Prof|Professor|Doctor|Nurse|Sir)\b\.? {_NAME}",
         rf"(?i:\b(?:my name is|name|signed|patient|attending|physician):?) {_NAME}(?=[\s,.;]|$)",
@@ -114,7 +114,8 @@ class Redactor:
     """
 
     def __init__(self, names: str | None = None) -> None:
-        self._analyzer = _analyzer()
+        # spaCy's tokeniser needs no torch, but a model for names may.
+        self._analyzer = _analyzer("transformers", *(() if names else ("torch",)))
         self._named = _model(names) if names else None
 
     def spans(self, text: str) -> list[Span]:
@@ -166,10 +167,10 @@ def _merged(spans: Iterable[Span]) -> list[Span]:
     return [(start, end, kind) for start, end, _, kind in merged]
 
 
-def _analyzer() -> "AnalyzerEngine":
-    """Presidio with our choice of recognisers over a pipeline without weights."""
+def _analyzer(*unneeded: str) -> "AnalyzerEngine":
+    """Presidio with our choice of recognisers over a pipeline without weights, imported without these packages."""
     needs("the search for personal information", "presidio_analyzer", extra="transformers")
-    with blocked_import("transformers"):  # its models for names would need it; ours do without its help
+    with blocked_import(*unneeded):
         import spacy
         from presidio_analyzer import AnalyzerEngine, RecognizerRegistry
         from presidio_analyzer.nlp_engine import SpacyNlpEngine
@@ -214,7 +215,7 @@ def _recognizers() -> Sequence["EntityRecognizer"]:
             patterns=[Pattern(f"{kind} {number}", regex, 0.7) for number, regex in enumerate(patterns)],
             global_regex_flags=re.MULTILINE,
         )
-        for kind, patterns in _OWN.items()
+        for kind, patterns in _PATTERNS.items()
     ]
     return [Email(), presidio.PhoneRecognizer(supported_regions=_REGIONS), *(kind() for kind in ready), *own_patterns]
 

@@ -54,7 +54,7 @@ def seconds(body: m.Request | m.Reply, records: int, plan: Plan | None, index: i
     Args:
         body: The message.
         records: The most records that the hospital declares.
-        plan: The plan that it belongs to; None for a message that is refused whatever the records, at once.
+        plan: The plan that it belongs to; None for a message that is refused at once, independently of the records.
         index: Number of the query in the plan.
     """
     if not isinstance(body, m.Open | m.Ask | m.Close):

@@ -29,21 +29,21 @@ def of_type(name: str, value: object, annotation: object) -> None:
     An annotation of any other kind accepts everything.
     """
     if not _fits(value, annotation):
-        raise ConfigError(name, expected=_described(annotation), got=_shown(value))
+        raise ConfigError(name, expected=_described(annotation), got=_representation(value))
 
 
 def positive(*, section: str = "", **values: float) -> None:
     """Each value is a finite number above 0."""
     for name, value in values.items():
         if not (_is_number(value) and math.isfinite(value) and value > 0):
-            raise ConfigError(_full(section, name), expected="a finite number > 0", got=_shown(value))
+            raise ConfigError(_full(section, name), expected="a finite number > 0", got=_representation(value))
 
 
 def at_least(low: float, *, section: str = "", **values: float) -> None:
     """Each value is a finite number not below `low`."""
     for name, value in values.items():
         if not (_is_number(value) and math.isfinite(value) and value >= low):
-            raise ConfigError(_full(section, name), expected=f"a finite number >= {low}", got=_shown(value))
+            raise ConfigError(_full(section, name), expected=f"a finite number >= {low}", got=_representation(value))
 
 
 def integers(low: int, *, section: str = "", **values: int) -> None:
@@ -59,7 +59,7 @@ def integers_in(low: int, high: int, **values: int) -> None:
         if type(value) is not int:
             raise ConfigError(name, expected="an integer", got=repr(value))
         if not low <= value <= high:
-            raise ConfigError(name, expected=f"a number in [{low}, {high}]", got=_shown(value))
+            raise ConfigError(name, expected=f"a number in [{low}, {high}]", got=_representation(value))
 
 
 def flags(**values: bool) -> None:
@@ -73,14 +73,14 @@ def in_range(low: float, high: float, *, section: str = "", **values: float) -> 
     """Each value lies in the closed range [low, high]."""
     for name, value in values.items():
         if not (_is_number(value) and low <= value <= high):
-            raise ConfigError(_full(section, name), expected=f"a number in [{low}, {high}]", got=_shown(value))
+            raise ConfigError(_full(section, name), expected=f"a number in [{low}, {high}]", got=_representation(value))
 
 
 def probability(**values: float) -> None:
     """Each value lies strictly between 0 and 1."""
     for name, value in values.items():
         if not (_is_number(value) and 0 < value < 1):
-            raise ConfigError(name, expected="a number strictly between 0 and 1", got=_shown(value))
+            raise ConfigError(name, expected="a number strictly between 0 and 1", got=_representation(value))
 
 
 def one_of(name: str, value: object, *, among: Collection[str]) -> None:
@@ -143,7 +143,7 @@ def _is_number(value: object) -> bool:
     return isinstance(value, Real) and not isinstance(value, bool)
 
 
-def _shown(value: object) -> object:
+def _representation(value: object) -> object:
     return "null" if value is None else repr(value) if isinstance(value, str) else value
 
 
@@ -151,7 +151,7 @@ def _fits(value: object, annotation: object) -> bool:
     if isinstance(annotation, UnionType):
         return any(_fits(value, option) for option in get_args(annotation))
     if get_origin(annotation) is tuple:
-        return isinstance(value, (list, tuple)) and all(_fits(each, get_args(annotation)[0]) for each in value)
+        return isinstance(value, (list, tuple)) and all(_fits(item, get_args(annotation)[0]) for item in value)
     # `type` and not `isinstance`: true is no number. An integer is a number.
     return annotation not in _TYPES or type(value) is annotation or (annotation is float and type(value) is int)
 

@@ -14,6 +14,7 @@ from typing import Any
 from flwr.app import Context
 from flwr.serverapp import Grid, ServerApp
 
+from common.system.progress import progress
 from server.documents.run import PARTIAL, RunSummary, versions
 from server.failure import logging_to
 from server.federation.ask import Federation
@@ -50,7 +51,7 @@ def main(grid: Grid, context: Context) -> None:
     network = FlowerNetwork(grid, timeout=settings.federation.timeout, enrolled=enrolled)
     simulated = isinstance(settings, SimulationSettings)
     if not simulated:
-        ask_for_parts_sooner(lambda: network.left)
+        ask_for_parts_sooner(lambda: network.seconds_left)
     alone = simulated and "overrides" in context.run_config
     if alone:  # `flwr run` of the project: nobody else has set up a log, and `--stream` shows this one
         log.addHandler(logging.StreamHandler(sys.stdout))
@@ -63,11 +64,13 @@ def main(grid: Grid, context: Context) -> None:
 
 def coordinate(settings: Settings, network: Network, folder: Path) -> None:
     """Build all parts of a run and run it."""
-    run_with(build_parts(settings, folder=folder / "state"), settings, network, folder)
+    with progress("building models, encoder and plan"):
+        parts = build_parts(settings, folder=folder / "state")
+    run_with(parts, settings, network, folder)
 
 
 def run_with(parts: Parts, settings: Settings, network: Network, folder: Path) -> State[Any]:
-    """Run: each stage of the loop gets what it uses of the parts and the settings."""
+    """Run: each stage of the loop gets the parts and settings that it uses."""
     simulation = isinstance(settings, SimulationSettings)
     method, plan, source = parts.method, parts.plan, parts.source
     task = source.task()

@@ -19,7 +19,7 @@ caucus-coordinator steer RUN [OVERRIDE ...]            further texts from a run'
 caucus-coordinator evaluate RUN --test FILE            figures of a run on texts that are no party's
 caucus-coordinator report RUN                          rewrite a run's report
 caucus-coordinator renew FOLDER                        a new server certificate
-caucus-coordinator invite FOLDER                       bundle, invitation and roster anew, after an upgrade
+caucus-coordinator invite FOLDER                       rewrite bundle, invitation and roster, after an upgrade
 caucus-coordinator stop FOLDER
 """
 
@@ -35,7 +35,7 @@ MODULES = {
     "server.deploy.create": ("init", "renew", "invite"),
     "server.deploy.serve": ("serve", "stop"),
     "server.deploy.enrolment": ("enrol", "remove"),
-    "server.deploy.plan": ("plan",),
+    "server.deploy.plan_command": ("plan",),
     "server.deploy.check": ("check",),
     "server.deploy.runs": ("run", "resume", "follow", "cancel"),
     "server.deploy.steer": ("steer",),

@@ -40,7 +40,7 @@ class Example:
 
     Attributes:
         text: The text.
-        topic: Its topic, if the source names one; perhaps one of the task's labels.
+        topic: The text's topic, if the source names one; perhaps one of the task's labels.
     """
 
     text: str
@@ -93,6 +93,8 @@ class Task:
 class PrivacyTarget:
     """The guarantee that a plan is calibrated to.
 
+    That of a run has the values of its settings, `privacy`; the defaults are for tests of a method of one's own.
+
     Attributes:
         epsilon: Privacy loss of all answers together, all attempts included; infinite means no noise.
         delta: A public constant.
@@ -116,8 +118,7 @@ class Earlier(Document):
         run: Identity of the run that asked.
         plan_digest: Hex digest of its plan.
         encoder: Digest of its encoder.
-        privacy: Its `privacy.json`: the guarantee under which the numbers were released holds for all that is made of
-            them.
+        privacy: The run's `privacy.json`: the guarantee of the released numbers also covers all later uses of them.
     """
 
     run: str
@@ -134,6 +135,8 @@ class Earlier(Document):
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Membership:
     """The parties of a run, and a plan's assumptions about them.
+
+    Those of a run have the values of its settings, `federation`; the defaults are for tests of a method of one's own.
 
     Attributes:
         parties: L, number of parties.

@@ -66,7 +66,9 @@ def logging_to(folder: Path, names: Sequence[str] = ()) -> Iterator[None]:
     logger = logging.getLogger("caucus")
     lock = lock_folder(folder, patience=PATIENCE)
     if lock is None:
-        raise CheckpointError("run folder", expected="one process at work in it", got="another", where=folder)
+        raise CheckpointError(
+            "run folder", expected="at most one process that works in it", got="another", where=folder
+        )
     handler = logging.FileHandler(folder / "run.log")
     handler.setFormatter(_Named(names))
     handler.addFilter(WarnedOnce())

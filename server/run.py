@@ -49,7 +49,7 @@ def run(
 
     Args:
         method: The method.
-        tools: Its tools: models, encoder, queries.
+        tools: The run's tools: models, encoder, queries.
         federation: The parties, as the tools ask them.
         folder: The run folder.
         test: Real texts that are no party's records, as a classifier reads them.
@@ -89,7 +89,7 @@ def run(
         )
         state = replace(state, rounds=(*earlier, report))
         folder.save(state, PARTIAL)
-        track(tracking, folder.path, state.round, report.shown())
+        track(tracking, folder.path, state.round, report.for_readers())
         distance = "" if report.fid is None else f", FID {report.fid:.3f}"
         log.info("round %d of %d: %d candidates%s", state.round, method.rounds, len(state.candidates), distance)
     count = _federated_count(federation, tools, state)
@@ -124,7 +124,7 @@ def run(
 
 
 def _report(folder: RunFolder) -> None:
-    """Write the report, and say in the log what is poor, unless it was said at the start."""
+    """Write the report, and log the run's weaknesses that were not logged at the start."""
     write_report(folder.path)
     for weakness in map(str, read_weaknesses(folder.path)):
         if weakness not in folder.warnings.values():

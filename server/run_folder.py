@@ -26,7 +26,7 @@ from common.ledger.ledger import Ledger
 from common.plan.plan import Plan
 from common.privacy import accountant
 from common.system.files import text_of
-from server.documents.files import split, write_json, write_lines
+from server.documents.files import split, write_lines
 from server.documents.privacy import Privacy
 from server.documents.rounds import RoundReport
 from server.documents.run import RunSummary
@@ -42,7 +42,7 @@ _IDENTITY = {"run": "run", "plan": "privacy plan", "models": "language models", 
 
 
 class RunFolder:
-    """The folder of a run that is under way: what it continues from, and what is written after each step.
+    """The folder of a run that is under way: the state that it continues from, and the files written after each step.
 
     Args:
         path: The folder.
@@ -122,7 +122,7 @@ class RunFolder:
             earlier=self._earlier,
         )
         for name, numbers in state.released.items():
-            write_json(self.path / name, released(self._plan, self._summary.run, privacy, numbers))
+            released(self._plan, self._summary.run, privacy, numbers).save(self.path, name)
         summary = replace(self._summary, status=status, seconds=round(seconds, 3))
         write_run(self.path, state, privacy=privacy, summary=summary)
 
@@ -137,7 +137,7 @@ def write_run(folder: Path, state: State[Any], *, privacy: Privacy, summary: Run
     """Write texts and rounds of a state, `privacy.json` and `run.json`."""
     first = first_round({candidate.round for candidate in state.candidates}, state.round)
     write_lines(folder / TEXTS, [replace(candidate, round=candidate.round + first) for candidate in state.candidates])
-    write_lines(folder / RoundReport.FILE, [report.shown() for report in state.rounds])
+    write_lines(folder / RoundReport.FILE, [report.for_readers() for report in state.rounds])
     privacy.save(folder)
     summary.save(folder)
 
@@ -164,7 +164,7 @@ def from_round_1(
         return list(rounds), list(texts)
     first = first_round({text.round for text in texts}, len(rounds))
     return (
-        [report.shown() for report in rounds],
+        [report.for_readers() for report in rounds],
         [replace(text, round=text.round + first) for text in texts],
     )
 

@@ -1,10 +1,8 @@
 """The tools of a method in a real run: language models, the encoder, the queries to the parties."""
 
-import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from types import TracebackType
-from typing import Any, Self
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, nullcontext
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,17 +10,16 @@ from tqdm import tqdm
 
 from common.models.encoder import Encoder
 from common.plan.plan import Plan
-from common.plan.planned import PlannedQuery
 from common.queries.closed_set import Spec, make_query
-from server.documents.rounds import WORK, AskedQuery
+from common.system.progress import logged_if_long
 from server.domain import Candidate, Task
 from server.federation.ask import Federation
-from server.federation.attempt import Answered
 from server.llm.base import Provider, Request
 from server.llm.clean import Cleaner
 from server.llm.generate import PLAIN, Generated, Written, generate, write
 from server.llm.orders import Order, RequestMaker
 from server.llm.spending import Spending
+from server.meter import Meter, noise_in
 
 
 class RunTools:
@@ -65,7 +62,7 @@ class RunTools:
         total = sum(order.count for order in orders)
         with (
             self.meter.timed("generate"),
-            _Progress(total, f"round {round_number + 1} texts", self.spending) as bar,
+            _writing(f"round {round_number + 1} texts", total, self.spending) as arrived,
         ):
             return generate(
                 self.providers,
@@ -75,15 +72,15 @@ class RunTools:
                 texts_per_request=self._texts_per_request,
                 experiment_seed=self.experiment_seed,
                 cleaner=self._cleaner,
-                held=self._run_texts,
-                progress=bar.update,
+                run_texts=self._run_texts,
+                progress=arrived,
             )
 
     def write(self, requests: Sequence[tuple[str, Request]]) -> Written:
         """Send each request to the model named with it; see `server/llm/generate.py`."""
         total = sum(request.n for _, request in requests)
-        with self.meter.timed("generate"), _Progress(total, "texts", self.spending) as bar:
-            return write(self.providers, requests, cleaner=self._cleaner, held=self._run_texts, progress=bar.update)
+        with self.meter.timed("generate"), _writing("texts", total, self.spending) as arrived:
+            return write(self.providers, requests, cleaner=self._cleaner, run_texts=self._run_texts, progress=arrived)
 
     def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
         """Embed texts: (texts, dimensions) float32, unit norm."""
@@ -105,7 +102,7 @@ class RunTools:
 
     def noise(self, name: str, nth: int) -> float:
         """Standard deviation of the noise in an answer to `ask`, in its unit; every survivor has added its share."""
-        return _noise(self.plan, self._planned[name], self._survivors[name, nth])
+        return noise_in(self.plan, self._planned[name], self._survivors[name, nth])
 
 
 class RememberingEncoder:
@@ -122,73 +119,25 @@ class RememberingEncoder:
         return np.stack([self._vectors[text] for text in texts]) if texts else self.encoder.encode([])
 
 
-class Meter:
-    """Seconds by kind of work, and the queries asked, since the last reading."""
+@contextmanager
+def _writing(title: str, total: int, spending: Spending) -> Iterator[Callable[[int], None]]:
+    """A bar of texts, with the known cost so far if it is not zero; where there is no terminal a line in the log.
 
-    def __init__(self) -> None:
-        self._seconds = dict.fromkeys(WORK, 0.0)
-        self._queries: list[AskedQuery] = []
+    Yields:
+        A function that adds texts that have arrived.
+    """
 
-    @contextmanager
-    def timed(self, kind: str) -> Iterator[None]:
-        """Add the seconds of the block to this kind of work."""
-        started = time.monotonic()
-        try:
-            yield
-        finally:
-            self._seconds[kind] += time.monotonic() - started
+    def cost() -> dict[str, str]:
+        known = spending.cost()
+        return {"cost": f"{known:.4g}"} if known else {}
 
-    def count(self, plan: Plan, answered: Answered) -> None:
-        """Count one query."""
-        planned = plan.query(answered.index)
-        self._queries.append(
-            AskedQuery(
-                index=answered.index,
-                name=planned.name,
-                mechanism=planned.mechanism,
-                scale=planned.scale / planned.spec.noise_grid,
-                noise=_noise(plan, planned, answered.survivors) if planned.summed else None,
-                survivors=answered.survivors,
-                parties=plan.parties,
-            )
-        )
+    with (
+        tqdm(total=total, desc=title, unit="text", leave=False, postfix=cost(), disable=None) as bar,
+        logged_if_long(f"{title}: {total:,} to write") if bar.disable else nullcontext(),
+    ):
 
-    def seconds(self) -> dict[str, float]:
-        """Seconds of each kind of work since the last call."""
-        seconds, self._seconds = self._seconds, dict.fromkeys(WORK, 0.0)
-        return {kind: round(spent, 3) for kind, spent in seconds.items()}
+        def arrived(texts: int) -> None:
+            bar.set_postfix(cost(), refresh=False)
+            bar.update(texts)
 
-    def queries(self) -> list[AskedQuery]:
-        """Queries asked since the last call."""
-        queries, self._queries = self._queries, []
-        return queries
-
-
-def _noise(plan: Plan, planned: PlannedQuery, survivors: int) -> float:
-    """Standard deviation of the noise in a sum over the survivors, in the answer's unit."""
-    return planned.noise_deviation * plan.surplus(planned, survivors)
-
-
-class _Progress:
-    """A progress bar of texts, with the known cost so far if it is not zero."""
-
-    def __init__(self, total: int, title: str, spending: Spending) -> None:
-        self._spending = spending
-        self._bar = tqdm(total=total, desc=title, unit="text", leave=False, postfix=self._cost(), disable=None)
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self._bar.close()
-
-    def update(self, texts: int) -> None:
-        """Add texts that have arrived."""
-        self._bar.set_postfix(self._cost(), refresh=False)
-        self._bar.update(texts)
-
-    def _cost(self) -> dict[str, str]:
-        cost = self._spending.cost()
-        return {"cost": f"{cost:.4g}"} if cost else {}
+        yield arrived

@@ -26,7 +26,7 @@ options:
   --version          versions of Caucus, its protocol and Flower
   --resume FOLDER    go on with a run or a sweep that was stopped, after its last whole round
   -m, --multirun     a sweep: run each combination of values; hydra/launcher=joblib hydra.launcher.n_jobs=2 in parallel
-  --config-dir DIR   a folder of settings files beside our own
+  --config-dir DIR   a folder of settings files in addition to our own
   --cfg job          print all settings, and run nothing; with --resolve their final values
   --hydra-help       further options of Hydra
 

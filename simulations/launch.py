@@ -73,9 +73,7 @@ def _by_hydra(arguments: Sequence[str]) -> None:
     sys.argv[1:] = sorted(arguments, key=lambda argument: argument not in MULTIRUN)
     overrides = [argument for argument in arguments if not argument.startswith("-")]
     multirun = bool(MULTIRUN & set(arguments))
-    for argument in get_args_parser().parse_known_args(arguments)[1]:
-        if argument not in overrides:
-            _exit(_unknown_option(argument.partition("=")[0]))
+    _check_options(arguments, overrides)
     os.environ["HYDRA_FULL_ERROR"] = "1"  # its errors come here, instead of being printed in many lines
     try:
         _composed()
@@ -90,12 +88,41 @@ def _by_hydra(arguments: Sequence[str]) -> None:
         name = "hydra.sweep.dir" if multirun else "hydra.run.dir"
         _exit(ConfigError(name, expected="a folder that can be made", got=error.strerror, where=error.filename))
     except KeyboardInterrupt as stop:
-        # The runs of a parallel sweep are in other processes, which are ended without a word.
-        if not stop.args and HydraConfig.initialized() and HydraConfig.get().mode == RunMode.MULTIRUN:
-            sweep = near(Path(HydraConfig.get().sweep.dir))
-            if (sweep / combinations.PLANNED).exists():
-                raise type(stop)(f"stopped: {combinations.left(sweep)}") from None
+        if not stop.args and (said := _sweep_stopped()):
+            raise type(stop)(said) from None
         raise
+    except RuntimeError as error:
+        if type(error).__qualname__ != "UncompletedJobError":  # submitit's, which need not be installed
+            raise
+        _exit(_job_lost())
+
+
+def _check_options(arguments: Sequence[str], overrides: Sequence[str]) -> None:
+    for argument in get_args_parser().parse_known_args(arguments)[1]:
+        if argument not in overrides:
+            name = argument.partition("=")[0]
+            do = meant(name, OPTIONS) or "Settings are written without dashes: privacy.epsilon=4"
+            expected = "an option that caucus-simulate --help lists"
+            _exit(ConfigError(name, expected=expected, got="none of this name", do=do))
+
+
+def _sweep_stopped() -> str:
+    """What to say of a sweep whose runs are in other processes, which are ended without a word; empty without one."""
+    if not HydraConfig.initialized() or HydraConfig.get().mode != RunMode.MULTIRUN:
+        return ""
+    hydra_config = HydraConfig.get()
+    sweep = near(Path(hydra_config.sweep.dir))
+    if not (sweep / combinations.PLANNED).exists():
+        return ""
+    on_a_cluster = str(hydra_config.runtime.choices["hydra/launcher"]).startswith("submitit")
+    jobs = "; the cluster's jobs go on: end them before, with scancel" if on_a_cluster else ""
+    return f"stopped: {combinations.remaining_runs(sweep)}{jobs}"
+
+
+def _job_lost() -> CaucusError:
+    sweep = near(Path(HydraConfig.get().sweep.dir))
+    do = f"Its log is there. Once no job of the sweep runs any more, {resumption(sweep)}"
+    return CaucusError("job of the cluster", expected="a result", got="none", where=sweep / ".submitit", do=do)
 
 
 @hydra.main(config_path=f"pkg://{CONFIGS}", config_name="simulation", version_base="1.3")
@@ -127,15 +154,17 @@ def _composed(config: object) -> None:
         combinations.failed(composed, overrides, folder, summary(error))
     except KeyboardInterrupt as stop:
         combinations.failed(composed, overrides, folder, _stopped(folder))
-        raise type(stop)(f"stopped: {combinations.left(near(Path(hydra_config.sweep.dir)))}") from None
+        raise type(stop)(f"stopped: {combinations.remaining_runs(near(Path(hydra_config.sweep.dir)))}") from None
 
 
 def _sweep(folder: Path) -> list[str]:
-    """The arguments of a sweep over ε of the run in this folder; over seeds if nobody was asked, whatever ε is."""
+    """The arguments of a sweep over ε of the run in this folder; over seeds if nobody was asked at any ε."""
     hydra_config = HydraConfig.get()
     overrides = hydra_config.overrides
-    others = [each for each in overrides.task if not each.startswith(("privacy.epsilon=", combinations.SEED))]
-    others += [each for each in overrides.hydra if each.startswith(f"{SEARCH_PATH}=")]
+    others = [
+        override for override in overrides.task if not override.startswith(("privacy.epsilon=", combinations.SEED))
+    ]
+    others += [override for override in overrides.hydra if override.startswith(f"{SEARCH_PATH}=")]
     sources: Any = hydra_config.runtime.config_sources
     swept = "privacy.epsilon=1,4,16" if Privacy.load(folder).queries else f"{combinations.SEED}0,1,2"
     return [*combinations.config_dir(sources), swept, *others]
@@ -181,7 +210,7 @@ def _or_exit(folder: Path, settings: Callable[[], Settings]) -> None:
 
 def _simulated(settings: Settings, folder: Path) -> None:
     log.info("loading; all files go to %s", folder)
-    with progress("at work"):
+    with progress("running", logged=False):
         from simulations.run import simulate
 
         simulate(settings, folder)
@@ -196,11 +225,6 @@ def _say_ending(folder: Path, following: str | None = None) -> None:
 def _stopped(folder: Path) -> str:
     rounds = text_of(folder / RoundReport.FILE).count("\n")
     return f"stopped after round {rounds}" if rounds else "stopped before the end of round 1"
-
-
-def _unknown_option(name: str) -> ConfigError:
-    do = meant(name, OPTIONS) or "Settings are written without dashes: privacy.epsilon=4"
-    return ConfigError(name, expected="an option that caucus-simulate --help lists", got="none of this name", do=do)
 
 
 def _exit(error: Exception, advice: str = "") -> NoReturn:

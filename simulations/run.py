@@ -53,6 +53,7 @@ def simulate(settings: Settings, folder: Path) -> None:
             where=folder,
             do=f"caucus-simulate --resume {folder} goes on with that; or choose another hydra.run.dir",
         )
+    parties.party_settings(simulated(settings).client)  # a wrong limit is refused before a record is read
     run = parties.prepared(simulated(settings), folder)
     store(run, folder)
     inputs.check(run)
@@ -83,7 +84,7 @@ def _on_ray(settings: SimulationSettings, folder: Path) -> None:
     needs("engine flower", "ray", extra="simulation")
     # By default Flower sends telemetry and looks for updates; workers inherit the environment.
     os.environ |= {"FLWR_TELEMETRY_ENABLED": "0", "FLWR_DISABLE_UPDATE_CHECK": "1", "RAY_USAGE_STATS_ENABLED": "0"}
-    # Neither Flower's internals nor Ray's tip about accelerators matter to who reads the log.
+    # Neither Flower's internals nor Ray's tip about accelerators matter to readers of the log.
     os.environ["RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO"] = "0"
     logging.getLogger("flwr").setLevel(logging.WARNING)
     logging.getLogger("flwr").handlers.clear()  # what it warns of goes to the run's log and would be shown twice

@@ -4,6 +4,7 @@ import re
 import shlex
 import shutil
 from dataclasses import fields, replace
+from inspect import signature
 from pathlib import Path
 
 import pytest
@@ -11,6 +12,7 @@ from omegaconf import OmegaConf
 
 import configs
 from client.guard import Limits
+from client.settings import WRITERS
 from client.writers.abstracted_seeds import Seeds
 from common.errors import ConfigError
 from common.models.encoder import Encoder
@@ -29,7 +31,7 @@ from tests.support.method_contract import plan_of
 from tests.support.wheels import as_fetched
 
 ROOT = Path(configs.__file__).parent
-FILES = sorted(path.relative_to(ROOT) for path in ROOT.rglob("*.yaml") if path.parent.name != "deployment")
+FILES = sorted(path.relative_to(ROOT) for path in ROOT.rglob("*.yaml") if "deployment" not in path.parts)
 EXPERIMENTS = [path for path in FILES if path.parts[0] == "experiment"]
 CHOICES = [path for path in FILES if len(path.parts) == 2 and path not in EXPERIMENTS]
 
@@ -129,11 +131,25 @@ def test_the_methods_and_the_limits_are_built_with_the_defaults_that_the_readme_
     assert isinstance(party_settings(composed([], "simulation").client).limits, Limits)
 
 
-def test_a_limit_whose_line_is_deleted_has_the_value_of_the_file():
+def defaults(settings, make):
+    """The defaults of a class's arguments among these settings, as YAML has them."""
+    known = {name: parameter.default for name, parameter in signature(make).parameters.items()}
+    return {name: list(known[name]) if isinstance(known[name], tuple) else known[name] for name in settings}
+
+
+def test_a_hospital_s_line_that_is_deleted_has_the_value_of_the_file():
+    # A hospital edits the file, so it shows every setting; the classes have the same values.
     values = OmegaConf.to_container(OmegaConf.load(ROOT / "client.yaml"))
     settings = party_settings(values)
     assert settings.limits == Limits()
     assert set(values["limits"]) == {field.name for field in fields(Limits)}
+    for name, (make, kinds) in WRITERS.items():
+        stated = values[name]
+        for part, choices in kinds.items():
+            chosen = stated.pop(part)
+            kind = chosen.pop("kind")
+            assert chosen == defaults(chosen, choices[kind])
+        assert stated == defaults(stated, make)
     assert (settings.limits.lifetime_epsilon, settings.limits.min_survivors) == (10.0, 2)
     assert isinstance(settings.writers()["abstracted seeds"], Seeds)
     assert set(composed([]).client["limits"]["queries"]) == set(KINDS)

@@ -1,4 +1,4 @@
-"""What the image, the compose file and the units promise, as far as it can be read there; no container runs here."""
+"""What image, compose file, units and job file promise, as far as it can be read there; no container runs here."""
 
 import configparser
 import importlib.util
@@ -11,6 +11,9 @@ from pathlib import Path, PurePosixPath
 
 import pytest
 import yaml
+
+from client.command import main as party
+from common.system.processes import GRACE
 
 ROOT = Path(__file__).parents[1]
 FOLDER = ROOT / "configs" / "deployment"
@@ -135,3 +138,25 @@ def test_systemd_takes_each_unit(name, asked, tmp_path):
     unit.write_text(text.replace(f"/opt/caucus/bin/{name}", "/bin/true"))  # verify wants a program that exists
     ended = subprocess.run(["systemd-analyze", *asked, unit], capture_output=True, text=True, check=False)
     assert (ended.returncode, ended.stderr) == (0, "")
+
+
+JOB = FOLDER / "caucus-party.sbatch"
+
+
+def test_the_shell_takes_the_job_file_and_our_command_each_of_its_lines(monkeypatch):
+    subprocess.run(["bash", "-n", JOB], check=True)
+    monkeypatch.setattr("client.command.run", lambda parser, arguments, **_: parser.parse_args(arguments))
+    lines = [line for line in JOB.read_text().splitlines() if "/caucus-party" in line]
+    words = [shlex.split(line.lstrip("# ").removeprefix("exec ")) for line in lines]
+    assert [line[1] for line in words] == ["init", "roster", "start"]
+    for program, *arguments in words:
+        assert program in {"~/caucus/bin/caucus-party", "$HOME/caucus/bin/caucus-party"}
+        assert party(arguments).lines
+
+
+def test_a_job_is_alone_and_has_time_to_end_in_order():
+    options = dict(re.findall(r"^#SBATCH --([\w-]+)=?(.*)$", JOB.read_text(), re.MULTILINE))
+    assert (options["dependency"], options["nodes"], options["ntasks"]) == ("singleton", "1", "1")
+    receiver, _, seconds = options["signal"].partition("@")
+    assert receiver == "B:TERM"  # to the script itself, which has become our command
+    assert int(seconds) >= 4 * GRACE  # as many processes as `start` has at most, one after the other

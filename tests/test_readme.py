@@ -25,6 +25,8 @@ MOST_LINES = {"README.md": 120}  # of any other page 200
 GITHUB = sorted((ROOT / ".github").glob("*.md"))
 READMES = [ROOT / "README.md", *(path for name in PACKAGES for path in sorted((ROOT / name).rglob("README.md")))]
 MORE = [
+    ROOT / "configs" / "deployment" / "CLUSTERS.md",
+    ROOT / "configs" / "deployment" / "CONNECTIONS.md",
     ROOT / "configs" / "deployment" / "OPERATIONS.md",
     ROOT / "server" / "methods" / "CENSUS.md",
     ROOT / "server" / "methods" / "CENSUS_RESULTS.md",
@@ -73,12 +75,14 @@ def test_there_are_commands_to_test():
         "client/README.md": 4,
         "common/plan/README.md": 1,
         "configs/README.md": 7,
+        "configs/deployment/CLUSTERS.md": 4,
+        "configs/deployment/CONNECTIONS.md": 2,
         "configs/deployment/OPERATIONS.md": 31,
         "configs/deployment/README.md": 17,
         "server/methods/CENSUS.md": 2,
         "server/methods/CENSUS_RESULTS.md": 1,
         "server/report/README.md": 2,
-        "simulations/README.md": 4,
+        "simulations/README.md": 5,
     }
     assert {Path(words[0]).name for _, words in COMMANDS} == {"caucus-simulate", "caucus-coordinator", "caucus-party"}
 

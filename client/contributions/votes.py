@@ -3,7 +3,7 @@
 The result is a pure function of the similarities of all (record, candidate) pairs, independent of chunking, order and
 the machine's matrix library, so that the parties' sums equal the votes of all records in one place. Similarities are
 therefore *defined* on vectors rounded to multiples of 2^-24, whose inner products are exact in float64 in any order of
-summation (they stay below 2^49). What is computed first is their float32 product by numpy, called `rough`:
+summation (they stay below 2^49). Their float32 product by numpy, called `rough`, is computed first:
 
     In any order of summation, with or without fused multiplication, the float32 inner product of d numbers is off by at
     most d u / (1 - d u) times the product of the norms, for u = 2^-24 (Higham 2002, section 3.1). Norms are up to
@@ -147,8 +147,8 @@ def _listed(
 ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
     """Pairs of a record and a candidate that can be among the record's first, and the records that are left out.
 
-    Group g has the candidates g, g + groups, g + 2 groups and so on. Records are left out if they have so many pairs
-    that it is faster to compute all exactly.
+    Group g has the candidates g, g + groups, g + 2 groups and so on. Records with many pairs are left out if it is
+    faster to compute all of theirs exactly.
     """
     count, records = rough.shape
     groups = min(count, max(ranks, _GROUPS))

@@ -1,5 +1,7 @@
 """Checks of a hospital's connection to the coordinator from its own machine, without changing anything there."""
 
+import os
+import re
 import ssl
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -13,6 +15,7 @@ from cryptography.hazmat.primitives.serialization import Encoding, load_ssh_priv
 from cryptography.x509 import load_der_x509_certificate
 
 from client.deploy.settings import HospitalSettings
+from client.flower import proxy
 from client.flower.node_key import try_key
 from common.errors import CaucusError, ConfigError
 from common.system.certificates import certificate_of
@@ -22,6 +25,22 @@ TIMEOUT = 10.0
 AHEAD, BEHIND = 5, 300
 """Seconds that this machine's clock may differ from the coordinator's: a node signs the time of each call, and Flower
 takes it for forged beyond them."""
+
+_UNKNOWN_ISSUER = frozenset({18, 19, 20, 21})
+"""OpenSSL's codes of a certificate that no known authority has signed, X509_V_ERR_DEPTH_ZERO_SELF_SIGNED_CERT and the
+three after it."""
+_OPENED = (
+    "If a proxy or firewall opens TLS, let it pass this address unopened: its certificate is never accepted. Otherwise "
+    "compare the invitation's fingerprint"
+)
+_CLOCKS = "Compare the clocks of both machines and the invitation's fingerprint"
+_REFUSED = re.compile(r"Tunnel connection failed: (\d+) ?(.*)", re.DOTALL)
+"""The words of http.client for a proxy's refusal, with its status and reason."""
+_ADVICE = {
+    "403": "Ask for a rule of the proxy that lets CONNECT to this host and port through",
+    "407": f"Write the proxy's login, USER:PASSWORD, into node/{proxy.LOGIN}, or correct it",
+}
+"""Advice by the status of a proxy's refusal."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,11 +52,13 @@ class Connection:
         expires: End of the validity of the coordinator's certificate.
         ahead: Seconds that this machine's clock is ahead of the coordinator's, which has a resolution of one; None if
             the answer had no date.
+        via: URL of the proxy that it went through; None: the direct way.
     """
 
     secure: str
     expires: datetime
     ahead: int | None
+    via: str | None
 
 
 def connect(settings: HospitalSettings) -> Connection:
@@ -45,12 +66,17 @@ def connect(settings: HospitalSettings) -> Connection:
 
     Raises:
         ConfigError: The certificate is expired, not yet valid, of another authority or of another host; or there is no
-            authority.
-        CaucusError: Nobody answers.
+            authority; or the proxy's login is wrong.
+        CaucusError: Nobody answers, or the proxy refuses.
     """
     name, _, port = settings.coordinator.rpartition(":")
+    there = name.strip("[]"), int(port)
+    via = settings.proxy if there[0] not in proxy.LOCAL else None
     context = ssl.create_default_context(cadata=certificate_of(settings.node / "ca.crt").public_bytes(Encoding.DER))
-    door = HTTPSConnection(name.strip("[]"), int(port), timeout=TIMEOUT, context=context)
+    host, at = proxy.address(via) if via else there
+    door = HTTPSConnection(host, at, timeout=TIMEOUT, context=context)
+    if via:
+        door.set_tunnel(*there, headers=proxy.headers(settings.node))
     try:
         door.connect()
         here = datetime.now(UTC)  # before it asks, as a node signs before it calls
@@ -62,23 +88,18 @@ def connect(settings: HospitalSettings) -> Connection:
             "coordinator's certificate",
             expected="a valid one of its authority",
             got=error.verify_message,
-            where=settings.coordinator,
-            do="Compare the clocks of both machines and the invitation's fingerprint",
+            where=_where(settings.coordinator, via),
+            do=_OPENED if error.verify_code in _UNKNOWN_ISSUER else _CLOCKS,
         ) from error
     except (OSError, HTTPException) as error:
-        raise CaucusError(
-            "coordinator",
-            expected="an answer",
-            got=getattr(error, "strerror", None) or type(error).__name__,
-            where=settings.coordinator,
-            do="Is it served, and does the firewall let outbound TCP to this port through?",
-        ) from error
+        raise _unanswered(error, settings.coordinator, via) from error
     finally:
         door.close()
     return Connection(
         secure=secure,
         expires=load_der_x509_certificate(certificate).not_valid_after_utc,
         ahead=_ahead(date, here),
+        via=via,
     )
 
 
@@ -116,7 +137,8 @@ def check_node_key(settings: HospitalSettings) -> None:
         raise ConfigError("node's key", expected="NIST P-384 in OpenSSH form", got="another", where=path)
     authority = certificate_of(settings.node / "ca.crt").public_bytes(Encoding.PEM)
     try:
-        status, known = try_key(settings.coordinator, authority, key)
+        with proxy.used(settings.proxy, settings.node):
+            status, known = try_key(settings.coordinator, authority, key)
     except (httpx.HTTPError, ValueError) as error:
         raise CaucusError(
             "coordinator", expected="an answer", got=type(error).__name__, where=settings.coordinator
@@ -139,6 +161,32 @@ def check_node_key(settings: HospitalSettings) -> None:
         got=f"status {status}",
         where=settings.coordinator,
         do="Ask the coordinator whether its caucus-coordinator serve is well",
+    )
+
+
+def _where(coordinator: str, via: str | None) -> str:
+    return f"{coordinator}, through {via}" if via else coordinator
+
+
+def _unanswered(error: Exception, coordinator: str, via: str | None) -> CaucusError:
+    """The error of a request that got no answer, or a proxy's refusal."""
+    got = getattr(error, "strerror", None) or type(error).__name__
+    if via is None:
+        do = "Is it served, and does the firewall let outbound TCP to this port through?"
+        if any(os.environ.get(name) for name in ("https_proxy", "HTTPS_PROXY")):
+            do += " This shell names a proxy, which counts only as `proxy` in client.yaml"
+        return CaucusError("coordinator", expected="an answer", got=got, where=coordinator, do=do)
+    refused = _REFUSED.match(str(error))
+    if refused is None:
+        do = "Does the proxy run, and is `proxy` in client.yaml right?"
+        return CaucusError("proxy", expected="an answer", got=got, where=_where(coordinator, via), do=do)
+    status, reason = refused.groups()
+    return CaucusError(
+        "proxy",
+        expected="a tunnel to the coordinator",
+        got=f"{status} {reason if reason.isprintable() else ascii(reason)}".rstrip(),
+        where=_where(coordinator, via),
+        do=_ADVICE.get(status, f"Is the coordinator served, and does the proxy reach {coordinator}?"),
     )
 
 

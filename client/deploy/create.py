@@ -16,6 +16,7 @@ from cryptography.hazmat.primitives.asymmetric import ec
 
 from client import records
 from client.deploy import known_records
+from client.flower import proxy
 from common.errors import ConfigError, DataError
 from common.labelled_files import check_ending
 from common.rng import secure_bytes
@@ -31,6 +32,7 @@ name: {name}
 records: {records}  # CSV or JSON Lines with text,label; mode 0600; read by the party service alone
 encoder: hashed_ngrams     # or minilm (caucus-party models), or a sentence-transformers folder; the same at every party
 coordinator: {coordinator}  # outbound connections go here and nowhere else
+proxy: {proxy}  # or http://HOST:PORT on the way there; its login, USER:PASSWORD, in node/proxy.login (0600)
 bundle: {bundle}  # SHA-256 of the only bundle whose messages are passed on
 approval: manual           # manual: a person approves each run's plan (caucus-party approve); auto: the limits decide
 relay_user: {relay_user}  # started as root: the unprivileged account of SuperNode and relay
@@ -61,6 +63,7 @@ def register(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") ->
     parser.add_argument("--records", required=True, type=Path, help="CSV or JSON Lines with the columns text,label")
     parser.add_argument("--invitation", required=True, type=Path, help="invitation.json from the coordinator")
     parser.add_argument("--max-records", type=int, metavar="N", help=f"{MAX_RECORDS}; default: {MOST_BY_DEFAULT}")
+    parser.add_argument("--proxy", metavar="URL", help="http://HOST:PORT, where a proxy is the only way out; no login")
     parser.add_argument("--relay-user", help="started as root: account that SuperNode and relay run as")
 
 
@@ -69,6 +72,8 @@ def _init(chosen: argparse.Namespace) -> Iterator[str]:
     invitation = Invitation.load(chosen.invitation)
     check_records(chosen.records)
     check_ending(chosen.records)
+    if chosen.proxy is not None:
+        proxy.address(chosen.proxy)
     account = _account(chosen.relay_user)
     if account:
         _check_outside(folder, account)
@@ -88,6 +93,7 @@ def _init(chosen: argparse.Namespace) -> Iterator[str]:
         records=_scalar(str(chosen.records.resolve())),
         coordinator=_scalar(invitation.address),
         bundle=invitation.bundle,
+        proxy=_scalar(chosen.proxy),
         relay_user=_scalar(chosen.relay_user),
     )
     write_atomic(folder / "client.yaml", (header + sections()).encode(), mode=SECRET)
@@ -97,6 +103,9 @@ def _init(chosen: argparse.Namespace) -> Iterator[str]:
     yield from known_records.note(folder, chosen.records)
     yield f"keys and settings are in {folder}; send {folder / 'party.json'} to the coordinator"
     yield f"public: this hospital has at most {public.max_records:,} records; --max-records says another number"
+    if chosen.proxy is not None:
+        mode = f"mode 0600, owned by {chosen.relay_user}" if account else "mode 0600"
+        yield f"if the proxy asks for a login: one line USER:PASSWORD in {folder / 'node' / proxy.LOGIN}, {mode}"
     yield f"fingerprint, to be compared by telephone: {public.fingerprint}"
     yield f"coordinator's fingerprint, to be compared by telephone: {invitation.fingerprint}"
     yield f"then: caucus-party roster {folder} roster.json; caucus-party check {folder}; caucus-party start {folder}"

@@ -34,7 +34,10 @@ _AUTHORITY = "Restore node/ca.crt from the coordinator's invitation.json"
 _TIMEOUT = 60.0
 _AS_RELAY = """
 from importlib.util import find_spec
+from os import path
 open("node/node.key").close()
+if path.exists("node/proxy.login"):
+    open("node/proxy.login").close()
 raise SystemExit(None if find_spec("client.flower.relay") and find_spec("flwr") else "Caucus is not installed for it")
 """
 
@@ -103,7 +106,8 @@ class _Preflight:
         if self._offline:
             return _Outcome(SKIPPED, "--offline")
         self._connection = connection.connect(self._settings)
-        return _Outcome(PASSED, f"{self._settings.coordinator}, {self._connection.secure}")
+        through = f", through {self._connection.via}" if self._connection.via else ""
+        return _Outcome(PASSED, f"{self._settings.coordinator}, {self._connection.secure}{through}")
 
     def clock(self) -> _Outcome:
         if self._connection is None:

@@ -2,8 +2,8 @@
 
 FOLDER/client.yaml        0600  this file
 FOLDER/private/           0700  identity.key, records.key, ledger.db, ledger.head, audit.jsonl, runs/: the service's
-FOLDER/node/              0700  node.key, ca.crt, superexec.secret, supernode.crt and .key: the relay's, which holds
-                                nothing private
+FOLDER/node/              0700  node.key, ca.crt, superexec.secret, supernode.crt and .key, proxy.login: the relay's,
+                                which holds nothing private
 FOLDER/run/                     the socket between the two
 FOLDER/logs/              0700
 FOLDER/party.json               public: for the coordinator
@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Self, get_type_hints
 
 from client.approvals import MODES
+from client.flower.proxy import address
 from client.noted_head import NotedHead
 from client.settings import PartySettings
 from common.domain import PartyId
@@ -30,7 +31,7 @@ from common.system.yaml_file import YamlFile, located
 from common.validate import host_and_port, integers_in, of_type, one_of
 
 REQUIRED = ("name", "records", "encoder", "coordinator", "bundle")
-KEYS = (*REQUIRED, "approval", "relay_user", "ledger_head", "metrics_port", "structure")
+KEYS = (*REQUIRED, "proxy", "approval", "relay_user", "ledger_head", "metrics_port", "structure")
 """Keys of a deployment's file in addition to the sections of `client/settings.py`."""
 
 _HEX = re.compile("[0-9a-f]{64}")
@@ -46,6 +47,7 @@ class HospitalSettings:
         records: File of private records.
         encoder: "hashed_ngrams", a name of the catalogue, such as "minilm", or a model's folder.
         coordinator: host:port of the coordinator's front door.
+        proxy: http://HOST:PORT of the proxy on the way there; None: the direct way.
         bundle: SHA-256 of the one bundle whose messages are answered.
         approval: "manual" or "auto".
         relay_user: Account that the relay runs as, when started as root.
@@ -62,6 +64,7 @@ class HospitalSettings:
     coordinator: str
     bundle: str
     party: PartySettings
+    proxy: str | None = None
     approval: str = "manual"
     relay_user: str | None = None
     ledger_head: str | None = None
@@ -97,6 +100,8 @@ class HospitalSettings:
         if not _HEX.fullmatch(self.bundle):
             raise ConfigError("bundle", expected="64 hexadecimal digits", got=self.bundle)
         host_and_port("coordinator", self.coordinator)
+        if self.proxy is not None:
+            address(self.proxy)
         one_of("approval", self.approval, among=MODES)
         if self.metrics_port is not None:
             integers_in(1, 2**16 - 1, metrics_port=self.metrics_port)

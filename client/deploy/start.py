@@ -5,21 +5,30 @@
     relay        from SuperNode to the socket; runs no pushed code                    client/flower/relay.py
     metrics      where `metrics_port` is set; on loopback, for this hospital alone    client/deploy/metrics.py
 
-SuperNode and relay get the node's key and nothing else: started by root with `relay_user`, they run as that account,
-and the service's files are closed to it. A unit or container for each half: `--only service`, `--only relay`.
+SuperNode and relay get the node's key, a proxy's login and nothing else: started by root with `relay_user`, they run as
+that account, and the service's files are closed to it. A unit or container for each half: `--only service`,
+`--only relay`.
+
+Without a daemon, as in a nightly job, `--until-idle 30m` answers what is there and ends with code 0: all processes end
+once no message of the coordinator has come for 30 minutes, counted from the start and again from each reply. The relay
+measures this by what the coordinator sees as well. A run that goes on later finds this hospital dropped out.
 """
 
 import argparse
 import logging
+import math
 import os
+import re
 import socket
 import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from client.app import SOCKET as SOCKET_NAME
+from client.approvals import awaiting
 from client.channel import SOCKET
 from client.deploy.settings import HospitalSettings
+from client.flower import proxy
 from client.flower.loopback import CERTIFICATE, HOST, KEY
 from common.errors import ConfigError
 from common.models import catalogue
@@ -30,6 +39,9 @@ from common.system.processes import Child
 
 SIDES = {"both": ("service", "relay"), "service": ("service",), "relay": ("relay",)}
 """Choices of `--only`, and the halves that each starts: a half has a lock, so that it runs once."""
+UNTIL_IDLE = "--until-idle"
+_UNITS = {"s": 1, "m": 60, "h": 3600}
+"""Seconds of a duration's units."""
 
 
 def register(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
@@ -38,11 +50,16 @@ def register(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") ->
         commands,
         "start",
         _start,
-        summary="run party service, SuperNode and relay until told to stop",
-        description="Run the hospital's processes, restart what ends, and end them on SIGTERM or Ctrl-C.",
+        summary="run party service, SuperNode and relay until told to stop, or until idle",
+        description="Run the hospital's processes, restart what ends, and end them on SIGTERM or Ctrl-C, or once idle.",
         example="caucus-party start hospital",
     )
     start.add_argument("--only", choices=[*SIDES], default="both", help="one half, for a unit or container of its own")
+    start.add_argument(
+        UNTIL_IDLE,
+        metavar="DURATION",
+        help="end once no message of the coordinator has come for so long, such as 30m (s, m or h), from the start on",
+    )
     stop = add_command(
         commands,
         "stop",
@@ -58,7 +75,8 @@ def register(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") ->
 def _start(chosen: argparse.Namespace) -> Iterator[str]:
     settings = HospitalSettings.load(chosen.folder)
     halves = SIDES[chosen.only]
-    with locks.held(settings.folder, halves, stop=f"caucus-party stop {chosen.folder}"):
+    until_idle = _seconds(chosen.until_idle, halves)
+    with locks.hold(settings.folder, halves, stop=f"caucus-party stop {chosen.folder}"):
         if "service" in halves:
             check_records(settings.records)
             settings.number(settings.roster())
@@ -67,13 +85,36 @@ def _start(chosen: argparse.Namespace) -> Iterator[str]:
                 yield "started as root without relay_user: nothing but the relay's own code keeps it from the records"
             for secret in ("node.key", "superexec.secret"):
                 check_secret(settings.node / secret)
+            if settings.proxy:
+                proxy.login(settings.node)
         logging.basicConfig(level=logging.INFO, format="%(asctime)s %(message)s", stream=sys.stdout)
         yield f"{settings.name}: logs are in {settings.folder / 'logs'}; stop with caucus-party stop {chosen.folder}"
-        processes.supervise(children(settings, halves), folder=settings.folder, names=halves)
+        running = children(settings, halves, until_idle)
+        if processes.supervise(running, folder=settings.folder, names=halves):
+            plans = f"; plans that await approval: {len(awaiting(settings.private))}" if "service" in halves else ""
+            yield f"{settings.name}: ended, as no message of the coordinator came for {chosen.until_idle}{plans}"
 
 
-def children(settings: HospitalSettings, halves: Sequence[str]) -> list[Child]:
-    """The processes of these halves of a hospital."""
+def _seconds(until_idle: str | None, halves: Sequence[str]) -> float:
+    """The duration in seconds; infinite if there is none."""
+    if until_idle is None:
+        return math.inf
+    duration = re.fullmatch("([1-9][0-9]{0,5})([smh])", until_idle)
+    if not duration:
+        raise ConfigError(UNTIL_IDLE, expected="a whole number and s, m or h, such as 30m", got=until_idle)
+    if "relay" not in halves:
+        raise ConfigError(UNTIL_IDLE, expected="a relay, which sees messages come", got="--only service")
+    return float(duration[1]) * _UNITS[duration[2]]
+
+
+def children(settings: HospitalSettings, halves: Sequence[str], until_idle: float = math.inf) -> list[Child]:
+    """The processes of these halves of a hospital.
+
+    Args:
+        settings: The hospital's settings.
+        halves: Of `SIDES`.
+        until_idle: Seconds without a message after which the relay ends, and with it all of them.
+    """
     service = []
     if "service" in halves:
         command = (sys.executable, "-m", "client.deploy.host", str(settings.folder))
@@ -83,10 +124,10 @@ def children(settings: HospitalSettings, halves: Sequence[str]) -> list[Child]:
         if settings.metrics_port is not None:
             metrics = (sys.executable, "-m", "client.deploy.metrics", str(settings.folder))
             service.append(Child(name="metrics", command=metrics, environment=environment))
-    return service + (_relay(settings, _free_port()) if "relay" in halves else [])
+    return service + (_relay(settings, _free_port(), until_idle) if "relay" in halves else [])
 
 
-def _relay(settings: HospitalSettings, port: int) -> list[Child]:
+def _relay(settings: HospitalSettings, port: int, until_idle: float) -> list[Child]:
     environment = processes.environment(settings.node)
     node = ("--root-certificates", "node/ca.crt", "--auth-supernode-private-key", "node/node.key")
     secret = "node/superexec.secret"  # noqa: S105 a path
@@ -98,14 +139,18 @@ def _relay(settings: HospitalSettings, port: int) -> list[Child]:
             *("--isolation", "process", "--superexec-auth-secret-file", secret, "--host", HOST, "--port", str(port)),
             *("--ssl-ca-certfile", certificate, "--ssl-certfile", certificate, "--ssl-keyfile", key),
         ),
-        environment=environment,
+        environment=environment | ({proxy.VARIABLE: settings.proxy} if settings.proxy else {}),
         user=settings.relay_user,
     )
     relay = Child(
         name="relay",
-        command=(sys.executable, "-m", "client.flower.relay", f"{HOST}:{port}", settings.bundle, secret, certificate),
+        command=(
+            *(sys.executable, "-m", "client.flower.relay", f"{HOST}:{port}", settings.bundle, secret, certificate),
+            str(until_idle),
+        ),
         environment=environment | {SOCKET_NAME: SOCKET},
         user=settings.relay_user,
+        ends_all=True,
     )
     return [supernode, relay]
 

@@ -29,6 +29,8 @@ from common.system.files import content_of
 
 _COLOUR = re.compile(r"\x1b\[[0-9;]*m")
 _LEVEL = re.compile(r"^[A-Z]+ *: +")
+_PROXY = re.compile(r"[45]\d\d \w")
+"""Start of a line in which SuperNode says why a proxy refuses."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -253,7 +255,7 @@ def _node_says(settings: HospitalSettings) -> str:
     telling_lines = [
         _COLOUR.sub("", line).strip()
         for line in lines
-        if any(word in line for word in telling) and "Traceback" not in line
+        if (any(word in line for word in telling) and "Traceback" not in line) or _PROXY.match(line)
     ]
     last = _printable(_LEVEL.sub("", telling_lines[-1])) if telling_lines else "starting"
     return last if "SuperNode ID" in last else f"{last.rstrip('.')}; if it stays so, caucus-party check says why"

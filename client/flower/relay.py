@@ -1,14 +1,19 @@
 """The relay: takes messages from this hospital's SuperNode and hands them to the party service, by our own code alone.
 
-    python -m client.flower.relay SUPERNODE_ADDRESS BUNDLE_HASH SECRET_FILE CERTIFICATE
+    python -m client.flower.relay SUPERNODE_ADDRESS BUNDLE_HASH SECRET_FILE CERTIFICATE UNTIL_IDLE
 
 Flower's executor would unpack the bundle that the coordinator pushed and run it. This takes that executor's place
 (SuperNode's `--isolation process`): the bundle is compared with the hash in the hospital's own file and never unpacked,
 let alone run; what runs is `client/app.py` as the hospital installed it. One lasting process also saves Flower's start
 of a Python for each message, one to two seconds.
+
+It ends once no message has come for UNTIL_IDLE seconds ("inf": never). That is measured here, where nothing is known
+but what the coordinator sees as well: when a message came, and when its reply left. So the end tells nothing of the
+records.
 """
 
 import logging
+import math
 import sys
 import time
 from collections.abc import Callable
@@ -52,8 +57,16 @@ LOST = (httpx.ConnectError, httpx.WriteError, httpx.RemoteProtocolError)
 _ACQUIRE = "/flwr.proto.Runtime/AcquireTask"
 
 
-def serve(address: str, bundle: str, secret: bytes, certificate: bytes, client_app: ClientApp = app) -> None:
-    """Answer every message of this SuperNode, one after another, until it is stopped.
+def serve(
+    address: str,
+    bundle: str,
+    secret: bytes,
+    certificate: bytes,
+    client_app: ClientApp = app,
+    *,
+    until_idle: float = math.inf,
+) -> None:
+    """Answer every message of this SuperNode, one after another, until it is stopped or idle.
 
     Args:
         address: host:port of the SuperNode's Runtime API, on this machine.
@@ -61,6 +74,8 @@ def serve(address: str, bundle: str, secret: bytes, certificate: bytes, client_a
         secret: Shared secret by which the SuperNode authenticates this process.
         certificate: Certificate by which this process authenticates the SuperNode.
         client_app: The hospital's own app.
+        until_idle: Seconds without a message after which it returns. They are counted from the start, and anew from the
+            end of each answer; a message that has come whole is answered, however long that takes.
     """
     executor = SuperExecAuthHttpInterceptor(master_secret=secret, protected_methods={_ACQUIRE})
     client = _client(address, certificate, executor)
@@ -68,13 +83,16 @@ def serve(address: str, bundle: str, secret: bytes, certificate: bytes, client_a
     def acquire() -> str:
         return str(client.AcquireTask(AcquireTaskRequest(supported_task_types=[TaskType.CLIENT_APP])).token)
 
-    away, following, pace = False, "", Pace(BUSY_SECONDS, POLL_SECONDS, SHARE)
-    while True:
+    away, following, pace, busy = False, "", Pace(BUSY_SECONDS, POLL_SECONDS, SHARE), time.monotonic()
+    while time.monotonic() - busy < until_idle:
         try:
             token, following = following or acquire(), ""
             if token:
                 task = _client(address, certificate, RuntimeTokenHttpInterceptor(token), tries=TRIES)
-                following = answer(task, bundle, client_app, acquire)
+                try:
+                    following = answer(task, bundle, client_app, acquire, until_idle=until_idle)
+                finally:
+                    busy = time.monotonic()
                 pace.came()
                 continue
             away = False
@@ -86,14 +104,22 @@ def serve(address: str, bundle: str, secret: bytes, certificate: bytes, client_a
         time.sleep(pace.seconds())
 
 
-def answer(client: RuntimeHttpClient, bundle: str, client_app: ClientApp, acquire: Callable[[], str]) -> str:
-    """Answer the one message of this client's token.
+def answer(
+    client: RuntimeHttpClient,
+    bundle: str,
+    client_app: ClientApp,
+    acquire: Callable[[], str],
+    *,
+    until_idle: float = math.inf,
+) -> str:
+    """Answer the one message of this client's token; if parts of it are missing after `until_idle` seconds, give it up.
 
     Returns:
         The token of the next message, if this one was given up for it; otherwise an empty string.
     """
     following: list[str] = []
-    client.PullObject = _until_let_go(client.PullObject, acquire, following)  # type: ignore[assignment, method-assign]
+    pull = _until_let_go(client.PullObject, acquire, following, until_idle)
+    client.PullObject = pull  # type: ignore[assignment, method-assign]
     heartbeat = HeartbeatSender(partial(_beats, client))
     heartbeat.start()
     try:
@@ -125,14 +151,17 @@ def _beats(client: RuntimeHttpClient) -> bool:
 
 
 def _until_let_go(
-    pull: Callable[[PullObjectRequest], PullObjectResponse], acquire: Callable[[], str], following: list[str]
+    pull: Callable[[PullObjectRequest], PullObjectResponse],
+    acquire: Callable[[], str],
+    following: list[str],
+    until_idle: float = math.inf,
 ) -> Callable[[PullObjectRequest], PullObjectResponse]:
     """SuperNode takes one message after another, so a further task means that it has let go of this one.
 
     It does so where a coordinator died in mid-sentence; Flower's own executor would wait for the rest forever. While
     SuperNode still receives a part, it is asked for again sooner than after Flower's second.
     """
-    one_at_a_time, pace = Lock(), Pace(BUSY_SECONDS, POLL_SECONDS, SHARE)
+    one_at_a_time, pace, began = Lock(), Pace(BUSY_SECONDS, POLL_SECONDS, SHARE), time.monotonic()
     pace.came()
 
     def pull_or_give_up(request: PullObjectRequest) -> PullObjectResponse:
@@ -140,7 +169,7 @@ def _until_let_go(
             with one_at_a_time:
                 if not following and (token := acquire()):
                     following.append(token)
-            if following:
+            if following or time.monotonic() - began > until_idle:
                 raise ObjectPullError(request.object_id, "let go")
             time.sleep(pace.seconds())
         return part
@@ -181,13 +210,14 @@ def _client(
 
 
 def main() -> int:
-    """Serve until a signal to stop."""
+    """Serve until a signal to stop, or until idle."""
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s: %(message)s")
     logging.getLogger("httpx").setLevel(logging.WARNING)
-    address, bundle, secret, certificate = sys.argv[1:]
+    address, bundle, secret, certificate, until_idle = sys.argv[1:]
     while not Path(certificate).exists():  # SuperNode makes it when it starts for the first time
         time.sleep(BUSY_SECONDS)
-    serve(address, bundle, Path(secret).read_bytes(), Path(certificate).read_bytes())
+    trust = Path(certificate).read_bytes()
+    serve(address, bundle, Path(secret).read_bytes(), trust, until_idle=float(until_idle))
     return 0
 
 

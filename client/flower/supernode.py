@@ -1,11 +1,11 @@
 """Flower's SuperNode, as a process that ends when it has given up, and is quick while a run is on.
 
-    python -m client.flower.supernode FOLDER ARGUMENTS OF flower-supernode
+    [https_proxy=URL] python -m client.flower.supernode FOLDER ARGUMENTS OF flower-supernode
 
 SuperNode gives up its connection for good at any error of TLS, such as one spoiled record or a handshake that a cut
 network interrupts, and its heartbeats at a status that it does not expect. The thread of its local API then keeps the
 process alive: a node that is offline forever, and that `caucus-party start` takes for a living one. Here that process
-ends, and so is started again. FOLDER is the relay's, where the certificate of the local API is.
+ends, and so is started again. FOLDER is the relay's, with the certificate of the local API and the login of a proxy.
 
 SuperNode asks the coordinator for a message every three seconds, and for its reply here every half second. Where a
 message's parts are not there yet, it asks for them again after a second, as the coordinator is still sending them. With
@@ -29,6 +29,7 @@ from flwr.supercore.inflatable import inflatable_utils
 from flwr.supernode import start_client_internal
 from flwr.supernode.cli import flower_supernode
 
+from client.flower import proxy
 from client.flower.loopback import make_certificate
 from client.flower.pace import Pace
 
@@ -77,8 +78,10 @@ def main() -> NoReturn:
     forget_ended_runs()
     threading.excepthook = _ended_with
     try:
-        make_certificate(Path(sys.argv.pop(1)))
-        flower_supernode()
+        folder = Path(sys.argv.pop(1))
+        make_certificate(folder)
+        with proxy.used(os.environ.get(proxy.VARIABLE), folder):
+            flower_supernode()
     except Exception:  # noqa: BLE001 shown, and then the process ends as it does without one
         sys.excepthook(*sys.exc_info())
     os._exit(1)  # not sys.exit, which would wait for the other threads

@@ -7,8 +7,8 @@
 5. choose     the highest (1 + cosine) / 2 with Gaussian noise (equation 2)
 6. redact     the chosen one again
 
-What this releases has no proof: see `common.queries.texts.AbstractedSeedsSpec`. A record is left blank of which nothing
-is left after redaction, or of which every candidate says what it says: the model returned its input. Where all
+The released texts have no proof: see `common.queries.texts.AbstractedSeedsSpec`. A record yields
+a blank text if nothing is left of it after redaction, or if the model returned its input as every candidate. Where all
 candidates have the wrong polarity, the best of them are taken nevertheless.
 """
 

@@ -86,10 +86,10 @@ class Extracts:
         abstracts = []
         for share in np.linspace(self._most, self._least, count):
             noise = rng.gumbel(size=len(clauses)) if sampled else np.zeros(len(clauses))
-            abstracts.append(self._kept(clauses, scores + noise, share))
+            abstracts.append(self._selection(clauses, scores + noise, share))
         return list(dict.fromkeys(abstract for abstract in abstracts if abstract))
 
-    def _kept(self, clauses: list[str], scores: NDArray[np.float64], share: float) -> str:
+    def _selection(self, clauses: list[str], scores: NDArray[np.float64], share: float) -> str:
         words = [len(clause.split()) for clause in clauses]
         room = min(self._longest, round(share * sum(words)))
         positions: list[int] = []

@@ -27,7 +27,7 @@ class PartyWriter(Protocol):
     """Texts for one kind of query."""
 
     def check(self, planned: PlannedQuery, labels: Sequence[str]) -> None:
-        """Check that `write` can do what is planned, before any record is touched.
+        """Check that `write` can answer the planned query, before any record is touched.
 
         Raises:
             CaucusError: It cannot, for instance because its models are missing.

@@ -22,7 +22,7 @@ _WIDTH = 64
 _LAYERS = 2
 _HEADS = 4
 _PUBLIC_SEED = 0
-"""Seed of the weights made on the spot: anybody can make the same."""
+"""Seed of weights that are initialised here: everybody can make the same ones."""
 _FEWEST_TOKENS = 8
 """Least number of tokens of a text, after its label."""
 _AT_ONCE = 64
@@ -49,7 +49,7 @@ class Causal:
 
     Attributes:
         model: A causal language model of transformers, on its device, without dropout.
-        tokenizer: Its tokenizer.
+        tokenizer: The model's tokenizer.
         prefixes: Tokens of each label of the plan.
         max_tokens: Largest number of tokens of a record that count, and of a text, its label included.
     """
@@ -60,7 +60,7 @@ class Causal:
     max_tokens: int
 
     def read(self, label: int, text: str) -> Tokens:
-        """One record; what is longer than the limit is cut off."""
+        """One record; tokens beyond the limit are cut off."""
         prefix = self.prefixes[label]
         # Half a surrogate pair, which JSON can hold, is no text to a tokenizer, and a sign that it reads would end one.
         plain = text.encode("utf-8", "replace").decode()

@@ -22,7 +22,7 @@ class Event:
     """One sealed event.
 
     Attributes:
-        sequence: Its number in the ledger, from 1.
+        sequence: The event's number in the ledger, from 1.
         run: Name of the run.
         position: Number of the answer in the run.
         kind: Kind of the event, see `common/ledger/log.py`.

@@ -12,7 +12,7 @@ Invariants:
 1. Nothing is removed or rewritten except an entry's answer, erased by `commit`, and a run's sample keys, erased by
    `forget`. The database itself refuses other changes, and the chain reveals those that bypass it. The chain is checked
    when the file is opened, and again whenever its last event is not the one that this process knows, or a trigger was
-   dropped or made. What was checked stays in memory, where no edit of the file reaches it: an edit that neither shows
+   dropped or made. Checked events stay in memory, where no edit of the file reaches them: an edit that neither shows
    is noticed at the next start, or by `verify`.
 2. One run has one plan: a run that continues under another plan is refused.
 3. One answer for each run and index: the noised vector that was kept before anything left. The same query gets the same
@@ -21,7 +21,7 @@ Invariants:
    Another query there is refused; so is the same one after it was closed, and, before an answer is kept, the same one
    over other records, since those were not charged.
 4. One set of survivors for each entry; and, once shares that open its sum may have left, for each question of the run,
-   whatever its number: sums over two sets could be subtracted.
+   under any number: sums over two sets could be subtracted.
 
 A budget over all runs belongs to each record: a data set with one record appended must not get a fresh budget. So the
 records of each data set are stored with it, as keyed digests, and a limit counts all charges of data sets that share a
@@ -78,7 +78,7 @@ class Ledger:
     Args:
         path: The file; it is created, readable by its owner only, if it does not exist.
         read_only: Neither create nor change the file.
-        durable: What was written survives a power cut; False for a simulation, whose many ledgers would wait for the
+        durable: Written events survive a power cut; False for a simulation, whose many ledgers would wait for the
             disk most of the time. A crash of the process loses nothing either way.
         head: Hex digest noted before, as for `verify`.
 
@@ -328,7 +328,7 @@ class Ledger:
         Raises:
             LedgerError: With the first wrong event.
         """
-        with self._open(anew=True) as (log, database):
+        with self._open(read_again=True) as (log, database):
             (sound, *_), *_ = database.execute("PRAGMA integrity_check(1)")
             if sound != "ok":
                 raise LedgerError("the ledger is damaged", got=sound, where=self._path, do="Restore a backup.")
@@ -348,12 +348,12 @@ class Ledger:
             )
 
     @contextmanager
-    def _open(self, *, write: bool = False, anew: bool = False) -> Iterator[tuple[Log, Connection]]:
+    def _open(self, *, write: bool = False, read_again: bool = False) -> Iterator[tuple[Log, Connection]]:
         """One transaction, with the log as it is on disk: the one in memory, unless others wrote."""
         with self._lock:
             try:
                 with self._file.transaction(write=write) as database:
-                    if anew or self._log is None or not self._log.is_current(database):
+                    if read_again or self._log is None or not self._log.is_current(database):
                         self._log = Log(database, self._path)
                     yield self._log, database
             except BaseException:

@@ -1,6 +1,7 @@
-"""Batches of texts of similar length: a batch is padded to its longest text, and padding costs computation."""
+"""Batches of texts of similar or equal length: a batch is padded to its longest text, and padding costs computation."""
 
 from collections.abc import Sequence
+from itertools import groupby
 
 
 def by_tokens(lengths: Sequence[int], budget: int) -> list[list[int]]:
@@ -12,9 +13,28 @@ def by_tokens(lengths: Sequence[int], budget: int) -> list[list[int]]:
     """
     batches: list[list[int]] = []
     width = 0
-    for place in sorted(range(len(lengths)), key=lambda place: -lengths[place]):
+    for place in _longest_first(lengths):
         if not batches or (len(batches[-1]) + 1) * width > budget:
             batches.append([])
             width = max(1, lengths[place])
         batches[-1].append(place)
     return batches
+
+
+def of_equal_length(lengths: Sequence[int], budget: int) -> list[list[int]]:
+    """Batches as those of `by_tokens`, each of texts of one length, which need no padding."""
+    batches = []
+    for length, places in groupby(_longest_first(lengths), key=lengths.__getitem__):
+        texts = list(places)
+        size = max(1, budget // max(1, length))
+        batches += [texts[start : start + size] for start in range(0, len(texts), size)]
+    return batches
+
+
+def _longest_first(lengths: Sequence[int]) -> list[int]:
+    return sorted(range(len(lengths)), key=lambda place: -lengths[place])
+
+
+def encodable(text: str) -> str:
+    """The text with a question mark for each half of a surrogate pair, which tokenizers refuse."""
+    return text.encode("utf-8", "replace").decode()

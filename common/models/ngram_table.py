@@ -6,7 +6,8 @@ hashed to a row of a table of random signs (feature hashing: Weinberger et al. 2
 agree on three integers have the same encoder.
 
 Every entry of the table is +1 or -1, so every sum is a whole number far below 2^24 and exact in float32: the same on
-every machine, with any number of threads, and in any batch. This page needs numpy, and scipy for vectors.
+every machine, with any number of threads, and in any batch. So the table is kept as bits, one for each sign, and only
+the rows of a few texts at a time are written out as numbers.
 """
 
 import hashlib
@@ -19,8 +20,6 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
-from common.system.progress import progress
-
 CHARACTER_RUNS = (3, 4, 5)
 """Lengths of the character n-grams. Each word is framed by one space on either side, so that " a " is a run."""
 
@@ -28,16 +27,31 @@ _WORDS = re.compile(r"\w+")
 _SPACE = 32
 _BASE = np.uint64(0x9E3779B97F4A7C15)
 _WORD, _PAIR = 1, 2
+_BLOCK = 64
+"""Number of texts whose rows are written out together."""
+_ROWS = 4096
+"""Number of rows that are written out together for the digest."""
 
 
 def sums(texts: Sequence[str], dimensions: int, bits: int, public_seed: int) -> NDArray[np.float32]:
     """(texts, dimensions) float32 of whole numbers: each text's rows of the table, added up; at least one text."""
-    from scipy.sparse import csr_array  # settings are checked without it
+    table = _table(dimensions, bits, public_seed)
+    starts = range(0, len(texts), _BLOCK)
+    return np.concatenate([_added(texts[start : start + _BLOCK], table, dimensions, bits) for start in starts])
 
+
+def _added(texts: Sequence[str], table: NDArray[np.uint8], dimensions: int, bits: int) -> NDArray[np.float32]:
+    """`sums` of texts that are few enough for a matrix of the number of times that each text has each row."""
     rows, offsets = hashed_rows(texts, bits)
-    ends = np.append(offsets, len(rows))
-    counts = csr_array((np.ones(len(rows), np.float32), rows, ends), shape=(len(texts), 1 << bits))
-    added: NDArray[np.float32] = counts @ _table(dimensions, bits, public_seed)
+    present = np.zeros(1 << bits, np.bool_)
+    present[rows] = True
+    used = np.flatnonzero(present)
+    column = (np.cumsum(present) - 1)[rows]
+    sizes = np.diff(np.append(offsets, len(rows)))
+    text = np.repeat(np.arange(len(texts)), sizes)
+    counts = np.bincount(text * len(used) + column, minlength=len(texts) * len(used)).reshape(len(texts), len(used))
+    positive = counts.astype(np.float32) @ np.unpackbits(table[used], axis=1, count=dimensions).astype(np.float32)
+    added: NDArray[np.float32] = 2 * positive - sizes[:, None].astype(np.float32)
     return added
 
 
@@ -129,32 +143,37 @@ def _mixed(value: NDArray[np.uint64]) -> NDArray[np.uint64]:
 
 
 def signs(dimensions: int, bits: int, public_seed: int) -> NDArray[np.float32]:
-    """(2^bits, dimensions) of +1 and -1, one bit each from SHAKE-256, whose output no library version can change."""
-    name = f"caucus hashed n-grams 1: {dimensions} {bits} {public_seed}"
-    count = dimensions << bits
-    stream = np.frombuffer(hashlib.shake_256(name.encode()).digest(-(-count // 8)), np.uint8)
-    table = np.unpackbits(stream, count=count).astype(np.float32)
-    table *= 2
-    table -= 1
-    return table.reshape(1 << bits, dimensions)
+    """(2^bits, dimensions) of +1 and -1: the whole table in numbers, which takes 32 times the memory."""
+    return _numbers(_table(dimensions, bits, public_seed), dimensions)
+
+
+def _numbers(table: NDArray[np.uint8], dimensions: int) -> NDArray[np.float32]:
+    """(rows, dimensions) of +1 and -1 from rows of bits."""
+    numbers = np.unpackbits(table, axis=1, count=dimensions).astype(np.float32)
+    numbers *= 2
+    numbers -= 1
+    return numbers
 
 
 @lru_cache(maxsize=1)
-def _table(dimensions: int, bits: int, public_seed: int) -> NDArray[np.float32]:
-    """`signs`, for all encoders of this process that have these numbers."""
-    with progress("making the table of n-grams"):
-        table = signs(dimensions, bits, public_seed)
-    table.flags.writeable = False
-    return table
+def _table(dimensions: int, bits: int, public_seed: int) -> NDArray[np.uint8]:
+    """(2^bits, dimensions / 8) bits from SHAKE-256, whose output no library version can change; 1 stands for +1."""
+    name = f"caucus hashed n-grams 1: {dimensions} {bits} {public_seed}"
+    count = dimensions << bits
+    stream = np.frombuffer(hashlib.shake_256(name.encode()).digest(-(-count // 8)), np.uint8)
+    if dimensions % 8 == 0:
+        return stream.reshape(1 << bits, dimensions // 8)
+    return np.packbits(np.unpackbits(stream, count=count).reshape(1 << bits, dimensions), axis=1)
 
 
 @lru_cache
 def digest(dimensions: int, bits: int, public_seed: int) -> str:
-    """`Encoder.digest` of the module that has this table, in hexadecimal; half a second at 16 bits."""
+    """`Encoder.digest` of the module that has this table, in hexadecimal."""
     config = {"dimensions": dimensions, "bits": bits, "public_seed": public_seed}
     described = json.dumps(["HashedNgrams", config], sort_keys=True)
     weights = f"table.weight torch.float32 {(1 << bits, dimensions)}"
     digest = hashlib.sha256(f"{described}{weights}".encode())
-    with progress("making the table of n-grams"):
-        digest.update(signs(dimensions, bits, public_seed).data)
+    table = _table(dimensions, bits, public_seed)
+    for start in range(0, len(table), _ROWS):
+        digest.update(_numbers(table[start : start + _ROWS], dimensions).data)
     return digest.hexdigest()

@@ -171,7 +171,7 @@ class Plan:
         return query.scale / math.sqrt(self.shares(query))
 
     def surplus(self, query: PlannedQuery, parties: int) -> float:
-        """Standard deviation of the noise in a sum of `parties` parties, in that of the planned U shares."""
+        """Standard deviation of the noise in a sum of `parties` parties, relative to that of the planned U shares."""
         return math.sqrt(parties / self.shares(query))
 
     def largest_sum(self, query: PlannedQuery, parties: int) -> float:

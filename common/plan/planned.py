@@ -22,7 +22,7 @@ class PlannedQuery:
 
     Attributes:
         name: Name in statements and ledgers.
-        spec: Its specification, with its sensitivity.
+        spec: The query's specification, with its sensitivity.
         times: Number of answers that are paid for.
         mechanism: "gaussian" or "laplace", summed over the parties; "sparse vector", "permute and flip",
             "exponential", "gaussian max" or "dp-sgd", inside each party; "none" for texts that no noise covers.

@@ -46,7 +46,7 @@ LARGEST_SPREAD = 15.0
 
 _SMALLEST_SPREAD = 1e-9
 _MOST_WORK = 40_000
-_EACH = 1_000
+_COMPOSE = 1_000
 """Approximate work, in lattice points, to compose one more distribution."""
 _AMPLIFY = 4_000
 """Approximate work, in lattice points, to amplify one distribution."""
@@ -152,13 +152,13 @@ def _pieces(draw: Draw, *, coarse: bool) -> Counter[_Piece]:
         elif answer.mechanism == "pure" or (
             answer.mechanism == "laplace" and not (by_shift and max(answer.shifts) <= LARGEST_SHIFT)
         ):
-            pieces[_Piece("pure", scale / answer.l1, 1, answer.l1 / scale, _EACH)] += times
+            pieces[_Piece("pure", scale / answer.l1, 1, answer.l1 / scale, _COMPOSE)] += times
         else:
             for shift, count in sorted(Counter(answer.shifts).items()):
-                work = _EACH + (scale if answer.mechanism == "gaussian" else shift)
+                work = _COMPOSE + (scale if answer.mechanism == "gaussian" else shift)
                 pieces[_Piece(answer.mechanism, scale, shift, shift / scale, work)] += count * times
     if mu_squared:
-        pieces[_Piece("normal", 1.0, 1, math.sqrt(mu_squared), _EACH)] += 1
+        pieces[_Piece("normal", 1.0, 1, math.sqrt(mu_squared), _COMPOSE)] += 1
     return pieces
 
 
@@ -167,8 +167,8 @@ def _interval(spread: float, count: int) -> float:
 
     Each loss is widened by about a grid step, so that the step must be small if there are many small losses.
     """
-    usual = 1e-4 * max(min(1.0, 5 * spread), spread)
-    return min(usual, spread * max(math.sqrt(1e-3 / count), 5e-5))
+    step = 1e-4 * max(min(1.0, 5 * spread), spread)
+    return min(step, spread * max(math.sqrt(1e-3 / count), 5e-5))
 
 
 def _widest(part: _Part) -> float:
@@ -208,8 +208,8 @@ def _both_ways(part: _Part, interval: float) -> _BothWays:
 
 
 def _composed(pieces: Counter[_Piece], interval: float) -> LossGrid:
-    each = (_MAKERS[piece.kind](piece, interval).repeated(count) for piece, count in sorted(pieces.items()))
-    return reduce(LossGrid.composed, each)
+    distributions = (_MAKERS[piece.kind](piece, interval).repeated(count) for piece, count in sorted(pieces.items()))
+    return reduce(LossGrid.composed, distributions)
 
 
 def _gaussian(piece: _Piece, interval: float) -> LossGrid:

@@ -90,7 +90,7 @@ class ClassSumsSpec(Spec):
 
     @property
     def largest(self) -> int:
-        """Largest value that one record can add to a coordinate: that of a record along one direction."""
+        """Largest value that one record can add to a coordinate; a record along one direction reaches it."""
         return self.grid
 
 

@@ -48,7 +48,7 @@ class Spec(Protocol):
 
     @property
     def noise_grid(self) -> int:
-        """Integer units of sensitivity and noise in 1: those of the answer, except in a choice by utility."""
+        """Integer units of sensitivity and noise in 1: the units of the answer, except in a choice by utility."""
         return self.grid
 
     @property

@@ -20,7 +20,10 @@ from common.queries.page import Query, Spec
 from common.validate import integers_in
 
 MOST_TEXTS = 2**16
-_LONGEST = 2**16
+LONGEST = 2**16
+"""Largest number of bytes of a text."""
+MOST_ROUNDS = 2**8
+"""Largest number of rounds of rewriting a record."""
 
 MOST_TRAINABLE = 2**28
 """Largest number of weights that a party trains; a square."""
@@ -78,7 +81,7 @@ class AbstractedSeedsSpec(Spec):
 
     def __post_init__(self) -> None:
         integers_in(1, MOST_TEXTS, choices=self.choices)
-        integers_in(4, _LONGEST, longest=self.longest)
+        integers_in(4, LONGEST, longest=self.longest)
         integers_in(2, 2**8, candidates=self.candidates)
         integers_in(1, 2**20, max_records=self.max_records)
 
@@ -156,7 +159,7 @@ class FineTunedSpec(Spec):
 
     def __post_init__(self) -> None:
         integers_in(1, MOST_TEXTS, texts=self.texts)
-        integers_in(4, _LONGEST, longest=self.longest)
+        integers_in(4, LONGEST, longest=self.longest)
         integers_in(1, 2**20, max_tokens=self.max_tokens)
         integers_in(1, MOST_STEPS, steps=self.steps)
         integers_in(1, 2**20, batch=self.batch, max_records=self.max_records)
@@ -202,8 +205,8 @@ class RewrittenSpec(Spec):
 
     def __post_init__(self) -> None:
         integers_in(1, MOST_TEXTS, texts=self.texts)
-        integers_in(4, _LONGEST, longest=self.longest)
-        integers_in(1, 2**8, rounds=self.rounds)
+        integers_in(4, LONGEST, longest=self.longest)
+        integers_in(1, MOST_ROUNDS, rounds=self.rounds)
         integers_in(1, 2**20, max_records=self.max_records)
 
     @property

@@ -77,7 +77,7 @@ def parameters(
        can reach t, or an odd one out can be unmasked without an honest peer that masked it, only if k + 1 + c >= 2 t:
        L · P[X >= 2 t - k - 1], X of k draws, C of L - 1. Bell et al., section 4, but there parties hold no share of
        their own, so k + c >= 2 t. It implies 1.
-    4. Part of the survivors is unmasked alone. What separates a part from the others on a ring are two disjoint runs
+    4. Part of the survivors is unmasked alone. On a ring a part is separated from the others by two disjoint runs
        of k/2 places without an honest party that unmasks. The party next to a run has k/2 neighbours on its other side
        and itself, so its seed comes out only if the run holds t - k/2 - 1 corrupt ones; and one that does not hides
        what lies on both sides. Places in disjoint runs are negatively associated (Joag-Dev and Proschan 1983), so the
@@ -165,7 +165,7 @@ def threshold_of_full_graph(parties: int, corrupt: int, *, malicious: bool) -> i
 
 
 def coalition(fraction: float, parties: int) -> int:
-    """Number of the other parties that pool what they see with the coordinator, where a fraction of all may do so."""
+    """Number of other parties that pool their views with the coordinator, if a fraction of all parties may do so."""
     return min(rounded_up(fraction, parties), parties - 1)
 
 

@@ -77,7 +77,7 @@ class Roster:
             if not isinstance(key, bytes) or len(key) != KEY_BYTES:
                 raise ConfigError("roster", expected=f"keys of {KEY_BYTES} bytes", got="another", where=Party(party))
         if len(set(self.keys.values())) != len(self.keys):
-            raise ConfigError("roster", expected="a key of its own for each party", got="a repeated one")
+            raise ConfigError("roster", expected="a different key for each party", got="a repeated one")
         if type(self.max_records) is not int or not 1 <= self.max_records <= MOST_RECORDS:
             expected = f"a whole number in [1, {MOST_RECORDS}]"
             raise ConfigError("roster's max_records", expected=expected, got=self.max_records)

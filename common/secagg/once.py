@@ -48,7 +48,7 @@ class Once(Generic[Value]):
 
 
 class OnceEach(Generic[Value]):
-    """Holds one value for each round. Rounds go forward: taking one drops it and all that come before it.
+    """Holds one value for each round. Rounds go forward: taking one drops it and all earlier ones.
 
     In all other respects it behaves as `Once`.
     """
@@ -88,7 +88,7 @@ def _spent(where: str) -> ReplayError:
         expected="one use",
         got="a spent state",
         where=where,
-        do="Set up anew with fresh entropy",
+        do="Set up again with fresh entropy",
     )
 
 

@@ -170,5 +170,5 @@ def check_enough(step: str | Phrase, count: int, needed: int) -> None:
             expected=f"at least {needed}",
             got=count,
             where=step,
-            do="Set up anew, or plan for fewer survivors and more noise per party",
+            do="Set up again, or plan for fewer survivors and more noise per party",
         )

@@ -2,7 +2,7 @@
 
 A secret and 8 bytes of SHA-256, over it and a label that both sides know, are cut into 16 limbs of 20 bits; each limb
 is the constant term of a polynomial of degree threshold - 1 over the integers modulo p = 1048583, the first prime above
-2^20. Products of two residues are below 2^40.1, so a float64 matrix product of up to 8191 terms is exact whatever the
+2^20. Products of two residues are below 2^40.1, so a float64 matrix product of up to 8191 terms is exact in any
 order of its sums, and BLAS does it.
 
 The checksum is shared with the secret and so hidden with it: fewer than threshold shares are uniform for every

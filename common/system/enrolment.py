@@ -27,7 +27,7 @@ LONGEST_NAME = 100
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Public:
     FILE: ClassVar[str]
-    """Its name where it is made."""
+    """Name of a party file in the folder where it is made."""
 
     @classmethod
     def load(cls, path: Path) -> Self:
@@ -108,7 +108,7 @@ class PartyFile(_Public):
     """A hospital's public data for the coordinator and the other hospitals.
 
     Attributes:
-        name: Its name.
+        name: The hospital's name.
         identity: Ed25519 public key, hexadecimal.
         node_key: Public key of its node, NIST P-384, in OpenSSH form.
         max_records: The most records that it will ever have: public, since answers take as long as for this
@@ -163,7 +163,7 @@ class RosterFile(_Public):
         object.__setattr__(self, "parties", parties)
         for what in ("name", "identity", "node_key"):
             if len({getattr(party, what) for party in parties}) < len(parties):
-                raise ConfigError("roster", expected=f"a {what.replace('_', ' ')} of its own for each", got="one twice")
+                raise ConfigError("roster", expected=f"a different {what.replace('_', ' ')} for each", got="one twice")
 
     @property
     def fingerprint(self) -> str:

@@ -91,7 +91,7 @@ def _opener(folder: int, mode: int = SECRET) -> Callable[[str, int], int]:
 
 
 def _owner(name: str, folder: int) -> tuple[int, int] | None:
-    """User and group of what is there under this name, were it a link; None if nothing is."""
+    """User and group of the file of this name, or of the link itself if it is one; None if there is no file."""
     try:
         status = os.stat(name, dir_fd=folder, follow_symlinks=False)
     except FileNotFoundError:
@@ -124,7 +124,9 @@ def temporary_folder(prefix: str) -> Iterator[Path]:
     By itself Python ends there at once, and leaves the folder. A signal is heard in the main thread alone.
     """
     process, main = os.getpid(), threading.current_thread() is threading.main_thread()
-    unheard = [each for each in (signal.SIGTERM, signal.SIGHUP) if main and signal.getsignal(each) is signal.SIG_DFL]
+    unheard = [
+        number for number in (signal.SIGTERM, signal.SIGHUP) if main and signal.getsignal(number) is signal.SIG_DFL
+    ]
     with tempfile.TemporaryDirectory(prefix=prefix) as folder:
 
         def end(number: int, _: FrameType | None) -> None:
@@ -133,13 +135,13 @@ def temporary_folder(prefix: str) -> Iterator[Path]:
             signal.signal(number, signal.SIG_DFL)
             os.kill(os.getpid(), number)
 
-        for each in unheard:
-            signal.signal(each, end)
+        for signum in unheard:
+            signal.signal(signum, end)
         try:
             yield Path(folder)
         finally:
-            for each in unheard:
-                signal.signal(each, signal.SIG_DFL)
+            for signum in unheard:
+                signal.signal(signum, signal.SIG_DFL)
 
 
 def check_secret(path: Path) -> None:

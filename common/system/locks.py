@@ -1,6 +1,6 @@
-"""Locks that a process has for its life, and by which others find it.
+"""Locks that a process keeps for its lifetime, and that show other processes which one it is.
 
-The kernel keeps such a lock for as long as its process lives, whatever ends it, and says who has it: `stop` needs no
+The kernel keeps such a lock for as long as its process lives, however that ends, and says who has it: `stop` needs no
 note that could be missing or out of date. Record locks (fcntl(2)) are not inherited by children. A process of
 another container is seen to have the lock, but has no number here.
 """
@@ -23,7 +23,7 @@ _RECORD = "hhqqi4x"
 
 
 @contextmanager
-def held(folder: Path, names: Sequence[str], *, stop: str) -> Iterator[None]:
+def hold(folder: Path, names: Sequence[str], *, stop: str) -> Iterator[None]:
     """Have these locks of a folder.
 
     Args:
@@ -48,7 +48,7 @@ def held(folder: Path, names: Sequence[str], *, stop: str) -> Iterator[None]:
                     expected="none that runs",
                     got=_described(_holder(file)),
                     where=folder,
-                    do=f"To start it anew, first end it: {stop}",
+                    do=f"To restart it, first end it: {stop}",
                 ) from None
         yield
 

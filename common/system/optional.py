@@ -1,4 +1,4 @@
-"""Import of a library without an optional package, which takes seconds to import and is not needed here."""
+"""Import of a library without optional packages, which take seconds to import and are not needed here."""
 
 import sys
 import threading
@@ -8,13 +8,13 @@ from importlib.abc import MetaPathFinder
 
 
 class _Blocked(MetaPathFinder, threading.local):
-    """Finder that ends the search for the package that this thread has blocked, without finding it."""
+    """Finder that ends the search for the packages that this thread has blocked, without finding them."""
 
-    package: str | None = None
+    packages: tuple[str, ...] = ()
 
     def find_spec(self, fullname: str, path: object = None, target: object = None) -> None:
         del path, target
-        if fullname == self.package:
+        if fullname in self.packages:
             raise ModuleNotFoundError(f"No module named {fullname!r}", name=fullname)
 
 
@@ -24,15 +24,15 @@ sys.meta_path.insert(0, _BLOCKED)
 
 
 @contextmanager
-def blocked_import(package: str) -> Iterator[None]:
-    """Within it, imports by this thread find `package` only if it is loaded already.
+def blocked_import(*packages: str) -> Iterator[None]:
+    """Within it, imports by this thread find these packages only if they are loaded already.
 
-    What is imported here keeps its own parts that need the package switched off while this process lasts, as where the
-    package is not installed. Other threads may import it at the same time. A library that only asks whether the package
+    What is imported here keeps its own parts that need a package switched off while this process lasts, as where the
+    package is not installed. Other threads may import it at the same time. A library that only asks whether a package
     is there (`importlib.util.find_spec`) gets the same error.
     """
-    _BLOCKED.package = package
+    before, _BLOCKED.packages = _BLOCKED.packages, packages
     try:
         yield
     finally:
-        _BLOCKED.package = None
+        _BLOCKED.packages = before

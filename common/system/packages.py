@@ -18,7 +18,7 @@ ROOTS = (FILE.parents[2], FILE.resolve().parents[2])
 def strangers() -> dict[str, str]:
     """Names of ours under which Python would import something else, and where that is."""
     places = {name: _places(name) for name in NAMES}
-    return {name: there[0] for name, there in places.items() if there and not any(_ours(name, at) for at in there)}
+    return {name: there[0] for name, there in places.items() if there and not any(_is_ours(name, at) for at in there)}
 
 
 def refuse_strangers() -> None:
@@ -30,7 +30,7 @@ def refuse_strangers() -> None:
     for name, place in strangers().items():
         message = (
             f"package {name}; expected {ROOTS[0] / name}; got another project's; at {place}. "
-            "Install Caucus into a virtual environment of its own, and keep folders with packages of these names "
+            "Install Caucus into a separate virtual environment, and keep folders with packages of these names "
             f"({', '.join(NAMES)}) out of PYTHONPATH and of where Python is started"
         )
         program = Path(sys.argv[0] if sys.argv else "").name
@@ -45,5 +45,5 @@ def _places(name: str) -> list[str]:
     return [*(module.submodule_search_locations or [str(module.origin)])] if module else []
 
 
-def _ours(name: str, place: str) -> bool:
+def _is_ours(name: str, place: str) -> bool:
     return Path(place).is_dir() and any((root / name).is_dir() and (root / name).samefile(place) for root in ROOTS)

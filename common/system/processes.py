@@ -58,12 +58,14 @@ class Child:
         command: Program and arguments; never a secret, since all users can see them.
         environment: Variables in addition to the quiet settings; no others are passed on.
         user: Account that it runs as if we are root; None for our own.
+        ends_all: Whether all children end once this one has ended with code 0; otherwise it is started again.
     """
 
     name: str
     command: Sequence[str]
     environment: Mapping[str, str] = field(default_factory=dict)
     user: str | None = None
+    ends_all: bool = False
 
 
 def program(name: str) -> str:
@@ -85,13 +87,16 @@ def chosen(names: Sequence[str]) -> dict[str, str]:
     return {name: os.environ[name] for name in names if name in os.environ}
 
 
-def supervise(children: Sequence[Child], *, folder: Path, names: Sequence[str]) -> None:
-    """Keep all children running until SIGTERM or SIGINT.
+def supervise(children: Sequence[Child], *, folder: Path, names: Sequence[str]) -> bool:
+    """Keep all children running until SIGTERM or SIGINT, or until one that `ends_all` has ended with code 0.
 
     Args:
         children: Processes to run.
         folder: Their working directory. Their output goes to `logs/NAME.log`, older output to `logs/NAME.log.1`.
         names: The locks that this process has (`common/system/locks.py`); `run/NAME.json` of each has its state.
+
+    Returns:
+        Whether such a child has ended; False after a signal.
     """
     (folder / "logs").mkdir(exist_ok=True, mode=0o700)
     stop = Event()
@@ -104,10 +109,13 @@ def supervise(children: Sequence[Child], *, folder: Path, names: Sequence[str]) 
     try:
         while not stop.is_set():
             changed = [child.tend() for child in tended]
+            if any(child.done for child in tended):
+                return True
             if any(changed):
                 for note in notes:
                     _write(note, tended)
             stop.wait(0.2)
+        return False
     finally:
         for child in reversed(tended):
             child.end()
@@ -139,25 +147,28 @@ def stop(folder: Path, names: Sequence[str], *, wait: float = 3 * GRACE) -> bool
     Raises:
         ConfigError: One does not end, or runs in another container.
     """
-    found = {name: process for name in names if (process := locks.holder(folder, name)) is not None}
-    for process in set(found.values()) - {0}:
+    processes = {name: process for name in names if (process := locks.holder(folder, name)) is not None}
+    for process in set(processes.values()) - {0}:
         with contextlib.suppress(ProcessLookupError):
             os.kill(process, signal.SIGTERM)
     deadline = time.monotonic() + wait
-    while running := [each for name, each in found.items() if each and locks.holder(folder, name) == each]:
+    while running := [
+        process for name, process in processes.items() if process and locks.holder(folder, name) == process
+    ]:
         if time.monotonic() > deadline:
             raise ConfigError("processes of this folder", expected="an end", got=f"process {running[0]} still runs")
         time.sleep(0.1)
-    if elsewhere := [name for name, process in found.items() if not process]:
+    if elsewhere := [name for name, process in processes.items() if not process]:
         got, do = f"{elsewhere[0]} in another container", "Stop that container"
         raise ConfigError("processes of this folder", expected="all in this container", got=got, where=folder, do=do)
-    return bool(found)
+    return bool(processes)
 
 
 class _SupervisedProcess:
     def __init__(self, child: Child, folder: Path) -> None:
         self.child = child
         self.restarts = -1
+        self.done = False
         self.process: subprocess.Popen[bytes] | None = None
         self._folder = folder
         self._wait = FIRST_WAIT
@@ -176,6 +187,9 @@ class _SupervisedProcess:
             self._wait = FIRST_WAIT if now - self._since > STEADY else min(2 * self._wait, LONGEST_WAIT)
             self._at = now + self._wait
             self.process = None
+            if code == 0 and self.child.ends_all:
+                self.done = True
+                return True
             log.warning("%s ended with code %s; starts again in %.0f s", self.child.name, code, self._wait)
             return True
         if now < self._at:

@@ -1,4 +1,4 @@
-"""What takes long, shown on a terminal while it lasts; pipes and files get nothing of it."""
+"""Progress of long steps: a bar or a clock on a terminal while they last; elsewhere one line in the log."""
 
 import contextlib
 import logging
@@ -10,22 +10,32 @@ from collections.abc import Callable, Iterator
 from tqdm import tqdm
 
 SECONDS = 1.0
-"""Until something is shown, and between two movements of its clock."""
+"""Seconds until progress is shown, and between two updates of its clock."""
+LONG = 5.0
+"""Seconds after which a step that no terminal shows has its line in the log."""
+
+log = logging.getLogger("caucus.progress")
 
 _CLOCK = "{desc} {elapsed}"
 
 
 @contextlib.contextmanager
-def progress(title: str, total: int | None = None, unit: str = "text") -> Iterator[Callable[[int], None]]:
-    """Show that something is at work: a bar if there is a total, otherwise a clock. It moves by itself every second.
+def progress(
+    title: str, total: int | None = None, unit: str = "text", *, logged: bool = True
+) -> Iterator[Callable[[int], None]]:
+    """Show a step while it lasts: a bar if there is a total, otherwise a clock. It moves by itself every second.
+
+    Where standard error is no terminal, the log has the title once, as soon as the step has taken `LONG` seconds. A
+    single thing to do has no bar and no line: records are embedded one by one, and there are many.
 
     Args:
-        title: What is at work.
-        total: Number of things to do.
-        unit: One of them.
+        title: Name of the step. It has no number that is private, since logs show it.
+        total: Number of items to process.
+        unit: Name of one item.
+        logged: Whether the log may have a line; false for a step whose parts have theirs.
 
     Yields:
-        A function that adds a number of things to those that are done.
+        A function that adds a number of items to those already processed.
     """
     done = 0
 
@@ -45,8 +55,12 @@ def progress(title: str, total: int | None = None, unit: str = "text") -> Iterat
                 if ended.wait(SECONDS):
                     return
 
-    if not sys.stderr.isatty() or multiprocessing.parent_process():  # a parallel sweep has one terminal
+    if total == 1:
         yield advance
+        return
+    if not sys.stderr.isatty() or multiprocessing.parent_process():  # a parallel sweep has one terminal
+        with logged_if_long(title) if logged else contextlib.nullcontext():
+            yield advance
         return
     showing = threading.Thread(target=show, daemon=True)
     showing.start()
@@ -55,6 +69,18 @@ def progress(title: str, total: int | None = None, unit: str = "text") -> Iterat
     finally:
         ended.set()
         showing.join()
+
+
+@contextlib.contextmanager
+def logged_if_long(title: str) -> Iterator[None]:
+    """Write the title of a step into the log as soon as the step has taken `LONG` seconds."""
+    line = threading.Timer(LONG, log.info, [title])
+    line.daemon = True
+    line.start()
+    try:
+        yield
+    finally:
+        line.cancel()
 
 
 class Console(logging.StreamHandler):  # type: ignore[type-arg]

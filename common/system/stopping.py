@@ -28,8 +28,8 @@ def stoppable() -> Iterator[None]:
     def stop(number: int, _: FrameType | None) -> NoReturn:
         nonlocal stopped
         stopped = True
-        for each in numbers:
-            signal.signal(each, signal.SIG_DFL)
+        for other in numbers:
+            signal.signal(other, signal.SIG_DFL)
         raise Terminated if number == signal.SIGTERM else KeyboardInterrupt
 
     before = {number: signal.signal(number, stop) for number in numbers}

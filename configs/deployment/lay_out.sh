@@ -6,7 +6,8 @@
 #                                                       text,label; INVITATION: ./invitation.json if not given
 #
 # It ends with the steps that remain. All of it is done by root of a container without a network, so no root is needed
-# here. Variables: ENGINE (docker, or podman) and IMAGE (caucus-coordinator, or for a hospital caucus).
+# here. Variables: ENGINE (docker, or podman), IMAGE (caucus-coordinator, or for a hospital caucus), and a hospital's
+# PROXY (none; http://HOST:PORT).
 set -eu
 
 image=caucus extras=
@@ -73,12 +74,12 @@ hospital)
         --volume "$(folder_of "$invitation")/$(basename "$invitation"):/given/invitation.json:ro" "$image" sh -euc '
         install -m 600 /given/records "/records/$2"
         said=$(caucus-party init /hospital --name "$1" --records "/records/$2" \
-            --invitation /given/invitation.json --relay-user relay)
+            --invitation /given/invitation.json --relay-user relay ${3:+--proxy "$3"})
         echo "$said" | grep fingerprint >&2
         cd /hospital
         chmod 700 . # until the last step no other account comes in, to put links where files are given away
         mkdir relay-logs models
-        grep -E "^(name|records|encoder|coordinator|bundle):" client.yaml >relay.yaml
+        grep -E "^(name|records|encoder|coordinator|proxy|bundle):" client.yaml >relay.yaml
         chmod 600 relay.yaml
         chmod 700 relay-logs /records
         chmod 770 run
@@ -86,13 +87,13 @@ hospital)
         chown -R 10001:10001 ./* /records
         chown -R 10002:10002 node relay-logs relay.yaml
         chown 10001:10002 run
-        chown 10001:10001 .' - "$3" "$records" >"$here/party$n.json.part"
+        chown 10001:10001 .' - "$3" "$records" "${PROXY:-}" >"$here/party$n.json.part"
     mv "$here/party$n.json.part" "$here/party$n.json"
     cat <<END
 
 records$n/$records is a copy of $4, readable by the party service alone: with the original do as your rules say.
-What remains, in $here; limits and approval are in hospital$n/client.yaml, and if the
-coordinator's address or bundle changes, it does so there and in hospital$n/relay.yaml:
+What remains, in $here; limits and approval are in hospital$n/client.yaml, and a change of the
+coordinator's address, the bundle or the proxy is made there and in hospital$n/relay.yaml:
   1. send party$n.json to the coordinator, who runs
        $engine compose exec -T coordinator caucus-coordinator enrol /coordinator /dev/stdin <party$n.json
      and when all are enrolled sends roster.json to all:

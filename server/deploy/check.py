@@ -15,14 +15,14 @@ from typing import Any
 from common.errors import CaucusError, ConfigError
 from common.models.encoder import Encoder
 from common.system.commands import add_command
-from common.system.extras import needs
 from common.system.progress import progress
 from server.failure import WRONG_SETTINGS, summary
 from server.llm import providers
 from server.llm.base import MODES
 from server.llm.spending import Spending
-from server.planning.plan import EXPECTED_RECORDS, large_delta
+from server.planning.make_plan import EXPECTED_RECORDS, large_delta
 from server.planning.signal import hopeless, signals
+from server.report import tensorboard
 from server.settings.automatic import expected_records, settled
 from server.settings.build import build
 from server.settings.compose import composed
@@ -113,9 +113,9 @@ def preflight(settings: Settings) -> list[Finding]:
     ]
     models = settings.llm.models
     used = list(models) if settings.llm.use is None else settings.llm.use
-    probes += [("language model", _named(models.get(name), name), partial(parts.model, name)) for name in used]
+    probes += [("language model", _named(models[name], name), partial(parts.model, name)) for name in used]
     if settings.tracking:
-        probes.append(("tracking", settings.tracking, partial(_installed, settings.tracking)))
+        probes.append(("tracking", settings.tracking, partial(_tracking, settings.tracking)))
     findings = [_finding(*probe) for probe in probes]
     if all(finding.ok for finding in findings):
         findings.append(_finding("plan", settings.method.name, partial(_plan, settings)))
@@ -204,12 +204,12 @@ def _file(name: str, path: str) -> tuple[str, str]:
     return "", ""
 
 
-def _installed(module: str) -> tuple[str, str]:
-    needs("tracking", module, extra="tracking")
+def _tracking(kind: str) -> tuple[str, str]:
+    tensorboard.check(kind)
     return "", ""
 
 
-def _named(part: Part | None, name: str = "") -> str:
+def _named(part: Part, name: str = "") -> str:
     """Name of a part: its model if it has one, else its class."""
-    kind = part.model or str(part.settings[TARGET]).rpartition(".")[2] if part else "unknown"
+    kind = part.model or str(part.settings[TARGET]).rpartition(".")[2]
     return f"{name} ({kind})" if name else kind

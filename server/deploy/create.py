@@ -41,7 +41,7 @@ def register(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") ->
         commands,
         "invite",
         _invite,
-        summary="write bundle, invitation and roster anew, after an upgrade or with another address",
+        summary="rewrite bundle, invitation and roster, after an upgrade or with another address",
         description="Write the bundle of the installed version, invitation.json with its hash and the address of "
         "coordinator.yaml, and the roster. Hospitals take them with caucus-party invitation and roster.",
         example="caucus-coordinator invite coordinator",

@@ -33,8 +33,8 @@ class Attending:
     """Attendance of a hospital: whether its node is connected.
 
     Attributes:
-        number: Its number on the roster.
-        name: Its name.
+        number: The hospital's number on the roster.
+        name: The hospital's name.
         online: Whether its node is connected.
         since: Time since which it has been so, as far as Flower knows; else empty.
     """
@@ -92,14 +92,14 @@ def store(settings: CoordinatorSettings, parties: list[Enrolled]) -> None:
 def attendance(settings: CoordinatorSettings) -> list[Attending]:
     """All enrolled hospitals, ordered by number, as SuperLink sees them; it must be running."""
     nodes = {str(node["node-id"]): node for node in flwr(settings.folder, "supernode", "list")["nodes"]}
-    found = []
+    attending = []
     for number, entry in enumerate(enrolled(settings)):
         node = nodes.get(entry.node, {})
         online = node.get("status") == "online"
         since = str(node.get("online-at" if online else "offline-at", "N/A"))
         known = since if since != "N/A" else ""
-        found.append(Attending(number=number, name=entry.party.name, online=online, since=known))
-    return found
+        attending.append(Attending(number=number, name=entry.party.name, online=online, since=known))
+    return attending
 
 
 def _enrol(chosen: argparse.Namespace) -> Iterator[str]:

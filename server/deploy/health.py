@@ -42,9 +42,9 @@ def fault(folder: Path) -> str | None:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Entry point; returns the exit code."""
     (folder,) = sys.argv[1:] if arguments is None else arguments
-    found = fault(Path(folder))
-    print(found or "works")  # the engine keeps it
-    return 1 if found else 0
+    problem = fault(Path(folder))
+    print(problem or "works")  # the engine keeps it
+    return 1 if problem else 0
 
 
 if __name__ == "__main__":

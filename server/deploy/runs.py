@@ -1,7 +1,7 @@
 """`caucus-coordinator run`, `resume`, `follow` and `cancel`: runs of a deployment, each a folder under `runs/`.
 
 `run` checks first what is quick to check, then builds the run's parts, and only then writes the configuration into the
-folder and lets Flower start the ServerApp. From then on this process only prints the run's log (`progress.py`).
+folder and lets Flower start the ServerApp. From then on this process only prints the run's log (`run_state.py`).
 """
 
 import argparse
@@ -20,7 +20,7 @@ from common.system.commands import add_command
 from common.system.enrolment import LONGEST_NAME
 from common.system.files import write_atomic
 from server.deploy.enrolment import attendance, enrolled
-from server.deploy.progress import (
+from server.deploy.run_state import (
     POLL_SECONDS,
     Status,
     command,
@@ -53,7 +53,7 @@ def register(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") ->
         _run,
         summary="run a federation with the enrolled hospitals",
         description="Check settings and hospitals, write the configuration into FOLDER/runs/NAME, start the run, and "
-        "print its log until it ends. Ctrl-C leaves the run at work.",
+        "print its log until it ends. The run continues after Ctrl-C.",
         example="caucus-coordinator run coordinator first method=wasp privacy.epsilon=4",
     )
     resume = add_command(
@@ -69,7 +69,7 @@ def register(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") ->
         "follow",
         _follow,
         summary="print the log of a run until it ends",
-        description="Print the whole log of a run, and new lines until the run ends. Ctrl-C leaves the run at work.",
+        description="Print the whole log of a run, and new lines until the run ends. The run continues after Ctrl-C.",
         example="caucus-coordinator follow coordinator first",
     )
     cancel = add_command(
@@ -77,8 +77,8 @@ def register(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") ->
         "cancel",
         _cancel,
         summary="stop one run; it can be resumed",
-        description="Stop one run. What the hospitals were asked stays charged, and they keep their answers, so that a "
-        "resumed run pays nothing twice.",
+        description="Stop one run. Questions that were asked stay charged, and the hospitals keep their answers, so "
+        "that a resumed run pays nothing twice.",
         example="caucus-coordinator cancel coordinator first",
     )
     for parser in (run, resume, follow, cancel):
@@ -163,10 +163,10 @@ def _resume(chosen: argparse.Namespace) -> Iterator[str]:
     if progress(folder).status is Status.COMPLETE:
         yield f"done: {folder / 'report.html'}"
         return
-    # The lock shows whether a process is at work; Flower reports a killed one as running for a while.
+    # The lock shows whether a process is running; Flower reports a killed one as running for a while.
     if not _ended(folder):
         follow = f"{command(settings, 'follow', chosen.name)} shows its log"
-        raise CaucusError("run", expected="one that has ended", got="a process at work", where=folder, do=follow)
+        raise CaucusError("run", expected="one that has ended", got="a running process", where=folder, do=follow)
     yield from _offline_hospitals(settings, load(folder), wait=chosen.wait)
     _stop(settings, folder)
     log = folder / "run.log"
@@ -193,7 +193,7 @@ def _cancel(chosen: argparse.Namespace) -> Iterator[str]:
     yield f"{chosen.name} is cancelled; {command(settings, 'resume', chosen.name)} goes on where it stopped"
     yield "until then the hospitals keep their answers, so that none is paid for twice"
     if not _ended(folder):
-        yield "its process is still at work, and ends after its present step"
+        yield "its process is still running, and ends after the current step"
 
 
 def _begun(chosen: argparse.Namespace) -> tuple[CoordinatorSettings, Path]:

@@ -26,8 +26,9 @@ from server.deploy.authority import check_certificate, ending_soon
 from server.deploy.settings import CoordinatorSettings
 from server.flower.commands import TOKEN, write_connection
 
-PASSED_ON = ("ANTHROPIC_API_KEY", "OPENAI_API_KEY")
-"""Environment variables for a run's models: only the executor, and through it the ServerApp, gets them."""
+PASSED_ON = ("ANTHROPIC_API_KEY", "OPENAI_API_KEY", "HTTPS_PROXY", "https_proxy")
+"""Environment variables for a run's models, and a proxy on the way to them: only the executor, and through it the
+ServerApp, gets them."""
 LOCKS = ("coordinator",)
 
 
@@ -55,7 +56,7 @@ def register(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") ->
 
 def _serve(chosen: argparse.Namespace) -> Iterator[str]:
     settings = CoordinatorSettings.load(chosen.folder)
-    with locks.held(settings.folder, LOCKS, stop=f"caucus-coordinator stop {chosen.folder}"):
+    with locks.hold(settings.folder, LOCKS, stop=f"caucus-coordinator stop {chosen.folder}"):
         check_certificate(settings.folder)
         check_secret(settings.folder / "superexec.secret")
         for address in ((settings.listen, settings.port), ("127.0.0.1", settings.superlink_port)):
@@ -65,7 +66,7 @@ def _serve(chosen: argparse.Namespace) -> Iterator[str]:
         if os.geteuid() == 0:
             yield (
                 "started as root, and so is the code of every run: "
-                "give the coordinator an account of its own, as caucus-coordinator.service does"
+                "give the coordinator a separate account, as caucus-coordinator.service does"
             )
         yield from ending_soon(settings.folder)
         yield f"hospitals connect to {settings.address}; logs are in {settings.folder / 'logs'}"
@@ -75,6 +76,8 @@ def _serve(chosen: argparse.Namespace) -> Iterator[str]:
 def _children(settings: CoordinatorSettings) -> list[Child]:
     environment = processes.environment(settings.folder)
     models = {catalogue.MODELS: str(catalogue.root())}  # the home of children is another than ours
+    direct = [os.environ.get("no_proxy") or os.environ.get("NO_PROXY"), "localhost,127.0.0.1,::1"]  # as SuperLink is
+    models |= processes.chosen(PASSED_ON) | {"no_proxy": ",".join(filter(None, direct))}
     secret = "superexec.secret"  # noqa: S105 a path
     superlink = [sys.executable, "-m", "server.flower.superlink", TOKEN]
     superlink += ["--host", "127.0.0.1", "--port", str(settings.superlink_port)]
@@ -86,7 +89,7 @@ def _children(settings: CoordinatorSettings) -> list[Child]:
     door += ["server.crt", "server.key", "ca.crt", TOKEN]
     return [
         Child(name="superlink", command=superlink, environment=environment),
-        Child(name="executor", command=executor, environment=environment | models | processes.chosen(PASSED_ON)),
+        Child(name="executor", command=executor, environment=environment | models),
         Child(name="front_door", command=door, environment=environment),
     ]
 

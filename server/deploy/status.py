@@ -10,7 +10,7 @@ from common.system.certificates import days_left, in_words
 from common.system.commands import add_command
 from server.deploy.authority import ending_soon
 from server.deploy.enrolment import attendance
-from server.deploy.progress import checked
+from server.deploy.run_state import checked
 from server.deploy.settings import CoordinatorSettings
 
 

@@ -44,7 +44,7 @@ def register(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") ->
         "run", metavar="RUN", type=Path, help="folder of the finished run; with --resume, of one to go on with"
     )
     parser.add_argument("overrides", nargs="*", metavar="OVERRIDE", help="such as llm=smollm2 method.samples=5000")
-    parser.add_argument("--out", type=Path, metavar="FOLDER", help="new run folder; default: RUN-steered, beside RUN")
+    parser.add_argument("--out", type=Path, metavar="FOLDER", help="new run folder; default: RUN-steered, next to RUN")
     parser.add_argument("--resume", action="store_true", help="RUN is a run of this command: go on with it")
 
 
@@ -65,7 +65,7 @@ def _steer(chosen: argparse.Namespace) -> Iterator[str]:
         store(settings, folder)
     yield f"no party is asked: the texts have the guarantee of run {earlier.run}, epsilon {earlier.epsilon:g}"
     yield f"if this is interrupted: caucus-coordinator steer {folder} --resume"
-    with logging_to(folder), progress("at work"):
+    with logging_to(folder), progress("running", logged=False):
         coordinate(settings, Nobody(), folder)
     yield f"done: {folder / 'report.html'}"
 

@@ -10,5 +10,6 @@
     files.py     documents in files
 
 The run writes them; report, API, sweeps, commands and later runs read them. No name of a field is a key anywhere else.
-A folder of an earlier version is read as well: a field that it lacks has a default, and `from_json` renames the rest.
+Each file states the version of its form (`format`, in files.py). A folder of an earlier version is read as well: a
+field that it lacks has a default, and `from_json` renames the rest.
 """

@@ -1,7 +1,8 @@
 """`census.json`: the numbers that a census released, and the guarantee under which any later run can use them.
 
-The guarantee covers whatever is made of the file, as often as one likes. Nothing in it is signed: a run that begins
-with it repeats what it says, which is as true as the file is (`server/operators/census_file.py` checks what can be).
+The guarantee covers everything that is made of the file, any number of times. Nothing in it is signed: a run that
+begins with it repeats what it says, which is as true as the file is (`server/operators/census_file.py` checks what can
+be).
 """
 
 from collections.abc import Mapping
@@ -22,7 +23,7 @@ class CensusNumbers(Document):
         sums: (labels, directions) noised sums of places.
         counts: (labels,) noised counts.
         noise: Standard deviation of the noise in the sums.
-        count_noise: That of the noise in the counts.
+        count_noise: Standard deviation of the noise in the counts.
         softness: Scatter of a label's records.
         radius: Largest distance of a place from its centre.
         basis: (directions, dimensions) float32, rows one after another, as base64.
@@ -49,7 +50,7 @@ class Released(Document):
         run: The run that asked.
         plan_digest: Hex digest of its plan.
         encoder: Digest of the encoder of the vectors.
-        numbers: The numbers, such as `CensusNumbers`; beside the others in the file.
+        numbers: The numbers, such as `CensusNumbers`, stored among the other fields.
         privacy: The run's `privacy.json`.
     """
 

@@ -40,12 +40,12 @@ class FieldError(ValueError):
 def to_json(document: Any) -> dict[str, Any]:
     """The fields in their order, as strict JSON."""
     made: dict[str, Any] = {}
-    for each in fields(document):
-        value = getattr(document, each.name)
-        if "others" in each.metadata:
+    for attribute in fields(document):
+        value = getattr(document, attribute.name)
+        if "others" in attribute.metadata:
             made |= strict(value)
-        elif value is not None or "absent" not in each.metadata:
-            made[each.name] = strict(value)
+        elif value is not None or "absent" not in attribute.metadata:
+            made[attribute.name] = strict(value)
     return made
 
 
@@ -86,12 +86,12 @@ def from_json(kind: type[_T], value: Any) -> _T:
     _of(value, Mapping)
     known: dict[str, tuple[Field[Any], Callable[[Any], Any]]] = _fields(kind)  # type: ignore[arg-type]
     made: dict[str, Any] = {}
-    for name, (each, convert) in known.items():
-        if "others" in each.metadata:
+    for name, (attribute, convert) in known.items():
+        if "others" in attribute.metadata:
             made[name] = {key: inner for key, inner in value.items() if key not in known or key == name}
         elif name in value:
             made[name] = _named(name, convert, value[name])
-        elif each.default is MISSING and each.default_factory is MISSING:
+        elif attribute.default is MISSING and attribute.default_factory is MISSING:
             raise FieldError(name, "an entry", missing=True)
     return kind(**made)
 
@@ -107,7 +107,7 @@ def _named(name: str, convert: Callable[[Any], Any], value: object) -> Any:
 @cache
 def _fields(kind: type) -> dict[str, tuple["Field[Any]", Callable[[Any], Any]]]:
     hints = typing.get_type_hints(kind)
-    return {each.name: (each, _converter(hints[each.name])) for each in fields(kind)}
+    return {attribute.name: (attribute, _converter(hints[attribute.name])) for attribute in fields(kind)}
 
 
 def _converter(hint: Any) -> Callable[[Any], Any]:

@@ -1,7 +1,7 @@
 """Figures in groups, as `metrics.json` has them.
 
 A figure is a number, or a mapping with a "value" (null, and a "reason", if it could not be computed), an "interval" of
-two numbers, the number of "rows" behind it and a "definition" of its own. A mapping of figures is a group, with a
+two numbers, the number of "rows" behind it and a separate "definition". A mapping of figures is a group, with a
 "definition" and a "note"; mappings within it give longer names. "simulation_only" marks all figures of a mapping as
 computed from private records.
 """
@@ -26,11 +26,11 @@ class Figure(Document):
     """One figure.
 
     Attributes:
-        name: Its name in its group.
-        value: Its value; None if it could not be computed.
-        interval: Its 95 % interval.
+        name: The figure's name in its group.
+        value: The figure's value; None if it could not be computed.
+        interval: The figure's 95 % interval.
         rows: Number of texts or records behind it.
-        definition: Its own definition, in addition to its group's.
+        definition: The figure's own definition, in addition to its group's.
         reason: Why there is no value.
         simulation_only: Whether it was computed from private records.
     """
@@ -46,7 +46,7 @@ class Figure(Document):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FigureGroup(Document):
-    """Figures with what they have in common.
+    """Figures with a common name, definition and note.
 
     Attributes:
         title: Title of the group.

@@ -1,21 +1,33 @@
-"""Documents in files: written whole or not at all, and read strictly, or with a list of what cannot be read."""
+"""Documents in files: written whole or not at all, and read strictly, or with a list of what cannot be read.
+
+A file that is one JSON object begins with `"format": 1`, the version of its form. It rises where an older program would
+misread a new file; a field that is only added needs no new number. A file without it is of version 0.2.0 or before.
+"""
 
 import json
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any, ClassVar, Self, TypeVar
 
 from common.system.files import write_atomic
-from server.documents.codec import MALFORMED, from_json, strict, to_json
+from server.documents.codec import MALFORMED, FieldError, from_json, strict, to_json
 
+FORMAT = 1
+"""Version of the files that this program writes, and the highest that it reads."""
+
+_FORMAT = "format"
 _T = TypeVar("_T")
+
+
+class LaterFormatError(ValueError):
+    """A later version of Caucus wrote the file."""
 
 
 class Document:
     """A frozen dataclass that is a JSON object, or all of a file in the run folder.
 
     Attributes:
-        FILE: Its name in the run folder, if it is a file there.
+        FILE: The document's name in the run folder, if it is a file there.
     """
 
     __slots__ = ()
@@ -39,9 +51,26 @@ class Document:
         """The document in the text of its file.
 
         Raises:
+            LaterFormatError, KeyError, TypeError, ValueError: As `of_file`.
+        """
+        return cls.of_file(json.loads(text))
+
+    @classmethod
+    def of_file(cls, value: object) -> Self:
+        """The document in the JSON of its file.
+
+        Raises:
+            LaterFormatError: A later version of Caucus wrote it.
             KeyError, TypeError, ValueError: As `from_json`.
         """
-        return cls.from_json(json.loads(text))
+        if isinstance(value, Mapping) and _FORMAT in value:
+            number = value[_FORMAT]
+            if not isinstance(number, int):
+                raise FieldError(_FORMAT, "a whole number")
+            if number > FORMAT:
+                raise LaterFormatError
+            value = {key: inner for key, inner in value.items() if key != _FORMAT}
+        return cls.from_json(value)
 
     @classmethod
     def load(cls, folder: Path) -> Self:
@@ -49,7 +78,7 @@ class Document:
 
         Raises:
             OSError: There is no such file, or it cannot be opened.
-            KeyError, TypeError, ValueError: As `from_json`.
+            LaterFormatError, KeyError, TypeError, ValueError: As `of_file`.
         """
         return cls.parse((folder / cls.FILE).read_text(encoding="utf-8"))
 
@@ -63,9 +92,9 @@ class Document:
         """The document of a run folder, or None, and why in `problems`: see `read`."""
         return read(folder / cls.FILE, cls.parse, problems, needed=needed)
 
-    def save(self, folder: Path) -> None:
-        """Write the file of a run folder atomically."""
-        write_json(folder / self.FILE, self)
+    def save(self, folder: Path, name: str | None = None) -> None:
+        """Write the file of a run folder atomically, with the version of its form; `name` replaces `FILE`."""
+        write_json(folder / (name or self.FILE), {_FORMAT: FORMAT} | self.to_json())
 
 
 def write_json(path: Path, value: object) -> None:
@@ -97,6 +126,8 @@ def read(path: Path, parse: Callable[[str], _T], problems: list[str], *, needed:
         problems.append(f"{path.name} is not valid JSON")
     except UnicodeDecodeError:
         problems.append(f"{path.name} is not UTF-8")
+    except LaterFormatError:
+        problems.append(f"{path.name} is from a later version of Caucus")
     except MALFORMED:
         problems.append(f"{path.name} is not in the format of this program")
     return None

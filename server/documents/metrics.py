@@ -33,14 +33,14 @@ class Classifier(Document):
     """Quality of a classifier, trained on one set of texts, on another set.
 
     Attributes:
-        accuracy: Its accuracy.
-        macro_f1: Its macro-F1.
+        accuracy: The classifier's accuracy.
+        macro_f1: The classifier's macro-F1.
         records: Number of texts that it was trained on.
         trained_on: The same, where it is one of several trainings.
         recall_by_label: Share of the test texts of each label that it gives that label; empty in earlier versions.
         rows: Number of texts or records behind the accuracy.
         test: Name of the file of test texts, of a later evaluation.
-        definition: Its definition.
+        definition: The classifier's definition.
         note: A remark on its training.
         reason: Why it has no accuracy.
         simulation_only: Whether it was trained on private records.
@@ -93,7 +93,7 @@ class Metrics(Document):
         return metrics
 
     def adding(self, more: Mapping[str, Any]) -> "Metrics":
-        """The same with these figures and groups in addition, or in place of those of the same name."""
+        """The same metrics with these figures and groups, which replace others of the same name."""
         return Metrics({**self.content, **more})
 
     @property
@@ -185,7 +185,7 @@ class Metrics(Document):
 
 
 def _estimate(figure: object) -> Estimate:
-    """A figure that is plain or has an interval; nothing for what is no number."""
+    """A figure with or without an interval; an empty estimate if the value is not a number."""
     detailed = figure if isinstance(figure, Mapping) else {"value": figure}
     if (value := finite(detailed.get("value"))) is None:
         return Estimate()

@@ -1,7 +1,8 @@
 """`privacy.json`: a run's guarantee, its assumptions, what it does not cover, and the part of it that was spent.
 
-Epsilons are infinite where nothing bounds a loss. Scales and sensitivities are in votes, records, cosines, features or
-radii, unless they are said to be on the grid.
+`server/planning/guarantee_facts.py` makes it from the plan and the ledger; `server/run_folder.py` writes it after each
+step. Epsilons are infinite where nothing bounds a loss. Scales and sensitivities are in votes, records, cosines,
+features or radii, unless they are said to be on the grid.
 """
 
 import math
@@ -64,10 +65,10 @@ class StatedQuery(Document):
     """A planned query.
 
     Attributes:
-        name: Its name in the plan.
+        name: The query's name in the plan.
         times: Number of answers that are paid for.
-        kind: Its kind in the closed set.
-        parameters: Those of its specification, by their names on its page in `common/queries`.
+        kind: The query's kind in the closed set.
+        parameters: Parameters of the query's specification, by their names on its page in `common/queries`.
         mechanism: The mechanism that noises it.
         summed: Whether its answers are summed over the parties.
         share_of_epsilon: Share of epsilon that calibration gave it.
@@ -152,7 +153,7 @@ class Origin(Document):
     """The run that asked the parties, where another one uses its answers again.
 
     Attributes:
-        run: Its identity.
+        run: The run's identity.
         plan_digest: Hex digest of its plan.
         encoder: Digest of its encoder.
     """
@@ -270,5 +271,5 @@ class Privacy(Document):
 
     @property
     def unsummed(self) -> str:
-        """Names of the queries of which the coordinator sees each party's own answer."""
+        """Names of the queries for which the coordinator sees each party's own answer."""
         return ", ".join(query.name for query in self.queries if not query.summed)

@@ -1,4 +1,4 @@
-"""`rounds.jsonl`: a line for each round, with what was asked of the models and the parties, and what came of it."""
+"""`rounds.jsonl`: a line for each round, with requests to the models, queries to the parties, and results."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
@@ -34,7 +34,7 @@ class Payment(Document):
     Attributes:
         replies: Number of replies.
         input_tokens: Tokens read.
-        cached_tokens: Those of them that were read from the prompt cache.
+        cached_tokens: Number of these that were read from the prompt cache.
         output_tokens: Tokens written.
         cost: Cost in the currency of the prices; None if the price is unknown.
     """
@@ -61,8 +61,8 @@ class AskedQuery(Document):
     """A query that the parties answered.
 
     Attributes:
-        index: Its number among all answers of the run, from 0.
-        name: Its name in the plan.
+        index: The query's number among all answers of the run, from 0.
+        name: The query's name in the plan.
         mechanism: The mechanism that noises it.
         scale: Scale of the noise in the answer's unit.
         noise: Standard deviation of the noise in the sum; None for answers that are not summed.
@@ -95,9 +95,9 @@ class RoundReport(Document):
         cleaned: Number of texts that were changed or dropped, by model and the cleaner's rule.
         queries: The queries asked in the round.
         notes: Remarks for the reader.
-        figures: Figures that this method alone reports, such as WASP's weights; beside the others in the file.
+        figures: Figures that this method alone reports, such as WASP's weights, stored among the other fields.
         fid: Distance to the held-out texts; None without any.
-        fid_error: Its standard error; None without it, or for very few texts.
+        fid_error: Standard error of `fid`; None without it, or for very few texts.
         seconds: Seconds by kind of work; None until the run has measured the round.
         paid: Payments for the round, by remote model.
         epsilon: Privacy loss of all answers so far; None in earlier versions.
@@ -128,7 +128,7 @@ class RoundReport(Document):
         line = codec.to_json(self)
         return line if self.seconds is not None else {name: line[name] for name in line if name not in _MEASURED}
 
-    def shown(self) -> "RoundReport":
+    def for_readers(self) -> "RoundReport":
         """The round as the program counts it, from 0, as people read it, from 1."""
         return replace(self, round=self.round + 1)
 

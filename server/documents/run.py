@@ -1,22 +1,27 @@
 """`run.json`: which run this is, how far it came, and with what; `traffic.json`: what a simulation sent."""
 
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
-from importlib.metadata import distributions
+from importlib.metadata import PackageNotFoundError, version
 from typing import ClassVar, Self
 
 from server.documents.codec import ABSENT, from_json
 from server.documents.files import Document
 
 VERSIONS = ("caucus", "flwr", "torch", "sentence-transformers", "dp-accounting", "numpy", "cryptography")
-"""Packages whose versions are in `run.json`, where they are installed."""
+"""Packages whose versions are in `run.json`."""
 
 COMPLETE, PARTIAL = "complete", "partial"
 
 
 def versions() -> dict[str, str]:
-    """The versions of the packages that a run depends on; some may be missing (`common/system/extras.py`)."""
-    return {each.name: each.version for name in VERSIONS for each in distributions(name=name)}
+    """The versions of the packages that a run depends on, as far as they are installed."""
+    installed = {}
+    for name in VERSIONS:
+        with suppress(PackageNotFoundError):
+            installed[name] = version(name)
+    return installed
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

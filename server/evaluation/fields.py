@@ -1,6 +1,7 @@
 """Shares of fields among structured texts, and of the values of enumerations: one group of figures for `metrics.json`.
 
-Those of the synthetic texts need no private record. A simulation adds those of the real records, marked as such.
+Shares among the synthetic texts need no private record. A simulation adds the shares among the real records, marked
+as such.
 """
 
 from collections import Counter
@@ -23,7 +24,7 @@ Cleaned = Iterable[Mapping[str, Mapping[str, int]]]
 
 
 def of_run(texts: Sequence[str], structure: Structure | None, cleaned: Cleaned) -> dict[str, dict[str, Any]]:
-    """The group of a run's texts, with a note of what was repaired and dropped; none for plain texts."""
+    """The group of a run's texts, with a note on repaired and dropped texts; None for plain texts."""
     if structure is None:
         return {}
     note = _note(cleaned)

@@ -167,7 +167,7 @@ def language_modelling(measured: Measured, train: Sequence[str]) -> Group:
         "perplexity": lambda sums: float(np.exp(sums[0].sum() / sums[1].sum())),
         "next_token_accuracy": lambda sums: float(sums[2].sum() / sums[1].sum()),
     }
-    start = settings.start or "a transformer of its own, from nothing"
+    start = settings.start or "a transformer trained from scratch"
     about = f"{DEFINITION} From {start}; trained on {len(train)} texts, {seeds} times."
     try:
         models = (

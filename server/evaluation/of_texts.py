@@ -29,7 +29,7 @@ from server.metrics import diversity, intervals, personal_information
 log = logging.getLogger("caucus.measures")
 
 _PERSONAL = 300
-_OWN = "Metrics of the operator's own code, by `evaluation.own`, on the synthetic texts and their labels."
+_CUSTOM = "Metrics of the operator's own code, by `evaluation.own`, on the synthetic texts and their labels."
 
 
 def of_texts(measured: Measured) -> dict[str, Group]:
@@ -49,7 +49,7 @@ def of_texts(measured: Measured) -> dict[str, Group]:
     made: dict[str, Group] = {}
     for name in names:
         made |= groups[name](measured)
-    return made | ({"own": _own(measured)} if measured.evaluation.own else {})
+    return made | ({"own": _custom(measured)} if measured.evaluation.own else {})
 
 
 def without_records(chosen: Sequence[str], known: Mapping[str, Any]) -> dict[str, Group]:
@@ -152,14 +152,15 @@ def _with_all_kinds(groups: Sequence[Group]) -> None:
         group["of_a_kind"] = {kind: group["of_a_kind"].get(kind, {"value": 0.0, "rows": rows}) for kind in kinds}
 
 
-def _own(measured: Measured) -> Group:
+def _custom(measured: Measured) -> Group:
     labels = [candidate.label for candidate in measured.candidates]
-    own = measured.evaluation.own
-    return {"definition": _OWN} | {name: _own_figure(name, own[name], measured.texts, labels) for name in own}
+    metrics = measured.evaluation.own
+    figures = {name: _custom_figure(name, metric, measured.texts, labels) for name, metric in metrics.items()}
+    return {"definition": _CUSTOM} | figures
 
 
-def _own_figure(name: str, metric: Metric, texts: Sequence[str], labels: Sequence[str]) -> Mapping[str, Any]:
-    """The metric's number; epsilon is spent when it is computed, so whatever it raises must not end the run."""
+def _custom_figure(name: str, metric: Metric, texts: Sequence[str], labels: Sequence[str]) -> Mapping[str, Any]:
+    """The metric's number. Epsilon is spent by the time it is computed, so no error of the metric may end the run."""
     try:
         number = float(metric(list(texts), list(labels)))
     except Exception as error:  # noqa: BLE001 other people's code; its message may quote a text

@@ -65,9 +65,9 @@ class Evaluation(EvaluationSettings):
         device_here(self.device, "evaluation.device")
         device_here(self.language_model.device, "evaluation.language_model.device")
         if self.model == "finetuned":
-            self._training().look()
+            self._training().checked_folder()
         if start := self.language_model.start:
-            checkpoints.configuration(checkpoints.with_tokenizer(checkpoints.found(start)), "masked", "causal")
+            checkpoints.configuration(checkpoints.with_tokenizer(checkpoints.model_folder(start)), "masked", "causal")
 
     def _training(self) -> "Training":
         from server.metrics.finetuned import Training

@@ -100,7 +100,7 @@ class Federation:
         """Ask a planned query.
 
         Args:
-            name: Its name in the plan.
+            name: The query's name in the plan.
             nth: Number among its planned answers, from 0.
             query: The query.
 

@@ -49,7 +49,7 @@ class Attempt:
     """One attempt at a query, reserved on disk.
 
     Attributes:
-        index: Its number in the plan.
+        index: The query's number in the plan.
         query: The bytes of the query when it was first asked.
         digest: Digest of the query.
         joined: The set-up that it uses.

@@ -69,7 +69,7 @@ class Parties:
         self._absences: dict[PartyId, Absence] = {}
 
     def begin_setup(self) -> None:
-        """Number the messages that follow as those of a new set-up."""
+        """Number the following messages as messages of a new set-up."""
         self.attempt += 1
         self._absences.clear()
 
@@ -177,7 +177,7 @@ class Parties:
             case m.Reason.ENCODER:
                 return f"not {self._plan.encoder[:16]}: weights, prompt and pooling are compared"
             case m.Reason.ROSTER if self._plan.malicious:
-                return f"not {self._plan.roster[:16]}: rosters are compared (caucus-party roster, then start anew)"
+                return f"not {self._plan.roster[:16]}: rosters are compared (caucus-party roster, then restart)"
             case _:
                 return ""
 

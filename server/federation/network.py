@@ -68,7 +68,7 @@ class FlowerNetwork:
         self._deadline = 0.0
 
     @property
-    def left(self) -> float:
+    def seconds_left(self) -> float:
         """Seconds that a reply of this exchange may still take."""
         return max(self._deadline - time.monotonic(), GRACE_SECONDS)
 

@@ -1,7 +1,7 @@
 """Sums that no honest parties can have sent: the coordinator refuses them, since masks hide who lied.
 
 A party that lies about its vector can move a sum as far as records could that it does not have; masks hide false values
-as well as true ones. What no records add up to is seen in the sum: a label's vectors that are longer than its count, a
+as well as true ones. Sums that no records add up to are detected: a label's vectors that are longer than its count, a
 candidate with more votes than its label has records, more records than the parties declared (`Roster.max_records`).
 
 Honest answers are integers x with x in some convex set, such as |S_c| <= n_c for class sums; the sum is x plus noise.
@@ -158,7 +158,7 @@ def _(query: ClassSums, values: Floats, honest: Honest) -> Iterator[Finding]:
     for name, row in zip(honest.labels, rows, strict=True):
         # Each record adds a vector of length `grid` at most, and `count` to the count.
         longest = spec.grid / spec.count * max(0.0, row[-1] + honest.room()) + honest.length(spec.directions)
-        yield f"length of the vectors of {name} beside its count", float(np.linalg.norm(row[:-1])), longest
+        yield f"length of the vectors of {name} relative to its count", float(np.linalg.norm(row[:-1])), longest
 
 
 @_of_kind.register(LabelHistogram)
@@ -180,11 +180,11 @@ def _(_: Sketch, __: Floats, ___: Honest) -> Iterator[Finding]:
 @_of_kind.register
 def _(_: SelfSimilarity, values: Floats, honest: Honest) -> Iterator[Finding]:
     cosines, pairs = values
-    yield "cosines beside their pairs", abs(cosines) - pairs, honest.room(np.ones(2))
+    yield "cosines relative to the number of pairs", abs(cosines) - pairs, honest.room(np.ones(2))
 
 
 @_of_kind.register
 def _(_: CorrectCount, values: Floats, honest: Honest) -> Iterator[Finding]:
     right, counted = values
     yield "a negative count", -right, honest.room()
-    yield "records that are classified rightly beside all records", right - counted, honest.room(np.ones(2))
+    yield "correctly classified records relative to all records", right - counted, honest.room(np.ones(2))

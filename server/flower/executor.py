@@ -2,8 +2,8 @@
 
     python -m server.flower.executor SUPERLINK AUTHORITY SECRET_FILE
 
-It takes the place of Flower's `flower-superexec`, which starts whatever kind of task there is, and gives a task's token
-to its process as an argument. Every user of the machine can read arguments, and who has the token acts as that
+It takes the place of Flower's `flower-superexec`, which starts tasks of every kind, and gives a task's token
+to its process as an argument. Every user of the machine can read arguments, and anyone with the token can act as that
 ServerApp. Here ServerApps alone are started, and the token is in a file without a name, which only that process has.
 """
 

@@ -97,7 +97,7 @@ class FrontDoor:
                 return
         try:
             given = await self._client.request(
-                scope["method"], scope["path"], content=bytes(body), headers=_kept(scope["headers"])
+                scope["method"], scope["path"], content=bytes(body), headers=_forwarded_headers(scope["headers"])
             )
         except httpx.HTTPError as error:
             log.warning("SuperLink does not answer: %s", type(error).__name__)
@@ -106,10 +106,12 @@ class FrontDoor:
         if given.status_code == httpx.codes.UNAUTHORIZED:
             skew = _clock(dict(scope["headers"]).get(SIGNED_AT, b""), datetime.now(UTC))
             log.warning("a node is refused: its key is not enrolled, or its clock is off; clock: %s", skew)
-        await answer(send, given.status_code, _kept(given.headers.raw, also=b"content-encoding"), given.content)
+        await answer(
+            send, given.status_code, _forwarded_headers(given.headers.raw, also=b"content-encoding"), given.content
+        )
 
 
-def _kept(headers: list[tuple[bytes, bytes]], also: bytes = b"") -> list[tuple[bytes, bytes]]:
+def _forwarded_headers(headers: list[tuple[bytes, bytes]], also: bytes = b"") -> list[tuple[bytes, bytes]]:
     return [(name, value) for name, value in headers if name.lower() not in _DROPPED | {also}]
 
 

@@ -11,6 +11,11 @@ from enum import StrEnum
 
 from server.documents.privacy import Privacy
 
+UNKNOWN = "No guarantee: no readable privacy statement was found. Treat these texts as private data."
+"""Warning for a run whose `privacy.json` is missing or cannot be read."""
+NO_GUARANTEE = "no guarantee"
+"""The fourth case in the cells of tables, next to an ε that is infinite or a plan's."""
+
 
 class Kind(StrEnum):
     """The four cases."""

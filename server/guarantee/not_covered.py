@@ -68,7 +68,7 @@ def _aggregation_gaps(privacy: Privacy) -> list[str]:
                 "A coordinator that stops or distorts the run: keys and survivors are signed by the parties, so it "
                 "cannot open a single party's answer, but it can leave parties out, fail rounds and falsify the sum "
                 f"that it uses. This holds while at most {privacy.corrupt} parties are corrupt and each party "
-                "received the others' identity keys over a channel of its own."
+                "received the others' identity keys over a separate channel."
             )
         ]
     else:

@@ -1,4 +1,4 @@
-"""The figures of a guarantee as people read them. Those that bound a loss are rounded up, never down."""
+"""The figures of a guarantee as people read them. Bounds on a loss are rounded up, never down."""
 
 import math
 

@@ -112,10 +112,10 @@ def _insiders(privacy: Privacy, epsilon: float) -> str:
         )
     helped = privacy.assumed_colluders
     alone = "alone" if not helped else f"with {helped} part{'y' if helped == 1 else 'ies'} that tell it all they know"
-    own = privacy.unsummed
+    unsummed = privacy.unsummed
     return (
         f"The coordinator sees only noised sums over at least {privacy.assumed_survivors} of {privacy.parties} "
-        + (f"parties, and of {own} each party's own answer with the whole noise in it" if own else "parties")
+        + (f"parties, and of {unsummed} each party's own answer with the whole noise in it" if unsummed else "parties")
         + f": the same holds against it, {alone}, with {bound}. More colluding parties subtract their noise and "
         f"learn more; {privacy.largest_coalition + 1} or more may see single answers."
     )
@@ -128,8 +128,8 @@ def _without_bound(privacy: Privacy) -> str:
         return f"The coordinator receives {', '.join(privacy.unproven)}, written from each party's records."
     if not privacy.summed:
         return "The coordinator saw the exact answers of each party."
-    own = privacy.unsummed
-    others = f", and of {own} each party's own exact answer" if own else ""
+    unsummed = privacy.unsummed
+    others = f", and of {unsummed} each party's own exact answer" if unsummed else ""
     return f"The coordinator saw only the parties' sums, by secure aggregation, but those are exact{others}."
 
 

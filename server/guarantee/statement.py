@@ -1,17 +1,17 @@
-"""The statement of `privacy.json`: what is guaranteed, against whom, and under which assumptions, in paragraphs."""
+"""The guarantee in words: the statement of `privacy.json` in paragraphs, and its cost in one line for the terminal."""
 
 import math
 from collections.abc import Iterator
 from dataclasses import replace
 
 from server.documents.privacy import Privacy
-from server.guarantee.case import effective_epsilon, unprotected
+from server.guarantee.case import Kind, effective_epsilon, guarantee_kind, unprotected
 from server.guarantee.not_covered import not_covered
 from server.guarantee.rounding import at_most_times, one_in, right_guesses, show_delta, show_epsilon
 
 
 def stated(privacy: Privacy) -> Privacy:
-    """The same with its statement, and with what it does not cover."""
+    """The same document with its statement, and with a list of everything that the guarantee does not cover."""
     return replace(privacy, statement=statement(privacy), not_covered=tuple(not_covered(privacy)))
 
 
@@ -48,6 +48,38 @@ def statement(privacy: Privacy) -> str:
             "keeps its own records."
         )
     return "\n\n".join(paragraphs)
+
+
+def of_numbers(privacy: Privacy, run: str) -> str:
+    """The guarantee of released numbers, such as a census, in the sentences that stand in their file.
+
+    Args:
+        privacy: The `privacy.json` of the run that asked.
+        run: Identity of that run.
+    """
+    if not privacy.noisy:
+        return f"Released by run {run} without noise: nothing that is made of these numbers is private."
+    return (
+        f"Released by run {run} with ε = {show_epsilon(privacy.epsilon)} and δ = {show_delta(privacy.delta)} for each "
+        f"{'user' if privacy.by_user else 'record'}. Whatever is made of these numbers alone has the same guarantee, "
+        "however often they are used: `privacy` states it in full."
+    )
+
+
+def cost(privacy: Privacy | None) -> str:
+    """Sentence on planned and spent loss; None stands for a `privacy.json` that is missing or cannot be read."""
+    kind = guarantee_kind(privacy)
+    if privacy is None:
+        return "not known: privacy.json cannot be read"
+    if kind is Kind.NONE:
+        return "no guarantee (ε = ∞)"
+    if kind is Kind.NOT_ASKED and not privacy.earlier:
+        return "no party was asked (ε = 0)"
+    planned, delta = show_epsilon(privacy.planned_epsilon), show_delta(privacy.delta)
+    if privacy.earlier:
+        return f"ε = {planned}, δ = {delta} of run {privacy.earlier.run}, which asked; nothing more was asked"
+    spent = show_epsilon(privacy.spent.epsilon)
+    return f"ε = {planned} planned and {spent} spent, δ = {delta} planned and spent"
 
 
 def _unproven(privacy: Privacy) -> list[str]:
@@ -150,7 +182,7 @@ def _how(privacy: Privacy) -> str:
             if privacy.malicious
             else "The coordinator is assumed to follow the protocol, but may try to learn from everything that it sees."
         )
-        + _own(privacy)
+        + _unsummed(privacy)
         + _subsampled(privacy)
         + _trained(privacy)
     )
@@ -175,7 +207,7 @@ def _trained(privacy: Privacy) -> str:
     )
 
 
-def _own(privacy: Privacy) -> str:
+def _unsummed(privacy: Privacy) -> str:
     if not privacy.unsummed:
         return ""
     return (

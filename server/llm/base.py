@@ -104,18 +104,18 @@ class Request:
         if len(self.source) > _PARENTS:
             raise ConfigError("source", expected="at most two texts", got=len(self.source))
         if self.source and (self.good or self.bad):
-            raise ConfigError("source", expected="no exemplars beside a source text", got="both")
+            raise ConfigError("source", expected="no exemplars together with a source text", got="both")
         if self.blanks and len(self.source) != 1:
             raise ConfigError("blanks", expected="one source text to refill", got=len(self.source))
         if self.abstract and (self.blanks or self.good or self.phrases or len(self.source) > 1):
-            raise ConfigError("abstract", expected="beside it at most one source text, whole", got="more")
+            raise ConfigError("abstract", expected="at most one source text, unblanked, and no exemplars", got="more")
         if self.bad and not self.good:
-            raise ConfigError("bad", expected="good exemplars beside the bad ones", got="none")
+            raise ConfigError("bad", expected="good exemplars as well as bad ones", got="none")
         if self.good_must and (len(self.good_must) != len(self.good) or self.bad or not self.must):
-            expected = "keyphrases for each good exemplar, beside some for the new text, and no bad exemplars"
+            expected = "keyphrases for each good exemplar and for the new text, and no bad exemplars"
             raise ConfigError("good_must", expected=expected, got=f"{len(self.good_must)} for {len(self.good)}")
         if self.phrases and (self.source or self.good or self.must or self.words is not None):
-            raise ConfigError("phrases", expected="neither texts nor keyphrases nor a length beside it", got="some")
+            raise ConfigError("phrases", expected="no texts, keyphrases or length in the same request", got="some")
 
     @property
     def description(self) -> str:

@@ -45,13 +45,15 @@ class Cleaner:
         self._rules = rules
         self._scripts = _usual_scripts(public)
 
-    def clean(self, texts: Sequence[str], request: Request, *, held: Container[str]) -> tuple[list[str], Counter[str]]:
+    def clean(
+        self, texts: Sequence[str], request: Request, *, run_texts: Container[str]
+    ) -> tuple[list[str], Counter[str]]:
         """The remaining texts, and the number of texts that each rule changed, dropped or, for `foreign`, found.
 
         Args:
             texts: Texts of one reply.
             request: Request that they answer; phrases pass unchanged.
-            held: Texts that the run has already.
+            run_texts: Texts that the run has already.
         """
         changed: Counter[str] = Counter()
         # A model may write half of a surrogate pair, which cannot be encoded in a file.
@@ -63,7 +65,7 @@ class Cleaner:
         for text in stripped:
             bare = _structured(text, request.structure, changed) if request.structure else self._bare(text, changed)
             rule = self._violation(bare, request, shown)
-            if rule is None and self._rules.duplicates and (bare in held or bare in texts_left):
+            if rule is None and self._rules.duplicates and (bare in run_texts or bare in texts_left):
                 rule = "duplicates"
             if rule is not None:
                 changed[rule] += 1

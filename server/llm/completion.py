@@ -14,7 +14,7 @@ The examples are the request's good exemplars, or its sources, or else public te
 longer than requested are cut, since reading prompts takes most of the time. A text to rewrite is the last example, and
 what follows is a variation of it; with blanks, the new text begins with words of its source. An abstract is a text of
 the requested length, and is rewritten like one: such a model writes no summaries. A subtopic is a text of a few words,
-after subtopics of other things. Of structured texts it reads and writes the text field (`plain.py`).
+after subtopics of other things. Of structured texts it reads and writes the text field (`structured_fallback.py`).
 """
 
 import re
@@ -98,7 +98,9 @@ class Completion:
         """
         stream = rng.experiment(request.seed, "completion")
         examples = self._examples(request, public, stream)
-        items = [self._item(request, topic, text) for topic, text in [*examples, (_topic(request), kept(request))]]
+        items = [
+            self._item(request, topic, text) for topic, text in [*examples, (_topic(request), opening_words(request))]
+        ]
         between = self.stop if self.end is None else f"{self.stop}{_LINE}"
         return Beginning(
             prompt=f"{self.instruction or _kind(request)}{_LINE}{between.join(items)}".rstrip(),
@@ -116,7 +118,7 @@ class Completion:
         text = completion.split(self.stop, maxsplit=1)[0]
         if not whole:
             text = whole_sentences(text)
-        text = f"{kept(request)}{text}".strip() if text.strip() else ""
+        text = f"{opening_words(request)}{text}".strip() if text.strip() else ""
         return text if len(text.split()) >= (1 if request.phrases else _FEWEST_WORDS) else None
 
     def _examples(
@@ -125,13 +127,16 @@ class Completion:
         """Pair (topic, text) of each example."""
         exemplars = request.good or request.source
         order = stream.permutation(len(exemplars))[: max(self.examples, len(request.source), 1)]
-        own = [(_topic(request), _shortened(exemplars[at], request.words)) for at in order]
+        exemplar_pairs = [(_topic(request), _shortened(exemplars[at], request.words)) for at in order]
         if request.phrases:
             return list(SUBTOPICS)
         if not self.public or request.good:
-            return own
-        others = _public(public, request, max(0, self.examples - len(own)), stream)
-        return [*((example.topic or "", _shortened(example.text, request.words)) for example in others), *own]
+            return exemplar_pairs
+        others = _public(public, request, max(0, self.examples - len(exemplar_pairs)), stream)
+        return [
+            *((example.topic or "", _shortened(example.text, request.words)) for example in others),
+            *exemplar_pairs,
+        ]
 
     def _item(self, request: Request, topic: str, text: str) -> str:
         """One item of the list, up to the end of its text."""
@@ -142,14 +147,14 @@ class Completion:
         return _LINE.join(lines)
 
 
-def kept(request: Request) -> str:
+def opening_words(request: Request) -> str:
     """Words with which the new text begins: the source up to the share to be replaced; none without blanks."""
     words = request.source[0].split() if request.blanks else []
     return " ".join(words[: round(len(words) * (1 - request.blanks))])
 
 
 def _kind(request: Request) -> str:
-    """The first line where no instruction is set: what is public about all texts of the task."""
+    """The first line if no instruction is set: the public description of all texts of the task."""
     wording = request.wording
     lines = [f"Kind of text: {request.task_kind}."]
     lines += [f"Written by: {wording.writer}."] if wording.writer else []
@@ -178,8 +183,8 @@ def _shortened(text: str, words: int | None) -> str:
 
 def _public(public: Sequence[Example], request: Request, count: int, stream: np.random.Generator) -> list[Example]:
     """Public texts of other topics than the task's labels, drawn at random; of about the requested length, if any."""
-    own = {name.replace("_", " ").lower() for name, _ in request.labels}
-    others = [example for example in public if (example.topic or "").lower() not in own]
+    task_labels = {name.replace("_", " ").lower() for name, _ in request.labels}
+    others = [example for example in public if (example.topic or "").lower() not in task_labels]
     drawn, words = [others[at] for at in stream.permutation(len(others))[: count * _CHOICE]], request.words
     if words is not None:
         drawn.sort(key=lambda example: abs(len(example.text.split()) - words))

@@ -1,4 +1,4 @@
-"""Generation of a round's texts: asks each model for what was ordered of it, and reports the shortage."""
+"""Generation of a round's texts: asks each model for the texts that were ordered from it, and reports the shortage."""
 
 import threading
 from collections import Counter
@@ -83,7 +83,7 @@ def generate(
     texts_per_request: int,
     experiment_seed: int,
     cleaner: Cleaner = PLAIN,
-    held: Container[str] = (),
+    run_texts: Container[str] = (),
     progress: Callable[[int], object] = lambda _: None,
 ) -> Generated:
     """Fill the orders of one round.
@@ -99,7 +99,7 @@ def generate(
         texts_per_request: Texts asked for in one request.
         experiment_seed: Seed of prompts and of random subsets.
         cleaner: Rules for the texts.
-        held: Texts that the run has already.
+        run_texts: Texts that the run has already.
         progress: Called with the number of texts of each reply, as it comes.
 
     Raises:
@@ -107,7 +107,7 @@ def generate(
     """
     use = Use()
     texts: list[list[str]] = [[] for _ in orders]
-    earlier_texts = _Known(held)
+    earlier_texts = _EarlierTexts(run_texts)
     for attempt in range(MOST_PASSES):
         requests: list[tuple[str, Request]] = []
         owners: list[int] = []
@@ -151,7 +151,7 @@ def write(
     requests: Sequence[tuple[str, Request]],
     *,
     cleaner: Cleaner = PLAIN,
-    held: Container[str] = (),
+    run_texts: Container[str] = (),
     progress: Callable[[int], object] = lambda _: None,
 ) -> Written:
     """Have each request answered by its model.
@@ -162,12 +162,12 @@ def write(
         providers: Language models by name.
         requests: Name of the model, and the request to it.
         cleaner: Rules for the texts.
-        held: Texts that the run has already.
+        run_texts: Texts that the run has already.
         progress: Called with the number of texts of each reply, as it comes.
     """
     written = Written(texts=[])
     texts: list[list[str]] = [[] for _ in requests]
-    earlier_texts = _Known(held)
+    earlier_texts = _EarlierTexts(run_texts)
     for attempt in range(MOST_PASSES):
         places = [place for place, reply in enumerate(texts) if not reply]
         open_requests = [(requests[place][0], _reseeded(requests[place][1], attempt)) for place in places]
@@ -187,7 +187,7 @@ def complete(
     requests: Sequence[tuple[str, Request]],
     *,
     cleaner: Cleaner,
-    known: "_Known",
+    known: "_EarlierTexts",
     use: Use,
     progress: Callable[[int], object],
 ) -> list[list[str]]:
@@ -209,7 +209,7 @@ def complete(
     """
     texts = []
     for (model, request), reply in zip(requests, _ask(providers, requests, progress), strict=True):
-        cleaned, changed = cleaner.clean(reply.texts, request, held=known)
+        cleaned, changed = cleaner.clean(reply.texts, request, run_texts=known)
         known.new.update(cleaned)
         use.add(model, reply, changed)
         texts.append(cleaned)
@@ -286,8 +286,8 @@ def _ask(
     return [replies[place] for place in range(len(requests))]
 
 
-class _Known:
-    """Texts that the run has already: those from before the call, and those of this call."""
+class _EarlierTexts:
+    """Texts that the run has already: texts from before the call, and texts of this call."""
 
     def __init__(self, before: Container[str]) -> None:
         self._before = before

@@ -27,8 +27,8 @@ from server.llm.engines import openvino
 from server.llm.engines.base import Continuations, Engine, Job
 from server.llm.engines.openvino import OpenVino
 from server.llm.engines.transformers import Transformers
-from server.llm.plain import plain, structured
 from server.llm.render import WORDING, parse, render
+from server.llm.structured_fallback import plain, structured
 
 log = logging.getLogger("caucus.llm")
 
@@ -97,7 +97,7 @@ class Local:
         device = "cpu" if engine == "openvino" else device_here(device, setting)
         self.name = name
         self.declines = completions.DECLINED if completion else frozenset[str]()
-        self._folder = checkpoints.found(model, what=f"language model {name}", local_files_only=local_files_only)
+        self._folder = checkpoints.model_folder(model, what=f"language model {name}", local_files_only=local_files_only)
         if engine == "openvino":
             openvino.weights(self._folder, name=name)
         self._config: Any = checkpoints.configuration(self._folder, "causal", "sequence-to-sequence")
@@ -149,7 +149,7 @@ class Local:
         replies: dict[int, Reply] = {place: lost for place, job in enumerate(jobs) if len(job.ids) > self._longest}
         if replies:
             log.warning(
-                "%s: %d of %d prompts are longer than the %d tokens that its context leaves beside an answer of %d and "
+                "%s: %d of %d prompts are longer than the %d tokens that an answer of %d leaves in its context, and "
                 "are lost; show fewer or shorter exemplars, or lower max_new_tokens",
                 self.name,
                 len(replies),
@@ -185,8 +185,8 @@ class Local:
         read = size / self._characters
         shown = request.good or request.source
         unseen = _WORDS_OF_A_PHRASE if request.phrases else _USUAL_WORDS
-        usual = sum(len(text.split()) for text in shown) / len(shown) if shown else unseen
-        written = request.n * (request.words or usual) * _TOKENS_PER_WORD
+        words_per_text = sum(len(text.split()) for text in shown) / len(shown) if shown else unseen
+        written = request.n * (request.words or words_per_text) * _TOKENS_PER_WORD
         return round(read), min(round(written), self._max_new_tokens * (request.n if self._completion else 1))
 
     @cached_property

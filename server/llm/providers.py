@@ -5,13 +5,14 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from common.errors import ConfigError
+from common.errors import ConfigError, InputError
 from common.models.encoder import Encoder
 from server.domain import Example, Task
 from server.llm.base import Provider
 from server.llm.cache import Cached
 from server.llm.clean import Cleaner
 from server.llm.spending import Spending
+from server.settings.reading import within
 from server.settings.schema import Rules
 
 SPENDING = "spending.jsonl"
@@ -37,7 +38,7 @@ def providers(
 
     Args:
         models: Constructor by name, with its own settings already bound.
-        use: Names of the models to build; None builds all.
+        use: Names of the models to build, all known (`Llm.use`); None builds all.
         public_texts: Reads the texts that a built-in model learns from.
         public_examples: Reads the texts that a prompt may show; there may be none.
         encoder: Encoder by which a built-in model compares texts.
@@ -47,12 +48,11 @@ def providers(
         cache: File of the cache of replies, which runs may share, in place of one in the folder.
 
     Raises:
-        ConfigError: A name is unknown, there is no name, or there is no public text for a model that needs it.
+        ConfigError: There is no model, or there is no public text for a model that needs it.
     """
     names = list(models) if use is None else list(use)
-    unknown = [name for name in names if name not in models]
-    if unknown or not names:
-        raise ConfigError("llm.use", expected=f"some of {', '.join(models)}", got=unknown or "none")
+    if not names:
+        raise ConfigError("llm.models", expected="at least one model", got="none")
     built: dict[str, Provider] = {}
     arguments: dict[str, Any] = {
         "encoder": encoder,
@@ -67,7 +67,11 @@ def providers(
             if argument in parameters and argument not in arguments:
                 arguments[argument] = read()
         settings = {key: value for key, value in arguments.items() if key in parameters}
-        provider = models[name](name=name, **settings)
+        try:
+            provider = models[name](name=name, **settings)
+        except InputError as error:
+            known = {**parameters, **getattr(models[name], "keywords", {})}  # of a remote model the latter are more
+            raise within(f"llm.models.{name}", error, known) from error
         built[name] = Cached(provider=provider, path=path) if path else provider
     return built
 
@@ -77,7 +81,7 @@ def cleaner(rules: Rules | None, task: Task, public_texts: Callable[[], list[str
 
     Args:
         rules: None for no rules.
-        task: Its descriptions count for the usual scripts.
+        task: The task whose descriptions count for the usual scripts.
         public_texts: Reads the public texts, which count for them too.
     """
     if rules is None:

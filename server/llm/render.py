@@ -253,9 +253,9 @@ def _objects(text: str) -> Iterator[str]:
             end = text.find("}", place) + 1 or len(text)
             yield text[place:end]
         else:
-            inner = [each for field in value.values() if isinstance(field, list) for each in field]
-            objects = [each for each in inner if isinstance(each, dict)] or [value]
-            yield from (json.dumps(each, ensure_ascii=False) for each in objects)
+            inner = [item for field in value.values() if isinstance(field, list) for item in field]
+            objects = [item for item in inner if isinstance(item, dict)] or [value]
+            yield from (json.dumps(item, ensure_ascii=False) for item in objects)
         place = text.find("{", end)
 
 

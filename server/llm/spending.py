@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from common.errors import ConfigError, ProviderError
-from common.validate import at_least, not_empty, positive
+from common.validate import at_least, not_empty
 from server.documents.rounds import Payment
 
 _MILLION = 1e6
@@ -115,8 +115,8 @@ class Spending:
 
     Args:
         path: File of the account, JSON Lines; None: in memory only.
-        max_cost: Cap in money; None for none.
-        max_tokens: Cap in tokens, read and written; None for none.
+        max_cost: Cap in money, above 0; None for none.
+        max_tokens: Cap in tokens, read and written, above 0; None for none.
 
     Attributes:
         prices: Prices of the run's models, by name.
@@ -125,10 +125,6 @@ class Spending:
     def __init__(
         self, *, path: Path | None = None, max_cost: float | None = None, max_tokens: float | None = None
     ) -> None:
-        if max_cost is not None:
-            positive(section="llm", max_cost=max_cost)
-        if max_tokens is not None:
-            positive(section="llm", max_tokens=max_tokens)
         self.max_cost, self.max_tokens = max_cost, max_tokens
         self.prices: dict[str, Price | None] = {}
         self._path = path

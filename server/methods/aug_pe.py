@@ -27,9 +27,10 @@ from common.queries.terms import encode_terms
 from common.queries.votes import VotesSpec
 from server.domain import Membership, PrivacyTarget, Task
 from server.llm import prompts
+from server.llm.allocation import per_label
 from server.llm.base import Request
 from server.llm.generate import Generated
-from server.llm.orders import Order, RequestMaker, even_orders, per_label
+from server.llm.orders import Order, RequestMaker, even_orders
 from server.method import State, Tools
 from server.operators import keyphrases, selection, survivors
 from server.operators.round_report import make_report

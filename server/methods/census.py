@@ -1,4 +1,4 @@
-"""Census: one noised question about where the records lie, whose answer steers all rounds (a method of our own).
+"""Census: one noised question about where the records lie, whose answer steers all rounds (our own method).
 
 One round t of T:
 1. Order N/T texts, split over models by weight, and over labels evenly until there is an answer, later by need.
@@ -7,7 +7,7 @@ One round t of T:
 4. After the first round ask once, with all of epsilon, for class sums: for each label the sum of its records'
    coordinates in a public subspace, and their number.
 5. Estimate each label's share and the mean of its records (`server/operators/census.py`). The means are a classifier
-   that gives each text of D the probability of each label, whatever label was requested.
+   that gives each text of D the probability of each label, independently of the requested label.
 6. The 2 S texts to which a label is most probable are its next pool. A model's weight is the squared mean probability
    of the labels that were requested of it. A label needs the more texts, the larger its share is and the fewer texts
    of D are most probably of it.
@@ -25,25 +25,23 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from common import validate
 from common.errors import ConfigError
 from common.plan.planned import PlannedQuery
-from common.queries.class_sums import MOST_DIRECTIONS, ClassSumsSpec
+from common.queries.class_sums import ClassSumsSpec
 from server.documents.census import CensusNumbers, Released
 from server.domain import Candidate, Earlier, Membership, PrivacyTarget, Task
 from server.llm import prompts
+from server.llm.allocation import allocate, dealt, per_label
 from server.llm.base import Request
-from server.llm.orders import Order, RequestMaker, allocate, dealt, make_orders, per_label
+from server.llm.orders import Order, RequestMaker, make_orders
 from server.method import State, Tools
 from server.operators import census_file, selection, steering
 from server.operators.census import Census, Floats, estimates, figures, posteriors, softness, subspace
 from server.operators.round_report import make_report
 from server.operators.steering import effective_sample
-from server.settings.methods import CensusSettings
+from server.settings.methods import GRID, CensusSettings
 
 CLASS_SUMS = "class sums"
-GRID = 1024
-"""Grid units in the radius."""
 REACH = 0.25
 """Share of the first round's texts that the radius reaches; what lies beyond it is shortened."""
 FLOOR = 0.5
@@ -79,11 +77,6 @@ class CensusMethod(CensusSettings):
     """The method; its settings are those of `server.settings.methods.CensusSettings`."""
 
     memory: ClassVar[type[CensusMemory]] = CensusMemory
-
-    def __post_init__(self) -> None:
-        CensusSettings.__post_init__(self)  # super() does not work in a dataclass with slots
-        validate.in_range(1, MOST_DIRECTIONS, section="method", directions=self.directions)
-        validate.in_range(1 / GRID, 1, section="method", count=self.count)
 
     @property
     def modes(self) -> dict[str, str | None]:

@@ -30,9 +30,10 @@ from common.queries.sketch import SketchSpec
 from common.queries.terms import Extractor, encode_terms
 from server.domain import Candidate, Membership, PrivacyTarget, Task
 from server.llm import prompts
+from server.llm.allocation import per_label
 from server.llm.base import Request
 from server.llm.generate import Generated, Written, refuse_missing
-from server.llm.orders import Order, even_orders, per_label
+from server.llm.orders import Order, even_orders
 from server.method import NoMemory, State, Tools
 from server.operators import keyphrases
 from server.operators.keyphrases import Density, Sequences
@@ -220,7 +221,8 @@ class DpKps(DpKpsSettings):
 
         A record's feature is rounded toward zero by less than 1/B. That moves a density by at most sqrt(2)/B of the
         label's records, by about a tenth of it as a rule, and mostly makes all densities smaller together, which
-        drawing does not notice. Noise moves each by b sqrt(2/I) = 2 sqrt(I) m / epsilon records, its own way.
+        does not change the draws. Noise moves each density independently, by b sqrt(2/I) = 2 sqrt(I) m / epsilon
+        records.
         """
         if self.mechanism == "gaussian":
             return FINEST_GRID

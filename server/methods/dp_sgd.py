@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from common.plan.planned import PlannedQuery
-from common.queries.texts import FineTunedSpec
 from server.domain import Membership, PrivacyTarget, Task
 from server.operators.party_texts import PartyTexts, check
 from server.settings.methods import DpSgdSettings
@@ -24,29 +23,11 @@ class DpSgd(DpSgdSettings, PartyTexts):
     query: ClassVar[str] = TEXTS
     balanced: ClassVar[bool] = True
 
-    def __post_init__(self) -> None:
-        DpSgdSettings.__post_init__(self)  # super() does not work in a dataclass with slots
-        self._spec(labels=1, max_records=1, parties=1)
-
     def plan(self, task: Task, target: PrivacyTarget, membership: Membership) -> tuple[PlannedQuery, ...]:
         """The one query."""
         check(self.samples, task)
-        spec = self._spec(labels=len(task.labels), max_records=target.max_records, parties=membership.parties)
+        labels = len(task.labels)
+        # A multiple of the labels, so that together all parties have enough of each.
+        texts = labels * -(-self.samples // (membership.parties * labels))
+        spec = self.spec(texts=texts, max_records=target.max_records)
         return (PlannedQuery(name=TEXTS, spec=spec, mechanism="dp-sgd", rate=self.rate, redraw=self.rate < 1),)
-
-    def _spec(self, *, labels: int, max_records: int, parties: int) -> FineTunedSpec:
-        return FineTunedSpec(
-            # A multiple of the labels, so that together all parties have enough of each.
-            texts=labels * -(-self.samples // (parties * labels)),
-            longest=self.longest,
-            steps=self.steps,
-            batch=self.batch,
-            clip=self.clip,
-            resolution=self.resolution,
-            learning_rate=self.learning_rate,
-            temperature=self.temperature,
-            top_p=self.top_p,
-            lora=self.lora,
-            max_tokens=self.max_tokens,
-            max_records=max_records,
-        )

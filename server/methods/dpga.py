@@ -77,7 +77,7 @@ class DpgaMemory:
 class Dpga(DpgaSettings):
     """The method; its settings are those of `server.settings.voting.DpgaSettings`."""
 
-    texts_per_request: ClassVar[int] = 1  # each has a keyword and a length of its own
+    texts_per_request: ClassVar[int] = 1  # each has a separate keyword and length
     memory: ClassVar[type[DpgaMemory]] = DpgaMemory
 
     @property
@@ -173,8 +173,8 @@ class Dpga(DpgaSettings):
         votes = tools.ask(VOTES, state.round, vectors=vectors, labels=numbers)
         if self.smoothing:
             votes = smoothed(votes, vectors, numbers, noise=tools.noise(VOTES, state.round))
-        found = suppress(votes, vectors, self.samples, tau=genes.tau, step=self.tau_step)
-        elites = tuple(population[place] for place in found.positions)
+        survivors = suppress(votes, vectors, self.samples, tau=genes.tau, step=self.tau_step)
+        elites = tuple(population[place] for place in survivors.positions)
 
         report = make_report(
             state.round,
@@ -183,11 +183,11 @@ class Dpga(DpgaSettings):
             generated=born,
             candidates=len(elites),
             work=[listing, written],
-            notes=[*notes, *self._notes(len(population), elites, genes, found.tau)],
+            notes=[*notes, *self._notes(len(population), elites, genes, survivors.tau)],
             figures={
                 "population": len(population),
-                "tau": found.tau,
-                "self_similarity": self_similarity(vectors[found.positions]),
+                "tau": survivors.tau,
+                "self_similarity": self_similarity(vectors[survivors.positions]),
                 **({"metadata": asdict(genes)} if state.round == 0 else {}),
             },
         )

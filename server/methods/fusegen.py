@@ -23,8 +23,9 @@ from common.errors import ConfigError
 from common.plan.planned import PlannedQuery
 from server.domain import Candidate, Membership, PrivacyTarget, Task
 from server.llm import prompts
+from server.llm.allocation import allocate, per_label
 from server.llm.base import Request
-from server.llm.orders import Order, RequestMaker, allocate, make_orders, per_label
+from server.llm.orders import Order, RequestMaker, make_orders
 from server.method import State, Tools
 from server.metrics.dynamics import Dynamics, cross_model_dynamics, self_boosted_weights
 from server.operators import selection

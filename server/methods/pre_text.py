@@ -23,9 +23,10 @@ from common.plan.planned import PlannedQuery
 from common.queries.votes import VotesSpec
 from server.domain import Candidate, Membership, PrivacyTarget, Task
 from server.llm import prompts
+from server.llm.allocation import per_label
 from server.llm.base import Request
 from server.llm.generate import Generated, Written
-from server.llm.orders import Order, even_orders, per_label
+from server.llm.orders import Order, even_orders
 from server.method import NoMemory, State, Tools
 from server.operators import selection, survivors
 from server.operators.round_report import make_report
@@ -116,8 +117,8 @@ class PreText(PreTextSettings):
         )
         families = [
             (population[i], count)
-            for label_parents, own in zip(parents, sizes, strict=True)
-            for i, count in survivors.offspring(label_parents, own)
+            for label_parents, size_of_label in zip(parents, sizes, strict=True)
+            for i, count in survivors.offspring(label_parents, size_of_label)
         ]
         work: list[Generated | Written] = [first, looking]
         if following == self.rounds:

@@ -25,7 +25,7 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from common import rng, validate
+from common import rng
 from common.errors import ConfigError, ProtocolError
 from common.plan.planned import PlannedQuery
 from common.queries import text_codec
@@ -34,27 +34,21 @@ from common.queries.texts import AbstractedSeedsSpec
 from common.queries.votes import VotesSpec
 from server.domain import Candidate, Membership, PrivacyTarget, Task
 from server.llm import prompts
+from server.llm.allocation import per_label
 from server.llm.base import Request
 from server.llm.generate import Generated, Written, refuse_missing
-from server.llm.orders import Order, even_orders, per_label
+from server.llm.orders import Order, even_orders
 from server.method import NoMemory, State, Tools
 from server.operators import selection, survivors
 from server.operators.refinement import Refinement, Rehearsed, redacted
 from server.operators.round_report import make_report
 from server.operators.smoothing import smoothed
 from server.operators.survivors import Parents
-from server.settings.seeded import RpsgSettings
+from server.settings.seeded import MECHANISMS, RpsgSettings
 
 CHOICES = "seed choices"
 VOTES = "nearest votes"
 ABSTRACTS = "abstracted seeds"
-
-MECHANISMS = {
-    "pool": ("exponential", "permute and flip"),  # the latter for `nearest` = 0 alone
-    "histogram": ("laplace", "gaussian"),
-    "seed_unproven": AbstractedSeedsSpec.mechanisms,
-}
-"""Mechanisms of each kind of candidates, the default first."""
 
 Seeds = tuple[list[Candidate], Parents, Generated, list[str]]
 """Abstracts; positions of those to start from by label, repeated as often as they count; models' texts; notes."""
@@ -67,12 +61,6 @@ class Rpsg(RpsgSettings):
     memory: ClassVar[type[NoMemory]] = NoMemory
 
     refinement: Refinement = field(default_factory=Refinement)
-
-    def __post_init__(self) -> None:
-        RpsgSettings.__post_init__(self)  # super() does not work in a dataclass with slots
-        validate.one_of("candidates", self.candidates, among=tuple(MECHANISMS))
-        if self.mechanism is not None:
-            validate.one_of("mechanism", self.mechanism, among=MECHANISMS[self.candidates])
 
     @property
     def modes(self) -> dict[str, str | None]:
@@ -159,8 +147,8 @@ class Rpsg(RpsgSettings):
         vectors, originals = (
             tools.embed([text.text for text in candidates_to_embed]) for candidates_to_embed in (rephrased, variants)
         )
-        quota = dict(zip(tools.task.labels, self._wanted(tools.task), strict=True))
-        positions = self.refinement.kept(
+        quota = dict(zip(tools.task.labels, self._texts_per_label(tools.task), strict=True))
+        positions = self.refinement.select(
             rephrased, variants, vectors, originals[origins], wanted=quota, experiment_seed=tools.experiment_seed
         )
         candidates = redacted([rephrased[at] for at in positions])
@@ -295,14 +283,14 @@ class Rpsg(RpsgSettings):
         refuse_missing(tools.task.labels, new)
         return new, [at for at, _ in first_texts], written
 
-    def _wanted(self, task: Task) -> list[int]:
+    def _texts_per_label(self, task: Task) -> list[int]:
         """Number of texts of each label that are to be left."""
         sizes: list[int] = per_label(np.array([self.samples]), len(task.labels))[0].tolist()
         return sizes
 
     def _needed(self, task: Task) -> list[int]:
         """Number of seeds of each label."""
-        return [self.refinement.needed(size) for size in self._wanted(task)]
+        return [self.refinement.needed(size) for size in self._texts_per_label(task)]
 
     def _nearest(self, target: PrivacyTarget) -> int:
         """Number, rounded, that tells most of how many records are nearest to each abstract (Ye and Barg 2018)."""

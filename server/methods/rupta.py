@@ -25,25 +25,18 @@ class Rupta(RuptaSettings, PartyTexts):
     query: ClassVar[str] = TEXTS
     balanced: ClassVar[bool] = False  # the label of a text is that of its record
 
-    def __post_init__(self) -> None:
-        RuptaSettings.__post_init__(self)  # super() does not work in a dataclass with slots
-        self._spec(max_records=1, parties=1)
-
     def plan(self, task: Task, target: PrivacyTarget, membership: Membership) -> tuple[PlannedQuery, ...]:
         """The one query."""
         check(self.samples, task)
         return (
             PlannedQuery(
                 name=TEXTS,
-                spec=self._spec(max_records=target.max_records, parties=membership.parties),
+                spec=RewrittenSpec(
+                    texts=-(-self.samples // membership.parties),
+                    longest=self.longest,
+                    rounds=self.rewritings,
+                    max_records=target.max_records,
+                ),
                 mechanism="none",
             ),
-        )
-
-    def _spec(self, *, max_records: int, parties: int) -> RewrittenSpec:
-        return RewrittenSpec(
-            texts=-(-self.samples // parties),
-            longest=self.longest,
-            rounds=self.rewritings,
-            max_records=max_records,
         )

@@ -24,8 +24,9 @@ from common.plan.planned import PlannedQuery
 from common.queries.votes import VotesSpec
 from server.domain import Candidate, Membership, PrivacyTarget, Task
 from server.llm import prompts
+from server.llm.allocation import allocate, per_label
 from server.llm.base import Request
-from server.llm.orders import Order, RequestMaker, allocate, make_orders, per_label
+from server.llm.orders import Order, RequestMaker, make_orders
 from server.method import State, Tools
 from server.operators import selection
 from server.operators.round_report import make_report

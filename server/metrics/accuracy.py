@@ -1,8 +1,9 @@
 """Accuracy and macro-F1 of a small text classifier: trained on one set of texts, tested on another."""
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Protocol
 
 import numpy as np
@@ -24,7 +25,7 @@ BY_ENCODER = (
 """Definition of the figures with an encoder in place of TF-IDF."""
 
 
-class TextEncoder(Protocol):
+class TextEncoder(Hashable, Protocol):
     """Texts to vectors."""
 
     def encode(self, texts: Sequence[str]) -> NDArray[np.float32]:
@@ -67,7 +68,7 @@ def train_and_test(
         test_texts: At least one text.
         test_labels: One for each text.
         train_weights: Weight of each training text, at least 0; None weights all equally.
-        encoder: Its vectors replace TF-IDF.
+        encoder: Encoder whose vectors replace TF-IDF.
 
     Raises:
         DataError: A set is empty, or texts and labels (or weights) differ in number.
@@ -128,13 +129,26 @@ def predict(
     Raises:
         DataError: As `train_and_test`.
     """
-    from sklearn.feature_extraction.text import TfidfVectorizer
-    from sklearn.linear_model import LogisticRegression
-
     _check("training set", train_texts, train_labels)
     _check("test set", test_texts, test_texts)
     if train_weights is not None:
         _check("weights of the training set", train_texts, train_weights)
+    weights = None if train_weights is None else tuple(train_weights)
+    labels, note = _predicted(tuple(train_texts), tuple(train_labels), tuple(test_texts), weights, encoder)
+    return list(labels), note
+
+
+@lru_cache(maxsize=1)  # an evaluation asks twice: for the scores, and for their intervals
+def _predicted(
+    train_texts: tuple[str, ...],
+    train_labels: tuple[str, ...],
+    test_texts: tuple[str, ...],
+    train_weights: tuple[float, ...] | None,
+    encoder: TextEncoder | None,
+) -> tuple[list[str], str | None]:
+    from sklearn.feature_extraction.text import TfidfVectorizer
+    from sklearn.linear_model import LogisticRegression
+
     sizes = Counter(train_labels)
     constant = [min(sizes, key=lambda label: (-sizes[label], label))] * len(test_texts)
     if len(sizes) == 1:

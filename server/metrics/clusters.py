@@ -61,7 +61,7 @@ def divergences(synthetic: NDArray[np.floating], real: NDArray[np.floating], *, 
     # On import faiss logs an error for each of its builds that this machine does not support.
     logging.getLogger("faiss.loader").setLevel(logging.WARNING)
     needs("MAUVE, KL and total variation", "mauve", extra="mauve")  # GPLv3
-    with blocked_import("transformers"):  # for texts, of which it would make vectors
+    with blocked_import("torch", "transformers"):  # for texts, of which it would make vectors
         from mauve import compute_mauve
 
     p, q = drawn(synthetic, LARGEST, seed=seed), drawn(real, LARGEST, seed=seed)

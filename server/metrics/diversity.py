@@ -68,7 +68,7 @@ def _bleu_against_others(bleu: "BLEU", counted: Sequence[tuple[Counter[tuple[str
     """`bleu.sentence_score` of each text against all others, from n-grams counted once a text, not once a pair.
 
     Args:
-        bleu: Its settings.
+        bleu: The score's settings.
         counted: N-grams and length of each text.
     """
     most: dict[tuple[str, ...], tuple[int, int]] = {}  # the two largest counts in one text; equal ones count twice

@@ -7,6 +7,8 @@ from numpy.typing import NDArray
 
 from common.errors import DataError
 
+_Gaussian = tuple[NDArray[np.float64], NDArray[np.float64]]
+"""Mean (d,), and R (min(n, d), d) such that RᵀR is the covariance."""
 _GROUPS = 5
 _BLOCK = 16_384
 """Rows that are converted to float64 at once: 50 MB of 384 dimensions."""
@@ -34,8 +36,11 @@ def fid(a: NDArray[np.floating], b: NDArray[np.floating]) -> float:
         DataError: Shapes do not fit, a set has fewer than 2 rows, or a value is not finite.
     """
     comparable("FID", a, b)
-    mean_a, root_a = _gaussian(a)
-    mean_b, root_b = _gaussian(b)
+    return _distance(_gaussian(a), _gaussian(b))
+
+
+def _distance(a: _Gaussian, b: _Gaussian) -> float:
+    (mean_a, root_a), (mean_b, root_b) = a, b
     shared = np.linalg.svd(root_a @ root_b.T, compute_uv=False).sum()
     distance = ((mean_a - mean_b) ** 2).sum() + (root_a**2).sum() + (root_b**2).sum() - 2 * shared
     # Equal sets may come out below 0 by rounding.
@@ -54,11 +59,16 @@ def fid_error(a: NDArray[np.floating], b: NDArray[np.floating]) -> float | None:
 
     Returns:
         None for fewer than ten rows of `a`.
+
+    Raises:
+        DataError: As `fid`.
     """
     if len(a) < 2 * _GROUPS:
         return None
     group = np.arange(len(a)) % _GROUPS
-    without = np.array([fid(a[group != left_out], b) for left_out in range(_GROUPS)])
+    comparable("FID", a, b)
+    fixed = _gaussian(b)
+    without = np.array([_distance(_gaussian(a[group != left_out]), fixed) for left_out in range(_GROUPS)])
     return float(np.sqrt((_GROUPS - 1) * without.var()))
 
 
@@ -95,8 +105,7 @@ def mean_of(vectors: NDArray[np.floating]) -> NDArray[np.float64]:
     return np.asarray(np.sum(sums, axis=0) / len(vectors))
 
 
-def _gaussian(vectors: NDArray[np.floating]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Mean (d,), and R (min(n, d), d) such that RᵀR is the covariance."""
+def _gaussian(vectors: NDArray[np.floating]) -> _Gaussian:
     mean, scale = mean_of(vectors), np.sqrt(len(vectors) - 1)
     factors = [np.linalg.qr((rows - mean) / scale, mode="r") for rows in blocks(vectors)]
     # The factor of the stacked factors of the blocks is the factor of all rows.

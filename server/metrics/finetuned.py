@@ -67,13 +67,13 @@ class Training:
         probability(validation=self.validation)
         positive(rate=self.rate)
 
-    def look(self) -> Path:
+    def checked_folder(self) -> Path:
         """The checkpoint's folder, after checks that load no weights.
 
         Raises:
             ConfigError: The folder or its tokenizer is missing, or the network supports no classification head.
         """
-        folder = checkpoints.found(self.checkpoint, local_files_only=self.local_files_only)
+        folder = checkpoints.model_folder(self.checkpoint, local_files_only=self.local_files_only)
         checkpoints.configuration(checkpoints.with_tokenizer(folder), "classification")
         return folder
 
@@ -106,7 +106,7 @@ def train_and_predict(
     """
     if len(texts) < 2:
         raise DataError("texts to fine-tune on", expected="at least two", got=len(texts))
-    folder = training.look()
+    folder = training.checked_folder()
     devices = [torch.device(training.device)] if training.device.startswith("cuda") else []
     with torch.random.fork_rng(devices):  # Transformers draw initial weights and dropout from the global generator.
         torch.manual_seed(experiment_seed % 2**63)

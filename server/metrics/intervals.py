@@ -36,9 +36,9 @@ def over_seeds(figures: Sequence[float]) -> Interval | None:
     return float(np.mean(figures) - half), float(np.mean(figures) + half)
 
 
-def of_share(found: int, rows: int) -> Interval:
-    """Exact interval of a share, `found` of `rows` (Clopper and Pearson 1934)."""
-    between = stats.binomtest(found, rows).proportion_ci(LEVEL)
+def of_share(hits: int, rows: int) -> Interval:
+    """Exact interval of a share, `hits` of `rows` (Clopper and Pearson 1934)."""
+    between = stats.binomtest(hits, rows).proportion_ci(LEVEL)
     return float(between.low), float(between.high)
 
 

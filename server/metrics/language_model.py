@@ -39,7 +39,7 @@ class LanguageModel:
 
     Args:
         model: A causal language model of transformers, on its device.
-        tokenizer: Its tokenizer, with a start token and an end token.
+        tokenizer: The model's tokenizer, with a start token and an end token.
         length: Maximum number of tokens read per text, including its start and end tokens.
         batch: Texts per batch.
     """

@@ -6,6 +6,7 @@ from scipy.spatial.distance import cdist
 from scipy.special import xlogy
 
 from common.errors import DataError
+from common.system.optional import blocked_import
 from common.validate import positive
 from server.metrics.fidelity import comparable, drawn
 
@@ -28,7 +29,8 @@ def wasserstein(a: NDArray[np.floating], b: NDArray[np.floating], *, seed: int =
         DataError: Shapes do not fit, a set is empty, a value is not finite, or the solver does not converge.
     """
     comparable("the Wasserstein distance", a, b, least=1)
-    import ot
+    with blocked_import("torch"):  # one of its backends; ours is numpy
+        import ot
 
     costs = cdist(drawn(a, LARGEST, seed=seed), drawn(b, LARGEST, seed=seed))
     value, log = ot.emd2(_uniform(costs.shape[0]), _uniform(costs.shape[1]), costs, numItermax=10_000_000, log=True)
@@ -53,9 +55,10 @@ def sinkhorn(a: NDArray[np.floating], b: NDArray[np.floating], *, entropy: float
 
 
 def _entropic(x: NDArray[np.floating], y: NDArray[np.floating], entropy: float) -> float:
-    import ot
+    with blocked_import("torch"):
+        import ot
 
-    costs = cdist(x, y, "sqeuclidean") / 2
+    costs = _half_squared(x.astype(np.float64), y.astype(np.float64))
     fits_double = costs.max() < _LARGEST_EXPONENT * entropy
     plan = ot.sinkhorn(
         _uniform(len(x)),
@@ -68,6 +71,14 @@ def _entropic(x: NDArray[np.floating], y: NDArray[np.floating], entropy: float) 
         warn=False,
     )
     return float((plan * costs).sum() + entropy * xlogy(plan, plan * plan.size).sum())
+
+
+def _half_squared(x: NDArray[np.float64], y: NDArray[np.float64]) -> NDArray[np.float64]:
+    """(n, m) of |x - y|^2 / 2, by one product of matrices: `cdist` takes ten times as long."""
+    costs = -(x @ y.T)
+    costs += np.einsum("nd,nd->n", x, x)[:, None] / 2
+    costs += np.einsum("nd,nd->n", y, y) / 2
+    return np.maximum(costs, 0, out=costs)
 
 
 def _uniform(count: int) -> NDArray[np.float64]:

@@ -1,4 +1,4 @@
-"""A census: noised sums of the records' coordinates in a public subspace, and what they say about each label.
+"""A census: noised sums of the records' coordinates in a public subspace, and estimates for each label from them.
 
     candidates' vectors ── public ──▶ Subspace ── asked once (`common/queries/class_sums.py`) ──▶ Census ──▶ Estimates
 
@@ -87,7 +87,7 @@ def subspace(
 
 
 def label_means(vectors: Vectors, labels: Labels, label_count: int) -> Floats:
-    """(C, dim) mean of each label's candidates; that of all candidates for a label that has none."""
+    """(C, dim) mean of each label's candidates; the mean of all candidates for a label without any."""
     sums = np.zeros((label_count, vectors.shape[1]))
     np.add.at(sums, labels, vectors)
     sizes = np.bincount(labels, minlength=label_count)[:, None]
@@ -127,13 +127,13 @@ def _signed(directions: Floats) -> Floats:
 def softness(vectors: Vectors, labels: Labels, centres: Vectors) -> float:
     """Softness with which a nearest-mean classifier is as sure of the candidates' labels as it can: see `posteriors`.
 
-    Chosen by public candidates and centres alone: the one that makes the requested labels most likely, if a share of
-    the candidates is of any label, whatever was requested.
+    Chosen by public candidates and centres alone: the one that makes the requested labels most likely, where a share
+    of the candidates may have any label instead of the requested one.
     """
 
     def likelihood(value: np.float64) -> float:
-        own = posteriors(vectors, centres, float(value))[np.arange(len(labels)), labels]
-        return float(np.log(_TRUSTED * own + (1 - _TRUSTED) / len(centres)).sum())
+        requested = posteriors(vectors, centres, float(value))[np.arange(len(labels)), labels]
+        return float(np.log(_TRUSTED * requested + (1 - _TRUSTED) / len(centres)).sum())
 
     return float(max(_SOFTNESSES, key=likelihood))
 
@@ -146,7 +146,7 @@ def posteriors(vectors: Vectors, means: Vectors, soft: float) -> Floats:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Census:
-    """The released numbers, with all that is needed to use them again (`server/operators/census_file.py`).
+    """The released numbers, with all data needed to use them again (`server/operators/census_file.py`).
 
     Attributes:
         labels: Names of the labels, in the order of the plan.
@@ -190,12 +190,12 @@ class Estimates:
 
 
 def estimates(census: Census, *, shrinkage: bool = True) -> Estimates:
-    """Shares and means, shrunk by what is known of their noise; as they were measured if `shrinkage` is off."""
+    """Shares and means, shrunk according to their noise; as measured if `shrinkage` is off."""
     sizes = _sizes(census.counts, census.count_noise if shrinkage else 0.0)
     offsets = census.sums / sizes[:, None]
     sampling = _SPREAD / (offsets.shape[1] * sizes)
     errors = ((census.noise / sizes) ** 2 + sampling)[:, None]
-    kept = _kept(offsets, errors) if shrinkage else np.ones((len(sizes), 1))
+    kept = _shrinkage(offsets, errors) if shrinkage else np.ones((len(sizes), 1))
     offsets = kept * offsets
     # No record's coordinates are longer than 1, nor is their mean.
     offsets /= np.maximum(1.0, np.linalg.norm(offsets, axis=1, keepdims=True))
@@ -224,7 +224,7 @@ def _sizes(counts: Floats, noise: float) -> Floats:
     return np.maximum(average + kept * (counts - average), _LEAST_SHARE * average)
 
 
-def _kept(offsets: Floats, errors: Floats) -> Floats:
+def _shrinkage(offsets: Floats, errors: Floats) -> Floats:
     """(C, 1) shrinkage of offsets (C, k), with noise of these variances (C, 1), averaged over the prior variance."""
     logs = np.array([-0.5 * ((offsets**2 / (v + errors)) + np.log(v + errors)).sum() for v in _VARIANCES])
     factors = np.array([v / (v + errors) for v in _VARIANCES])

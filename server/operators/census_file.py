@@ -1,7 +1,7 @@
 """A census in `census.json`: its numbers written and read again, and checked with the other files of its run.
 
 Nothing in the file is signed. Where it still lies in its run folder, it has to say the same as `privacy.json` and the
-coordinator's ledger there. What the parties answered is in their ledgers, under `run` and `plan_digest`. Bases and
+coordinator's ledger there. The parties' answers are in their ledgers, under `run` and `plan_digest`. Bases and
 centres are bit for bit those that they were sent.
 """
 
@@ -21,7 +21,7 @@ from common.queries.class_sums import ClassSums, ClassSumsSpec
 from common.validate import positive
 from server.documents.census import CensusNumbers, Released
 from server.documents.codec import FieldError
-from server.documents.files import Document
+from server.documents.files import Document, LaterFormatError
 from server.documents.privacy import Origin, Privacy
 from server.domain import Earlier
 from server.operators.census import Census, Subspace
@@ -122,7 +122,10 @@ def _parsed(path: Path, kind: type[_D]) -> _D:
         _refuse("JSON in UTF-8", "something else", path)
     if not isinstance(content, dict):
         _refuse("a JSON object", type(content).__name__, path)
-    return kind.from_json(content)
+    try:
+        return kind.of_file(content)
+    except LaterFormatError:
+        _refuse("a file of this version of Caucus, or of an earlier one", "one of a later version", path)
 
 
 def _checked(numbers: CensusNumbers, path: Path) -> Census:
@@ -157,22 +160,22 @@ def _checked(numbers: CensusNumbers, path: Path) -> Census:
 
 
 def _check_privacy(earlier: Earlier, path: Path) -> None:
-    """Refuse another guarantee than the run's own; of what was spent, the two files may say two moments."""
+    """Refuse a guarantee that differs from the run's own; the spent part may differ, as files have different ages."""
     beside = path.with_name(Privacy.FILE)
     try:
-        own = _parsed(beside, Privacy)
+        of_run = _parsed(beside, Privacy)
     except FieldError as error:
-        _refuse(f"{error.field}: {error.expected}, in {beside.name} beside it", "another value", path)
-    said, true = earlier.privacy.to_json(), own.to_json()
+        _refuse(f"{error.field}: {error.expected}, in {beside.name} next to it", "another value", path)
+    said, true = earlier.privacy.to_json(), of_run.to_json()
     pairs = {f"privacy.{key}": (said.get(key), true.get(key)) for key in {**said, **true} if key not in _OPEN}
-    source = own.earlier or Origin(
-        run=earlier.run, plan_digest=own.plan_digest or earlier.plan_digest, encoder=earlier.encoder
+    source = of_run.earlier or Origin(
+        run=earlier.run, plan_digest=of_run.plan_digest or earlier.plan_digest, encoder=earlier.encoder
     )
     pairs |= {key: (getattr(earlier, key), value) for key, value in source.to_json().items()}
     for key, (given, stated) in pairs.items():
         if given != stated:
             _refuse(
-                f"{key} {json.dumps(stated):.80}, as {beside.name} beside it says", f"{json.dumps(given):.80}", path
+                f"{key} {json.dumps(stated):.80}, as {beside.name} next to it says", f"{json.dumps(given):.80}", path
             )
 
 
@@ -191,7 +194,7 @@ def _check_ledger(earlier: Earlier, path: Path) -> None:
     except ConfigError:
         _refuse("privacy.delta: a probability", repr(earlier.privacy.delta), path)
     if spent > earlier.epsilon * (1 + _ROUNDING):
-        _refuse(f"epsilon of at least {spent:g}, as {LEDGER} beside it was charged", f"{earlier.epsilon:g}", path)
+        _refuse(f"epsilon of at least {spent:g}, as charged in {LEDGER} next to it", f"{earlier.epsilon:g}", path)
 
 
 def _floats(text: str, rows: int) -> NDArray[np.float32]:

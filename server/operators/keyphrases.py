@@ -203,13 +203,13 @@ def ensemble_prefixes(length: int, ensemble: str) -> tuple[int, ...]:
     return tuple(2**i for i in range(1, (length - 1).bit_length() + 1)) or (1,)
 
 
-def _draws(weights: Floats, each: int, generator: np.random.Generator) -> tuple[NDArray[np.int64], int]:
-    """(rows, each) positions drawn in proportion to the positive weights of each row, and how many uniformly."""
+def _draws(weights: Floats, count: int, generator: np.random.Generator) -> tuple[NDArray[np.int64], int]:
+    """(rows, count) positions drawn in proportion to the positive weights of each row, and how many uniformly."""
     sums = np.cumsum(np.maximum(weights, 0), axis=1, dtype=np.float64)
     empty = sums[:, -1] <= 0
     sums[empty] = np.arange(1, weights.shape[1] + 1)
-    positions = np.empty((len(sums), each), dtype=np.int64)
-    for row, uniform, output in zip(sums, generator.random((len(sums), each)), positions, strict=True):
+    positions = np.empty((len(sums), count), dtype=np.int64)
+    for row, uniform, output in zip(sums, generator.random((len(sums), count)), positions, strict=True):
         # Rounding may bring u * total up to the total although u < 1: cap at the last position with a weight.
         np.minimum(np.searchsorted(row, uniform * row[-1], side="right"), np.searchsorted(row, row[-1]), out=output)
-    return positions, int(empty.sum()) * each
+    return positions, int(empty.sum()) * count

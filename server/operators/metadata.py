@@ -14,7 +14,8 @@ from numpy.typing import NDArray
 
 from common import rng
 from server.domain import Task
-from server.llm import orders, prompts
+from server.llm import prompts
+from server.llm.allocation import allocate
 from server.llm.generate import Written
 from server.method import Tools
 
@@ -43,7 +44,7 @@ class Metadata:
 
     def deal(self, texts: int) -> list[str]:
         """A label for each of n new texts, in proportion to the shares (+-1 text)."""
-        counts = orders.allocate(texts, np.array(list(self.labels.values())))
+        counts = allocate(texts, np.array(list(self.labels.values())))
         return [label for label, count in zip(self.labels, counts, strict=True) for _ in range(count)]
 
     def draw_keyword(self, label: str, generator: np.random.Generator) -> str | None:
@@ -125,7 +126,7 @@ def list_keywords(
     """
     requests = []
     for label in labels:
-        for number, part in enumerate(orders.allocate(count, np.ones(len(tools.models)))):
+        for number, part in enumerate(allocate(count, np.ones(len(tools.models)))):
             if part:
                 generator = rng.experiment(tools.experiment_seed, "keywords", label, number)
                 request = prompts.subtopics(

@@ -12,7 +12,7 @@ from common.errors import ConfigError
 from common.queries import text_codec
 from common.queries.texts import TextSpec
 from server.domain import Candidate, Task
-from server.llm import orders
+from server.llm.allocation import per_label
 from server.method import NoMemory, State, Tools
 from server.operators.round_report import make_report
 from server.settings.methods import PartyTextsSettings
@@ -85,7 +85,7 @@ def released(
     """
     labels = list(tools.task.labels)
     texts, unreadable = text_codec.readable(answers, spec.texts, spec.longest, len(labels))
-    remaining = orders.per_label(np.array([samples]), len(labels))[0] if balanced else np.full(len(labels), samples)
+    remaining = per_label(np.array([samples]), len(labels))[0] if balanced else np.full(len(labels), samples)
     candidates: list[Candidate] = []
     for at in rng.experiment(tools.experiment_seed, "released").permutation(len(texts)).tolist():
         number, text = texts[at]

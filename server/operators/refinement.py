@@ -43,7 +43,7 @@ class Refinement(RefinementSettings):
         """Number of texts of a label to write, so that `wanted` remain."""
         return _up(_up(wanted / self.nll) / self.similarity)
 
-    def kept(
+    def select(
         self,
         texts: Sequence[Candidate],
         variants: Sequence[Candidate],
@@ -84,7 +84,7 @@ class Rehearsed(Refinement):
 
     __slots__ = ()
 
-    def kept(self, *_: object, **__: object) -> list[int]:
+    def select(self, *_: object, **__: object) -> list[int]:
         """Keep no text."""
         return []
 

@@ -1,4 +1,4 @@
-"""The method's part of a round's report: what was asked of the models, and what they wrote."""
+"""The method's part of a round's report: the requests to the models, and the texts that they wrote."""
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence

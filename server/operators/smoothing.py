@@ -56,7 +56,7 @@ class _Label:
 def smoothed(
     scores: NDArray[np.float64], vectors: NDArray[np.floating], labels: NDArray[np.integer], *, noise: float
 ) -> NDArray[np.float64]:
-    """Votes, predicted from those of all candidates of the same label as far as embeddings explain them.
+    """Votes, predicted from the votes for all candidates of the same label as far as embeddings explain them.
 
     Args:
         scores: (n,) noised votes; or (k, n): k kinds of votes for the same candidates, each smoothed by itself.
@@ -65,9 +65,9 @@ def smoothed(
         noise: Standard deviation of the noise of a vote (`Tools.noise`), in votes.
 
     Returns:
-        Of the shape of `scores`, in votes. Without noise the scores themselves; so too if all are equal, and those of a
-        label with one candidate or with equal vectors. A label's predicted mean is its own, but at least 0, as votes
-        are counts.
+        Smoothed scores in votes, of the shape of `scores`. Scores are returned unchanged if there is no noise or all
+        are equal; so are those of a label with one candidate or with equal vectors. The predicted mean of a label is
+        the mean of its scores, but at least 0, as votes are counts.
     """
     if noise == 0:
         return scores
@@ -89,19 +89,19 @@ def _smoothed(scores: NDArray[np.float64], groups: list[_Label], noise: float) -
     """(n,) scores of one kind, smoothed; `noise` is a variance."""
     groups = [label for label in groups if len(label.spread)]
     deviations = [scores[label.members] - scores[label.members].mean() for label in groups]
-    variance = float(sum(own @ own for own in deviations)) / max(1, sum(len(own) - 1 for own in deviations))
+    variance = float(sum(group @ group for group in deviations)) / max(1, sum(len(group) - 1 for group in deviations))
     if variance == 0:
         return scores
     s, v = variance * _SIGNALS[:, None, None], np.geomspace(noise, max(noise, variance), _NOISES)[:, None]
-    fits = [_fit(own, label, s, v) for own, label in zip(deviations, groups, strict=True)]
+    fits = [_fit(deviation, label, s, v) for deviation, label in zip(deviations, groups, strict=True)]
     weights = softmax(_PRIOR[:, None] + sum(likelihood for likelihood, _ in fits))
     result = scores.copy()
     for label, (_, along) in zip(groups, fits, strict=True):
         signal = s[1:] * label.spread
         shrinkage = np.einsum("svi,sv->i", signal / (signal + v), weights[1:])
-        own, unchanged = scores[label.members], weights[0].sum()
-        level = (1 - unchanged) * max(0.0, own.mean())
-        result[label.members] = unchanged * own + level + label.directions @ (shrinkage * along)
+        label_scores, unchanged = scores[label.members], weights[0].sum()
+        level = (1 - unchanged) * max(0.0, label_scores.mean())
+        result[label.members] = unchanged * label_scores + level + label.directions @ (shrinkage * along)
     return result
 
 

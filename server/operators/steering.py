@@ -35,8 +35,8 @@ def exemplars(posterior: Floats, models: Labels, size: int) -> list[list[int]]:
     chosen = []
     for label, scores in enumerate(posterior.T):
         order = np.argsort(-scores, kind="stable")
-        own = order[likeliest[order] == label]
-        pool = own if len(own) >= size else order[:size]
+        of_label = order[likeliest[order] == label]
+        pool = of_label if len(of_label) >= size else order[:size]
         written: Counter[int] = Counter()
         within: list[int] = []
         beyond: list[int] = []
@@ -95,9 +95,9 @@ def kept_by_gate(posterior: Floats, labels: Labels) -> NDArray[np.int64]:
     """Positions of the texts whose most probable label is theirs; of a label without any, the most probable one."""
     kept = posterior.argmax(axis=1) == labels
     for label in np.unique(labels):
-        own = labels == label
-        if not kept[own].any():
-            kept[np.where(own, posterior[:, label], -1.0).argmax()] = True
+        of_label = labels == label
+        if not kept[of_label].any():
+            kept[np.where(of_label, posterior[:, label], -1.0).argmax()] = True
     return np.flatnonzero(kept)
 
 

@@ -58,7 +58,7 @@ def collusion(plan: Plan, share: float) -> Collusion:
 
 
 def _further(plan: Plan, share: float) -> int:
-    """The least n for which L + n hospitals, of which some help, have the signal to noise of L of which none does."""
+    """The least n for which L + n hospitals with colluders have the same signal to noise as L hospitals without any."""
     wanted, parties = plan.parties * plan.survivors, plan.parties
     while parties * (parties - plan.max_dropouts - rounded_up(share, parties)) < wanted:
         parties += 1
@@ -76,7 +76,7 @@ def advice(price: Collusion, epsilon: float) -> list[str]:
         return []
     against = f"against the coordinator and {price.helping} hospitals that help it epsilon is {price.epsilon:.3g}"
     if price.noise is None:
-        return [f"{against}, whatever the noise: expect more hospitals, or fewer dropouts"]
+        return [f"{against}, with any noise: expect more hospitals, or fewer dropouts"]
     cure = f"federation.colluders={price.helping} keeps {epsilon:g} with {price.noise:.2f} times the noise"
     more = f"{price.hospitals} more hospitals with as many records outweigh it"
     return [f"{against}, which hospitals count: {cure}, or {more}"]

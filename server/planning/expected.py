@@ -26,8 +26,8 @@ choosing a given one of the n of K abstracts that a record is near to, and p' = 
 noise of a sum is that of a round in which nobody is missing: its scale, sqrt(2) b for Laplace noise, times
 sqrt(L / U), since all L parties add a U-th of the variance.
 
-What a method makes of many numbers together is not counted: the votes for all texts of a model, or votes smoothed over
-like texts, have more signal than those for a single candidate.
+Operations of a method on many numbers together are not counted: the votes for all texts of a model, or votes smoothed
+over like texts, have more signal than those for a single candidate.
 """
 
 import math
@@ -74,7 +74,7 @@ class Setting:
 
     Attributes:
         planned: The query, with its noise.
-        plan: Its plan.
+        plan: The run's plan.
         compared: Number of candidates, keywords, abstracts or terms; 0 for a query without any.
         records: M, the expected number of records that take part.
     """
@@ -96,7 +96,7 @@ class Setting:
 
     @property
     def surplus(self) -> float:
-        """Noise of a sum that misses nobody, in that of the planned shares alone."""
+        """Noise of a sum over all parties, relative to the noise of the planned shares alone."""
         return self.plan.surplus(self.planned, self.parties)
 
     @property

@@ -57,14 +57,14 @@ def rehearse(
     few = max(few, _A_LABEL * len(task.labels))
     if not samples or 2 * few >= samples:
         return {name: _sum(kinds.values()) for name, kinds in played(1.0).items()}
-    some, half = played(2 * few / samples), played(few / samples)
-    return {name: _sum(_followed(some[name], half[name], (samples - 2 * few) / few)) for name in providers}
+    larger, half = played(2 * few / samples), played(few / samples)
+    return {name: _sum(_followed(larger[name], half[name], (samples - 2 * few) / few)) for name in providers}
 
 
-def _followed(some: dict[Kind, Forecast], half: dict[Kind, Forecast], times: float) -> Iterator[Forecast]:
-    """Calls of each kind, plus `times` their difference from half the size; tokens a call are the larger one's."""
-    for kind, use in some.items():
-        calls = use.calls + times * (use.calls - half.get(kind, Forecast()).calls)
+def _followed(larger: dict[Kind, Forecast], smaller: dict[Kind, Forecast], times: float) -> Iterator[Forecast]:
+    """Calls of each kind plus `times` the difference of the two rehearsals; tokens per call as in the larger one."""
+    for kind, use in larger.items():
+        calls = use.calls + times * (use.calls - smaller.get(kind, Forecast()).calls)
         yield use.scaled(max(0.0, calls) / use.calls)
 
 

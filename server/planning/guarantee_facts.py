@@ -28,8 +28,7 @@ from server.documents.privacy import (
     Subsampling,
 )
 from server.domain import Earlier
-from server.guarantee.rounding import show_delta, show_epsilon
-from server.guarantee.statement import stated
+from server.guarantee.statement import of_numbers, stated
 
 
 def describe(
@@ -96,15 +95,8 @@ def describe(
 def released(plan: Plan, run: str, privacy: Privacy, numbers: Mapping[str, Any]) -> Released:
     """The file of a run's released numbers: with the run that asked for them, and its guarantee in a sentence."""
     source = privacy.earlier or Origin(run=run, plan_digest=plan.digest().hex(), encoder=plan.encoder)
-    sentence = f"Released by run {source.run} without noise: nothing that is made of these numbers is private."
-    if privacy.noisy:
-        sentence = (
-            f"Released by run {source.run} with ε = {show_epsilon(privacy.epsilon)} and δ = "
-            f"{show_delta(privacy.delta)} for each {'user' if privacy.by_user else 'record'}. Whatever is made of "
-            "these numbers alone has the same guarantee, however often they are used: `privacy` states it in full."
-        )
     return Released(
-        statement=sentence,
+        statement=of_numbers(privacy, source.run),
         run=source.run,
         plan_digest=source.plan_digest,
         encoder=source.encoder,

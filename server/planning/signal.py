@@ -30,7 +30,7 @@ class Signal:
 
     Attributes:
         query: Name of the query.
-        kind: Its kind.
+        kind: The query's kind.
         expected: Signal and noise; None where there is no estimate.
         records: M; None if no number is expected.
         reason: Why there is no estimate; empty if there is one.

@@ -4,8 +4,8 @@
     utility.py        accuracies of one classifier by what it was trained on
     verdict.py        one sentence on the run
     labels.py         texts and records by label
-    figure_tables.py  all other figures as tables, with the direction that is better and references beside
-    votes.py          distribution of the noised votes
+    figure_tables.py  all other figures as tables, with the direction that is better and references in separate columns
+    vote_distributions.py  distribution of the noised votes
     ending.py         the last lines of a command that made a data set
     weaknesses.py     what is poor about a run, and what to change
     plots.py          layout of lines and bars

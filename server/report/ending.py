@@ -1,4 +1,4 @@
-"""The last lines of a command that made a data set: what it cost, how good it is, where it is, and what comes next."""
+"""The last lines of a command that made a data set: its cost, its quality, its place, and the next command."""
 
 import shlex
 from collections.abc import Iterator
@@ -8,7 +8,7 @@ from common.system.files import text_of
 from server.documents.files import split
 from server.documents.metrics import Metrics
 from server.documents.privacy import Privacy
-from server.guarantee.cost import cost
+from server.guarantee.statement import cost
 from server.report.utility import accuracies
 from server.run_folder import TEXTS
 

@@ -15,13 +15,13 @@ from server.documents.privacy import Privacy
 from server.documents.rounds import WORK, RoundReport
 from server.documents.run import RunSummary
 from server.domain import Candidate
-from server.guarantee.case import Kind, guarantee_kind
+from server.guarantee.case import UNKNOWN, Kind, guarantee_kind
 from server.guarantee.sides import Guarantee, guarantee
 from server.guarantee.statement import stated
 from server.report.labels import by_label
 from server.report.utility import utility
 from server.report.verdict import verdict
-from server.report.votes import Histogram, Votes, distributions, histogram_of
+from server.report.vote_distributions import Histogram, Votes, distributions, histogram_of
 from server.report.weaknesses import Weakness, weaknesses
 from server.run_folder import TEXTS, from_round_1
 
@@ -189,7 +189,7 @@ def _why_partial(run: RunSummary | None, privacy: Privacy | None) -> str | None:
 def _warning(privacy: Privacy | None) -> str | None:
     """Warning at the top of the page; None if the texts have a guarantee, or need none."""
     if privacy is None:
-        return "No guarantee: no readable privacy statement was found. Treat these texts as private data."
+        return UNKNOWN
     return privacy.statement.split("\n\n")[0] if guarantee_kind(privacy) is Kind.NONE else None
 
 

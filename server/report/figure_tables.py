@@ -1,4 +1,4 @@
-"""Groups of figures as tables: each figure with the direction in which it is better, and references in columns beside.
+"""Groups of figures as tables: each with the direction in which it is better, and references in separate columns.
 
 A group whose title is that of an earlier group and one more word, and whose figures have the same names, is a reference
 to it: "fidelity real" compares real texts with real texts as "fidelity" compares synthetic ones with them.
@@ -64,10 +64,10 @@ def _without_others(group: FigureGroup) -> FigureGroup | None:
     if title in _OF_UTILITY:
         # The number of records that the parties counted with noise is a separate figure.
         elsewhere = ("accuracy",) if title == "federated" else _IN_UTILITY
-        figures = tuple(each for each in figures if each.name not in elsewhere)
+        figures = tuple(figure for figure in figures if figure.name not in elsewhere)
         group = replace(group, definition=None, note=None)
     if title == GENERAL:
-        figures = tuple(each for each in figures if each.name not in {*_OF_UTILITY, "test records"})
+        figures = tuple(figure for figure in figures if figure.name not in {*_OF_UTILITY, "test records"})
         group = replace(group, definition=None)
     return replace(group, figures=figures) if figures else None
 

@@ -18,12 +18,12 @@ class LabelRow(Document):
     """A label.
 
     Attributes:
-        label: Its name.
+        label: The label's name.
         texts: Number of its texts.
-        share: Its share of the texts' weights; None without texts.
+        share: The label's share of the texts' weights; None without texts.
         words: Median number of words of its texts; None without any.
         records: Number of its records; None unless they are counted.
-        record_share: Its share of the records; None if it is not known.
+        record_share: The label's share of the records; None if it is not known.
         recall: Share of its test texts that a classifier of the texts gives this label; None if it was not measured.
     """
 

@@ -102,7 +102,7 @@ def lines(
         x_name: See `Frame`.
         places: Places of the values, such as rounds; with logarithmic axes ascending and above 0.
         values: A value for each place, by the line's name; a missing one, or 0 on a logarithmic axis, leaves a gap.
-        intervals: Those of the values. They are drawn through the points, side by side where lines share a place.
+        intervals: Intervals of the values. They are drawn through the points, side by side where lines share a place.
         including: Further values up to which a linear y axis reaches.
         logarithmic: Whether both axes are: then a line that is twice as steep grows with the square.
         height: See `Frame`.

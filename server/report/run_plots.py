@@ -8,7 +8,7 @@ from server.evaluation.projection import evenly
 from server.report import plots
 from server.report.dots import Dots, dots
 from server.report.facts import Facts, Places
-from server.report.votes import Votes
+from server.report.vote_distributions import Votes
 
 MOST_POINTS = 2000
 """Most points of one source on the map; more points would overlap."""
@@ -61,11 +61,11 @@ def of_rounds(rounds: Sequence[RoundReport], groups: Sequence[FigureGroup] = ())
         groups: Groups of figures of the whole run; the distance of real texts from real ones is drawn with FID.
     """
     figures = [{**report.figures, "fid": report.fid, "epsilon": report.epsilon} for report in rounds]
-    names = [name for name in dict.fromkeys(name for each in figures for name in each) if name not in _BOOKKEEPING]
+    names = [name for name in dict.fromkeys(name for group in figures for name in group) if name not in _BOOKKEEPING]
     drawings, places = [], [report.round for report in rounds]
     for name in sorted(names, key=lambda name: list(_FIGURES).index(name) if name in _FIGURES else len(_FIGURES)):
         title, note = _FIGURES.get(name, (name.replace("_", " "), ""))
-        values = _values([each.get(name) for each in figures], name)
+        values = _values([group.get(name) for group in figures], name)
         if name == "fid":
             values |= _reference(groups, len(rounds))
         drawings.append(plots.lines(f"round-{name}", title, note=note, x_name="round", places=places, values=values))

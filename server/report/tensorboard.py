@@ -6,7 +6,6 @@ Figures that a simulation computes from private records are left out, because ev
 import time
 from pathlib import Path
 
-from common import validate
 from common.system.extras import needs
 from server.documents.figure_groups import shareable
 from server.documents.metrics import Metrics
@@ -15,19 +14,15 @@ from server.documents.rounds import RoundReport
 FOLDER = "tensorboard"
 """Folder of the event files, in the run folder."""
 
-KINDS = (FOLDER,)
-
 
 def check(kind: str | None) -> None:
     """Check before a run starts that figures can be tracked.
 
     Raises:
-        ConfigError: The kind is unknown, or TensorBoard is not installed.
+        ConfigError: TensorBoard is not installed.
     """
-    if kind is None:
-        return
-    validate.one_of("tracking", kind, among=KINDS)
-    needs("tracking", "tensorboard", extra="tracking")
+    if kind is not None:
+        needs("tracking", kind, extra="tracking")
 
 
 def track(kind: str | None, run: Path, step: int, document: RoundReport | Metrics) -> None:
@@ -37,7 +32,7 @@ def track(kind: str | None, run: Path, step: int, document: RoundReport | Metric
         kind: "tensorboard", or None, which does nothing.
         run: The run folder.
         step: Number of the step; figures that earlier attempts left for it and for later steps are replaced.
-        document: Its numbers are added; nested names are joined by slashes.
+        document: The document whose numbers are added; nested names are joined by slashes.
     """
     if kind is None:
         return

@@ -48,8 +48,8 @@ class UtilityRow(Document):
         texts: Number of texts that it was trained on; None if unknown.
         tested_on: Test texts in words.
         tested: Their number; None if unknown.
-        accuracy: Its accuracy.
-        macro_f1: Its macro-F1.
+        accuracy: The classifier's accuracy.
+        macro_f1: The classifier's macro-F1.
         reason: Why it has no accuracy.
         simulation_only: Whether it was trained on private records.
     """
@@ -66,7 +66,7 @@ class UtilityRow(Document):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Utility(Document):
-    """The table, with sentences on what was measured."""
+    """The table, with sentences on the measurements."""
 
     rows: tuple[UtilityRow, ...]
     notes: tuple[str, ...]
@@ -99,7 +99,7 @@ def utility(metrics: Metrics) -> Utility:
         "The parties' own records": metrics.federated and metrics.federated.definition,
     }
     notes = [f"{title}: {text}" for title, text in definitions.items() if text and rows]
-    remarks = dict.fromkeys(each.note for each in (metrics.utility, metrics.utility_encoder) if each)
+    remarks = dict.fromkeys(group.note for group in (metrics.utility, metrics.utility_encoder) if group)
     return Utility(rows=rows, notes=(*notes, *(f"Note: {remark}." for remark in remarks if remark)))
 
 

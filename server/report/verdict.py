@@ -16,7 +16,7 @@ USABLE = 0.5
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Verdict(Document):
-    """First sentence on a run, and what it rests on.
+    """First sentence on a run, and its reasons.
 
     Attributes:
         sentence: The verdict.
@@ -93,7 +93,7 @@ def _against_real(synthetic: float, majority: float, real: float | None) -> str:
 def _counted(share: float | None) -> str:
     """Sentence on the parties' noised counts, where there are no test texts."""
     if share is None:
-        return "What the texts teach was not measured: it takes test texts (task.test)"
+        return "The usefulness of the texts was not measured: that takes test texts (task.test)"
     return (
         f"A classifier of the texts is right on {_percent(share)} of the parties' own records, by a noised count; "
         "what guessing or real records would reach is not known here"

@@ -31,7 +31,7 @@ from server.guarantee.rounding import show_epsilon
 from server.planning.signal import HOPELESS
 from server.report.labels import record_shares, weights_of
 from server.report.utility import accuracies
-from server.report.votes import Votes
+from server.report.vote_distributions import Votes
 
 RISE = 2.0
 """Standard errors of a difference in FID from which it counts: one in 40 is above by chance. For few texts the error is
@@ -130,10 +130,10 @@ def _fid(run: RunSummary, privacy: Privacy | None, rounds: Sequence[RoundReport]
         for report in rounds
         if report.fid is not None and report.fid_error is not None
     ]
-    earlier = [each for each in measured[:-1] if each[2].candidates <= measured[-1][2].candidates]
+    earlier = [point for point in measured[:-1] if point[2].candidates <= measured[-1][2].candidates]
     if not earlier:
         return
-    (best_fid, best_error, best), (fid, error, last) = min(earlier, key=lambda each: each[0]), measured[-1]
+    (best_fid, best_error, best), (fid, error, last) = min(earlier, key=lambda point: point[0]), measured[-1]
     if fid - best_fid <= RISE * math.hypot(error, best_error):
         return
     steps = [f"stop there (method.rounds={best.round}, now {len(rounds)})"] if best.round > 1 else []

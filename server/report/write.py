@@ -131,7 +131,7 @@ def _examples(texts: Sequence[Candidate]) -> dict[str, dict[str, Any]]:
     by_label: dict[str, list[Candidate]] = {}
     for text in texts:
         by_label.setdefault(text.label, []).append(text)
-    return {label: {"total": len(own), "rows": evenly(own, EXAMPLES)} for label, own in by_label.items()}
+    return {label: {"total": len(of_label), "rows": evenly(of_label, EXAMPLES)} for label, of_label in by_label.items()}
 
 
 def show_number(value: object) -> str:

@@ -5,6 +5,6 @@ An override goes down this page: `compose.py` lets Hydra compose YAML and overri
 makes the objects. `misprints.py` says in one line what is wrong. Only this room sees Hydra's containers.
 
 Why the schema is registered with Hydra as plain values and not as structured configs: OmegaConf would make frozen
-dataclasses read-only, convert text to numbers without a word, and report what is wrong in sentences of its own that
+dataclasses read-only, convert text to numbers without a word, and report errors in its own words, which
 name no bounds. So Hydra gets the defaults alone, and names, kinds and bounds are checked in one place, ours.
 """

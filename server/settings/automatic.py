@@ -26,13 +26,12 @@ classifier of the estimates is within .007 of that with the best number of direc
 ROUNDS = (5, 4, 3, FEWEST_ROUNDS)
 
 
-def settled(settings: Settings, task: Task | None = None, *, rows: int | None = None) -> Settings:
+def settled(settings: Settings, task: Task | None = None) -> Settings:
     """The settings with a number for each `auto`: what a run keeps, so that it is resumed with the same plan.
 
     Args:
         settings: They are left as they are.
         task: None builds it, if it is needed.
-        rows: Number of private records that a simulation deals out, where it has counted them.
 
     Raises:
         ConfigError: A number of rounds depends on an expected number of records, and there is none.
@@ -42,7 +41,7 @@ def settled(settings: Settings, task: Task | None = None, *, rows: int | None = 
     # The signal along a direction depends neither on the number of directions nor on that of rounds.
     choices = {"directions": _directions, "rounds": _rounds}
     task = task or build(settings.task).task()
-    records = expected_records(settings) or _dealt(settings) or rows
+    records = expected_records(settings)
     chosen = {f"method.{name}": choices[name](settings, task, records) for name in settings.automatic}
     for name, number in chosen.items():
         log.info("%s=auto: %d", name, number)
@@ -50,8 +49,16 @@ def settled(settings: Settings, task: Task | None = None, *, rows: int | None = 
 
 
 def expected_records(settings: Settings) -> int | None:
-    """M, the public guess of the number of records in all; a simulation's own number unless it is given; or None."""
-    return settings.federation.expected_records or setting(settings, "federation.records")
+    """M, the public guess of the number of records in all; in a simulation, unless it is given, the number it deals.
+
+    None if there is no guess, and a simulation's records are in a file, which is not read here: its run counts them.
+    """
+    dealt = None
+    if isinstance(settings, SimulationSettings):
+        dealt = settings.federation.records
+        if dealt is None and isinstance(settings.task, DemoNotesSettings):
+            dealt = settings.federation.parties * settings.task.records_per_party
+    return settings.federation.expected_records or dealt
 
 
 def directions(ratio: float) -> int:
@@ -71,13 +78,6 @@ def rounds(ratio: Callable[[int], float]) -> int:
         ratio: Signal to noise of the weakest answer with that number of rounds.
     """
     return next((number for number in ROUNDS if ratio(number) >= HOPELESS), ROUNDS[-1])
-
-
-def _dealt(settings: Settings) -> int | None:
-    """Number of records in a simulation of the demo, which needs no file."""
-    if isinstance(settings, SimulationSettings) and isinstance(settings.task, DemoNotesSettings):
-        return settings.federation.parties * settings.task.records_per_party
-    return None
 
 
 def _directions(settings: Settings, task: Task, records: int | None) -> int:
@@ -104,7 +104,7 @@ def _rounds(settings: Settings, task: Task, records: int | None) -> int:
     if records is None:
         raise ConfigError(
             "method.rounds",
-            expected="a number, or auto beside an expected number of records",
+            expected="a number, or auto with an expected number of records",
             got="auto alone",
             do="Add federation.expected_records=NUMBER",
         )
@@ -113,7 +113,7 @@ def _rounds(settings: Settings, task: Task, records: int | None) -> int:
         try:
             estimates = signals(*drafted(with_rounds(number), task), records)
         except (ConfigError, InstantiationException):
-            return -math.inf  # too few texts for so many rounds
+            return -math.inf  # too few texts for this number of rounds
         return min(signal.ratio for signal in estimates if signal.query in repeated)
 
     return rounds(ratio)

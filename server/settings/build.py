@@ -18,7 +18,7 @@ from common.plan.plan import Plan
 from common.secagg.identity import Roster
 from server.domain import Membership, PrivacyTarget, Task
 from server.method import Method
-from server.planning.plan import colluders, make_plan
+from server.planning.make_plan import colluders, make_plan
 from server.settings.reading import of_kind, within
 from server.settings.schema import Settings
 from server.settings.sections import TARGET, Part, has
@@ -71,7 +71,7 @@ def _built(part: Part, *, partial: bool) -> Any:
                 part.place,
                 expected="a class or function that can be imported",
                 got=" ".join(str(cause).split()),
-                do="PYTHONPATH=FOLDER adds the folder of a module of your own",
+                do="PYTHONPATH=FOLDER adds the folder of your own module",
             ) from error
         raise
 

@@ -94,21 +94,21 @@ def overridden(settings: Settings, overrides: Sequence[str]) -> Settings:
     """
     config = OmegaConf.create(mapping_of(settings))
     parsed = _parsed(overrides)
-    choices = [each for each in parsed if is_group(each.key_or_group)]
-    for each in parsed:
-        if each.is_delete() or each.is_sweep_override():
-            raise ConfigError(each.key_or_group, expected="one value", got=each.input_line)
-    chosen = _compose([str(each.input_line) for each in choices], "server")
-    for each in choices:
-        OmegaConf.update(config, each.key_or_group, OmegaConf.select(chosen, each.key_or_group), merge=False)
-    for each in parsed:
-        if each in choices:
+    choices = [override for override in parsed if is_group(override.key_or_group)]
+    for override in parsed:
+        if override.is_delete() or override.is_sweep_override():
+            raise ConfigError(override.key_or_group, expected="one value", got=override.input_line)
+    chosen = _compose([str(override.input_line) for override in choices], "server")
+    for override in choices:
+        OmegaConf.update(config, override.key_or_group, OmegaConf.select(chosen, override.key_or_group), merge=False)
+    for override in parsed:
+        if override in choices:
             continue
-        name = each.key_or_group
-        if not (_has(config, name) or each.is_add()):
+        name = override.key_or_group
+        if not (_has(config, name) or override.is_add()):
             do = meant(name, tuple(names(config)))
             raise ConfigError(name, expected="a setting of the run", got="an unknown one", do=do)
-        OmegaConf.update(config, name, each.value(), merge=False, force_add=True)
+        OmegaConf.update(config, name, override.value(), merge=False, force_add=True)
     return typed(config)
 
 
@@ -121,7 +121,9 @@ def misprint(
         with contextlib.suppress(OverrideParseException):  # the folder of an option, or what the error says itself
             parsed += OverridesParser.create().parse_overrides([text])
     chosen = [
-        str(each.input_line) for each in parsed if is_group(each.key_or_group) or each.key_or_group == SEARCH_PATH
+        str(override.input_line)
+        for override in parsed
+        if is_group(override.key_or_group) or override.key_or_group == SEARCH_PATH
     ]
     for choices in (chosen, []):  # a choice may be what is wrong
         with contextlib.suppress(*NOT_COMPOSED):

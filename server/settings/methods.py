@@ -1,21 +1,24 @@
 """Settings of the other methods and of the baselines, and the list of all (`voting.py`, `seeded.py`)."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import ClassVar
 
 from common import validate
 from common.errors import ConfigError
-from common.queries.texts import MOST_TEXTS
-from server.settings.sections import MethodSettings
+from common.queries.class_sums import MOST_DIRECTIONS
+from common.queries.texts import LONGEST, MOST_ROUNDS, MOST_TEXTS, FineTunedSpec
+from server.settings.sections import MethodSettings, PromptingSettings, SynthesisSettings, has
 from server.settings.seeded import DpKpsSettings, RpsgSettings
 from server.settings.voting import AugPePlusSettings, AugPeSettings, DpgaSettings, PreTextSettings, WaspSettings
 
 DIRECTIONS = 32
 """Number of directions of a census for which no number of records is expected."""
+GRID = 1024
+"""Grid units in the radius of a census."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class FuseGenSettings(MethodSettings):
+class FuseGenSettings(PromptingSettings):
     """FuseGen, which asks no party, with the paper's symbols; N, T and S are those of its use as WASP's baseline.
 
     Attributes:
@@ -25,41 +28,37 @@ class FuseGenSettings(MethodSettings):
         pool: R, exemplars to draw from, of each label, half easy and half ambiguous; at least 2.
         epochs: Epochs of each small model's training.
         boosts: Number of adjustments of the texts' weights; 0 leaves them equal, for the ablation.
-        texts_per_request: Texts that one prompt asks for.
-        temperature: Temperature of the language models.
-        words: Length of a text to ask for; None leaves it open.
     """
 
     made_by: ClassVar[str] = "server.methods.fusegen.FuseGen"
 
     name: str = "fusegen"
-    samples: int = 2000
     rounds: int = 5
     shots: int = 8
     pool: int = 20
     epochs: int = 6
     boosts: int = 3
     texts_per_request: int = 5
-    temperature: float = 1.0
-    words: int | None = None
 
     def __post_init__(self) -> None:
-        validate.at_least(1, section="method", rounds=self.rounds, shots=self.shots, epochs=self.epochs)
-        validate.at_least(0, section="method", boosts=self.boosts)
-        validate.at_least(2, section="method", pool=self.pool)
+        PromptingSettings.__post_init__(self)  # super() does not work in a dataclass with slots
+        validate.integers(1, section="method", rounds=self.rounds, shots=self.shots, epochs=self.epochs)
+        validate.integers(0, section="method", boosts=self.boosts)
+        validate.integers(2, section="method", pool=self.pool)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class CensusSettings(MethodSettings):
+class CensusSettings(PromptingSettings):
     """Census: one noised question about where the records lie steers all rounds.
 
     Attributes:
-        samples: N, synthetic texts in all.
         rounds: T, generation rounds; the one private query comes after the first.
         directions: k, numbers asked of each label besides its count: directions of the subspace. `auto` chooses it by
             the expected number of records (`server/settings/automatic.py`).
-        count: Amount that a record adds to its label's count, in radii: a larger one takes precision from the means.
-        description: Weight of a label's public description in its centre, relative to its texts of the first round.
+        count: Amount that a record adds to its label's count, in radii, from one grid unit (1/1024) to 1: a larger one
+            takes precision from the means.
+        description: Weight of a label's public description in its centre, relative to its texts of the first round, in
+            [0, 1].
         shots: S, exemplars in a prompt, of 2 S of each label.
         shrinkage: Estimates shrunk by what is known of their noise; off for the ablation.
         model_weighting: Weigh models by the estimates; off for the ablation.
@@ -68,9 +67,6 @@ class CensusSettings(MethodSettings):
         labels: Labels of released texts: "census", their most probable ones; "requested", for models that write what
             they are asked for; or "gate": as requested, and texts to which another one is more probable are left out.
         share_weights: Weigh the released texts by the estimated shares of the labels; off for the ablation.
-        texts_per_request: Texts that one prompt asks for.
-        temperature: Temperature of the language models.
-        words: Length of a text to ask for; None leaves it open.
         census: `census.json` of a finished run, to be used instead of asking.
     """
 
@@ -78,7 +74,6 @@ class CensusSettings(MethodSettings):
     auto_by_default: ClassVar[tuple[str, ...]] = ("directions",)
 
     name: str = "census"
-    samples: int = 2000
     rounds: int = 2
     directions: int = DIRECTIONS
     count: float = 0.25
@@ -91,35 +86,35 @@ class CensusSettings(MethodSettings):
     labels: str = "census"
     share_weights: bool = True
     texts_per_request: int = 5
-    temperature: float = 1.0
-    words: int | None = None
     census: str | None = None
 
     def __post_init__(self) -> None:
-        validate.integers(1, section="method", samples=self.samples, rounds=self.rounds, directions=self.directions)
-        validate.integers(1, section="method", shots=self.shots, texts_per_request=self.texts_per_request)
+        PromptingSettings.__post_init__(self)  # super() does not work in a dataclass with slots
+        validate.integers(1, section="method", rounds=self.rounds, directions=self.directions, shots=self.shots)
+        validate.in_range(1, MOST_DIRECTIONS, section="method", directions=self.directions)
+        validate.in_range(1 / GRID, 1, section="method", count=self.count)
         validate.in_range(0, 1, section="method", description=self.description)
         validate.one_of("method.labels", self.labels, among=("census", "requested", "gate"))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class PartyTextsSettings(MethodSettings):
+class PartyTextsSettings(SynthesisSettings):
     """A method of one query whose answers are the texts themselves.
 
     Attributes:
-        samples: N, texts that are released.
-        longest: Largest number of bytes of a text.
+        longest: Largest number of bytes of a text, at least 4, which every character fits in.
         rounds: 1: there is one answer.
         texts_per_request: Has no effect, since the language models of the coordinator write nothing.
     """
 
-    samples: int = 2000
     longest: int = 2048
     rounds: int = 1
     texts_per_request: int = 1
 
     def __post_init__(self) -> None:
         validate.integers_in(1, MOST_TEXTS, samples=self.samples)
+        validate.integers_in(4, LONGEST, longest=self.longest)
+        validate.integers(1, texts_per_request=self.texts_per_request)
         if self.rounds != 1:
             raise ConfigError("method.rounds", expected="1: one answer", got=self.rounds)
 
@@ -158,6 +153,12 @@ class DpSgdSettings(PartyTextsSettings):
     def __post_init__(self) -> None:
         PartyTextsSettings.__post_init__(self)  # super() does not work in a dataclass with slots
         validate.in_range(0, 1, rate=self.rate)
+        self.spec(texts=1, max_records=1)
+
+    def spec(self, *, texts: int, max_records: int) -> FineTunedSpec:
+        """The specification of the query, with this number of texts of a party; bounds are checked there."""
+        training = {field.name: getattr(self, field.name) for field in fields(FineTunedSpec) if has(self, field.name)}
+        return FineTunedSpec(texts=texts, max_records=max_records, **training)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -165,13 +166,17 @@ class RuptaSettings(PartyTextsSettings):
     """RUPTA, whose `samples` can be no more than there are records.
 
     Attributes:
-        rewritings: Rounds of rewriting a record, at most.
+        rewritings: Rounds of rewriting a record, at most; 1 to 256.
     """
 
     made_by: ClassVar[str] = "server.methods.rupta.Rupta"
 
     name: str = "rupta"
     rewritings: int = 3
+
+    def __post_init__(self) -> None:
+        PartyTextsSettings.__post_init__(self)  # super() does not work in a dataclass with slots
+        validate.integers_in(1, MOST_ROUNDS, rewritings=self.rewritings)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -182,28 +187,21 @@ class OnlyPrivateSettings(MethodSettings):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class PrivateExemplarsSettings(MethodSettings):
+class PrivateExemplarsSettings(PromptingSettings):
     """Texts from prompts that show private records themselves; a baseline that no coordinator can run.
 
     Attributes:
-        samples: N, synthetic texts in all, at least 1.
         texts: Whether texts are written; otherwise the exemplars alone are the training data.
         exemplars: Exemplars of each label, at least 1, drawn from all private records; a prompt shows half of them.
-        texts_per_request: Texts that one prompt asks for.
-        temperature: Temperature of the language models.
-        words: Length of a text to ask for; None leaves it open.
     """
 
     name: str = "private_exemplars"
-    samples: int = 2000
     texts: bool = True
     exemplars: int = 8
-    texts_per_request: int = 1
-    temperature: float = 1.0
-    words: int | None = None
 
     def __post_init__(self) -> None:
-        validate.at_least(1, section="method", samples=self.samples, exemplars=self.exemplars)
+        PromptingSettings.__post_init__(self)  # super() does not work in a dataclass with slots
+        validate.integers(1, section="method", exemplars=self.exemplars)
 
 
 METHODS: tuple[type[MethodSettings], ...] = (

@@ -29,7 +29,7 @@ CONFIGS = "configs"
 def explained(
     error: Exception, known: Collection[str] = (), overrides: Sequence[Override] = (), *, sweep: bool = False
 ) -> ConfigError:
-    """The same error, for who typed the settings.
+    """Translate a Hydra error into one line about the setting that is wrong.
 
     What Hydra's error has in fields is taken from these. Most of its errors are a sentence alone, which is not read:
     the overrides are compared with the settings once more, which finds the same.
@@ -43,7 +43,9 @@ def explained(
     if isinstance(error, MissingConfigException) and error.missing_cfg_file and error.options:
         group, _, choice = error.missing_cfg_file.rpartition("/")
         options = list(error.options)
-        return ConfigError(group, expected=f"one of {', '.join(options)}", got=repr(choice), do=meant(choice, options))
+        cluster = "Install the extra: pip install 'caucus[cluster]'" if choice.startswith("submitit") else None
+        do = cluster or meant(choice, options)
+        return ConfigError(group, expected=f"one of {', '.join(options)}", got=repr(choice), do=do)
     if isinstance(error, OverrideParseException):
         quotes = "Put a value with special characters in two pairs of quotes: NAME='\"VALUE\"'"
         return ConfigError("override", expected="NAME=VALUE", got=repr(error.override), do=quotes)

@@ -33,20 +33,20 @@ _KINDS = {bool: "true or false", int: "a whole number", str: "text"}
 def settings_of(values: Mapping[str, Any]) -> Settings:
     """Typed settings of a mapping; those of a simulation have an engine.
 
-    A run without an identity gets one. What is missing has its default.
+    A run without an identity gets one. Missing settings have their defaults.
 
     Raises:
         ConfigError: A setting is misspelt, or its value is of another kind or out of bounds.
     """
     schema = SimulationSettings if "engine" in values else Settings
-    own = _hints(schema).keys() - {"automatic", "others"}
+    schema_names = _hints(schema).keys() - {"automatic", "others"}
     method = values.get("method")
     automatic = tuple(name for name in AUTOMATIC if isinstance(method, Mapping) and method.get(name) == AUTO)
     if isinstance(method, Mapping):
         method = {**method, **{name: AUTOMATIC[name] for name in automatic}}
-    given = {name: value for name, value in values.items() if name in own}
+    given = {name: value for name, value in values.items() if name in schema_names}
     given |= {"method": method, "run": values.get("run") or uuid.uuid4().hex}
-    given |= {"others": {name: value for name, value in values.items() if name not in own}}
+    given |= {"others": {name: value for name, value in values.items() if name not in schema_names}}
     settings = read(schema, given)
     # A baseline leaves out settings that it has not (`_one_of_ours`).
     return replace(settings, automatic=tuple(name for name in automatic if has(settings.method, name)))
@@ -121,7 +121,7 @@ def of_kind(name: str, value: object, hint: Any) -> Any:
     if kind in _READERS:
         return _READERS[kind](name, value, hint)
     if is_dataclass(hint):
-        # No rules at all are no rules, whatever their defaults are.
+        # An empty mapping of rules means no rules, not their defaults.
         return None if value == {} and NoneType in options else read(kind, value, name)
     null = NoneType in options
     if kind is float:
@@ -181,13 +181,13 @@ def _list(name: str, value: object, hint: object) -> tuple[Any, ...]:
         return ()
     if isinstance(value, str) or not isinstance(value, Sequence):
         raise ConfigError(name, expected="a list, such as [a,b]", got=shown(value))
-    return tuple(of_kind(name, each, get_args(hint)[0]) for each in value)
+    return tuple(of_kind(name, item, get_args(hint)[0]) for item in value)
 
 
 def _mapping(name: str, value: object, hint: object) -> dict[str, Any]:
     if value is None:
         return {}
-    return {key: of_kind(f"{name}.{key}", each, get_args(hint)[1]) for key, each in _as_mapping(name, value).items()}
+    return {key: of_kind(f"{name}.{key}", item, get_args(hint)[1]) for key, item in _as_mapping(name, value).items()}
 
 
 def _as_mapping(name: str, value: object) -> Mapping[str, Any]:

@@ -13,8 +13,12 @@ from typing import Any
 
 from common import validate
 from common.domain import NOT_STATED
+from common.errors import ConfigError
 from server.settings.evaluation import EvaluationSettings
-from server.settings.sections import MethodSettings, Part, TaskSettings
+from server.settings.sections import MethodSettings, Part, TaskSettings, given
+
+TRACKING = ("tensorboard",)
+MOST_CANARIES = 100
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -24,7 +28,7 @@ class Privacy:
     Attributes:
         epsilon: ε of all answers together, above 0; inf adds no noise at all, for experiments only.
         delta: δ, between 0 and 1: a public constant, well below one over the number of private records.
-        calibration: "tight"; or "paper", sigma by the papers' formula, for comparison: its true ε is printed beside it.
+        calibration: "tight"; or "paper", sigma by the papers' formula, for comparison: its true ε is printed as well.
         unit: "sample", one record; or "user", all records of one user (column `user`, else the party).
         max_records: m, at least 1: records of one user that count; further records are ignored.
     """
@@ -50,11 +54,14 @@ class Hospital:
 
     Attributes:
         name: As the roster has it.
-        node: Number of its Flower node.
+        node: Number of its Flower node, 64 bits without a sign.
     """
 
     name: str
     node: int
+
+    def __post_init__(self) -> None:
+        validate.integers(0, node=self.node)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,13 +72,13 @@ class Federation:
         parties: L, at least 1.
         hospitals: Names from the roster in a deployment, by number; None: "party 0" and so on.
         max_records: The most records of a party, public: that of the roster in a deployment; None: 2^20.
-        max_dropouts: Parties that may be missing from a round; each costs noise.
+        max_dropouts: Parties that may be missing from a round, not all; each costs noise.
         max_attempts: Attempts at each query, at least 1, all paid for: with 2, and secagg=malicious, a run survives the
             loss of a party between its answer and the agreement on who has answered.
-        colluders: Parties assumed to tell the coordinator their noise; each costs noise. None: with secagg=malicious
-            as many as `secagg.corrupt`, which is what hospitals assume; otherwise none.
+        colluders: Parties assumed to tell the coordinator their noise, not all; each costs noise. None: with
+            secagg=malicious as many as `secagg.corrupt`, which is what hospitals assume; otherwise none.
         expected_records: M, at least 1, a public guess of the number of records in all: `plan` weighs their signal
-            against the noise. None: unknown, or in a simulation its `records`.
+            against the noise. None: unknown, or in a simulation the number of records that it deals out.
         timeout: Seconds to wait for replies and for nodes to connect, at least 0.
         retries: Retries of a failed query, at least 0, with the same bytes and at no privacy cost, before the run ends.
     """
@@ -88,14 +95,13 @@ class Federation:
 
     def __post_init__(self) -> None:
         validate.integers(1, parties=self.parties, max_attempts=self.max_attempts)
-        validate.integers(0, max_dropouts=self.max_dropouts, retries=self.retries)
+        validate.integers(0, retries=self.retries)
         validate.at_least(0, timeout=self.timeout)
-        if self.max_records is not None:
-            validate.integers(1, max_records=self.max_records)
-        if self.colluders is not None:
-            validate.integers(0, colluders=self.colluders)
-        if self.expected_records is not None:
-            validate.integers(1, expected_records=self.expected_records)
+        validate.integers(1, **given(max_records=self.max_records, expected_records=self.expected_records))
+        for name, number in given(max_dropouts=self.max_dropouts, colluders=self.colluders).items():
+            validate.integers(0, **{name: number})
+            if number >= self.parties:
+                raise ConfigError(name, expected=f"fewer than federation.parties, {self.parties}", got=number)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -103,7 +109,7 @@ class SimulatedFederation(Federation):
     """Simulated parties, among whom private records are dealt out.
 
     Attributes:
-        records: M, number of private records in all; None takes all.
+        records: M, number of private records in all, at least 1; None takes all.
         partition: "natural", each hospital has its own, else Dirichlet; "dirichlet"; or "iid".
         alpha: Concentration of the Dirichlet distribution, above 0; small: uneven.
         canaries: Records with a unique code and subject, at most 100, each added on the toss of a coin;
@@ -122,8 +128,9 @@ class SimulatedFederation(Federation):
         Federation.__post_init__(self)  # super() does not work in a dataclass with slots
         validate.one_of("partition", self.partition, among=("natural", "dirichlet", "iid"))
         validate.positive(alpha=self.alpha)
-        if self.style_site is not None:
-            validate.integers(0, style_site=self.style_site)
+        validate.integers(1, **given(records=self.records))
+        validate.integers_in(0, MOST_CANARIES, canaries=self.canaries)
+        validate.integers_in(0, self.parties - 1, **given(style_site=self.style_site))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -134,12 +141,14 @@ class Secagg:
         mode: "semi_honest": the coordinator follows the protocol; "malicious": it is trusted with nothing; "none": it
             sees each party's answer, and each party adds the whole noise.
         roster: File with each party's Ed25519 key, for "malicious"; a simulation generates it.
-        threshold: Parties that recover a lost mask key on the full graph; None: the smallest number that is safe.
-        full_graph_up_to: Largest number of parties for which the graph is complete; above it is sparse and random.
+        threshold: Parties that recover a lost mask key on the full graph, at least 1; None: the smallest number that is
+            safe.
+        full_graph_up_to: Largest number of parties for which the graph is complete, at least 1; above it is sparse and
+            random.
         corrupt: Share of parties, rounded up, that pool what they see with the coordinator, in [0, 1].
         dropped: Share of parties that drop out of a sparse graph, in [0, 1].
-        security_bits: A sparse graph lets a mask be lifted with probability below 2^-security_bits.
-        correctness_bits: A sparse graph lacks shares with probability below 2^-correctness_bits.
+        security_bits: A sparse graph lets a mask be lifted with probability below 2^-security_bits; at least 1.
+        correctness_bits: A sparse graph lacks shares with probability below 2^-correctness_bits; at least 1.
     """
 
     mode: str = "semi_honest"
@@ -154,6 +163,8 @@ class Secagg:
     def __post_init__(self) -> None:
         validate.one_of("mode", self.mode, among=("semi_honest", "malicious", "none"))
         validate.in_range(0, 1, corrupt=self.corrupt, dropped=self.dropped)
+        validate.integers(1, full_graph_up_to=self.full_graph_up_to, **given(threshold=self.threshold))
+        validate.integers(1, security_bits=self.security_bits, correctness_bits=self.correctness_bits)
 
     @property
     def secure(self) -> bool:
@@ -199,10 +210,10 @@ class Llm:
     """The language models, and the caps on what they cost.
 
     Attributes:
-        use: Names of the models to use; None: all (K).
+        use: Names of the models to use, at least one; None: all (K).
         clean: Rules that clean the texts, which `configs/llm/clean` has; None: the models write bare texts.
-        max_cost: Cap on money for all models of the run together, in the currency of the prices; None: no cap.
-        max_tokens: Cap on tokens, read and written, of all models of the run together; None: no cap.
+        max_cost: Cap on money for all models of the run together, in the currency of the prices, above 0; None: no cap.
+        max_tokens: Cap on tokens, read and written, of all models of the run together, above 0; None: no cap.
         models: Models by name.
     """
 
@@ -211,6 +222,12 @@ class Llm:
     max_cost: float | None = None
     max_tokens: float | None = None
     models: Mapping[str, Part] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        validate.positive(section="llm", **given(max_cost=self.max_cost, max_tokens=self.max_tokens))
+        unknown = [name for name in self.use or () if name not in self.models]
+        if unknown or self.use == ():
+            raise ConfigError("llm.use", expected=f"some of {', '.join(self.models)}", got=unknown or "none")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -224,7 +241,7 @@ class Settings:
         embedding_cache: File that keeps vectors of synthetic texts, for slow encoders; "run": in the run folder; None:
             they are not kept.
         reply_cache: File that keeps the models' replies, which runs may share; None: in the run folder.
-        experiment_seed: Seed of prompts, sampling and built-in models; never of noise or keys.
+        experiment_seed: Seed of prompts, sampling and built-in models, at least 0; never of noise or keys.
         tracking: "tensorboard" writes figures of each round to RUN/tensorboard, and needs the extra `tracking`.
         method: Settings of the method.
         task: Settings of the task.
@@ -257,6 +274,12 @@ class Settings:
     automatic: tuple[str, ...] = ()
     others: Mapping[str, Any] = field(default_factory=dict)
 
+    def __post_init__(self) -> None:
+        validate.printable(purpose=self.purpose, recipient=self.recipient)
+        validate.integers(0, experiment_seed=self.experiment_seed)
+        if self.tracking is not None:
+            validate.one_of("tracking", self.tracking, among=TRACKING)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SimulationSettings(Settings):
@@ -280,4 +303,5 @@ class SimulationSettings(Settings):
     experiment: Mapping[str, Any] | None = None
 
     def __post_init__(self) -> None:
+        Settings.__post_init__(self)  # super() does not work in a dataclass with slots
         validate.one_of("engine", self.engine, among=("local", "flower"))

@@ -26,12 +26,12 @@ class Part:
 
     @property
     def name(self) -> str:
-        """Its name, if it has one."""
+        """Name of the part, or an empty text."""
         return str(self.settings.get("name", ""))
 
     @property
     def model(self) -> str | None:
-        """The model that it names, if it names one."""
+        """Name or path of the model that the part uses, or None."""
         return self.settings.get("model") or self.settings.get("name_or_path")
 
 
@@ -49,6 +49,40 @@ class MethodSettings:
     """Settings that are `auto` unless a number is given: their default is taken where nothing else is known."""
 
     name: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SynthesisSettings(MethodSettings):
+    """Settings of a method that releases synthetic texts.
+
+    Attributes:
+        samples: N, synthetic texts in all, at least 1.
+    """
+
+    samples: int = 2000
+
+    def __post_init__(self) -> None:
+        validate.integers(1, section=self.place, samples=self.samples)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PromptingSettings(SynthesisSettings):
+    """Settings of a method whose texts the coordinator's language models write.
+
+    Attributes:
+        texts_per_request: Texts that one prompt asks for, at least 1.
+        temperature: Temperature of the language models, in [0, 2].
+        words: Length of a text to ask for, at least 1; None leaves it open.
+    """
+
+    texts_per_request: int = 1
+    temperature: float = 1.0
+    words: int | None = None
+
+    def __post_init__(self) -> None:
+        SynthesisSettings.__post_init__(self)  # super() does not work in a dataclass with slots
+        validate.integers(1, section=self.place, texts_per_request=self.texts_per_request, **given(words=self.words))
+        validate.in_range(0, 2, section=self.place, temperature=self.temperature)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -72,8 +106,7 @@ class FineTuning:
     def __post_init__(self) -> None:
         validate.integers(1, epochs=self.epochs)
         validate.at_least(0, weight_decay=self.weight_decay)
-        if self.learning_rate is not None:
-            validate.positive(learning_rate=self.learning_rate)
+        validate.positive(**given(learning_rate=self.learning_rate))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -87,6 +120,11 @@ class TaskSettings:
 S = TypeVar("S")
 
 
+def given(**values: float | None) -> dict[str, Any]:
+    """The values that are not None, for a check of bounds that an absent one does not have."""
+    return {name: value for name, value in values.items() if value is not None}
+
+
 def has(section: object, name: str) -> bool:
     """Whether a section has a setting, by its name there."""
     if isinstance(section, Part):
@@ -97,7 +135,7 @@ def has(section: object, name: str) -> bool:
 
 
 def setting(section: object, name: str) -> Any:
-    """The value of a setting, such as "task.labels" of all settings; None if there is no such one."""
+    """The value of a setting, such as "task.labels" of all settings; None if the section has no such setting."""
     first, _, rest = name.partition(".")
     if not has(section, first):
         return None

@@ -5,11 +5,20 @@ from typing import ClassVar
 
 from common import validate
 from common.errors import ConfigError
-from server.settings.sections import FineTuning, MethodSettings
+from common.queries.texts import LONGEST, AbstractedSeedsSpec
+from common.queries.votes import MOST_VOTES
+from server.settings.sections import FineTuning, PromptingSettings, given
+
+MECHANISMS = {
+    "pool": ("exponential", "permute and flip"),  # the latter for `nearest` = 0 alone
+    "histogram": ("laplace", "gaussian"),
+    "seed_unproven": AbstractedSeedsSpec.mechanisms,
+}
+"""Mechanisms of RPSG's query for each kind of candidates, the default first."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class DpKpsSettings(MethodSettings):
+class DpKpsSettings(PromptingSettings):
     """DP-KPS, with the paper's symbols and defaults; numbers that the paper's text does not give are ours.
 
     Attributes:
@@ -33,8 +42,6 @@ class DpKpsSettings(MethodSettings):
             phrases. They are not the parties', nothing protects them, and they must not be test texts. None: none.
         ablation: "none"; "no_llm": the sequences themselves are released; "only_llm": prompts have the label and no
             phrases, and nothing is asked.
-        temperature: Temperature of the language models, in [0, 2].
-        words: Length of a text to ask for; None leaves it open.
         rounds: 1: nothing is asked again.
         texts_per_request: Texts of a prompt of "only_llm"; a sequence has one prompt and one text.
     """
@@ -42,7 +49,6 @@ class DpKpsSettings(MethodSettings):
     made_by: ClassVar[str] = "server.methods.dp_kps.DpKps"
 
     name: str = "dp_kps"
-    samples: int = 2000
     vocabulary: str
     first_terms: int = 10
     kept_terms: int = 1000
@@ -56,17 +62,14 @@ class DpKpsSettings(MethodSettings):
     length: int = 10
     few_shot: str | None = None
     ablation: str = "none"
-    temperature: float = 1.0
-    words: int | None = None
     rounds: int = 1
-    texts_per_request: int = 1
 
     def __post_init__(self) -> None:
-        validate.integers(1, samples=self.samples, first_terms=self.first_terms, kept_terms=self.kept_terms)
-        validate.integers(1, features=self.features, length=self.length, texts_per_request=self.texts_per_request)
+        PromptingSettings.__post_init__(self)  # super() does not work in a dataclass with slots
+        validate.integers(1, first_terms=self.first_terms, kept_terms=self.kept_terms)
+        validate.integers(1, features=self.features, length=self.length, **given(grid=self.grid))
         validate.probability(vocabulary_share=self.vocabulary_share)
         validate.positive(bandwidth=self.bandwidth)
-        validate.in_range(0, 2, temperature=self.temperature)
         validate.one_of("mechanism", self.mechanism, among=("laplace", "gaussian"))
         validate.one_of("sequence", self.sequence, among=("independent", "iterative"))
         validate.one_of("ensemble", self.ensemble, among=("linear", "logarithmic"))
@@ -106,7 +109,7 @@ class RefinementSettings(FineTuning):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class RpsgSettings(MethodSettings):
+class RpsgSettings(PromptingSettings):
     """RPSG: a synthetic text for each of some seeds that records choose among public abstracts.
 
     At first ⌈⌈N / nll⌉ / similarity⌉ texts are written, so that about N are left after the refinement.
@@ -135,7 +138,6 @@ class RpsgSettings(MethodSettings):
         longest: With "seed_unproven": bytes of a released abstract.
         refinement: Choice of the texts that are kept.
         texts_per_request: Abstracts of the pool that one prompt asks for; a seed has one prompt and one text.
-        temperature: Temperature of the language models, in [0, 2].
         words: Length of a variant to ask for; None leaves it open.
         rounds: 2: variants; rephrasings, refined.
     """
@@ -143,7 +145,6 @@ class RpsgSettings(MethodSettings):
     made_by: ClassVar[str] = "server.methods.rpsg.Rpsg"
 
     name: str = "rpsg"
-    samples: int = 2000
     candidates: str = "pool"
     pool: int = 1000
     abstract_words: int | None = 40
@@ -157,19 +158,18 @@ class RpsgSettings(MethodSettings):
     abstracts: int = 5
     longest: int = 2048
     refinement: RefinementSettings = field(default_factory=RefinementSettings)
-    texts_per_request: int = 1
-    temperature: float = 1.0
-    words: int | None = None
     rounds: int = 2
 
     def __post_init__(self) -> None:
-        validate.integers(1, samples=self.samples, texts_per_request=self.texts_per_request)
-        validate.integers(2, pool=self.pool)
+        PromptingSettings.__post_init__(self)  # super() does not work in a dataclass with slots
+        validate.one_of("candidates", self.candidates, among=tuple(MECHANISMS))
+        if self.mechanism is not None:
+            validate.one_of("mechanism", self.mechanism, among=MECHANISMS[self.candidates])
+        validate.integers(1, fine=self.fine, **given(abstract_words=self.abstract_words, choices=self.choices))
+        validate.integers_in(1, MOST_VOTES, top=self.top)
+        validate.integers(2, pool=self.pool, abstracts=self.abstracts)
+        validate.integers_in(4, LONGEST, longest=self.longest)
         validate.at_least(0, threshold=self.threshold)
-        validate.in_range(0, 2, temperature=self.temperature)
-        for name in ("abstract_words", "words", "choices"):
-            if (value := getattr(self, name)) is not None:
-                validate.integers(1, **{name: value})
         if self.smoothing and self.candidates != "histogram":
             raise ConfigError(
                 "method.smoothing", expected="votes to smooth: method.candidates=histogram", got=self.candidates

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
+from common import validate
 from server.settings.sections import TaskSettings
 
 
@@ -12,10 +13,10 @@ class DemoNotesSettings(TaskSettings):
     """Invented hospital notes: four confusable diagnoses, a house style for each hospital. No real patient.
 
     Attributes:
-        records_per_party: Private notes of each hospital.
-        test_records: Held-out notes, from all hospitals' styles.
-        public_notes: Notes of other wards and guideline-like prose.
-        corpus_seed: Experiment seed of the corpus.
+        records_per_party: Private notes of each hospital, at least 1.
+        test_records: Held-out notes, from all hospitals' styles; 0: no accuracy is measured.
+        public_notes: Notes of other wards and guideline-like prose, at least 1.
+        corpus_seed: Experiment seed of the corpus, at least 0.
     """
 
     made_by: ClassVar[str] = "server.tasks.sources.DemoNotes"
@@ -24,6 +25,10 @@ class DemoNotesSettings(TaskSettings):
     test_records: int = 400
     public_notes: int = 3000
     corpus_seed: int = 0
+
+    def __post_init__(self) -> None:
+        validate.integers(1, records_per_party=self.records_per_party, public_notes=self.public_notes)
+        validate.integers(0, test_records=self.test_records, corpus_seed=self.corpus_seed)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -6,7 +6,8 @@ from typing import ClassVar
 from common import validate
 from common.errors import ConfigError
 from common.queries.length_range import LARGEST_CAP
-from server.settings.sections import MethodSettings
+from common.queries.votes import MOST_VOTES
+from server.settings.sections import PromptingSettings, SynthesisSettings, given
 
 WAYS = ("rank", "sample")
 KINDS = ("paraphrase", "fill_in")
@@ -31,23 +32,20 @@ class Variation:
         validate.one_of("kind", self.kind, among=KINDS)
         validate.positive(mask=self.mask)
         validate.in_range(0, 1, mask=self.mask)
-        validate.in_range(0, 1, length_spread=self.length_spread or 0.0)
+        validate.in_range(0, 1, **given(length_spread=self.length_spread))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class WaspSettings(MethodSettings):
+class WaspSettings(PromptingSettings):
     """WASP, with the paper's symbols and defaults.
 
     Attributes:
         samples: N, synthetic texts in all, at least one a round; the paper has 6,000.
         rounds: T, generation rounds, at least 2; T - 1 private queries.
-        top: Q, votes of one record in each direction.
+        top: Q, votes of one record in each direction, at most 20.
         shots: S, exemplars in a prompt, and size of each pool, at least 2.
         contrast: Bad exemplars in addition to good ones, and furthest votes to find them; off for the ablation.
         weighting: Weigh models by votes; off for the ablation.
-        texts_per_request: Texts that one prompt asks for.
-        temperature: Temperature of the language models.
-        words: Length of a text to ask for; None leaves it open.
         look_ahead: k, paraphrases of a candidate by whose mean embedding it is voted on (Aug-PE); 0: by its own.
         smoothing: Noised votes are smoothed over the embeddings, which costs no privacy
             (`server/operators/smoothing.py`).
@@ -56,22 +54,20 @@ class WaspSettings(MethodSettings):
     made_by: ClassVar[str] = "server.methods.wasp.Wasp"
 
     name: str = "wasp"
-    samples: int = 2000
     rounds: int = 5
     top: int = 8
     shots: int = 8
     contrast: bool = True
     weighting: bool = True
     texts_per_request: int = 5
-    temperature: float = 1.0
-    words: int | None = None
     look_ahead: int = 0
     smoothing: bool = False
 
     def __post_init__(self) -> None:
-        validate.at_least(1, samples=self.samples, top=self.top, texts_per_request=self.texts_per_request)
-        validate.at_least(2, shots=self.shots)
-        validate.at_least(0, look_ahead=self.look_ahead)
+        PromptingSettings.__post_init__(self)  # super() does not work in a dataclass with slots
+        validate.integers_in(1, MOST_VOTES, top=self.top)
+        validate.integers(2, shots=self.shots)
+        validate.integers(0, look_ahead=self.look_ahead)
         if self.rounds < 2:
             raise ConfigError(
                 "method.rounds",
@@ -84,7 +80,7 @@ class WaspSettings(MethodSettings):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class AugPeSettings(MethodSettings):
+class AugPeSettings(PromptingSettings):
     """Aug-PE and, with a vocabulary, Aug-PE+; with the papers' terms and defaults.
 
     Attributes:
@@ -96,8 +92,6 @@ class AugPeSettings(MethodSettings):
         expansion: L, at least 2: one text in L of the next population is a survivor, the others are variations.
         look_ahead: k, variations whose mean embedding stands for a text in votes; 0: its own does.
         variation: Kind and length of the variations.
-        texts_per_request: Texts that one prompt asks for.
-        temperature: Temperature of the language models, in [0, 2].
         words: Length of a first text to ask for; None leaves it open.
         fine: Grid units in a vote: lower it where sums grow too large, raise it for many parties, whose shares of noise
             must be whole numbers' worth.
@@ -113,16 +107,12 @@ class AugPeSettings(MethodSettings):
     made_by: ClassVar[str] = "server.methods.aug_pe.AugPe"
 
     name: str = "aug_pe"
-    samples: int = 2000
     rounds: int = 10
     select: str = "rank"
     threshold: float = 0.0
     expansion: int = 2
     look_ahead: int = 0
     variation: Variation = field(default_factory=Variation)
-    texts_per_request: int = 1
-    temperature: float = 1.0
-    words: int | None = None
     fine: int = 128
     smoothing: bool = False
     vocabulary: str | None = None
@@ -132,14 +122,14 @@ class AugPeSettings(MethodSettings):
     vocabulary_share: float = 0.2
 
     def __post_init__(self) -> None:
-        validate.at_least(1, samples=self.samples, rounds=self.rounds, terms=self.terms)
-        validate.at_least(2, expansion=self.expansion)
-        validate.at_least(0, look_ahead=self.look_ahead, threshold=self.threshold)
-        validate.at_least(self.terms, kept_terms=self.kept_terms)
+        PromptingSettings.__post_init__(self)  # super() does not work in a dataclass with slots
+        validate.integers(1, rounds=self.rounds, fine=self.fine, first_terms=self.first_terms, terms=self.terms)
+        validate.integers(2, expansion=self.expansion)
+        validate.integers(0, look_ahead=self.look_ahead)
+        validate.at_least(0, threshold=self.threshold)
+        validate.integers(self.terms, kept_terms=self.kept_terms)
         validate.probability(vocabulary_share=self.vocabulary_share)
         validate.one_of("select", self.select, among=WAYS)
-        validate.at_least(1, texts_per_request=self.texts_per_request)
-        validate.in_range(0, 2, temperature=self.temperature)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -155,7 +145,7 @@ class AugPePlusSettings(AugPeSettings):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class PreTextSettings(MethodSettings):
+class PreTextSettings(PromptingSettings):
     """PrE-Text.
 
     Attributes:
@@ -167,8 +157,6 @@ class PreTextSettings(MethodSettings):
         look_ahead: k, variations by whose mean embedding a candidate is voted on; 0: by its own.
         shots: Seeds in a prompt of the last phase.
         variation: Kind and length of the variations.
-        texts_per_request: Texts that one prompt asks for.
-        temperature: Temperature of the language models, in [0, 2].
         words: Length of a first or last text to ask for; None leaves it open.
         fine: As Aug-PE's.
         smoothing: As Aug-PE's.
@@ -177,30 +165,24 @@ class PreTextSettings(MethodSettings):
     made_by: ClassVar[str] = "server.methods.pre_text.PreText"
 
     name: str = "pre_text"
-    samples: int = 2000
     seeds: int | None = None
     rounds: int = 10
     threshold: float = 0.0
     look_ahead: int = 4
     shots: int = 4
     variation: Variation = field(default_factory=lambda: Variation(kind="fill_in"))
-    texts_per_request: int = 1
-    temperature: float = 1.0
-    words: int | None = None
     fine: int = 128
     smoothing: bool = False
 
     def __post_init__(self) -> None:
-        validate.at_least(
-            1, samples=self.samples, seeds=1 if self.seeds is None else self.seeds, rounds=self.rounds, shots=self.shots
-        )
-        validate.at_least(0, look_ahead=self.look_ahead, threshold=self.threshold)
-        validate.at_least(1, texts_per_request=self.texts_per_request)
-        validate.in_range(0, 2, temperature=self.temperature)
+        PromptingSettings.__post_init__(self)  # super() does not work in a dataclass with slots
+        validate.integers(1, rounds=self.rounds, shots=self.shots, fine=self.fine, **given(seeds=self.seeds))
+        validate.integers(0, look_ahead=self.look_ahead)
+        validate.at_least(0, threshold=self.threshold)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class DpgaSettings(MethodSettings):
+class DpgaSettings(SynthesisSettings):
     """DPGA-TextSyn, with the paper's defaults but `tau`.
 
     A population holds `initial` N texts, and each generation writes 4 N: with T = 10, 41 N texts in all. The shares are
@@ -243,7 +225,6 @@ class DpgaSettings(MethodSettings):
     made_by: ClassVar[str] = "server.methods.dpga.Dpga"
 
     name: str = "dpga"
-    samples: int = 2000
     rounds: int = 10
     initial: float = 5.0
     rewritten: float = 1.0
@@ -273,7 +254,8 @@ class DpgaSettings(MethodSettings):
     smoothing: bool = False
 
     def __post_init__(self) -> None:
-        validate.at_least(1, samples=self.samples, rounds=self.rounds, bins=self.bins)
+        SynthesisSettings.__post_init__(self)  # super() does not work in a dataclass with slots
+        validate.integers(1, rounds=self.rounds, bins=self.bins, buckets=self.buckets, fine=self.fine)
         validate.integers_in(1, LARGEST_CAP, longest=self.longest)
         for name, asked in (
             ("label_share", True),
@@ -286,8 +268,8 @@ class DpgaSettings(MethodSettings):
             validate.in_range(0, 1, **share)
             if asked:
                 validate.positive(**share)
-        validate.at_least(0, keywords=self.keywords, filled=self.filled, crossed=self.crossed)
-        validate.at_least(0, rewritten=self.rewritten, fresh=self.fresh)
+        validate.integers(0, keywords=self.keywords)
+        validate.at_least(0, filled=self.filled, crossed=self.crossed, rewritten=self.rewritten, fresh=self.fresh)
         if self.initial < 1:
             raise ConfigError(
                 "method.initial",
@@ -297,7 +279,7 @@ class DpgaSettings(MethodSettings):
             )
         validate.positive(mask=self.mask, subsample=self.subsample, softmax=self.softmax)
         validate.in_range(0, 1, mask=self.mask, subsample=self.subsample)
-        validate.in_range(-1, 1, tau=self.tau or 0.0)
+        validate.in_range(-1, 1, **given(tau=self.tau))
         if self.tau_step:
             validate.at_least(0.001, tau_step=self.tau_step)
         validate.in_range(0, 2, temperature=self.temperature, keyword_temperature=self.keyword_temperature)

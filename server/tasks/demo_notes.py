@@ -124,7 +124,7 @@ _CONDITIONS = (
     "pulmonary embolism",
 )
 _COMMON, _RARE = 45, 8  # frequencies in percent that public texts call usual and unusual
-_USUAL = (
+_WORDINGS = (
     ("many a person with {1} {0}", "in {1} one may hear or see this: {0}", "{0}, and it was {1}"),
     ("{1}: {0}", "{0} = ?{1}", "typical of {1}: {0}"),
     ("expect {0} in {1}", "look for {0} when you suspect {1}", "with {0}, think of {1}"),
@@ -156,7 +156,7 @@ def public_text(count: int, experiment_seed: int) -> list[str]:
 
 
 def public_examples(count: int, experiment_seed: int) -> list[Example]:
-    """`count` public texts: other wards' notes in every style, on what brought the patient; some on the conditions."""
+    """`count` public texts: notes of other wards in every style, most on reasons for admission, some on the conditions."""
     return list(_public_examples(count, experiment_seed))
 
 
@@ -259,7 +259,7 @@ def _about(rng: np.random.Generator) -> Example:
         _, percents, ways = _FINDINGS[place]
         percent, finding = percents[column], ways[wording][0]
         if percent >= _COMMON:
-            sentences.append(_USUAL[wording][int(rng.integers(3))].format(finding, condition))
+            sentences.append(_WORDINGS[wording][int(rng.integers(3))].format(finding, condition))
         elif percent <= _RARE and rng.random() < 1 / 3:
             sentences.append(_UNUSUAL[wording].format(finding, condition))
     text = " ".join(f"{sentence[0].upper()}{sentence[1:]}." for sentence in sentences[:6])

@@ -16,7 +16,7 @@ from common.structure import Structure, check_records
 from server.domain import Example, Task
 from server.settings.tasks import DemoNotesSettings, LabelledFilesSettings
 from server.tasks import demo_notes
-from server.tasks.settings import task_from
+from server.tasks.description import task_from
 
 
 class Source(Protocol):

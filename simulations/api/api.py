@@ -33,7 +33,7 @@ from common.errors import CaucusError, CheckpointError, ConfigError
 from common.system.files import temporary_folder
 from common.system.progress import Console
 from common.system.warned_once import warned_once
-from server.deploy.plan import forwards
+from server.deploy.plan_command import forwards
 from server.documents.codec import strict, with_infinities
 from server.documents.run import RunSummary
 from server.failure import EXPECTED, WRONG_SETTINGS, summary
@@ -84,7 +84,7 @@ def simulate(
         delta: A public constant, well below 1 / (number of records).
         folder: The run folder, new or empty; None: `runs/DATE/TIME-METHOD`, as the command's.
         overrides: Further settings as on the command line; they beat the arguments.
-        config_dir: Folder of configurations of your own, as the command's `--config-dir`.
+        config_dir: Folder of your own configurations, as the command's `--config-dir`.
 
     Returns:
         The result, complete. After Ctrl-C, or a failing model, the run folder can be resumed (`resume`).
@@ -163,7 +163,7 @@ def plan(
         epsilon: Privacy loss in all.
         delta: A public constant.
         overrides: Further settings.
-        config_dir: Folder of configurations of your own.
+        config_dir: Folder of your own configurations.
 
     Raises:
         CaucusError: A setting is wrong, or no plan can be made.
@@ -205,7 +205,7 @@ def _settings(
     if epsilon != float("inf"):
         validate.positive(epsilon=epsilon)
     validate.probability(delta=delta)
-    if isinstance(overrides, str) or not all(isinstance(each, str) for each in overrides):
+    if isinstance(overrides, str) or not all(isinstance(override, str) for override in overrides):
         raise ConfigError("overrides", expected="a list of settings such as 'method.samples=500'", got=repr(overrides))
     given = [
         *([f"hydra.searchpath=[{_quoted(f'file://{Path(config_dir).resolve()}')}]"] if config_dir else []),

@@ -73,7 +73,9 @@ def _of_frame(name: str, frame: pd.DataFrame, columns: tuple[str, ...]) -> Itera
     for column in columns:
         if there.count(column) != 1:
             expected = f"a column {column!r}, once"
-            raise DataError(name, expected=expected, got=_shown(there), do=f"Rename it: {name}.rename(columns=...)")
+            raise DataError(
+                name, expected=expected, got=_column_names(there), do=f"Rename it: {name}.rename(columns=...)"
+            )
     wanted = [*columns, *(column for column in _OPTIONAL[columns] if column in there)]
     for number, values in enumerate(frame[wanted].itertuples(index=False, name=None)):
         yield f"{name}.iloc[{number}]", dict(zip(wanted, values, strict=True))
@@ -102,7 +104,7 @@ def _row(where: str, row: object, columns: tuple[str, ...]) -> dict[str, Any]:
             values = {}
     for column in columns:
         if column not in values:
-            got = _shown(list(row)) if isinstance(row, Mapping) else type(row).__name__
+            got = _column_names(list(row)) if isinstance(row, Mapping) else type(row).__name__
             raise DataError("row", expected=f"{' and '.join(columns)}", got=got, where=where)
     return values
 
@@ -118,7 +120,7 @@ def _check(column: str, value: object, where: str) -> None:
     raise DataError(column, expected="text", got=type(value).__name__, where=where, do=do)
 
 
-def _shown(names: Sequence[object]) -> str:
+def _column_names(names: Sequence[object]) -> str:
     """Names of columns, if all look like names, or their number."""
     if not names:
         return "no column"

@@ -56,7 +56,7 @@ def write(
         settings: Settings of the run; its method gives the name.
         folder: The run folder.
         task: Description of the texts.
-        state: Its texts and rounds, if any.
+        state: The run's texts and rounds, if any.
         metrics: Content of `metrics.json`.
         statement: Sentence on what is not protected, in the first place of `privacy.json`.
         not_covered: The same, first in the list of what the guarantee does not cover.

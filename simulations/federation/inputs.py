@@ -12,7 +12,7 @@ from itertools import chain
 from common.domain import Record
 from common.errors import ConfigError
 from common.labelled_files import duplicates
-from server.planning.plan import large_delta
+from server.planning.make_plan import large_delta
 from server.settings.build import build
 from server.settings.schema import SimulationSettings
 from server.tasks.sources import LabelledFiles, Source

@@ -4,11 +4,13 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
+from common.models.encoder import Encoder
 from server.documents.privacy import Privacy
 from server.domain import Candidate
 from server.settings.build import build
 from server.settings.schema import SimulationSettings
 from server.tasks.sources import Source
+from server.tools import RememberingEncoder
 from simulations.federation import parties
 from simulations.private_evaluation import canaries
 from simulations.private_evaluation.of_records import MeasuredWithRecords
@@ -20,6 +22,7 @@ def with_records(settings: SimulationSettings, candidates: Sequence[Candidate]) 
     What the run promises is not in its settings: see `promised`.
     """
     source: Source = build(settings.task)
+    encoder: Encoder = build(settings.embedding)
     task, dealt = source.task(), parties.deal(settings)
     whole = [record for records in dealt for record in records]
     return MeasuredWithRecords(
@@ -27,7 +30,8 @@ def with_records(settings: SimulationSettings, candidates: Sequence[Candidate]) 
         released=[candidate.text for candidate in candidates],
         test=task.classifier_inputs(source.held_out()),
         evaluation=build(settings.evaluation),
-        encoder=build(settings.embedding),
+        encoder=encoder,
+        embed=RememberingEncoder(encoder).encode,
         experiment_seed=settings.experiment_seed,
         public=lambda: [example.text for example in source.public_examples()],
         private=task.classifier_inputs(whole),

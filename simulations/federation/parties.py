@@ -34,9 +34,8 @@ log = logging.getLogger("caucus.simulation")
 
 
 def prepared(settings: SimulationSettings, folder: Path) -> SimulationSettings:
-    """The settings that a run keeps: with labels, identities, and a number for each `auto`."""
-    run = with_identities(with_labels(settings), folder)
-    return simulated(settled(run, rows=_rows(run)))
+    """The settings that a run keeps: with labels, identities, a number of records, and a number for each `auto`."""
+    return simulated(settled(with_number(with_identities(with_labels(settings), folder))))
 
 
 def with_labels(settings: SimulationSettings) -> SimulationSettings:
@@ -68,11 +67,19 @@ def with_identities(settings: SimulationSettings, folder: Path) -> SimulationSet
     return changed(settings, {"secagg.roster": str(roster.resolve())})
 
 
+def with_number(settings: SimulationSettings) -> SimulationSettings:
+    """Take the expected number of records from the training file if nobody has guessed it. Simulations only."""
+    if expected_records(settings) or not isinstance(settings.task, LabelledFilesSettings):
+        return settings
+    number = len(_pool(build(settings.task), settings.federation.parties))
+    return changed(settings, {"federation.expected_records": number or None})
+
+
 def parties(settings: SimulationSettings, folder: Path) -> dict[int, PartyService]:
     """One service for each simulated party, with its own records, limits and ledger."""
     encoder: Encoder = build(settings.embedding)
-    own = party_settings(settings.client)
-    writers = own.writers()
+    hospital = party_settings(settings.client)
+    writers = hospital.writers()
     (folder / "parties").mkdir(parents=True, exist_ok=True)
     roster = roster_of(settings) if settings.secagg.mode == "malicious" else None
     shared = Shared()
@@ -80,7 +87,7 @@ def parties(settings: SimulationSettings, folder: Path) -> dict[int, PartyServic
         party: PartyService(
             party=party,
             private=records.embed(private, encoder),
-            terms=lambda: Terms(limits=own.limits),
+            terms=lambda: Terms(limits=hospital.limits),
             writers=writers,
             ledger=Ledger(folder / "parties" / f"{party:04}.db", durable=False),
             identity=Identity(_identity_file(folder, party).read_bytes()) if roster else None,
@@ -100,15 +107,8 @@ def party_settings(client: Mapping[str, Any]) -> PartySettings:
     return PartySettings.read(client, lambda key: f"client.{key} (configs/client.yaml)")
 
 
-def _rows(settings: SimulationSettings) -> int | None:
-    """Number of private records, counted where `auto` depends on it and they are in a file; else None."""
-    if not settings.automatic or expected_records(settings) or not isinstance(settings.task, LabelledFilesSettings):
-        return None
-    return len(_pool(build(settings.task), settings.federation.parties))
-
-
 def deal(settings: SimulationSettings) -> list[list[Record]]:
-    """The private records of each party, by the configured partition, with what is planted: a site's style, canaries.
+    """The private records of each party, by the configured partition, with a planted site's style and planted canaries.
 
     Raises:
         ConfigError: The configuration asks for more records or canaries than exist, or the partition is unknown.

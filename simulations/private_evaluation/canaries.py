@@ -40,7 +40,7 @@ class Canary:
     """A record that is inserted or left out.
 
     Attributes:
-        label: Its label.
+        label: The record's label.
         subject: Subject that it alone is about.
         code: Nine random digits, in groups of three.
         inside: Whether it is inserted.
@@ -57,7 +57,7 @@ class Canary:
         return Record(FORM.format(subject=self.subject, code=self.code), self.label)
 
     def alternatives(self, experiment_seed: int) -> list[str]:
-        """Its text with codes that no record has."""
+        """The canary's text with codes that no record has."""
         return [FORM.format(subject=self.subject, code=code) for code in _codes(experiment_seed, "alternatives")]
 
 

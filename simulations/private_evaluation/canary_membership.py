@@ -8,7 +8,7 @@ second part is what methods can give away that show no model a record: a canary 
 A lower bound of ε follows as of an audit with one run (Steinke, Nasr and Jagielski 2023, theorem 5.2): the attacker
 guesses "in" for the highest quarter of the scores and "out" for the lowest. Under (ε, δ)-DP the number of right guesses
 is at most binomial with probability e^ε / (1 + e^ε), but for δ (`_probability`). The bound is the largest ε at which as
-many right ones have a probability of at most 5 %, whatever the attack: a weak attack makes it small, never false. Nor
+many right ones have a probability of at most 5 % for any attack: a weak attack makes it small, never false. Nor
 can a strong one make it large: 50 right guesses of 50, for 100 canaries, show no more than 2.8.
 """
 
@@ -53,12 +53,12 @@ def scores(
         before: Texts to compare with.
         after: Texts that the private answers may have steered.
     """
-    found = [float(any(canary.code in text for text in texts)) for canary in canaries]
+    quoted = [float(any(canary.code in text for text in texts)) for canary in canaries]
     nearer = [
         _nearness(vector, after.of(canary.record.label)) - _nearness(vector, before.of(canary.record.label))
         for vector, canary in zip(vectors, canaries, strict=True)
     ]
-    return np.add(found, nearer, dtype=np.float64)
+    return np.add(quoted, nearer, dtype=np.float64)
 
 
 def figures(

@@ -1,8 +1,8 @@
 """Change of a run's texts: the evidence for attacks on methods that show no model a record.
 
-The private answers of a run steer its later texts only. What its language models write by themselves is in the first
-round's texts, so that an attacker compares the later ones with these. A method of one round has no such texts; an
-attacker then has other real texts of the same source, which no party had.
+The private answers of a run steer its later texts only. The first round's texts show what its language models write by
+themselves, so an attacker compares the later ones with these. A method of one round has no such texts; an attacker then
+has other real texts of the same source, which no party had.
 """
 
 from collections.abc import Sequence

@@ -36,7 +36,7 @@ def compare(folder: Path, measured: MeasuredWithRecords) -> None:
         scores = real_private(measured.private, measured.test, measured.evaluation, measured.encoder)
     shares = {"real_private": scores, "label_shares": _label_shares(measured.private)}
     Metrics.load(folder).adding(shares | of_records(measured)).save(folder)
-    _map(folder, measured.private, measured.encoder)
+    _map(folder, measured)
     write_report(folder)
     for weakness in read_weaknesses(folder):
         if weakness.simulation_only:
@@ -72,14 +72,14 @@ def _label_shares(private: Sequence[Record]) -> dict[str, Any]:
     }
 
 
-def _map(folder: Path, private: Sequence[Record], encoder: Encoder) -> None:
+def _map(folder: Path, measured: MeasuredWithRecords) -> None:
     """Write the projection of the private records onto the axes of the synthetic texts, if there are axes."""
     plane = projection.Projection.of(TextMap.load(folder))
     if plane is None:
         return
-    sample = projection.evenly(private, MOST_MAPPED)
-    places = plane.place(encoder.encode([record.text for record in sample]))
+    sample = projection.evenly(measured.private, MOST_MAPPED)
+    places = plane.place(measured.embedded([record.text for record in sample]))
     points: dict[str, list[Point]] = {}
     for record, place in zip(sample, places, strict=True):
         points.setdefault(record.label, []).append(tuple(place))
-    PrivateMap(points={label: tuple(own) for label, own in points.items()}).save(folder)
+    PrivateMap(points={label: tuple(coordinates) for label, coordinates in points.items()}).save(folder)

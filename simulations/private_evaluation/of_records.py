@@ -71,7 +71,7 @@ class MeasuredWithRecords(Measured):
 
 
 def of_records(measured: MeasuredWithRecords) -> dict[str, Group]:
-    """The chosen groups that look at private records."""
+    """The chosen groups of figures that are computed from private records."""
     groups = {
         "utility": ("utility_real", _utility_real),
         "language": ("language_real", _language_real),
@@ -94,7 +94,9 @@ def _utility_real(measured: MeasuredWithRecords) -> Group:
     if measured.evaluation.uses_endpoint:
         reason = "evaluation.embedding is an endpoint, and private text is never sent anywhere"
         return {"value": None, "reason": reason}
-    train = measured.drawn(measured.private, "real", len(measured.candidates))
+    train: Sequence[Record] = measured.private
+    if len(train) > len(measured.candidates):
+        train = measured.drawn(train, "real", len(measured.candidates))
     plain = replace(measured.evaluation, domain_adaptation="none", target=None)
     return classification(measured, train, None, plain)
 
@@ -192,14 +194,14 @@ def _sites(measured: MeasuredWithRecords) -> Group:
     # A canary is like no hospital's records.
     planted = {canary.record.text for canary in measured.canaries}
     rows = [at for at, record in enumerate(measured.private) if record.text not in planted]
-    own = np.array(measured.sites, dtype=np.int64)[rows]
+    record_sites = np.array(measured.sites, dtype=np.int64)[rows]
     labels = np.array([measured.private[at].label for at in rows])
     private = Labelled(vectors=measured.private_vectors[rows], labels=labels)
     released = Labelled(vectors=measured.vectors, labels=np.array([text.label for text in measured.candidates]))
     about = {"definition": f"{sites.DEFINITION} {change.DEFINITION}"}
     try:
-        found = sites.of_records(private, own, released, experiment_seed=measured.experiment_seed)
-        pointed = sites.of_change(private, own, *measured.change, experiment_seed=measured.experiment_seed)
+        attribution = sites.of_records(private, record_sites, released, experiment_seed=measured.experiment_seed)
+        pointed = sites.of_change(private, record_sites, *measured.change, experiment_seed=measured.experiment_seed)
     except CaucusError as error:
         return about | missing(("known_records", "with_texts", "gain", "largest"), error, rows=len(rows))
-    return about | sites.figures(found, pointed, private, own, style_site=measured.style_site)
+    return about | sites.figures(attribution, pointed, private, record_sites, style_site=measured.style_site)

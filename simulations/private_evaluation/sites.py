@@ -119,18 +119,18 @@ def of_change(
         vectors[labels == label] -= vectors[labels == label].mean(axis=0)
     present = np.unique(of)
     directions = _normed(np.stack([vectors[of == site].mean(axis=0) for site in present]))
-    found = {}
+    site_of_label = {}
     for label in np.unique(after.labels).tolist():
         if len(before.of(label)):
             change = after.of(label).mean(axis=0, dtype=np.float64) - before.of(label).mean(axis=0, dtype=np.float64)
-            found[label] = int(present[np.argmax(directions @ change)])
-    if not found:
+            site_of_label[label] = int(present[np.argmax(directions @ change)])
+    if not site_of_label:
         raise DataError("change of the texts", expected="a label with texts before and after", got="none")
-    return found
+    return site_of_label
 
 
 def figures(
-    found: SiteOfRecord,
+    attribution: SiteOfRecord,
     pointed: Mapping[str, int],
     private: Labelled,
     sites: NDArray[np.int64],
@@ -140,14 +140,14 @@ def figures(
     """The figures of `DEFINITION`; "planted" only with a planted style.
 
     Args:
-        found: Success of the attribution of records to their hospitals.
+        attribution: Success of the attribution of records to their hospitals.
         pointed: The hospital to which the change of each label points.
         private: The records of all hospitals.
         sites: (records,) their hospitals, by number.
         style_site: The hospital with a planted style, if one has it.
     """
     rows, labels = len(sites), len(pointed)
-    alone, together = found.known_records, found.with_texts
+    alone, together = attribution.known_records, attribution.with_texts
     most = _largest(private, sites, list(pointed))
     counts = {"known_records": (int(alone.sum()), rows), "with_texts": (int(together.sum()), rows)}
     counts["constant"] = (int(np.bincount(sites).max()), rows)

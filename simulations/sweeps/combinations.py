@@ -1,10 +1,10 @@
-"""The runs of a sweep, while it is at work: which settings each has, how many there are, and what is left to do.
+"""The runs of a sweep, while it goes on: the settings of each, their number, and the remaining ones.
 
     caucus-simulate --multirun privacy.epsilon=1,4,8 experiment_seed=0,1,2
     caucus-simulate --resume SWEEP
 
 Each combination has its own folder. A sweep goes on after the failure of a run, and ends with a table of all
-(`table.py`). One that was stopped goes on with the run that was at work, and with those that had not begun.
+(`table.py`). One that was stopped goes on with the run that was interrupted, and then with the runs that had not begun.
 """
 
 import shlex
@@ -29,7 +29,7 @@ from server.settings.schema import Settings, SimulationSettings
 from simulations.sweeps.experiments import rows, run_names
 
 PLANNED = "multirun.yaml"
-"""File of Hydra's in the folder of a sweep: what was typed."""
+"""Hydra's file in the folder of a sweep, with the overrides that were typed."""
 
 ROW = "row"
 SEED = "experiment_seed="
@@ -77,7 +77,7 @@ def again(sweep: Path) -> list[str]:
     """The arguments with which a stopped sweep goes on."""
     hydra = values(sweep / PLANNED)["hydra"]
     typed = hydra["overrides"]
-    of_hydra = [each for each in typed["hydra"] if not each.startswith(("hydra.mode=", "hydra.sweep.dir="))]
+    of_hydra = [override for override in typed["hydra"] if not override.startswith(("hydra.mode=", "hydra.sweep.dir="))]
     return [
         "--multirun",
         *config_dir(hydra["runtime"]["config_sources"]),
@@ -133,7 +133,7 @@ def failed(settings: Mapping[str, Any], overrides: Sequence[str], folder: Path, 
     """Write the reason of a failure into the folder of the run, with its settings if none are there.
 
     Args:
-        settings: Those of the run's row; what Hydra composed, if that is what failed.
+        settings: Settings of the run's row, or the ones that Hydra composed if building them failed.
         overrides: Overrides of the run.
         folder: The run's.
         error: The reason.
@@ -143,7 +143,7 @@ def failed(settings: Mapping[str, Any], overrides: Sequence[str], folder: Path, 
     (folder / FAILURE).write_text(error + "\n", encoding="utf-8")
 
 
-def left(sweep: Path) -> str:
+def remaining_runs(sweep: Path) -> str:
     """Sentence on the finished runs of a stopped sweep, with the command that runs the rest."""
     runs = planned(sweep)
     done = [number for number, _ in enumerate(runs, 1) if complete(sweep / str(number - 1))]

@@ -30,7 +30,7 @@ def rows(experiment: Mapping[str, Any] | None) -> dict[str, dict[str, Any]]:
     experiment = experiment or {}
     return dict(
         _filled((name, row), values)
-        for values in _each("experiment", experiment)
+        for values in _repetitions("experiment", experiment)
         for written, repeated in experiment.get("rows", {}).items()
         for name, row in _repeated(written, repeated)
     )
@@ -46,7 +46,7 @@ def _repeated(name: str, row: Mapping[str, Any]) -> Iterator[tuple[str, dict[str
     if "each" not in row:
         yield name, dict(row)
         return
-    repetitions = _each(name, row)
+    repetitions = _repetitions(name, row)
     papers = row.get("paper", [None] * len(repetitions))
     if len(papers) != len(repetitions):
         raise ConfigError(f"{name}: paper", expected=f"{len(repetitions)} lists of figures", got=len(papers))
@@ -55,7 +55,7 @@ def _repeated(name: str, row: Mapping[str, Any]) -> Iterator[tuple[str, dict[str
         yield _filled((name, shared if paper is None else shared | {"paper": paper}), values)
 
 
-def _each(name: str, group: Mapping[str, Any]) -> list[dict[str, Any]]:
+def _repetitions(name: str, group: Mapping[str, Any]) -> list[dict[str, Any]]:
     """The values by name, for each repetition; one repetition without values where there is no `each`."""
     columns = group.get("each", {})
     lengths = {len(column) for column in columns.values()} or {1}

@@ -9,6 +9,7 @@ from pathlib import Path
 import pandas as pd
 
 from server.documents.files import write_json
+from server.guarantee.case import NO_GUARANTEE
 from server.metrics.intervals import over_seeds
 from server.report import plots
 from server.report.write import render, replace
@@ -100,7 +101,7 @@ def _accuracy(row: Row) -> str:
 
 
 def _epsilon(value: float) -> str:
-    return "∞: no guarantee" if math.isinf(value) else f"{value:g}"
+    return f"∞: {NO_GUARANTEE}" if math.isinf(value) else f"{value:g}"
 
 
 def _figure(row: Row, name: str) -> str:
@@ -135,6 +136,7 @@ def as_page(folder: Path, table: Table) -> str:
         figures={name: _missing_as_none(values) for name, values in by_row.items()},
         marked=frozenset().union(*table.runs["figures_of_records"].dropna()),
         data_sets=list(table.data_sets),
+        no_guarantee=NO_GUARANTEE,
         has_page={name: (folder / name / "report.html").is_file() for name in table.runs.index},
     )
 

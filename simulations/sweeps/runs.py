@@ -85,8 +85,8 @@ def read_run(folder: Path) -> dict[str, Any]:
     ended = RunSummary.load_if_there(folder)
     if ended is None or not ended.complete:
         error = folder / FAILURE
-        why = error.read_text(encoding="utf-8").strip() if error.exists() else "it did not reach its end"
-        return {"error": why, "unprotected": False}
+        reason = error.read_text(encoding="utf-8").strip() if error.exists() else "it did not reach its end"
+        return {"error": reason, "unprotected": False}
     privacy, metrics = Privacy.load(folder), Metrics.load(folder)
     traffic = Traffic.load_if_there(folder)
     scores = metrics.synthetic or metrics.real_private
@@ -99,7 +99,7 @@ def read_run(folder: Path) -> dict[str, Any]:
         "accuracy": scores.accuracy.value if scores else None,
         "epsilon": effective_epsilon(privacy),
         "unprotected": unprotected(privacy),
-        "tokens": sum(each.input + each.output for each in tokens),
+        "tokens": sum(use.input + use.output for use in tokens),
         "weaknesses": tuple(map(str, read_weaknesses(folder))),
         "figures": metrics.finite | {"seconds": ended.seconds},
         "figures_of_records": frozenset(name for name, figure in metrics.named.items() if figure.simulation_only),

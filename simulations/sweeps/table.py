@@ -89,7 +89,7 @@ class Row:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Table:
-    """All rows, in the experiment's order or that of the runs.
+    """All rows, in the order of the experiment or of the runs.
 
     Attributes:
         title: Title of the table.
@@ -114,7 +114,7 @@ class Table:
 
     @property
     def data_sets(self) -> tuple[str, ...]:
-        """Data sets of which the paper has figures."""
+        """Data sets for which the paper has figures."""
         return tuple(dict.fromkeys(name for row in self.rows for name in row.paper))
 
     def to_dict(self) -> dict[str, object]:

@@ -17,7 +17,7 @@ from common.queries.votes import VotesSpec
 from common.secagg.graph import parameters
 from server.domain import Membership, PrivacyTarget, Task
 from server.methods.wasp import Wasp
-from server.planning.plan import make_plan
+from server.planning.make_plan import make_plan
 from server.settings.compose import composed
 from tests.support.federations import lenient, plan, roster
 

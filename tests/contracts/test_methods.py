@@ -353,7 +353,7 @@ class TestRupta(FromParties):
     wrong = (
         ({"samples": 0}, "samples"),
         ({"rounds": 2}, "rounds"),
-        ({"rewritings": 0}, "rounds"),
+        ({"rewritings": 0}, "rewritings"),
         ({"longest": 0}, "longest"),
     )
     too_small = (("samples", 1),)

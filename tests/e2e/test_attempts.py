@@ -82,7 +82,7 @@ def test_once_shares_were_asked_for_the_run_stops_and_pays_for_no_other_attempt(
     parties = federation(tmp_path, services, agreed, known=known, **vanishing(m.AskUnmask))
     parties.open()
     if attempts == 1:
-        with pytest.raises(DropoutError, match="at least 3 of 4; got 2"):
+        with pytest.raises(DropoutError, match="got 2"):
             parties.ask("votes", 0, query())
     with pytest.raises(
         DropoutError, match="the same party 0, party 1, party 2, party 3; got party 0, party 1, party 3"
@@ -135,7 +135,7 @@ def test_a_retry_costs_nothing_and_needs_no_second_attempt(retries, tmp_path):
     parties = federation(tmp_path, services, agreed, known=known, retries=retries, **gone)
     parties.open()
     if not retries:
-        with pytest.raises(DropoutError, match="at least 3 of 4; got 2"):
+        with pytest.raises(DropoutError, match="got 2"):
             parties.ask("votes", 0, query())
     answered = parties.ask("votes", 0, query())
     assert (answered.index, answered.survivors) == (0, 4)

@@ -96,7 +96,7 @@ def test_a_run_s_process_that_is_killed(deployed, undisturbed):
     measured("the run's process killed: noticed", killed, line)
     assert code == 1
     cause = "it was killed, perhaps for lack of memory; if so, dmesg says it"
-    assert f"ended without an error of its own: {cause}; at {folder / 'run.log'}" in line
+    assert f"ended without reporting an error: {cause}; at {folder / 'run.log'}" in line
     assert cause in text(folder / "run.log").splitlines()[-1]
     assert "run oom: failed: the process of the run ended" in coordinator("status", deployed.here)
     deployed.resume("oom")

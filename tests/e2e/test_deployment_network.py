@@ -5,6 +5,7 @@ without a network. All runs are without noise, so that "whole" can be said to th
 """
 
 import ssl
+import subprocess
 import sys
 import time
 from pathlib import Path
@@ -15,9 +16,10 @@ from server.deploy.authority import make_authority, make_certificate
 from simulations.laboratory.nodes.folders import text, wait
 from simulations.laboratory.nodes.line import Line
 from tests.support import hosts
+from tests.support.between import listening
 from tests.support.deployed import party, running
 from tests.support.faults import EXACT, asked, finished, measured, whole
-from tests.support.hosts import Hosts, listening
+from tests.support.hosts import Hosts
 
 pytestmark = pytest.mark.deployment
 
@@ -89,6 +91,28 @@ def test_a_party_service_has_no_network(deployed):
             for each in ("service", "supernode", "relay")
         }
         assert len(apart) == 2
+
+
+def test_a_hospital_connects_to_the_coordinator_s_port_and_the_coordinator_to_nobody(deployed, machines, undisturbed):
+    """Nothing else goes out from start to end of a run; a name that is asked for would be seen too."""
+    halves = ("h1", "h1-service")
+    for half in halves:
+        deployed.down(half)
+    with machines.outgoing("h1") as hospital, machines.outgoing("coordinator") as coordinator:
+        party("check", deployed.at(1), within=machines.within("h1"))
+        deployed.up(1)
+        deployed.run("watched", EXACT)
+        for half in halves:
+            deployed.down(half)
+    whole(deployed, "watched", undisturbed)
+    assert hospital == {("tcp", machines.address("coordinator"), deployed.port)}
+    assert coordinator == set()
+    with machines.outgoing("h1") as hospital:
+        ask = [*machines.within("h1"), sys.executable, "-c", "import socket; socket.gethostbyname('hospital.example')"]
+        asked = subprocess.run(ask, capture_output=True, check=False, env={"RES_OPTIONS": "timeout:1 attempts:1"})
+        assert asked.returncode
+    assert hospital == {("udp", hosts.NAMES, 53)}
+    deployed.up(1)
 
 
 @pytest.mark.parametrize("who", ["h1", "coordinator"])

@@ -78,7 +78,7 @@ def test_later_by_a_test_file(copy, tmp_path, capsys):
     file.write_text("text,label\n" + "fever and green sputum,pneumonia\nswollen ankles,heart failure\nodd,other\n" * 4)
     code, made = evaluate(capsys, copy, "--test", file, "--metrics", "utility", "diversity", "membership")
     assert code == 0
-    assert made == read(copy, "metrics.json")
+    assert made | {"format": 1} == read(copy, "metrics.json")
     assert (made["test"], made["test_records"]) == ("own.csv", 12)
     assert "4 of 12 test texts have labels never learned" in made["utility"]["note"]
     assert made["utility"]["test"] == "own.csv"

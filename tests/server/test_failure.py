@@ -60,7 +60,7 @@ def test_one_process_at_a_time_works_in_a_folder(tmp_path, monkeypatch):
     with logging_to(tmp_path):
         assert at_work(tmp_path)
         with (
-            pytest.raises(CheckpointError, match="expected one process at work in it; got another"),
+            pytest.raises(CheckpointError, match="expected at most one process that works in it; got another"),
             logging_to(tmp_path),
         ):
             pass

@@ -176,7 +176,7 @@ def test_another_run_plan_or_choice_of_models_is_refused_from_the_first_step_on(
 def test_without_held_out_texts_there_is_no_distance_and_no_score(setup):
     state = run(with_parts(setup, source=Task([])))
     assert [line.fid for line in state.rounds] == [None] * 3
-    assert json.loads((setup.folder / "metrics.json").read_text()) == {}
+    assert json.loads((setup.folder / "metrics.json").read_text()) == {"format": 1}
     assert "Not measured" in (setup.folder / "report.html").read_text()
 
 

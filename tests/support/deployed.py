@@ -69,14 +69,19 @@ def coordinator(*arguments, **how):
 
 
 @contextlib.contextmanager
-def running(**how):
-    """A deployment (see `Deployment`) whose hospitals run and answer plans without noise."""
+def running(*, prepare=lambda _: None, **how):
+    """A deployment (see `Deployment`) whose hospitals run and answer plans without noise.
+
+    Args:
+        prepare: Called with the deployment before its hospitals start.
+    """
     folder = Path(tempfile.mkdtemp(prefix="caucus-"))
     if how.get("relay_user"):
         folder.chmod(0o711)
     made = Deployment(folder, **how)
     try:
         made.without_noise()
+        prepare(made)
         made.up()
         yield made
     finally:
@@ -184,14 +189,14 @@ class Deployment:
         where = f"https://{self.host}:{self.port}{path}"
         return httpx.request(method, where, verify=self.trust(), content=b"", headers=kind)
 
-    def up(self, *numbers):
-        """Start these hospitals, or all; the nodes of all that run are online then."""
+    def up(self, *numbers, options=()):
+        """Start these hospitals, or all, with these options; the nodes of all that run are online then."""
         wanted = {number: self._ready(number) + 1 for number in numbers or range(self.count)}
         for number in wanted:
             if self.halves:
                 self.start(f"h{number}-service", "caucus-party", "start", self.at(number), "--only", "service")
             half = ("--only", "relay") if self.halves else ()
-            self.start(f"h{number}", "caucus-party", "start", self.at(number), *half)
+            self.start(f"h{number}", "caucus-party", "start", self.at(number), *half, *options)
         for number, times in wanted.items():
             wait(lambda at=number, times=times: self._ready(at) >= times, f"hospital {number} is ready")
         running = sum(f"h{number}" in self._running for number in range(self.count))

@@ -15,7 +15,7 @@ from server.domain import Membership, PrivacyTarget, Task
 from server.federation.ask import Federation
 from server.federation.checkpoint import Checkpoint
 from server.methods.wasp import Wasp
-from server.planning.plan import make_plan
+from server.planning.make_plan import make_plan
 from server.settings.schema import Secagg
 from tests.support.federations import lenient
 

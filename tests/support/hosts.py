@@ -3,21 +3,29 @@
 The root namespace is on the bridge too: it is the rest of the world, from where tests ask the front door. Needs root.
 """
 
-import asyncio
 import contextlib
 import ctypes
 import os
+import shutil
 import socket
 import subprocess
-from concurrent.futures import Future, ThreadPoolExecutor
+import threading
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from threading import Thread
+
+from tests.support.between import standing
 
 NOTHING_BUT_LOOPBACK = ("unshare", "--net")
 """Words before a command that shall have no network, as compose's `network_mode: none`."""
 
+NAMES = "192.0.2.53"
+"""Address of a server of names that nobody has."""
+
 _NETWORK = 0x40000000  # CLONE_NEWNET
-_NAMESPACES = Path("/run/netns")
+_NAMESPACES, _SETTINGS = Path("/run/netns"), Path("/etc/netns")
+_ALL, _IPV4, _IPV6 = 0x0003, 0x0800, 0x86DD  # ETH_P_ALL, and Ethernet's types
+_NEIGHBOURS = (socket.IPPROTO_HOPOPTS, socket.IPPROTO_ICMPV6)
+_SYN, _SYN_ACK = 0x02, 0x12
 
 
 def missing():
@@ -59,11 +67,17 @@ class Hosts:
         self._ip("-n", machine, "link", "set", "lo", "up")
         self._ip("-n", machine, "address", "add", f"{self.address(name)}/24", "dev", "eth0")
         self._ip("-n", machine, "link", "set", "eth0", "up")
+        # All else is a way to nobody, on which attempts are seen; so is the server of names.
+        self._ip("-n", machine, "neighbour", "add", self._at(253), "lladdr", "02:00:00:00:00:fd", "dev", "eth0")
+        self._ip("-n", machine, "route", "add", "default", "via", self._at(253))
+        (_SETTINGS / machine).mkdir(parents=True)
+        (_SETTINGS / machine / "resolv.conf").write_text(f"nameserver {NAMES}\n")
 
     def ended(self):
         for machine in map(self._namespace, self._names):
             if (_NAMESPACES / machine).exists():
                 self._ip("netns", "delete", machine)  # with it goes its link
+            shutil.rmtree(_SETTINGS / machine, ignore_errors=True)
         self._ip("link", "delete", self._key)
 
     def address(self, name):
@@ -92,6 +106,44 @@ class Hosts:
     def mend(self, name):
         self._ip("link", "set", self._link(name), "up")
 
+    def close(self, name, of):
+        """Close the direct way from a machine to another, as a firewall does; the other way stays."""
+        self._ip("-n", self._namespace(name), "route", "add", "unreachable", f"{self.address(of)}/32")
+
+    @property
+    def outside(self):
+        """Address of the rest of the world, which all machines reach."""
+        return self._at(254)
+
+    @contextlib.contextmanager
+    def outgoing(self, name):
+        """A set that is filled with what a machine sends unasked: ("tcp", address, port) of each connection, and the
+        same of every packet of other protocols; without the questions for neighbours that a kernel asks.
+        """
+        seen, ended = set(), threading.Event()
+        with socket.socket(socket.AF_PACKET, socket.SOCK_RAW, socket.htons(_ALL)) as link:
+            link.bind((self._link(name), 0))
+            link.settimeout(0.1)
+
+            def watch():
+                while True:
+                    try:
+                        frame, (*_, direction, _, _) = link.recvfrom(2**16)
+                    except TimeoutError:
+                        if ended.is_set():
+                            return
+                        continue
+                    if direction != socket.PACKET_OUTGOING and (opened := _opened(frame)):
+                        seen.add(opened)
+
+            thread = threading.Thread(target=watch)
+            thread.start()
+            try:
+                yield seen
+            finally:
+                ended.set()
+                thread.join()
+
     def open_ports(self, name, of):
         """All TCP ports of one machine that another can connect to."""
         return self.inside(name, lambda: [port for port in range(1, 2**16) if _open(self.address(of), port)])
@@ -102,19 +154,10 @@ class Hosts:
         address = self.address(of)
         self._ip("-n", self._namespace(name), "address", "add", f"{address}/32", "dev", "lo")
         listener = self.inside(name, lambda: socket.create_server((address, port)))
-        ended = Future()
-
-        async def stand():
-            async with await asyncio.start_server(serve, sock=listener, ssl=tls):
-                await asyncio.wrap_future(ended)
-
-        thread = Thread(target=asyncio.run, args=(stand(),))
-        thread.start()
         try:
-            yield
+            with listener, standing(listener, serve, tls):
+                yield
         finally:
-            ended.set_result(None)
-            thread.join()
             self._ip("-n", self._namespace(name), "address", "delete", f"{address}/32", "dev", "lo")
 
     def _at(self, number):
@@ -131,16 +174,19 @@ class Hosts:
         subprocess.run(["ip", *arguments], check=True, capture_output=True, timeout=30)
 
 
-def listening(heard):
-    """For `Hosts.between`: answers as if all were well, and keeps the received messages."""
-
-    async def serve(reader, writer):
-        with contextlib.suppress(OSError):
-            heard.append(await reader.read(2**16))
-            writer.write(b"HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n")
-        writer.close()
-
-    return serve
+def _opened(frame):
+    """Protocol, address and port of a frame that opens something; None of any other."""
+    kind, packet = int.from_bytes(frame[12:14]), frame[14:]
+    if kind == _IPV4:
+        protocol, to, rest = packet[9], socket.inet_ntop(socket.AF_INET, packet[16:20]), packet[4 * (packet[0] & 15) :]
+    elif kind == _IPV6 and packet[6] not in _NEIGHBOURS:
+        protocol, to, rest = packet[6], socket.inet_ntop(socket.AF_INET6, packet[24:40]), packet[40:]
+    else:
+        return None
+    if protocol == socket.IPPROTO_TCP and rest[13] & _SYN_ACK != _SYN:
+        return None
+    names = {socket.IPPROTO_TCP: "tcp", socket.IPPROTO_UDP: "udp"}
+    return names.get(protocol, protocol), to, int.from_bytes(rest[2:4]) if protocol in names else 0
 
 
 def _open(host, port):

@@ -6,7 +6,7 @@ from common.plan.plan import Plan
 from common.plan.planned import PlannedQuery
 from common.queries.votes import VotesSpec
 from server.domain import Membership, PrivacyTarget, Task
-from server.planning.plan import make_plan
+from server.planning.make_plan import make_plan
 from server.settings.schema import Secagg
 
 SPEC = VotesSpec(top=8)

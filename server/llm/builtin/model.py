@@ -9,7 +9,7 @@ model, and means nothing here.
 
 import hashlib
 from collections.abc import Iterable, Sequence
-from functools import cached_property
+from functools import cached_property, lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,7 +22,7 @@ from server.llm.base import Arrived, Reply, Request
 from server.llm.builtin.composer import Passage, TextComposer
 from server.llm.builtin.library import NORM, Library, Sense, Vector, unit, whole_numbers
 from server.llm.builtin.ngram import sentences
-from server.llm.plain import plain, structured
+from server.llm.structured_fallback import plain, structured
 
 _VERSION = 3  # of what is written for a request; raise it with every change, or caches keep the old texts
 _BLOCK = 256  # number of requests whose similarities are in memory at once
@@ -141,11 +141,12 @@ class BuiltinModel:
     @cached_property
     def _library(self) -> Library:
         """Read at the first request: a run that resumes from its cache never needs it."""
-        return Library(self._texts, self._encoder, self._share, self._seed, self.name)
+        part = (self._share, self._seed, self.name) if self._share < 1 else (1.0, 0, "")
+        return _library(tuple(self._texts), self._encoder, *part)
 
     def _vectors(self, requests: Sequence[Request]) -> dict[str, Vector]:
-        """Vectors of all that the requests show, each text encoded once."""
-        shown = dict.fromkeys(text for request in requests for text in _shown(request))
+        """Vectors of all texts that the requests show, each text encoded once."""
+        shown = dict.fromkeys(text for request in requests for text in _input_texts(request))
         raw = self._library.centred(self._encoder.encode(list(shown)))
         return dict(zip(shown, raw, strict=True))
 
@@ -207,7 +208,13 @@ class BuiltinModel:
         return sample
 
 
-def _shown(request: Request) -> Iterable[str]:
+@lru_cache(maxsize=2)
+def _library(texts: tuple[str, ...], encoder: TextEncoder, share: float, seed: int, name: str) -> Library:
+    """`Library`, read once for all models of a run that read everything."""
+    return Library(texts, encoder, share, seed, name)
+
+
+def _input_texts(request: Request) -> Iterable[str]:
     yield from request.good
     yield from request.bad
     yield from request.source

@@ -64,8 +64,8 @@ class Phrases:
                 here = times / len(near)
                 there = (rest[phrase] + 1) / (len(others) + 2) if len(others) else 1.0
                 everywhere = self._times[phrase] / len(self._of)
-                usual = math.sqrt(there * everywhere) if len(others) else everywhere
-                scores[phrase] = len(phrase) * max(here * math.log(here / usual), _LEAST * here)
+                expected = math.sqrt(there * everywhere) if len(others) else everywhere
+                scores[phrase] = len(phrase) * max(here * math.log(here / expected), _LEAST * here)
         best = sorted(scores, key=lambda phrase: (-scores[phrase], phrase))[: _CHOICE * count]
         luck = temperature * rng.gumbel(size=len(best))
         ranking = sorted(zip(best, luck, strict=True), key=lambda pair: -math.log(scores[pair[0]]) - pair[1])

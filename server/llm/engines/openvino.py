@@ -4,8 +4,9 @@ Measured against transformers and others by `make bench-models`. Continuous batc
 keys and values of a prompt's beginning are computed once, for all continuations of a job and for later jobs.
 
 A job's draws depend on its seed. No prompt is split over steps, so that a text depends neither on the order of the jobs
-nor on the number of threads. What earlier jobs left of a prompt moves the logits in the last places, which changed two
-of 24 texts whose whole prompts had been read before; the same jobs in the same order give the same texts.
+nor on the number of threads. The part of a prompt that earlier jobs left in the cache moves the logits in the last
+places, which changed two of 24 texts whose whole prompts had been read before; the same jobs in the same order give the
+same texts.
 
 Single precision is asked for, since the default follows the processor. Processors that multiply 8-bit integers (AVX-512
 VNNI) write other texts all the same: there OpenVINO rounds what a layer of quantized weights reads to 8 bits as well. A

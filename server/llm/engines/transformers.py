@@ -1,6 +1,6 @@
 """Transformers' own generation, on any device and for any checkpoint.
 
-What a model writes for a job does not depend on what else is in the batch. Prompts are padded on the left under an
+The text for a job does not depend on the other jobs of the batch. Prompts are padded on the left under an
 attention mask, and sampling takes its randomness from the job: a token is the maximum of logits / temperature +
 Gumbel noise (Gumbel-max: Maddison et al. 2014, section 2), and the noise of a step is a hash of the seed, the step
 and the token. Batches move logits by a few units in the last place, so a token may change if its two best sums are

@@ -130,7 +130,7 @@ class MessageBatches:
         client: Any,
         batch: str,
         left: dict[str, Request],
-        held: dict[str, Usage],
+        reservations: dict[str, Usage],
         deliver: Callable[[str, Reply], None],
     ) -> None:
         """Wait for a batch to end, then read its results; those that are no longer requested are paid for too."""
@@ -140,11 +140,11 @@ class MessageBatches:
             key, request = line.custom_id, left.pop(line.custom_id, None)
             completion = self._read(line.result)
             if request is None:
-                self._spending.settle(self.name, held.pop(key, None), completion.usage, self._price)
+                self._spending.settle(self.name, reservations.pop(key, None), completion.usage, self._price)
                 continue
             if completion.text:
                 completion = counted(completion, request, self._max_tokens)
-            self._spending.settle(self.name, held.pop(key, None), completion.usage, self._price)
+            self._spending.settle(self.name, reservations.pop(key, None), completion.usage, self._price)
             deliver(key, read(completion, request))
         self._notes.drop(batch)
 

@@ -18,7 +18,7 @@ from typing import Any
 from common.errors import ProviderError
 from server.llm.base import Arrived, Reply, Request
 from server.llm.remote.chat import Chat, Completion
-from server.llm.remote.retry import Failure, RateLimiter, Retries, UnansweredError, said
+from server.llm.remote.retry import Failure, RateLimiter, Retries, UnansweredError, server_message
 from server.llm.remote.tokens import counted, estimate, read, worst
 from server.llm.render import render
 from server.llm.spending import Spending, Usage
@@ -158,7 +158,7 @@ class Remote:
             try:
                 await self._check_retries.answer(partial(self._look_up, client), errors=self._chat.errors)
             except UnansweredError as error:
-                raise self._broken(error.failure, told=said(error.cause)) from error.cause
+                raise self._broken(error.failure, details=server_message(error.cause)) from error.cause
 
     async def _look_up(self, client: Any) -> None:
         try:
@@ -177,13 +177,13 @@ class Remote:
         finally:
             self._spending.settle(self.name, most, used, self._price)
 
-    def _broken(self, failure: Failure, *, told: str = "") -> ProviderError:
+    def _broken(self, failure: Failure, *, details: str = "") -> ProviderError:
         # The server's own message may quote the prompt: it is passed on from the check alone, whose prompt is public.
         wait = f", asks to wait {failure.wait:.0f} s" if failure.wait else ""
         return ProviderError(
             f"the language model {self.name} does not answer",
             expected="a completion",
-            got=failure.summary + wait + told,
+            got=failure.summary + wait + details,
             where=self._chat.settings.model,
             do=failure.do,
         )

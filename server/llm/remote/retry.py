@@ -99,7 +99,7 @@ def failure_of(  # noqa: PLR0911 one for each line of the table above
     return Failure(kind="hopeless" if status in _HOPELESS else "failed", summary=summary)
 
 
-def said(error: Exception) -> str:
+def server_message(error: Exception) -> str:
     """The server's words on an error, after a colon, for a request whose prompt may be shown; empty if there are none.
 
     A message about a key is left out, since it may quote it.

@@ -33,8 +33,8 @@ def estimate(request: Request, max_tokens: int) -> tuple[int, int]:
     size = sum(map(len, render(request))) / _CHARACTERS_PER_TOKEN
     shown = request.good or request.source
     unseen = _WORDS_OF_A_PHRASE if request.phrases else _USUAL_WORDS
-    usual = sum(len(text.split()) for text in shown) / len(shown) if shown else unseen
-    written = request.n * (request.words or usual) * _TOKENS_PER_WORD
+    words_per_text = sum(len(text.split()) for text in shown) / len(shown) if shown else unseen
+    written = request.n * (request.words or words_per_text) * _TOKENS_PER_WORD
     return round(size), min(round(written), max_tokens)
 
 

@@ -44,7 +44,7 @@ class Replay:
 
     Args:
         query: The query as it was broadcast.
-        index: Its number in the plan.
+        index: The query's number in the plan.
         plan: The plan.
         party: The parts of a party that stay the same.
     """

@@ -6,7 +6,7 @@ lemma of Neyman and Pearson no test tells Gaussians apart better than by this sc
 deviation 1 / mu times the difference of its two means: mu-Gaussian DP (Dong, Roth and Su 2022). Estimated from n
 canaries, half of them in, mu has a variance of 4 / n + mu^2 / (2 n), about, and is skewed: large values are more
 frequent than for a normal variable. So what is compared is sqrt(2 n) asinh(mu / r), r^2 = 2 n (1 / in + 1 / out), whose
-variance is 1 whatever mu is. From 500 canaries on, that of a sound answer is beyond 5 with a probability of 1e-6 or
+variance is 1 for any mu. From 500 canaries on, that of a sound answer is beyond 5 with a probability of 1e-6 or
 less, by the exact distribution of mu, a noncentral t.
 """
 
@@ -35,7 +35,7 @@ def of_votes(epsilon: float, *, labels: int, rounds: int, parties: int = 3) -> F
     of_label = np.repeat(np.arange(labels, dtype=np.int32), len(near))
     question = Votes(spec=VotesSpec(top=TOP, fine=4), vectors=np.tile(near, (labels, 1)), labels=of_label)
     inside = _tossed(labels, AXES)
-    total = _asked(epsilon, question, inside, rounds=rounds, parties=parties)
+    total = _summed_answers(epsilon, question, inside, rounds=rounds, parties=parties)
     votes = total.reshape(2, labels, 2, AXES, TOP)[[0, 1], :, [0, 1]] @ 2.0 ** -np.arange(TOP)
     return _finding("canaries", epsilon, votes.sum(axis=0), inside, rounds)
 
@@ -48,7 +48,7 @@ def of_class_sums(epsilon: float, *, labels: int, rounds: int, parties: int = 3)
     centres, radius = np.zeros((labels, AXES), dtype=np.float32), np.full(1, 0.5, dtype=np.float32)
     question = ClassSums(spec=spec, basis=basis, centres=centres, radius=radius)
     inside = _tossed(labels, 1)
-    total = _asked(epsilon, question, inside, rounds=rounds, parties=parties)
+    total = _summed_answers(epsilon, question, inside, rounds=rounds, parties=parties)
     change = np.array([spec.grid / 2] * 4 + [spec.count])
     return _finding("canaries of class sums", epsilon, total.reshape(labels, 5) @ change[:, None], inside, rounds)
 
@@ -66,7 +66,7 @@ def _tossed(labels: int, axes: int) -> NDArray[np.bool_]:
     return rng.experiment(int.from_bytes(rng.secure_bytes(8)), "canaries").random((labels, axes)) < 1 / 2
 
 
-def _asked(
+def _summed_answers(
     epsilon: float, question: Query, inside: NDArray[np.bool_], *, rounds: int, parties: int
 ) -> NDArray[np.float64]:
     """Sum of the answers of all rounds."""
@@ -90,7 +90,7 @@ def distinguished(check: str, mu: float, scores: NDArray[np.float64], inside: ND
     """
     into, out = scores[inside], scores[~inside]
     spread = math.sqrt((into.var(ddof=1) * len(into) + out.var(ddof=1) * len(out)) / scores.size)
-    found = (into.mean() - out.mean()) / spread
+    difference = (into.mean() - out.mean()) / spread
 
     # See the head of this file: the normal score of mu, and the mu of a score that is `by` errors higher.
     error, unit = 1 / math.sqrt(2 * scores.size), math.sqrt(2 * scores.size * (1 / len(into) + 1 / len(out)))
@@ -104,13 +104,14 @@ def distinguished(check: str, mu: float, scores: NDArray[np.float64], inside: ND
     def unseen(true: float) -> float:
         return float(stats.norm.cdf(Z - score(true)) - stats.norm.cdf(-Z - score(true)))
 
-    highest = gaussian_epsilon(DELTA, shifted(found, Z))
+    highest = gaussian_epsilon(DELTA, shifted(difference, Z))
+    epsilon = gaussian_epsilon(DELTA, max(difference, 1e-3))
     return Finding(
         check=check,
-        figure=f"mu {found:.4f}: epsilon {gaussian_epsilon(DELTA, max(found, 1e-3)):.2f}, below {highest:.2f}",
+        figure=f"mu {difference:.4f}: epsilon {epsilon:.2f}, below {highest:.2f}",
         limit=f"{mu:.4f}: {shifted(mu, -Z):.3f} to {shifted(mu, Z):.3f}",
         unseen=f"sigma / 2 {unseen(2 * mu):.0e}, 2 sigma {unseen(mu / 2):.0e}",
-        passed=abs(score(found)) <= Z,
+        passed=abs(score(difference)) <= Z,
     )
 
 

@@ -1,7 +1,7 @@
 """Change of an answer by one unit, as a share of the bound on the query's page: more than 1 is a violation.
 
 Sums are compared in every figure that their specification states (`common/privacy/sensitivity.py`); the share is that
-of the norm which their mechanism puts noise on, l2 for Gaussian and l1 for Laplace. What runs inside a party has its
+of the norm which their mechanism puts noise on, l2 for Gaussian and l1 for Laplace. A mechanism inside a party has its
 proof in terms of something else (`length_range.py`, `seed_choice.py`, `texts.py` in `common/queries`):
 
     sparse vector       every count moves by at most m
@@ -92,7 +92,7 @@ def _of_choices(spec: SeedChoiceSpec, planned: PlannedQuery, before: Rows, after
 
 
 def _has_constant_total(row: Rows, nearest: int) -> bool:
-    """Whether utilities are 1 for exactly `nearest` candidates, or equal for all, as those of no record are."""
+    """Whether utilities are 1 for exactly `nearest` candidates, or equal for all, as they are without a record."""
     if not nearest or (row == row[0]).all():
         return True
     return int(np.count_nonzero(row == UNIT)) == int(np.count_nonzero(row)) == min(nearest, len(row))

@@ -98,11 +98,11 @@ def ask(
         services = [
             PartyService(
                 party=party,
-                private=records.embed(own, Axes()),
+                private=records.embed(party_records, Axes()),
                 terms=lambda: Terms(limits=limits),
                 ledger=Ledger(folder / f"{party}.db"),
             )
-            for party, own in enumerate(private)
+            for party, party_records in enumerate(private)
         ]
         grid = LocalGrid(relay(lambda context: services[int(context.node_config["partition-id"])]), len(services))
         federation = Federation(

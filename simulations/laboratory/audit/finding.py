@@ -1,4 +1,4 @@
-"""One line of the audit, and the certainty of a statistical one."""
+"""Findings of the audit, each printed as one line, and the error probability of a statistical check."""
 
 import sys
 from dataclasses import dataclass

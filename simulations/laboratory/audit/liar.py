@@ -43,7 +43,7 @@ from simulations.laboratory.audit.federation import plan_of
 
 HOSPITALS = 10
 TIMES = (1, 10)
-"""False records, in those of an honest hospital."""
+"""Number of false records, as a multiple of an honest hospital's records."""
 METHODS = {
     "wasp": ["method.samples=600"],
     "pre_text": ["method.samples=600"],
@@ -72,7 +72,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
                 )
                 for times in (0, *TIMES)
             )
-            lost = "".join(f"{100 * (honest - each):10.1f}" for each in lied)
+            lost = "".join(f"{100 * (honest - accuracy_of_lie):10.1f}" for accuracy_of_lie in lied)
             _say(f"{method:9}{records:7}{100 * honest:9.1f} %{lost}\n")
     _say("\nchosen by    records  false  exemplars; or the mean's move and the label's share\n")
     for records in options.records:
@@ -86,7 +86,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def accuracy(method: str, records: int, epsilon: float, times: int, seed: int) -> float:
-    """Accuracy of what is learned from a run's texts, where the first hospital has `times` its records, mislabelled."""
+    """Accuracy of a classifier of a run's texts, if the first hospital has `times` its records, mislabelled."""
     overrides = {
         "federation.parties": HOSPITALS,
         "federation.records": records,
@@ -158,13 +158,13 @@ def mean(records: int, epsilon: float, times: int, *, trials: int = 50) -> tuple
                     labels=tuple(map(str, range(LABELS))),
                     subspace=space,
                     softness=0.05,
-                    sums=each,
+                    sums=totals,
                     counts=numbers,
                     noise=noise / spec.grid,
                     count_noise=noise / spec.count,
                 )
             )
-            for each, numbers in ((sums, counts), (lied, more))
+            for totals, numbers in ((sums, counts), (lied, more))
         )
         moves.append(float(np.linalg.norm(after.means[0] - before.means[0])))
         shares.append(float(after.shares[0]))

@@ -41,7 +41,7 @@ _ODD = (
 )
 
 
-class Held(NamedTuple):
+class EmbeddedRecord(NamedTuple):
     """A record and its vector."""
 
     record: Record
@@ -72,8 +72,8 @@ class Neighbourhood:
         encoder: The agreed encoder.
     """
 
-    starts: Sequence[Sequence[Held]]
-    sources: Mapping[str, Sequence[Held]]
+    starts: Sequence[Sequence[EmbeddedRecord]]
+    sources: Mapping[str, Sequence[EmbeddedRecord]]
     plan: Plan
     max_records: int
     encoder: Encoder
@@ -81,57 +81,57 @@ class Neighbourhood:
     def walks(self, neighbours: int, random: np.random.Generator) -> Iterator[Step]:
         """Walks with this number of pairs of neighbours in all."""
         for walk in range(0, neighbours, STEPS):
-            held = self._start(self.starts[int(random.integers(len(self.starts)))])
-            yield Step(self._private(held), "")
+            data_set = self._start(self.starts[int(random.integers(len(self.starts)))])
+            yield Step(self._private(data_set), "")
             adds = random.choice([0.2, 0.5, 0.8])
             for _ in range(min(STEPS, neighbours - walk)):
-                move = self._added if not held or random.random() < adds else self._without
-                held, changed = move(held, random)
-                yield Step(self._private(held), changed)
+                move = self._added if not data_set or random.random() < adds else self._without
+                data_set, changed = move(data_set, random)
+                yield Step(self._private(data_set), changed)
 
-    def _start(self, own: Sequence[Held]) -> list[Held]:
+    def _start(self, records: Sequence[EmbeddedRecord]) -> list[EmbeddedRecord]:
         if self.plan.unit == "sample":
-            return list(own)
+            return list(records)
         # The demo's notes name no user: three notes each.
-        return [_owned(held, f"user {place // 3}") for place, held in enumerate(own)]
+        return [_owned(record, f"user {place // 3}") for place, record in enumerate(records)]
 
-    def _added(self, held: list[Held], random: np.random.Generator) -> tuple[list[Held], str]:
+    def _added(self, data_set: list[EmbeddedRecord], random: np.random.Generator) -> tuple[list[EmbeddedRecord], str]:
         kind = str(random.choice([*self.sources, "a copy"]))
-        pool = self.sources.get(kind) or held or self.sources["an ordinary record"]
+        pool = self.sources.get(kind) or data_set or self.sources["an ordinary record"]
         if self.plan.unit == "sample":
             unit = [pool[int(random.integers(len(pool)))]]
-            unit = [held._replace(record=replace(held.record, user=None)) for held in unit]
+            unit = [new._replace(record=replace(new.record, user=None)) for new in unit]
         else:
-            count, user = int(random.integers(1, self.max_records + 3)), _new_user(held, random)
+            count, user = int(random.integers(1, self.max_records + 3)), _new_user(data_set, random)
             places = np.full(count, random.integers(len(pool)))
             if random.random() < 1 / 2:
                 places = random.integers(len(pool), size=count)
             unit = [_owned(pool[place], user) for place in places.tolist()]
-        changed = list(held)
+        changed = list(data_set)
         for one in unit:
             changed.insert(int(random.integers(len(changed) + 1)), one)
         return changed, f"{kind} added"
 
-    def _without(self, held: list[Held], random: np.random.Generator) -> tuple[list[Held], str]:
-        place = int(random.integers(len(held)))
+    def _without(self, data_set: list[EmbeddedRecord], random: np.random.Generator) -> tuple[list[EmbeddedRecord], str]:
+        place = int(random.integers(len(data_set)))
         if self.plan.unit == "sample":
-            return held[:place] + held[place + 1 :], "a record removed"
-        user = held[place].record.user
-        return [one for one in held if one.record.user != user], "a user removed"
+            return data_set[:place] + data_set[place + 1 :], "a record removed"
+        user = data_set[place].record.user
+        return [one for one in data_set if one.record.user != user], "a user removed"
 
-    def _private(self, held: Sequence[Held]) -> PartyRecords:
-        vectors = np.stack([one.vector for one in held]) if held else self.encoder.encode([])
-        return PartyRecords(records=tuple(one.record for one in held), vectors=vectors, encoder=self.encoder)
+    def _private(self, data_set: Sequence[EmbeddedRecord]) -> PartyRecords:
+        vectors = np.stack([one.vector for one in data_set]) if data_set else self.encoder.encode([])
+        return PartyRecords(records=tuple(one.record for one in data_set), vectors=vectors, encoder=self.encoder)
 
 
 def sources(
-    query: Query, plan: Plan, encoder: Encoder, *, ordinary: Sequence[Held], released: Sequence[str]
-) -> dict[str, Sequence[Held]]:
+    query: Query, plan: Plan, encoder: Encoder, *, ordinary: Sequence[EmbeddedRecord], released: Sequence[str]
+) -> dict[str, Sequence[EmbeddedRecord]]:
     """Records to add, by kind.
 
     Args:
         query: The query, whose arrays everybody knows.
-        plan: Its plan.
+        plan: The query's plan.
         encoder: The agreed encoder.
         ordinary: Records such as the parties have.
         released: Texts that the run released, which were candidates before.
@@ -142,29 +142,30 @@ def sources(
         "a released text": released,
         "a text of terms": _of_terms(query),
     }
-    found = {
+    records = {
         kind: [dealt(text, vector) for text, vector in zip(of, encoder.encode(list(of)), strict=True)]
         for kind, of in texts.items()
     }
     # Distinct texts: a party's vector is a function of the text, and a subsample tells copies of a text by number.
-    found["a vector of the query"] = [
-        dealt(f"{held.record.text} {place}", vector) for place, (held, vector) in enumerate(_of_arrays(query, ordinary))
+    records["a vector of the query"] = [
+        dealt(f"{example.record.text} {place}", vector)
+        for place, (example, vector) in enumerate(_of_arrays(query, ordinary))
     ]
-    found["an ordinary record"] = list(ordinary)
-    unknown = [_labelled(held, "no label of the plan") for held in ordinary]
-    found["an unknown label"] = unknown
-    return {kind: of for kind, of in found.items() if of}
+    records["an ordinary record"] = list(ordinary)
+    unknown = [_labelled(example, "no label of the plan") for example in ordinary]
+    records["an unknown label"] = unknown
+    return {kind: of for kind, of in records.items() if of}
 
 
-def held(records: Sequence[Record], encoder: Encoder) -> list[Held]:
+def embed_records(records: Sequence[Record], encoder: Encoder) -> list[EmbeddedRecord]:
     """Records with their vectors, each embedded alone, as a party embeds them."""
-    return [Held(record, encoder.encode([record.text])[0]) for record in records]
+    return [EmbeddedRecord(record, encoder.encode([record.text])[0]) for record in records]
 
 
-def _dealer(labels: Sequence[str]) -> Callable[[str, NDArray[np.float32]], Held]:
+def _dealer(labels: Sequence[str]) -> Callable[[str, NDArray[np.float32]], EmbeddedRecord]:
     """Makes records whose labels take turns."""
     count = iter(range(2**62))
-    return lambda text, vector: Held(Record(text, labels[next(count) % len(labels)]), vector)
+    return lambda text, vector: EmbeddedRecord(Record(text, labels[next(count) % len(labels)]), vector)
 
 
 def _of_terms(query: Query) -> list[str]:
@@ -176,7 +177,9 @@ def _of_terms(query: Query) -> list[str]:
     return [" ".join(terms), " ".join(backwards), *(" ".join(backwards[place:]) for place in range(len(terms)))]
 
 
-def _of_arrays(query: Query, ordinary: Sequence[Held]) -> Iterator[tuple[Held, NDArray[np.float32]]]:
+def _of_arrays(
+    query: Query, ordinary: Sequence[EmbeddedRecord]
+) -> Iterator[tuple[EmbeddedRecord, NDArray[np.float32]]]:
     """Ordinary records, each with a unit vector made from the query's arrays."""
     dim = len(ordinary[0].vector)
     arrays = [array for array in inputs(query).values() if array.ndim == 2 and array.shape[1] == dim]
@@ -189,15 +192,15 @@ def _of_arrays(query: Query, ordinary: Sequence[Held]) -> Iterator[tuple[Held, N
             yield ordinary[place % len(ordinary)], (vector / norm).astype(np.float32)
 
 
-def _new_user(held: Sequence[Held], random: np.random.Generator) -> str | None:
+def _new_user(data_set: Sequence[EmbeddedRecord], random: np.random.Generator) -> str | None:
     """A user that is not there: now and then the one of all records that name none."""
-    nameless = all(one.record.user is not None for one in held) and random.random() < 0.1
+    nameless = all(one.record.user is not None for one in data_set) and random.random() < 0.1
     return None if nameless else f"user {random.integers(10**9, 10**10)}"
 
 
-def _owned(held: Held, user: str | None) -> Held:
-    return held._replace(record=replace(held.record, user=user))
+def _owned(embedded: EmbeddedRecord, user: str | None) -> EmbeddedRecord:
+    return embedded._replace(record=replace(embedded.record, user=user))
 
 
-def _labelled(held: Held, label: str) -> Held:
-    return held._replace(record=replace(held.record, label=label))
+def _labelled(embedded: EmbeddedRecord, label: str) -> EmbeddedRecord:
+    return embedded._replace(record=replace(embedded.record, label=label))

@@ -13,7 +13,7 @@ A neighbour gets the queries that were broadcast in the recorded run, although i
 others: adaptive composition asks for a bound on each answer given all answers before it, and these fix the queries.
 Neighbours differ by one unit more or less, as `common/queries/closed_set.py` says; a replaced record is two steps.
 
-What has no proof is named, and not replayed: there is nothing to hold its answers against.
+Queries without a proof are named, and not replayed: there is no bound to compare their answers with.
 """
 
 import argparse
@@ -40,7 +40,7 @@ from simulations.federation import parties
 from simulations.laboratory.audit.before_noise import Replay
 from simulations.laboratory.audit.changes import change
 from simulations.laboratory.audit.finding import Finding, head, printed
-from simulations.laboratory.audit.neighbours import Held, Neighbourhood, held, sources
+from simulations.laboratory.audit.neighbours import EmbeddedRecord, Neighbourhood, embed_records, sources
 from simulations.run import simulate
 
 NEIGHBOURS = 10_000
@@ -110,7 +110,7 @@ RUNS: dict[str, tuple[str, ...]] = {
     "dp_sgd": (*_DP_SGD, "method.steps=2", "method.rate=0.6"),
     "dp_sgd, users": (*_DP_SGD, "method.steps=1", "method.rate=1.0", *_USERS),
 }
-"""Every method that asks queries with a proof, and every setting of it by which it asks something else."""
+"""Every method that asks queries with a proof, and every setting of it that changes its queries."""
 WITHOUT_PROOF = tuple(kind for kind in closed_set.KINDS if kind not in closed_set.PROVEN)
 
 _TINY: dict[str, Any] = {"_WIDTH": 16, "_LAYERS": 1, "_HEADS": 2}
@@ -123,7 +123,7 @@ class Question:
 
     Attributes:
         query: The query.
-        index: Its number in the plan.
+        index: The query's number in the plan.
         plan: The plan of its run.
         party: The parts of a party that stay the same.
         starts: The parties' records.
@@ -134,7 +134,7 @@ class Question:
     index: int
     plan: Plan
     party: answer.Party
-    starts: Sequence[Sequence[Held]]
+    starts: Sequence[Sequence[EmbeddedRecord]]
     released: Sequence[str]
 
 
@@ -179,10 +179,10 @@ def recorded(settings: Sequence[str]) -> list[Question]:
             simulate(config, folder / "run")
         released = [candidate.text for candidate in read_candidates(folder / "run")]
         dealt = parties.deal(config)
-    starts: list[list[Held]] = []
+    starts: list[list[EmbeddedRecord]] = []
     questions = []
     for index, (query, plan, party) in sorted(asked.items()):
-        starts = starts or [held(private, party.encoder) for private in dealt]
+        starts = starts or [embed_records(private, party.encoder) for private in dealt]
         questions.append(Question(query=query, index=index, plan=plan, party=party, starts=starts, released=released))
     return questions
 
@@ -196,7 +196,7 @@ def replayed(run: str, question: Question, neighbours: int, *, experiment_seed: 
     encoder = question.party.encoder
     neighbourhood = Neighbourhood(
         starts=question.starts,
-        sources=sources(query, plan, encoder, ordinary=held(others, encoder), released=question.released),
+        sources=sources(query, plan, encoder, ordinary=embed_records(others, encoder), released=question.released),
         plan=plan,
         max_records=planned.spec.max_records,
         encoder=encoder,

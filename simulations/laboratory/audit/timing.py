@@ -1,4 +1,4 @@
-"""What the time of an answer tells of one record, with and without the schedule of replies (`client/schedule.py`).
+"""Information on one record in the time of an answer, with the schedule of replies (`client/schedule.py`) or without.
 
     OMP_NUM_THREADS=1 python -m simulations.laboratory.audit.timing [--answers 60] [--delay 0.1]
 
@@ -11,7 +11,7 @@ one with the record took longer: 0.5 tells nothing, 1 all.
 Then, for each kind of question, how much of its time on the schedule a party with as many records as are declared takes
 to compute what it adds; for votes with the slowest records there can be, all of them at that distance; for a vocabulary
 with texts of which each word begins a term that is as long as may be and does not go on as the text does. Above 1 a
-reply would be late, and its time would tell that there are so many.
+reply would be late, and its time would reveal the large number of records.
 """
 
 import argparse
@@ -178,7 +178,7 @@ def measured(answers: int, *, delay: float, scheduled: bool) -> tuple[list[float
             _service(Path(folder) / f"{number}.db", vectors, scheduled=scheduled)
             for number, vectors in enumerate((others, beside))
         ]
-        with _reached(services, delay) as calls:
+        with _relayed_calls(services, delay) as calls:
             for call in calls:
                 _sent(call, plan, m.Open(plan.to_json()), 0)
             for index in range(answers):
@@ -234,7 +234,7 @@ def _service(path: Path, vectors: NDArray[np.float32], *, scheduled: bool) -> Pa
 
 
 @contextmanager
-def _reached(services: Sequence[PartyService], delay: float) -> Iterator[list[Call]]:
+def _relayed_calls(services: Sequence[PartyService], delay: float) -> Iterator[list[Call]]:
     """Calls of services behind one address, and a line with this delay before it."""
     line = Line()
     line.delay = delay

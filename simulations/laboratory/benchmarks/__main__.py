@@ -2,7 +2,7 @@
 
     python -m simulations.laboratory.benchmarks [NAME ...] [--accept]
 
-Each benchmark runs in a process of its own. A ratio that is more than 1.5 times the recorded one (`ratios.json`) is a
+Each benchmark runs in a separate process. A ratio that is more than 1.5 times the recorded one (`ratios.json`) is a
 regression: the exit code is 1. `--accept` records the new ratios, of the benchmarks that were run, and writes the table
 into the README here.
 """
@@ -86,7 +86,7 @@ def entry(ratios: Sequence[Ratio]) -> dict[str, Any]:
         "machine": f"{os.cpu_count()} cores, {platform.machine()}, {_processor()}",
         "date": datetime.now(UTC).date().isoformat(),
         "load": round(os.getloadavg()[1], 1),
-        "ratios": [{"name": each.name, "to": each.to, "value": each.value, "goal": each.goal} for each in ratios],
+        "ratios": [{"name": ratio.name, "to": ratio.to, "value": ratio.value, "goal": ratio.goal} for ratio in ratios],
     }
 
 

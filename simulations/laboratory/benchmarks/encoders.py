@@ -1,10 +1,11 @@
 """How well the vectors of encoders tell the labels of labelled texts, and the encoders' speed by length of text.
 
     OMP_NUM_THREADS=1 python -m simulations.laboratory.benchmarks.encoders TRAIN.csv TEST.csv \
-        [--encoder hashed_ngrams --encoder minilm]
+        [--encoder hashed_ngrams --encoder minilm --encoder torch:minilm]
 
 The files have the columns `text` and `label`. An encoder is `hashed_ngrams`, which has no weights, a name of the
-catalogue (`make models`), or a folder. The table shows the share of test texts whose nearest training text has their
+catalogue (`make models`), or a folder; after `torch:` it is computed by sentence-transformers, even if numpy could. The
+table shows the share of test texts whose nearest training text has their
 label, as nearest-neighbour votes need it; the accuracy of a logistic regression on the vectors; and the texts encoded a
 CPU second, for texts of about the 10th, 50th and 90th percentile of length.
 """
@@ -18,11 +19,13 @@ from numpy.typing import NDArray
 
 from common.errors import CaucusError
 from common.labelled_files import read_records
+from common.models.checkpoints import model_folder
 from common.models.encoder import Encoder
+from common.models.sentence_transformer import TorchEncoder
 from server.metrics.accuracy import train_and_test
 from simulations.laboratory.benchmarks.timing import timed
 
-_NGRAMS = "hashed_ngrams"
+_NGRAMS, _TORCH = "hashed_ngrams", "torch:"
 _PERCENTILES = (10, 50, 90)
 _TIMED = 64  # texts of about each length
 
@@ -32,12 +35,13 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(prog="bench_encoders", description=__doc__.split("\n", 1)[0])
     parser.add_argument("train", help="labelled texts, .csv or .jsonl")
     parser.add_argument("test", help="further ones")
-    parser.add_argument("--encoder", action="append", help=f"{_NGRAMS}, a name of the catalogue, or a folder")
+    parser.add_argument(
+        "--encoder", action="append", help=f"{_NGRAMS}, a name of the catalogue, or a folder; {_TORCH}NAME"
+    )
     options = parser.parse_args(arguments)
     try:
         names = options.encoder or [_NGRAMS, "minilm"]
-        encoders = {name: Encoder.hashed_ngrams() if name == _NGRAMS else Encoder.pretrained(name) for name in names}
-        _print_table(options.train, options.test, encoders)
+        _print_table(options.train, options.test, {name: _encoder(name) for name in names})
     except CaucusError as error:
         sys.exit(f"error: {error}")
 
@@ -48,6 +52,15 @@ def nearest_agreement(
     """Share of the test vectors whose nearest training vector has their label; rows of unit norm."""
     nearest = (test @ train.T).argmax(axis=1)
     return float(np.mean(np.asarray(train_labels)[nearest] == np.asarray(test_labels)))
+
+
+def _encoder(name: str) -> Encoder:
+    if name == _NGRAMS:
+        return Encoder.hashed_ngrams()
+    if name.startswith(_TORCH):
+        folder = model_folder(name.removeprefix(_TORCH), what="encoder")
+        return Encoder(TorchEncoder.load(folder, device="cpu", prompt="", form=None))
+    return Encoder.pretrained(name)
 
 
 def _print_table(train_file: str, test_file: str, encoders: Mapping[str, Encoder]) -> None:
@@ -66,7 +79,7 @@ def _print_table(train_file: str, test_file: str, encoders: Mapping[str, Encoder
     for name, encoder in encoders.items():
         vectors, test_vectors = encoder.encode(texts), encoder.encode(test_texts)
         nearest = nearest_agreement(vectors, labels, test_vectors, test_labels)
-        known = _Known(dict(zip([*texts, *test_texts], [*vectors, *test_vectors], strict=True)))
+        known = _CachedVectors(dict(zip([*texts, *test_texts], [*vectors, *test_vectors], strict=True)))
         score = train_and_test(texts, labels, test_texts, test_labels, encoder=known)
         speeds = [1000 * len(chosen) / timed(encoder.encode, chosen)[1] for chosen in of_length]
         sys.stdout.write(
@@ -75,7 +88,7 @@ def _print_table(train_file: str, test_file: str, encoders: Mapping[str, Encoder
         )
 
 
-class _Known:
+class _CachedVectors:
     """Vectors that have been computed."""
 
     def __init__(self, vectors: Mapping[str, NDArray[np.float32]]) -> None:

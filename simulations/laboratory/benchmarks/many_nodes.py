@@ -51,7 +51,7 @@ class Measured:
 
 
 def main(arguments: Sequence[str] | None = None) -> list[Ratio]:
-    """Print the prediction, then what was measured; return measured by predicted times."""
+    """Print the prediction, then the measurement; return the ratios of measured to predicted times."""
     parser = argparse.ArgumentParser(
         prog="many_nodes", description=__doc__, formatter_class=argparse.RawTextHelpFormatter
     )
@@ -65,7 +65,7 @@ def main(arguments: Sequence[str] | None = None) -> list[Ratio]:
     slow = Stretch(delay=options.delay, rate=options.megabits * 1e6 / 8 if options.delay else None)
     rate = slow.rate or float("inf")
     with tempfile.TemporaryDirectory() as folder:
-        cost = found(Path(folder), *options.few, delay=options.delay)
+        cost = fitted_cost(Path(folder), *options.few, delay=options.delay)
         phase = cost.phase(nodes=count, delay=slow.delay, rate=rate)
         run = cost.run(phases(queries), nodes=count, delay=slow.delay, rate=rate)
         sys.stdout.write(f"{cost}\npredicted: {run:.0f} s, {phase:.2f} s a phase\n")
@@ -82,7 +82,7 @@ def main(arguments: Sequence[str] | None = None) -> list[Ratio]:
     ]
 
 
-def found(folder: Path, few: int, many: int, *, delay: float) -> Cost:
+def fitted_cost(folder: Path, few: int, many: int, *, delay: float) -> Cost:
     """The terms, by two small federations; without a delay there are no round trips to be found."""
     lines = [Stretch(delay=0.0), *([Stretch(delay=delay)] if delay else [])]
     (small,), _ = measure(folder / "few", few, 2, lines[:1])
@@ -151,15 +151,15 @@ def _processors(nodes: Nodes, count: int, seconds: float) -> float:
 
 def _say_run(nodes: Nodes, after: dict[str, float], before: dict[str, float], took: float, idle: float) -> None:
     coordinator, hospitals = (after[name] - before[name] for name in ("coordinator", "hospitals"))
-    found = nodes.processes()
-    memory = proportional_set(descendants(found["executor"])) / 2**20
+    running = nodes.processes()
+    memory = proportional_set(descendants(running["executor"])) / 2**20
     databases = (nodes.here / "logs" / "superlink.log").read_text(encoding="utf-8").count("database is locked")
     sys.stdout.write(
         f"the run, CPU seconds: coordinator {coordinator:.0f}, all hospitals {hospitals:.0f}, of {took:.0f} s on "
         f"{os.cpu_count()} processors (idle {idle:.2f} a second); its process has {memory:.0f} MiB; "
         f"SuperLink's database was locked {databases} times\n"
     )
-    say_memory(found, nodes.count)
+    say_memory(running, nodes.count)
 
 
 if __name__ == "__main__":

@@ -3,7 +3,7 @@
     python -m simulations.laboratory.benchmarks.metrics [--rows 10000] [--dim 768]
 
 Both sets are samples of one mixture of Gaussians, so they overlap as good synthetic texts would. The table shows CPU
-seconds beside wall seconds, which say little on a shared machine.
+seconds next to wall seconds, which say little on a shared machine.
 """
 
 import argparse

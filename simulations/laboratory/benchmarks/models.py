@@ -1,4 +1,4 @@
-"""Speed of the engine for small language models, beside plain transformers and the processors' limit.
+"""Speed of the engine for small language models, compared with plain transformers and the processors' limit.
 
     make models && OMP_NUM_THREADS=2 python -m simulations.laboratory.benchmarks.models \
         [--model smollm2] [--texts 32] [--repetitions 3]
@@ -32,7 +32,7 @@ from simulations.laboratory.benchmarks.ratios import Ratio, benchmark
 from simulations.laboratory.benchmarks.timing import fastest, timed
 
 _PROMPT, _SHARED, _LONG, _MOST = 110, 233, 248, 28  # tokens
-_EACH = 4  # texts of a prompt
+_TEXTS_PER_PROMPT = 4  # texts of a prompt
 _SIZE = 2048  # of the matrices of the limit
 _BATCH = 16  # prompts that transformers computes together
 
@@ -59,7 +59,7 @@ def main(arguments: Sequence[str] | None = None) -> list[Ratio]:
     parser.add_argument("--repetitions", type=int, default=3)
     options = parser.parse_args(arguments)
     try:
-        folder = checkpoints.found(options.model, what="language model")
+        folder = checkpoints.model_folder(options.model, what="language model")
         engine, plain = OpenVino(folder, name=options.model), Plain(folder, options.model)
     except CaucusError as error:
         sys.exit(f"error: {error}")
@@ -76,8 +76,8 @@ def main(arguments: Sequence[str] | None = None) -> list[Ratio]:
     for number, (kind, jobs_of) in enumerate(_BATCHES.items()):
         pairs = []
         for repetition in range(options.repetitions + 1):  # the first is to warm up
-            seed = (number * (options.repetitions + 1) + repetition) * (options.texts + _EACH)
-            jobs = jobs_of(plain.tokens, options.texts if repetition else _EACH, seed)
+            seed = (number * (options.repetitions + 1) + repetition) * (options.texts + _TEXTS_PER_PROMPT)
+            jobs = jobs_of(plain.tokens, options.texts if repetition else _TEXTS_PER_PROMPT, seed)
             pairs.append((_measured(jobs, engine.sample, plain.ends), _measured(jobs, plain.sample, plain.ends)))
         factors = [ours.speed / theirs.speed for ours, theirs in pairs[1:]]
         speeds = [
@@ -103,14 +103,16 @@ def different(tokens: Callable[[str], list[int]], texts: int, seed: int) -> list
 
 def several(tokens: Callable[[str], list[int]], texts: int, seed: int) -> list[Job]:
     """A quarter of the prompts, for four texts each."""
-    return [replace(job, count=_EACH) for job in different(tokens, max(1, texts // _EACH), seed)]
+    return [
+        replace(job, count=_TEXTS_PER_PROMPT) for job in different(tokens, max(1, texts // _TEXTS_PER_PROMPT), seed)
+    ]
 
 
 def shared(tokens: Callable[[str], list[int]], texts: int, seed: int) -> list[Job]:
     """Prompts that share 233 of 248 tokens."""
     beginning = _notes(tokens, seed)[:_SHARED]
-    own = [_notes(tokens, seed + 1 + nth)[: _LONG - _SHARED] for nth in range(texts)]
-    return [_job(beginning + ids, seed + nth) for nth, ids in enumerate(own)]
+    endings = [_notes(tokens, seed + 1 + nth)[: _LONG - _SHARED] for nth in range(texts)]
+    return [_job(beginning + ids, seed + nth) for nth, ids in enumerate(endings)]
 
 
 _BATCHES = {"different": different, "four texts each": several, "shared beginning": shared}

@@ -1,4 +1,4 @@
-r"""Real nodes over lines of several delays: what a phase takes, beside the sum of `laboratory/nodes/cost.py`.
+r"""Real nodes over lines of several delays: the time of a phase, compared with the sum of `laboratory/nodes/cost.py`.
 
     OMP_NUM_THREADS=1 python -m simulations.laboratory.benchmarks.nodes \
         [--nodes 2 6] [--queries 2] [--delays 0.02 0.1 0.3] [--megabits 10]
@@ -7,7 +7,7 @@ Two federations on this machine, of few and of more hospitals. Each makes one ru
 slower from query to query: no delay, the longest one, the others, and the one before the longest (or the only one) with
 a rate. The work a node comes from the two sizes, the round trips from the longest delay; all other lines are predicted.
 One query after each change is not counted. The nodes' own work is part of the work a node here, and would not be on
-machines of their own.
+separate machines.
 """
 
 import argparse
@@ -84,14 +84,14 @@ def main(arguments: Sequence[str] | None = None) -> list[Ratio]:
     sys.stdout.write(f"{cost}\n{'':>24}{'measured':>10}{'predicted':>10}{'ratio':>8}\n")
     ratios = []
     for stretch in measured:
-        own = replace(cost, bytes=stretch.bytes)  # later queries have more candidates
-        predicted = own.phase(nodes=many, delay=stretch.delay, rate=stretch.rate or float("inf"))
+        adjusted = replace(cost, bytes=stretch.bytes)  # later queries have more candidates
+        predicted = adjusted.phase(nodes=many, delay=stretch.delay, rate=stretch.rate or float("inf"))
         ratio = Ratio(name=f"a phase at {stretch}", to="predicted", value=stretch.phase / predicted)
         sys.stdout.write(f"{stretch!s:>24}{stretch.phase:10.2f}{predicted:10.2f}{ratio.value:8.2f}\n")
         ratios.append(ratio)
     alone = max(0.0, (measured[0].coordinator - small.coordinator) / (many - few))
-    for where, each in (("here", cost), ("on machines of their own", replace(cost, work=alone))):
-        seconds = each.run(phases(10), nodes=50, delay=0.1, rate=10e6 / 8)
+    for where, terms_there in (("here", cost), ("on separate machines", replace(cost, work=alone))):
+        seconds = terms_there.run(phases(10), nodes=50, delay=0.1, rate=10e6 / 8)
         sys.stdout.write(f"50 hospitals, 10 queries, 100 ms, 10 Mbit/s, {where}: {seconds:.0f} s\n")
     return ratios[2:]
 
@@ -115,16 +115,16 @@ def measure(folder: Path, count: int, queries: int, stretches: Sequence[Stretch]
         nodes.up()
         say_memory(nodes.processes(), count)
         began = time.time()
-        each = queries + 1
-        rounds = each * len(stretches) + 2
+        queries_per_stretch = queries + 1
+        rounds = queries_per_stretch * len(stretches) + 2
         following = nodes.begin("run", *small_run(rounds))
         measured = []
         for number, stretch in enumerate(stretches):
-            _asked(nodes, number * each, following)
+            _time_of_answer(nodes, number * queries_per_stretch, following)
             line.delay, line.rate = stretch.delay, stretch.rate
-            begun = _asked(nodes, number * each + 1, following)
+            begun = _time_of_answer(nodes, number * queries_per_stretch + 1, following)
             before, passed = spent(nodes), dict(line.passed)
-            took = _asked(nodes, (number + 1) * each, following) - begun
+            took = _time_of_answer(nodes, (number + 1) * queries_per_stretch, following) - begun
             after = spent(nodes)
             measured.append(
                 replace(
@@ -146,7 +146,7 @@ def measure(folder: Path, count: int, queries: int, stretches: Sequence[Stretch]
     return measured, start
 
 
-def _asked(nodes: Nodes, number: int, following: int) -> float:
+def _time_of_answer(nodes: Nodes, number: int, following: int) -> float:
     """Time at which the first hospital has answered the query of this number, from 0, in monotonic seconds.
 
     Raises:
@@ -154,10 +154,10 @@ def _asked(nodes: Nodes, number: int, following: int) -> float:
     """
 
     def answered() -> bool:
-        found = sum(request == "Ask" for request, _ in nodes.requests(0, "run")) > number
-        if not found and not nodes.lives(following):
+        answers = sum(request == "Ask" for request, _ in nodes.requests(0, "run")) > number
+        if not answers and not nodes.lives(following):
             raise RuntimeError(nodes.ended("run", following)[1])
-        return found
+        return answers
 
     wait(answered, f"query {number} is answered", every=0.02)
     return time.monotonic()
@@ -165,14 +165,14 @@ def _asked(nodes: Nodes, number: int, following: int) -> float:
 
 def spent(nodes: Nodes) -> dict[str, float]:
     """CPU seconds of the coordinator's processes, its run's included, and of the hospitals', so far."""
-    found = nodes.processes()
-    own = [process for name in COORDINATOR for process in found[name]]
-    hospitals = [process for name, processes in found.items() if name not in COORDINATOR for process in processes]
-    return {"coordinator": cpu({*own, *descendants(found["executor"])}), "hospitals": cpu(hospitals)}
+    running = nodes.processes()
+    coordinator = [process for name in COORDINATOR for process in running[name]]
+    hospitals = [process for name, processes in running.items() if name not in COORDINATOR for process in processes]
+    return {"coordinator": cpu({*coordinator, *descendants(running["executor"])}), "hospitals": cpu(hospitals)}
 
 
 def say_memory(processes: Mapping[str, Sequence[int]], count: int) -> None:
-    """Memory of a hospital and of the coordinator, in MiB; what is shared is counted once."""
+    """Memory of a hospital and of the coordinator, in MiB; shared memory is counted once."""
     shares = {name: proportional_set(numbers) / 2**20 for name, numbers in processes.items()}
     hospital = sum(share for name, share in shares.items() if name not in COORDINATOR)
     parts = ", ".join(f"{name} {share / len(processes[name]):.0f}" for name, share in shares.items())

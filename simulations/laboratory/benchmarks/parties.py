@@ -45,7 +45,7 @@ from server.federation.ask import Federation
 from server.federation.checkpoint import Checkpoint
 from server.federation.network import FlowerNetwork, Network
 from server.methods.wasp import Wasp
-from server.planning.plan import make_plan
+from server.planning.make_plan import make_plan
 from server.report.plots import Lines, lines
 from server.settings.schema import Secagg
 from simulations.federation.local_grid import LocalGrid
@@ -99,7 +99,7 @@ class Cost:
         cpu: CPU seconds of the process.
         parts: CPU seconds at all parties by the kind of reply, and `elsewhere`.
         kilobytes: Bytes that a party sends and receives, in thousands.
-        question: Those of them that are the question's arrays.
+        question: The part of `kilobytes` that is the arrays of the question.
         mebibytes: Peak memory of the process so far.
     """
 

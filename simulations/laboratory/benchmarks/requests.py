@@ -1,10 +1,10 @@
-r"""The request layer beside the bare SDK: many requests at once to a server that answers each after a fixed time.
+r"""The request layer against the bare SDK: many requests at once to a server that answers each after a fixed time.
 
     OMP_NUM_THREADS=1 python -m simulations.laboratory.benchmarks.requests \
         [--requests 1000] [--concurrency 32] [--delay 0.05]
 
-The server runs in a process of its own on this machine. The ideal is the time in which a client without any cost of its
-own would get all answers: the number of requests, divided by those under way at once, rounded up, times the delay. Both
+The server runs in a separate process on this machine. The ideal is the time in which a client without any cost would
+get all answers: the number of requests, divided by those under way at once, rounded up, times the delay. Both
 clients speak chat completions, one connection for each request under way, no retries. CPU is that of the client alone.
 """
 
@@ -58,7 +58,7 @@ def main(arguments: Sequence[str] | None = None) -> list[Ratio]:
         try:
             assert server.stdout is not None
             url = f"http://127.0.0.1:{int(server.stdout.readline())}/v1"
-            clients = {"ours": _ours(url, options), "bare SDK": _bare(url, options)}
+            clients = {"ours": _our_client(url, options), "bare SDK": _bare(url, options)}
             fastest = {name: min(_timed(client) for _ in range(_RUNS)) for name, client in clients.items()}
         finally:
             server.terminate()
@@ -92,7 +92,7 @@ def serve(delay: float) -> None:
         uvicorn.Server(settings).run(sockets=[listening])
 
 
-def _ours(url: str, options: argparse.Namespace) -> Callable[[], None]:
+def _our_client(url: str, options: argparse.Namespace) -> Callable[[], None]:
     model = provider(
         name="fixed", model="fixed", base_url=url, key_variable=None, concurrency=options.concurrency, max_tokens=200
     )

@@ -1,4 +1,4 @@
-r"""What grows with the number of texts, of runs in a ledger and of replies in a cache: time, memory and disk.
+r"""Growth of time, memory and disk with the number of texts, of runs in a ledger and of replies in a cache.
 
     OMP_NUM_THREADS=1 python -m simulations.laboratory.benchmarks.scale \
         [--texts 3000 30000] [--runs 100 10000] [--replies 1000 100000] [--dimensions 384]
@@ -97,7 +97,7 @@ def _cost(part: str, size: int, dimensions: int) -> tuple[float, float]:
     texts, vectors = _texts(size), _unit(size, dimensions, 0)
     _, milliseconds = timed(_PARTS[part], texts, vectors)
     peak = _peak(lambda: _PARTS[part](texts, vectors))
-    _line(part, size, milliseconds, each=1000 * milliseconds / size, peak=peak)
+    _line(part, size, milliseconds, per_item=1000 * milliseconds / size, peak=peak)
     return milliseconds / size, peak / size
 
 
@@ -121,9 +121,9 @@ def _ledger(runs: int) -> tuple[float, float, float]:
         _, answers = timed(_answer_all, ledger)
         _, spent = timed(lambda: epsilon((entry.cost for entry in ledger.entries()), 1e-5))
         peak = _peak(lambda: Ledger(path, durable=False).entries())
-        _line("ledger: open and check", runs, opening, each=1000 * opening / runs, peak=peak)
+        _line("ledger: open and check", runs, opening, per_item=1000 * opening / runs, peak=peak)
         _line("ledger: an answer", runs, answers / _ANSWERS)
-        _line("ledger: epsilon of all", runs, spent, each=1000 * spent / runs)
+        _line("ledger: epsilon of all", runs, spent, per_item=1000 * spent / runs)
         _disk("ledger", runs, size)
     return opening / runs, answers / _ANSWERS, spent / runs
 
@@ -231,18 +231,18 @@ def _of_vectors(sizes: Sequence[int], dimensions: int) -> list[Ratio]:
 
 
 def _grown(what: str, sizes: Sequence[int], path: Path, ask: Callable[[range], object]) -> list[Ratio]:
-    """Fill a cache to the smaller and the larger size; time what comes last, and a look-up of as many all over it."""
+    """Fill a cache to both sizes; time the last insertions, and look-ups of as many entries all over the cache."""
     costs: list[tuple[float, float]] = []
-    held = 0
+    size_before = 0
     for size in sizes:
         batch = min(_BATCH, sizes[0])
-        for first in range(held, size - batch, batch):
+        for first in range(size_before, size - batch, batch):
             ask(range(first, min(first + batch, size - batch)))
         _, insertion = timed(ask, range(size - batch, size))
         _, look_up = timed(ask, range(0, size, size // batch))
-        held = size
+        size_before = size
         for name, milliseconds in (("insertion", insertion), ("look-up", look_up)):
-            _line(f"cache of {what}: {name} of {batch}", size, milliseconds, each=1000 * milliseconds / batch)
+            _line(f"cache of {what}: {name} of {batch}", size, milliseconds, per_item=1000 * milliseconds / batch)
         _disk(f"cache of {what}", size, sum(file.stat().st_size for file in path.parent.iterdir()))
         costs.append((insertion, look_up))
     return [
@@ -273,8 +273,8 @@ def _peak(action: Callable[[], object]) -> int:
         tracemalloc.stop()
 
 
-def _line(part: str, size: int, milliseconds: float, *, each: float | None = None, peak: int | None = None) -> None:
-    cells = f"{milliseconds:10.1f}" + (" " * 12 if each is None else f"{each:12.1f}")
+def _line(part: str, size: int, milliseconds: float, *, per_item: float | None = None, peak: int | None = None) -> None:
+    cells = f"{milliseconds:10.1f}" + (" " * 12 if per_item is None else f"{per_item:12.1f}")
     memory = "" if peak is None else f"{peak / 1e6:9.1f}{peak / size:15.0f}"
     sys.stdout.write(f"{part:36}{size:9} {cells}{memory}\n")
     sys.stdout.flush()

@@ -1,4 +1,4 @@
-r"""Time of secure aggregation for a party and the coordinator, beside the machine's limit and Flower's SecAgg+.
+r"""Time of secure aggregation for a party and the coordinator, compared with the machine's limit and Flower's SecAgg+.
 
     OMP_NUM_THREADS=1 python -m simulations.laboratory.benchmarks.secagg [--parties 10 50 100 1000] \
         [--lengths 10000 100000 1000000]
@@ -70,13 +70,13 @@ def main(arguments: Sequence[str] | None = None) -> list[Ratio]:
 
 def groups(parties: int) -> list[Group]:
     """Graphs on which the parties are timed."""
-    usual = Group(parties=parties, degree=parties - 1, threshold=parties * 6 // 10)
+    complete = Group(parties=parties, degree=parties - 1, threshold=parties * 6 // 10)
     if parties == 50:
-        return [usual, Group(parties=50, degree=12, threshold=8)]
+        return [complete, Group(parties=50, degree=12, threshold=8)]
     if parties == 100:
-        return [usual, Group(parties=100, degree=99, threshold=60, malicious=True)]
+        return [complete, Group(parties=100, degree=99, threshold=60, malicious=True)]
     if parties < _LARGE:
-        return [usual]
+        return [complete]
     degree, threshold = parameters(
         parties, corrupt=0.3, dropped=0.1, security_bits=40, correctness_bits=30, malicious=False
     )

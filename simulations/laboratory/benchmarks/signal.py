@@ -34,13 +34,15 @@ _DECADE = 10
 def main(arguments: Sequence[str] | None = None) -> None:
     """Print the picture."""
     argparse.ArgumentParser(prog="signal", description=__doc__.split("\n", 1)[0]).parse_args(arguments)
-    found = {epsilon: {mark: estimates(epsilon, *answer) for mark, answer in ANSWERS.items()} for epsilon in EPSILONS}
+    by_epsilon = {
+        epsilon: {mark: estimates(epsilon, *answer) for mark, answer in ANSWERS.items()} for epsilon in EPSILONS
+    }
     scale = "".join(f"{tick:<{_DECADE}g}" for tick in _TICKS[:-1])
     heads = "".join(f"{mark:>8}" for mark in ANSWERS)
     sys.stdout.write(f"{'M':>5} {'epsilon':>8}  {scale}{heads}\n")
     for records in RECORDS:
         for epsilon in EPSILONS:
-            ratios = {mark: of[records].ratio for mark, of in found[epsilon].items()}
+            ratios = {mark: of[records].ratio for mark, of in by_epsilon[epsilon].items()}
             figures = "".join(f"{ratio:8.3g}" for ratio in ratios.values())
             sys.stdout.write(f"{records:5} {epsilon:8}  {drawn(ratios)}{figures}\n")
 
@@ -49,8 +51,8 @@ def estimates(epsilon: float, labels: int, settings: Sequence[str]) -> dict[int,
     """Expected signal of the weakest answer of a method, by number of records."""
     task = Task(name="any", kind="text", labels={f"label {number}": "" for number in range(labels)})
     plan, compared = drafted(composed([*settings, "federation.parties=10", f"privacy.epsilon={epsilon}"]), task)
-    found = {records: weakest(signals(plan, compared, records)) for records in RECORDS}
-    return {records: signal for records, signal in found.items() if signal is not None}
+    by_records = {records: weakest(signals(plan, compared, records)) for records in RECORDS}
+    return {records: signal for records, signal in by_records.items() if signal is not None}
 
 
 def drawn(ratios: Mapping[str, float]) -> str:

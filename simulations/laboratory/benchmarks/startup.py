@@ -1,4 +1,4 @@
-"""What a user waits for at the start and at the end of the demo, in CPU time relative to the import of torch.
+"""Waits of a user at the start and at the end of the demo, in CPU time relative to the import of torch.
 
     OMP_NUM_THREADS=1 python -m simulations.laboratory.benchmarks.startup [SETTING=VALUE ...]
 
@@ -32,7 +32,7 @@ _RUNS = 3
 
 def main(arguments: Sequence[str]) -> list[Ratio]:
     """Print the seconds; return the ratios."""
-    bare, helped, torch = (min(cpu(each) for _ in range(_RUNS)) for each in (_PYTHON, _HELP, _TORCH))
+    bare, helped, torch = (min(cpu(code) for _ in range(_RUNS)) for code in (_PYTHON, _HELP, _TORCH))
     plan = cpu(_PLAN)
     with tempfile.TemporaryDirectory() as folder:
         noted = Path(folder) / "noted.json"

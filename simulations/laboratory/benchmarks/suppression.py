@@ -1,4 +1,4 @@
-r"""Time and memory of similarity suppression, beside the plain definition.
+r"""Time and memory of similarity suppression, compared with the plain definition.
 
     OMP_NUM_THREADS=2 python -m simulations.laboratory.benchmarks.suppression \
         [--candidates 10000] [--elites 2000] [--dimensions 768]

@@ -1,4 +1,4 @@
-r"""The vote kernel beside one raw float32 product, faiss, and the nearest neighbours of the private-evolution library.
+r"""The vote kernel against one raw float32 product, faiss, and the nearest neighbours of the private-evolution library.
 
     OMP_NUM_THREADS=1 python -m simulations.laboratory.benchmarks.votes \
         [--records 10000] [--candidates 6000] [--dimensions 768] [--top 8]
@@ -32,7 +32,7 @@ _CENTRES = 40
 
 
 def main(arguments: Sequence[str] | None = None) -> list[Ratio]:
-    """Print a line for each kind of vectors and each way."""
+    """Print a line for each kind of vectors and each implementation."""
     parser = argparse.ArgumentParser(prog="bench_votes", description=__doc__.split("\n", 1)[0])
     parser.add_argument("--records", type=int, default=10_000)
     parser.add_argument("--candidates", type=int, default=6000)
@@ -71,7 +71,7 @@ def bench(kind: str, records: NDArray[np.float32], candidates: NDArray[np.float3
         if "ours" in way
     ]
     beside = smallest["near, ours"] / smallest["near, faiss, l2"]
-    return [*ratios, Ratio(name=f"near, ours beside faiss, {kind}", to="faiss, l2", value=beside)]
+    return [*ratios, Ratio(name=f"near, ours against faiss, {kind}", to="faiss, l2", value=beside)]
 
 
 def vectors(rows: int, dimensions: int, seed: int, spread: float | None) -> NDArray[np.float32]:

@@ -1,1 +1,1 @@
-"""Many hospitals' real nodes on one machine: what they cost, and what breaks them."""
+"""Many hospitals' real nodes on one machine: their cost, and the failures that they survive or not."""

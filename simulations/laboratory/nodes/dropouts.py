@@ -44,7 +44,7 @@ from server.federation.ask import Federation
 from server.federation.checkpoint import Checkpoint
 from server.federation.network import FlowerNetwork
 from server.methods.wasp import Wasp
-from server.planning.plan import make_plan
+from server.planning.make_plan import make_plan
 from server.settings.schema import Secagg
 from simulations.federation.local_grid import LocalGrid
 from simulations.federation.shared import Shared
@@ -86,12 +86,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
             )
             for seed in range(options.runs)
         ]
-        sys.stdout.write(f"{parties:7}{kind:>6}{rate:6.0%}{dropouts:14}{retries:9}{_said(endings)}\n")
+        sys.stdout.write(f"{parties:7}{kind:>6}{rate:6.0%}{dropouts:14}{retries:9}{_summary(endings)}\n")
         sys.stdout.flush()
     return 0
 
 
-def _said(endings: Sequence[Ending]) -> str:
+def _summary(endings: Sequence[Ending]) -> str:
     """Share of whole runs; waits and further phases of these."""
     whole = [ending for ending in endings if ending.whole]
     share = f"{len(whole) / len(endings):7.0%}"

@@ -1,4 +1,4 @@
-r"""Real hospitals that fail at random in each phase, beside what `dropouts.py` has in one process.
+r"""Real hospitals that fail at random in each phase, compared with `dropouts.py`, which simulates them in one process.
 
     OMP_NUM_THREADS=1 python -m simulations.laboratory.nodes.failing [--parties 10] [--kinds away gone] \
         [--rates 0.01 0.05 0.2] [--spares 0.1] [--retries 1] [--runs 10] [--timeout 30]
@@ -108,7 +108,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def _figures(runs: Sequence[Run], endings: Sequence[Ending], *, calm: float, phase: float, timeout: float) -> str:
     """Shares of whole runs, mean seconds that these lost, and how many hospitals failed in a run."""
     lost = [run.seconds - calm for run in runs if run.whole]
-    expected = [each.waits * timeout + (each.phases - phases(QUERIES)) * phase for each in endings if each.whole]
+    expected = [
+        ending.waits * timeout + (ending.phases - phases(QUERIES)) * phase for ending in endings if ending.whole
+    ]
     shares = f"{len(lost) / len(runs):7.0%}{len(expected) / len(endings):11.0%}"
     return f"{shares}{_mean(lost):>7}{_mean(expected):>11}{_mean([run.failed for run in runs]):>8}"
 
@@ -169,7 +171,7 @@ class Faulty:
         return Run(whole=not code, seconds=seconds, failed=failed)
 
     def _all_there(self) -> None:
-        """Start what was killed: SuperLink first has to notice that it is gone."""
+        """Start the killed processes again: SuperLink first has to notice that they are gone."""
         here = self._nodes.started()
         wait(lambda: self._nodes.online() <= len(here), "killed nodes are offline", every=1.0)
         if gone := sorted(set(range(self._nodes.count)) - set(here)):

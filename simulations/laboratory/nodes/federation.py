@@ -44,7 +44,7 @@ PARTY, COORDINATOR = "client.command:main", "server.command:main"
 (FLOWER,) = (script.value for script in entry_points(group="console_scripts", name="flwr"))
 GROUP = 10
 """Hospitals that are started at a time: their first connections are most of the work of a start."""
-OWN, NEAR = "127.0.0.2", "127.0.0.1"
+FRONT, NEAR = "127.0.0.2", "127.0.0.1"
 """Addresses of the front door and, with the same port, of the near end of a line to it."""
 _MODULES = ("client.deploy.host", "client.flower.supernode", "client.flower.relay")
 
@@ -67,7 +67,7 @@ class Nodes:
         self.folder, self.count, self._relay = folder, count, relay
         self.here = folder / "coordinator"
         self.port = free_port()
-        near = OWN if line is None else NEAR
+        near = FRONT if line is None else NEAR
         self._ending = contextlib.ExitStack()
         functions = (PARTY, COORDINATOR, FLOWER, *map(_function, _MODULES), *([relay] if relay else []))
         home = {"FLWR_HOME": str(self.here / "flwr")}
@@ -77,7 +77,7 @@ class Nodes:
         self._coordinator: subprocess.Popen[bytes] | None = None
         try:
             if line is not None:
-                self._ending.enter_context(line.between((NEAR, self.port), (OWN, self.port)))
+                self._ending.enter_context(line.between((NEAR, self.port), (FRONT, self.port)))
             self._make(f"{near}:{self.port}", records)
         except BaseException:
             self.close()
@@ -100,7 +100,7 @@ class Nodes:
 
     def _make(self, address: str, records: int) -> None:
         party_command = partial(self._command, PARTY)
-        init_coordinator(partial(self._command, COORDINATOR), self.here, address=address, listen=OWN)
+        init_coordinator(partial(self._command, COORDINATOR), self.here, address=address, listen=FRONT)
         self._serve()
         settings = CoordinatorSettings.load(self.here)
         parties = []
@@ -131,7 +131,7 @@ class Nodes:
         wait(self._answers, "the front door answers")
 
     def _answers(self) -> bool:
-        with contextlib.suppress(OSError), socket.create_connection((OWN, self.port), 1):
+        with contextlib.suppress(OSError), socket.create_connection((FRONT, self.port), 1):
             return self._nodes() is not None
         return False
 
@@ -230,12 +230,12 @@ class Nodes:
         return self.folder / f"h{number}"
 
     def processes(self) -> dict[str, list[int]]:
-        """Numbers of all processes, by what they are."""
-        found: dict[str, list[int]] = {"forking": [self.forks.process]}
+        """Numbers of all processes, by kind."""
+        by_name: dict[str, list[int]] = {"forking": [self.forks.process]}
         for (_, name), process in self.running.items():
-            found.setdefault(name, []).append(process)
+            by_name.setdefault(name, []).append(process)
         children = (processes.status(self.here, "coordinator") or {})["children"]
-        return found | {name: [child["process"]] for name, child in children.items()}
+        return by_name | {name: [child["process"]] for name, child in children.items()}
 
     @property
     def _environment(self) -> Mapping[str, str]:
@@ -282,5 +282,5 @@ def small_run(rounds: int) -> tuple[str, ...]:
 
 
 def load_encoder() -> None:
-    """Have the default encoder's table in memory: most of that of a party service."""
+    """Load the default encoder's table, which is most of the memory of a party service."""
     Encoder.hashed_ngrams().encode(["once"])

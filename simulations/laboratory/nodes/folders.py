@@ -77,7 +77,7 @@ def write_records(path: Path, notes: Iterable[Record]) -> Path:
 
 
 def free_port() -> int:
-    """A port of loopback that nobody uses now."""
+    """A port of loopback that is free at the moment."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         return int(probe.getsockname()[1])
@@ -89,7 +89,7 @@ def text(path: Path) -> str:
 
 
 def wait(condition: Callable[[], T], what: str, patience: float = PATIENCE, *, every: float = 0.1) -> T:
-    """Wait until a condition holds; return what it is then.
+    """Wait until a condition holds; return its value.
 
     Raises:
         CaucusError: It does not in time.

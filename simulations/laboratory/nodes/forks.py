@@ -1,4 +1,4 @@
-"""Commands as forks of one process that has imported their modules: what was imported is in memory once for all.
+"""Commands as forks of one process that has imported their modules, which are in memory once for all of them.
 
     python -m simulations.laboratory.nodes.forks [--first MODULE:FUNCTION] MODULE:FUNCTION ...
 
@@ -53,7 +53,7 @@ class Forks:
 
     @property
     def process(self) -> int:
-        """Its number."""
+        """Number of the process that forks."""
         return self._process.pid
 
     def start(self, function: str, *arguments: object, folder: Path, environment: Mapping[str, str], log: Path) -> int:
@@ -62,7 +62,7 @@ class Forks:
         Args:
             function: One of the functions that were named.
             arguments: Arguments of the command.
-            folder: Its working directory.
+            folder: The command's working directory.
             environment: All of its environment.
             log: File to which its output is added.
         """
@@ -153,8 +153,8 @@ def main() -> None:
 
 def _function(name: str) -> Callable[[], object]:
     module, _, function = name.partition(":")
-    found: Callable[[], object] = getattr(import_module(module), function)
-    return found
+    named: Callable[[], object] = getattr(import_module(module), function)
+    return named
 
 
 def _say(answers: TextIO, number: int) -> None:

@@ -16,7 +16,7 @@ def stat(process: int) -> list[str]:
 def cpu(processes: Iterable[int]) -> float:
     """CPU seconds of these processes so far."""
     fields = (stat(process) for process in processes)
-    return sum(int(each[11]) + int(each[12]) for each in fields) / os.sysconf("SC_CLK_TCK")
+    return sum(int(process[11]) + int(process[12]) for process in fields) / os.sysconf("SC_CLK_TCK")
 
 
 def descendants(parents: Iterable[int]) -> set[int]:
@@ -24,11 +24,11 @@ def descendants(parents: Iterable[int]) -> set[int]:
     children: dict[int, list[int]] = {}
     for entry in Path("/proc").glob("[0-9]*"):
         children.setdefault(int(stat(int(entry.name))[1]), []).append(int(entry.name))
-    found, left = set(), [*parents]
+    started, left = set(), [*parents]
     while left:
-        found.update(new := children.get(left.pop(), []))
+        started.update(new := children.get(left.pop(), []))
         left += new
-    return found
+    return started
 
 
 def proportional_set(processes: Iterable[int]) -> int:

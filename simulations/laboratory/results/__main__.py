@@ -57,7 +57,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 
 def results(options: argparse.Namespace) -> int:
-    """Run what is missing and write the page; the number of runs that failed."""
+    """Run the missing runs and write the page; return the number of failed runs."""
     chosen = _on_this_machine(cells.preset(options.preset))
     all_claims, lines = chosen.claims(claims.read_claims()), chosen.claims(claims.read_lines())
     asked = [claim for claim in (*all_claims, *lines) if options.claim in {None, claim.name}]
@@ -115,7 +115,8 @@ def _run(
         figure = one.figures.get("utility_encoder.accuracy", one.figures.get("accuracy"))
         outcome = f"failed: {one.error}" if one.error else f"accuracy {figure}, {one.seconds:.0f} s"
         rest = execution.forecast(len(left) - done, list(known.values()))
-        _say(f"[{done}/{len(left)}] {one.data}, seed {one.seed}, {' '.join(_own(chosen, one))}: {outcome}; {rest}")
+        overrides = " ".join(_distinct_overrides(chosen, one))
+        _say(f"[{done}/{len(left)}] {one.data}, seed {one.seed}, {overrides}: {outcome}; {rest}")
 
 
 @contextlib.contextmanager
@@ -124,7 +125,7 @@ def _alone(work: Path) -> Iterator[None]:
     work.mkdir(parents=True, exist_ok=True)
     lock = lock_folder(work)
     if lock is None:
-        raise CheckpointError("folder of runs", expected="one `make results` at work in it", got="another", where=work)
+        raise CheckpointError("folder of runs", expected="one `make results` at a time", got="another", where=work)
     with lock:
         yield
 
@@ -137,7 +138,7 @@ def _on_this_machine(chosen: cells.Preset) -> cells.Preset:
     return replace(chosen, data=(data_sets.DEMO,))
 
 
-def _own(chosen: cells.Preset, one: runs.Result) -> list[str]:
+def _distinct_overrides(chosen: cells.Preset, one: runs.Result) -> list[str]:
     """The overrides that tell a run from others."""
     common = {*chosen.base, *chosen.of_data[one.data], f"experiment_seed={one.seed}"}
     return [override for override in one.overrides if override not in common]

@@ -42,7 +42,7 @@ class Preset:
     """Choice of the runs.
 
     Attributes:
-        name: Its name.
+        name: The preset's name.
         base: Overrides of every run.
         of_data: Overrides of each data set.
         seeds: Number of seeds in place of the claims'; None for theirs.
@@ -82,8 +82,8 @@ class Preset:
 
     def overrides(self, cell: Cell) -> tuple[str, ...]:
         """All overrides of a cell; `~` takes back one of the base. Folders are named {data}, {work} and {here}."""
-        own = (*cell.overrides, f"experiment_seed={cell.seed}")
-        every = settled(self.base, self.of_data[cell.data], own)
+        of_cell = (*cell.overrides, f"experiment_seed={cell.seed}")
+        every = settled(self.base, self.of_data[cell.data], of_cell)
         return tuple(override for override in every if not override.startswith("~"))
 
     def key(self, cell: Cell) -> str:

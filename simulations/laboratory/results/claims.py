@@ -141,12 +141,12 @@ def settled(*lists: Sequence[str]) -> tuple[str, ...]:
     kept: dict[str, str] = {}
     of_the_method: list[str] = []
     for overrides in lists:
-        own = {_key(override): override for override in overrides}
-        if "method" in own:
-            if kept.get("method") not in {None, own["method"]}:
+        by_setting = {_key(override): override for override in overrides}
+        if "method" in by_setting:
+            if kept.get("method") not in {None, by_setting["method"]}:
                 kept = {key: override for key, override in kept.items() if key not in of_the_method}
-            of_the_method = [key for key in own if key.startswith("method.")]
-        kept = {key: override for key, override in kept.items() if key not in own} | own
+            of_the_method = [key for key in by_setting if key.startswith("method.")]
+        kept = {key: override for key, override in kept.items() if key not in by_setting} | by_setting
     return tuple(kept.values())
 
 

@@ -20,7 +20,7 @@ ENGLISH = "english.txt"
 COMMONEST = 300
 """Number of words that nearly every text has: they leave no room for informative ones among its first terms."""
 TARGET_PART = 4
-"""Number of records of which one is the recipient's, unlabelled, and nobody's private record."""
+"""One record in this number is the recipient's, unlabelled, and no hospital's private record."""
 
 
 def data_folder() -> Path:
@@ -45,10 +45,12 @@ def _write_public_texts(work: Path) -> None:
     target = work / BANKING67
     if target.exists() or not (is_there("banking10") and is_there("banking77")):
         return
-    own = {record.label for record in read_records(data_folder() / "banking10" / "train.csv")}
+    task_labels = {record.label for record in read_records(data_folder() / "banking10" / "train.csv")}
     others = read_records(data_folder() / "banking77" / "train.csv")
     lines = [
-        (record.text, record.label.strip("?").replace("_", " ").lower()) for record in others if record.label not in own
+        (record.text, record.label.strip("?").replace("_", " ").lower())
+        for record in others
+        if record.label not in task_labels
     ]
     with target.open("w", newline="", encoding="utf-8") as file:
         csv.writer(file).writerows([("text", "topic"), *lines])

@@ -1,4 +1,4 @@
-"""Runs what is missing, in two processes, each run in a separate folder; a run that was stopped goes on.
+"""Executes the missing runs, in two processes, each run in a separate folder; a run that was stopped goes on.
 
 All runs share a cache of replies and one of embeddings, so that runs that differ after the first round write its texts
 once. A failed run is recorded with its reason, and is tried again by the next `make results`.
@@ -78,7 +78,7 @@ def run_all(chosen: Preset, cells: Sequence[Cell], work: Path) -> Iterator[Resul
                     "a process of the runs",
                     expected="to work until its end",
                     got="killed, perhaps for want of memory",
-                    do="What was measured is kept, and the same command goes on",
+                    do="Finished measurements are kept, and the same command goes on",
                 ) from error
             except BaseException:
                 # A run takes minutes, and goes on from its last round: nothing is lost by ending it at once.

@@ -61,7 +61,7 @@ class Difference:
     Attributes:
         epsilon: Epsilon, or None where rows set it.
         mean: Mean of the paired differences.
-        interval: Its 95 % interval; None for a single pair; of width 0 for a computed figure.
+        interval: The difference's 95 % interval; None for a single pair; of width 0 for a computed figure.
         pairs: Number of pairs; 0 for a computed figure.
     """
 
@@ -82,7 +82,7 @@ class Finding:
         differences: Favoured row less the other, at each epsilon.
         verdict: One of `claims.VERDICTS`, or `NOT_RUN`.
         from_epsilon: Smallest epsilon from which it holds; None if it does at all, or does not.
-        why: Its explanation, if the claim has one for this verdict.
+        why: The verdict's explanation, if the claim has one for this verdict.
         failures: Reasons of failed runs.
     """
 
@@ -147,9 +147,9 @@ def verdict(claim: Claim, differences: Sequence[Difference]) -> tuple[str, float
     if not known:
         return NOT_RUN, None
     largest_first = sorted(private, key=lambda one: one.epsilon or 0, reverse=True)
-    held = list(itertools.takewhile(lambda one: _holds(claim, one.interval), largest_first))
-    if held:
-        return HOLDS, held[-1].epsilon if len(held) < len(private) else None
+    holding = list(itertools.takewhile(lambda one: _holds(claim, one.interval), largest_first))
+    if holding:
+        return HOLDS, holding[-1].epsilon if len(holding) < len(private) else None
     if without and all(_holds(claim, one.interval) for one in without):
         if claim.epsilons and all(map(math.isinf, claim.epsilons)):
             return HOLDS, None

@@ -36,10 +36,10 @@ def render(content: Mapping[str, Any]) -> str:
     if draw(content["picture"]) is not None:
         parts.append(f"![Accuracy against ε, by method and number of records]({PICTURE})\n")
     for paper in dict.fromkeys(finding["claim"]["paper"] for finding in findings):
-        own = [finding for finding in findings if finding["claim"]["paper"] == paper]
+        of_paper = [finding for finding in findings if finding["claim"]["paper"] == paper]
         parts.append(f"## {paper}\n")
         parts.append("| claim | published | ours | verdict, and why | command |\n|---|---|---|---|---|")
-        parts.append("\n".join(map(_row, own)) + "\n")
+        parts.append("\n".join(map(_row, of_paper)) + "\n")
     if content["failures"]:
         parts.append("## Failed runs\n")
         parts.append("\n".join(f"- {failure}" for failure in content["failures"]) + "\n")

@@ -19,8 +19,8 @@ class Result:
 
     Attributes:
         key: Key of its cell.
-        data: Its data set.
-        seed: Its experiment seed.
+        data: The run's data set.
+        seed: The run's experiment seed.
         overrides: All overrides but paths.
         figures: Figures of metrics.json by dotted name, and "accuracy", "fid", "texts".
         epsilon: Epsilon of its privacy statement.

@@ -3,28 +3,23 @@
 import json
 import os
 import shutil
-import ssl
 import sys
 import tempfile
-from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
-from email.utils import format_datetime
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from threading import Thread
 
 import pytest
 
 from client.command import main
 from client.deploy import connection, preflight
 from client.deploy.settings import HospitalSettings
-from client.flower.node_key import ActivateNodeRequest
 from common.errors import ConfigError
 from common.models.encoder import Encoder
 from common.system.enrolment import RosterFile
-from server.deploy.authority import make_authority, make_certificate
+from server.deploy.authority import make_authority
 from tests.support.enrolment import PARTY
 from tests.support.federations import CANARY
+from tests.support.front_door import front_door
 from tests.support.hospital import change
 from tests.support.tiny_models import tiny_transformer
 from tests.support.wheels import as_fetched
@@ -341,51 +336,6 @@ def test_the_clock_is_held_against_the_coordinators():
         with pytest.raises(ConfigError, match=f"clock of this machine; expected .*; got {told}. Set the one"):
             connection.check_clock(ahead)
     assert connection.check_clock(None) == "the coordinator's clock is not known"
-
-
-@contextmanager
-def front_door(folder, *, status=400, code=2003, ahead=0, certificate=None):
-    """A coordinator at the end of TLS that answers a node's call with this status and code of Flower's."""
-    heard = []
-
-    class Door(BaseHTTPRequestHandler):
-        def date_time_string(self, timestamp=None):
-            return (
-                format_datetime(datetime.now(UTC) - timedelta(seconds=ahead), usegmt=True) if ahead is not None else ""
-            )
-
-        def do_GET(self):
-            self.answer(200, b"")
-
-        def do_POST(self):
-            content = self.rfile.read(int(self.headers["content-length"]))
-            heard.append((self.path, dict(self.headers), ActivateNodeRequest.FromString(content)))
-            self.answer(status, json.dumps({"code": code, "detail": "x"}).encode() if code else b"")
-
-        def answer(self, number, body):
-            self.send_response(number)
-            self.send_header("content-length", str(len(body)))
-            self.end_headers()
-            self.wfile.write(body)
-
-        def log_message(self, *_):
-            pass
-
-    at = folder.parent
-    make_certificate(at, "localhost", **(certificate or {}))
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Door)
-    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    context.load_cert_chain(at / "server.crt", at / "server.key")
-    server.socket = context.wrap_socket(server.socket, server_side=True)
-    change(folder, coordinator=f"localhost:{server.server_port}")
-    thread = Thread(target=server.serve_forever)
-    thread.start()
-    try:
-        yield heard
-    finally:
-        server.shutdown()
-        thread.join()
-        server.server_close()
 
 
 def test_a_connection_that_is_well(made, capsys):

@@ -92,6 +92,10 @@ def test_init_leaves_closed_secrets_and_a_public_file_without_any(made):
     [
         ("INFO : SuperNode ID: 7", "node: SuperNode ID: 7\n"),
         ("Failed to initialize", "node: Failed to initialize; if it stays so, caucus-party check says why\n"),
+        (
+            "Failed to initialize\n407 Proxy Authentication Required\n\nFor more",
+            "node: 407 Proxy Auth",
+        ),
         ("", "node: starting; if it stays so, caucus-party check says why\n"),
         ("ERROR: \x1b]0;x\x07\x1b[2J", "node: ?]0;x??[2J; if it stays so, caucus-party check says why\n"),
     ],
@@ -169,8 +173,36 @@ def test_a_half_that_runs_is_not_started_again_and_nothing_is_said_before(only, 
             return
         assert main(["start", str(made), "--only", only]) == 2
     line = f"caucus-party: service of this folder; expected none that runs; got process {process.pid}; at {made}."
-    assert capsys.readouterr() == ("", f"{line} To start it anew, first end it: caucus-party stop {made}\n")
+    assert capsys.readouterr() == ("", f"{line} To restart it, first end it: caucus-party stop {made}\n")
     assert not started
+
+
+@pytest.mark.parametrize(("duration", "seconds"), [(None, "inf"), ("90s", "90.0"), ("30m", "1800.0"), ("2h", "7200.0")])
+def test_the_relay_knows_how_long_it_waits_and_the_end_is_told_with_what_awaits_a_person(
+    duration, seconds, made, capsys, monkeypatch
+):
+    commands = {}
+
+    def supervise(children, **_):
+        commands.update({child.name: child.command for child in children if child.ends_all})
+        return duration is not None
+
+    monkeypatch.setattr(processes, "supervise", supervise)
+    assert main(["start", str(made), *(("--until-idle", duration) if duration else ())]) == 0
+    assert {name: command[-1] for name, command in commands.items()} == {"relay": seconds}
+    *_, last = capsys.readouterr().out.splitlines()
+    ended = f"St. Mary: #1: ended, as no message of the coordinator came for {duration}; plans that await approval: 0"
+    assert (last == ended) == (duration is not None)
+
+
+@pytest.mark.parametrize("duration", ["30", "0m", "-5m", "1.5h", "30 m", "1d", "m", "٣m"])
+def test_a_duration_that_is_none(duration, made, capsys):
+    line = f"--until-idle; expected a whole number and s, m or h, such as 30m; got {duration}"
+    assert line in said(capsys, "start", made, f"--until-idle={duration}")
+
+
+def test_the_service_alone_cannot_tell_when_it_is_idle(made, capsys):
+    assert "got --only service" in said(capsys, "start", made, "--only", "service", "--until-idle", "30m")
 
 
 def test_the_service_looks_for_models_where_its_operator_does_and_the_relay_for_none(made, monkeypatch):

@@ -124,7 +124,7 @@ def started(hospital, monkeypatch, only):
     monkeypatch.setattr(HospitalSettings, "number", lambda *_: 0)
     for name in ("node.key", "superexec.secret"):
         (hospital / "node" / name).touch(mode=0o600)
-    list(start._start(start.argparse.Namespace(folder=hospital, only=only)))
+    list(start._start(start.argparse.Namespace(folder=hospital, only=only, until_idle=None)))
     return names
 
 

@@ -43,6 +43,75 @@ def test_a_part_that_no_longer_exists_is_not_waited_for():
     assert not pull(ASKED).object_found
 
 
+class Clock:
+    """Time that passes where it is waited for, in place of the module `time`."""
+
+    def __init__(self):
+        self.now = 0.0
+
+    def monotonic(self):
+        return self.now
+
+    def sleep(self, seconds):
+        self.now += seconds
+
+
+@pytest.fixture
+def clock(monkeypatch):
+    clock = Clock()
+    monkeypatch.setattr(relay, "time", clock)
+    return clock
+
+
+def test_a_part_that_does_not_come_is_given_up_after_the_idle_time(clock):
+    missing = PullObjectResponse(object_found=True, object_available=False)
+    pull = relay._until_let_go(lambda _: missing, lambda: "", [], 60.0)
+    with pytest.raises(ObjectPullError):
+        pull(ASKED)
+    assert 60 < clock.now < 62
+
+
+@pytest.mark.parametrize(
+    ("come", "takes", "end"),
+    [
+        ([], 0, 60),
+        ([20, 70], 0, 130),
+        ([20], 500, 580),
+        ([61], 0, 60),
+    ],
+    ids=["no message", "two messages", "a long answer", "too late"],
+)
+def test_a_relay_ends_once_no_message_has_come_for_so_long(come, takes, end, clock, monkeypatch):
+    """Whether its replies reach SuperNode or not: here each second one."""
+    messages = list(come)
+
+    def acquire(_):
+        return SimpleNamespace(token="token" if messages and clock.now >= messages[0] else "")
+
+    def answer(*_, until_idle):
+        assert until_idle == 60
+        messages.pop(0)
+        clock.sleep(takes)
+        if len(messages) % 2:
+            raise httpx.ReadError("lost")
+        return ""
+
+    monkeypatch.setattr(relay, "_client", lambda *_, **__: SimpleNamespace(AcquireTask=acquire))
+    monkeypatch.setattr(relay, "answer", answer)
+    relay.serve("", "", b"", b"", until_idle=60)
+    assert clock.now == pytest.approx(end, abs=3)
+    assert messages == [late for late in come if late > end]
+
+
+def test_a_relay_without_a_supernode_ends_too(clock, monkeypatch):
+    def acquire(_):
+        raise httpx.ConnectError("refused")
+
+    monkeypatch.setattr(relay, "_client", lambda *_, **__: SimpleNamespace(AcquireTask=acquire))
+    relay.serve("", "", b"", b"", until_idle=60)
+    assert clock.now == pytest.approx(60, abs=1)
+
+
 def test_a_message_that_is_given_up_leaves_no_reply_and_the_next_is_answered(monkeypatch):
     ended = []
     client = type(

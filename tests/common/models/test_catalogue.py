@@ -104,9 +104,9 @@ def test_a_name_of_the_catalogue_is_found_where_it_was_fetched(listed):
     with pytest.raises(
         ConfigError, match=r"make models, or caucus-coordinator models tiny; .* caucus-party models tiny"
     ):
-        checkpoints.found("tiny")  # without a manifest nobody knows whether it is whole
+        checkpoints.model_folder("tiny")  # without a manifest nobody knows whether it is whole
     fetched(listed)
-    assert checkpoints.found("tiny") == listed
+    assert checkpoints.model_folder("tiny") == listed
 
 
 def test_a_folder_here_does_not_take_the_place_of_a_name_of_the_catalogue(listed, tmp_path, monkeypatch):
@@ -114,25 +114,25 @@ def test_a_folder_here_does_not_take_the_place_of_a_name_of_the_catalogue(listed
     tiny_bert(tmp_path / "work" / "tiny")
     Encoder.hashed_ngrams().save(tmp_path / "work" / "tiny")
     monkeypatch.chdir(tmp_path / "work")
-    for refused in (checkpoints.found, Encoder.pretrained):
+    for refused in (checkpoints.model_folder, Encoder.pretrained):
         with pytest.raises(ConfigError, match="fetched before; got none"):
             refused("tiny")
     fetched(listed)
-    assert checkpoints.found("tiny") == listed
-    assert checkpoints.found("./tiny") == Path("tiny")
+    assert checkpoints.model_folder("tiny") == listed
+    assert checkpoints.model_folder("./tiny") == Path("tiny")
 
 
 @pytest.mark.parametrize("changes", [{"wheel": "0" * 64}, {"files": {"config.json": "0" * 64}}, {"conversion": None}])
 def test_what_another_entry_brought_is_not_used_under_its_name(changes, listed):
     fetched(tiny_bert(listed), **changes)
     with pytest.raises(ConfigError, match="fetched before; got one of another version"):
-        checkpoints.found("tiny")
+        checkpoints.model_folder("tiny")
 
 
 def test_a_model_has_the_same_digest_wherever_it_lies_and_whatever_its_manifest_says(listed, tmp_path):
     copy = shutil.copytree(tiny_bert(listed), tmp_path / "copy")
     fetched(listed)
-    assert checkpoints.digest(checkpoints.found("tiny")) == checkpoints.digest(copy)
+    assert checkpoints.digest(checkpoints.model_folder("tiny")) == checkpoints.digest(copy)
 
 
 def test_an_encoder_by_name_is_the_one_of_the_folder(listed, tmp_path):
@@ -146,4 +146,4 @@ def test_an_encoder_by_name_is_the_one_of_the_folder(listed, tmp_path):
 def test_a_network_is_not_asked_for_a_name_of_the_catalogue(listed, monkeypatch):
     monkeypatch.delattr(checkpoints, "_snapshot")
     with pytest.raises(ConfigError, match="fetched before"):
-        checkpoints.found("tiny", local_files_only=False)
+        checkpoints.model_folder("tiny", local_files_only=False)

@@ -21,13 +21,13 @@ def bert(saved, tmp_path):
 
 
 def test_a_folder_is_found_as_it_is_and_a_name_in_the_cache_alone(bert, monkeypatch):
-    assert checkpoints.found(str(bert)) == bert
+    assert checkpoints.model_folder(str(bert)) == bert
     monkeypatch.setenv("HF_HUB_OFFLINE", "1")
     for name in ("nobody/no-such-model", "not a name", "/no/such/folder"):
         with pytest.raises(ConfigError, match="the name of a model in the local cache; got"):
-            checkpoints.found(name)
+            checkpoints.model_folder(name)
     with pytest.raises(ConfigError, match=r"smolm2'\. Did you mean smollm2\?"):
-        checkpoints.found("/a/folder/smolm2")
+        checkpoints.model_folder("/a/folder/smolm2")
 
 
 def test_a_name_is_looked_up_in_the_cache(bert, tmp_path, monkeypatch):
@@ -41,7 +41,7 @@ def test_a_name_is_looked_up_in_the_cache(bert, tmp_path, monkeypatch):
     monkeypatch.setattr(
         huggingface_hub, "snapshot_download", lambda *args, **kw: here(*args, cache_dir=tmp_path / "hub", **kw)
     )
-    assert checkpoints.found("someone/bert") == cached / "snapshots" / "abc"
+    assert checkpoints.model_folder("someone/bert") == cached / "snapshots" / "abc"
 
 
 def test_a_head_of_the_wrong_kind_is_refused(bert):
@@ -74,7 +74,7 @@ def test_no_tokenizer_is_made_up(bert):
     assert len(checkpoints.tokenizer(bert)) == 8
     for file in ("tokenizer.json", "vocab.txt"):
         (bert / file).unlink(missing_ok=True)
-    with pytest.raises(ConfigError, match="a tokenizer beside the weights"):
+    with pytest.raises(ConfigError, match="a tokenizer next to the weights"):
         checkpoints.tokenizer(bert)
 
 

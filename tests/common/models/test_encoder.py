@@ -144,16 +144,6 @@ def test_a_pretrained_transformer_is_loaded_from_its_folder(tmp_path):
     assert Encoder.pretrained(tmp_path / "copy").digest == encoder.digest
 
 
-def test_one_changed_weight_changes_the_digest(tmp_path):
-    import torch
-
-    saved = tiny_transformer(tmp_path)
-    encoder, changed = Encoder.pretrained(saved), Encoder.pretrained(saved)
-    with torch.no_grad():
-        next(iter(changed._model.parameters())).view(-1)[0] += 1e-3
-    assert changed.digest != encoder.digest
-
-
 def test_a_prompt_is_put_before_each_text_and_belongs_to_the_encoder(tmp_path):
     saved = tiny_transformer(tmp_path, prompts={"query": "fever and "})
     plain, asked = Encoder.pretrained(saved), Encoder.pretrained(saved, prompt_name="query")
@@ -195,19 +185,6 @@ def test_the_models_own_normalisation_is_part_of_it(tmp_path):
     np.testing.assert_allclose(one.encode(["cough"]), other.encode(["cough"]), atol=1e-6)
 
 
-def test_texts_of_like_length_share_a_batch_and_keep_their_order(tmp_path, monkeypatch):
-    encoder = Encoder.pretrained(tiny_transformer(tmp_path))
-    texts = ["fever " * length for length in (1, 300, 2, 400, 3, 1)] * 20
-    monkeypatch.setattr("common.models.encoder._BATCH_TOKENS_ON_CPU", 1000)
-    monkeypatch.setattr("common.models.encoder._BLOCK", 50)
-    tokens = [len(text.split()) + 2 for text in texts]
-    batches = encoder._batches(texts)
-    assert sorted(place for batch in batches for place in batch) == list(range(120))
-    assert all(len(batch) * max(tokens[place] for place in batch) <= 1000 for batch in batches)
-    alone = np.vstack([encoder.encode([text]) for text in texts[:6]])
-    np.testing.assert_allclose(encoder.encode(texts), np.tile(alone, (20, 1)), atol=1e-5)
-
-
 @pytest.mark.parametrize("make", [Encoder.pretrained, Encoder.transformer])
 def test_what_is_no_encoder_is_refused_in_one_clear_line(make, tmp_path):
     with pytest.raises(ConfigError, match=r"encoder; expected a folder with config\.json; got one without"):
@@ -221,29 +198,3 @@ def test_what_is_no_encoder_is_refused_in_one_clear_line(make, tmp_path):
     (saved / "model.safetensors").unlink()
     with pytest.raises(ConfigError, match="encoder; expected weights"):
         make(saved)
-
-
-def test_a_damaged_model_is_one_error(tmp_path):
-    saved = tiny_transformer(tmp_path)
-    (saved / "model.safetensors").write_bytes(b"cut off")
-    with pytest.raises(ConfigError, match="the encoder cannot be loaded"):
-        Encoder.pretrained(saved)
-
-
-def test_a_model_that_sees_pictures_is_refused(tmp_path, monkeypatch):
-    from sentence_transformers import SentenceTransformer
-
-    saved = tiny_transformer(tmp_path)
-    monkeypatch.setattr(SentenceTransformer, "modalities", ["text", "image"])
-    with pytest.raises(ConfigError, match="a model of text alone; got one of image as well"):
-        Encoder.pretrained(saved)
-
-
-def test_vectors_that_are_not_finite_are_refused(tmp_path):
-    import torch
-
-    encoder = Encoder.pretrained(tiny_transformer(tmp_path))
-    with torch.no_grad():
-        next(iter(encoder._model.parameters())).fill_(float("nan"))
-    with pytest.raises(ConfigError, match="finite and not zero"):
-        encoder.encode(["fever"])

@@ -1,19 +1,18 @@
 """The vectorised hashing against a plain loop over n-grams."""
 
 import re
-import subprocess
-import sys
 from collections import Counter
 from itertools import pairwise
 
 import numpy as np
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from sentence_transformers import SentenceTransformer
 
+from common.errors import ConfigError
 from common.models.encoder import Encoder
 from common.models.hashed_ngrams import HashedNgrams
-from common.models.ngram_table import CHARACTER_RUNS, hashed_rows
+from common.models.ngram_table import CHARACTER_RUNS, hashed_rows, signs
 
 BITS = 40
 """So many that two of a test's few hundred n-grams share a hash with probability below 1e-7."""
@@ -47,27 +46,29 @@ def plain_ngrams(text):
 
 
 def test_the_table_holds_signs_in_equal_share():
-    signs = HashedNgrams(64, 10, 3).table.weight.numpy()
-    assert signs.shape == (1024, 64)
-    assert set(np.unique(signs)) == {-1.0, 1.0}
-    assert abs(signs.mean()) < 5 / np.sqrt(signs.size)  # 5 standard deviations; the seed is fixed
-    gram = signs.T @ signs / 1024
+    table = signs(64, 10, 3)
+    assert table.shape == (1024, 64)
+    assert set(np.unique(table)) == {-1.0, 1.0}
+    assert abs(table.mean()) < 5 / np.sqrt(table.size)  # 5 standard deviations; the seed is fixed
+    gram = table.T @ table / 1024
     assert np.abs(gram - np.eye(64)).max() < 6 / np.sqrt(1024)
 
 
-def test_digest_and_vectors_are_those_of_the_module_that_is_saved():
-    encoder = Encoder.hashed_ngrams(dimensions=32, bits=9, public_seed=2)
-    built = Encoder(SentenceTransformer(modules=[HashedNgrams(32, 9, 2)], device="cpu"))
-    assert encoder.digest == built.digest
-    assert encoder.dimensions == built.dimensions == 32
+def test_a_vector_is_the_sum_of_its_rows_of_the_table():
     texts = ["a text", "", "another one, " * 300] * 100
-    assert np.array_equal(encoder.encode(texts), built.encode(texts))
+    rows, offsets = hashed_rows(texts, 9)
+    sums = np.stack([signs(32, 9, 2)[bag].sum(axis=0) for bag in np.split(rows, offsets[1:])])
+    unit = sums / np.linalg.norm(sums, axis=1, keepdims=True)
+    vectors = Encoder.hashed_ngrams(dimensions=32, bits=9, public_seed=2).encode(texts)
+    np.testing.assert_allclose(vectors, unit, atol=1e-6)
 
 
-def test_a_plan_and_a_vector_need_no_torch():
-    code = (
-        "import sys; from common.models.encoder import Encoder; encoder = Encoder.hashed_ngrams(); encoder.digest;"
-        "encoder.encode(['a text']); print({'torch', 'sentence_transformers'} & set(sys.modules))"
-    )
-    said = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)
-    assert said.stdout.strip() == "set()"
+def test_a_folder_of_another_encoder_or_of_damaged_numbers_is_none(tmp_path):
+    encoder = Encoder.hashed_ngrams(dimensions=32, bits=9, public_seed=2)
+    encoder.save(tmp_path)
+    assert Encoder.pretrained(tmp_path).digest == encoder.digest
+    (tmp_path / "config.json").write_text('{"dimensions": 32, "bits": "many"}')
+    assert HashedNgrams.saved(tmp_path) is None
+    (tmp_path / "config.json").write_text('{"dimensions": 32, "bits": 40, "public_seed": 0}')
+    with pytest.raises(ConfigError, match="bits"):
+        Encoder.pretrained(tmp_path)

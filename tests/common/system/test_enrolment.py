@@ -92,7 +92,7 @@ def test_a_roster_file_comes_back_with_names_and_identities(tmp_path):
 @pytest.mark.parametrize("same", ["name", "identity", "node_key"])
 def test_a_roster_file_with_one_name_or_key_twice_is_refused(same):
     other = {"name": "B", "identity": "cd" * 32, "node_key": node_key()}
-    with pytest.raises(ConfigError, match=f"roster; expected a {same.replace('_', ' ')} of its own for each"):
+    with pytest.raises(ConfigError, match=f"roster; expected a different {same.replace('_', ' ')} for each"):
         RosterFile(parties=(PartyFile(**PARTY), PartyFile(**other | {same: PARTY[same]})))
 
 

@@ -29,7 +29,7 @@ def supervisor(folder):
     if process == 0:
         try:
             processes.FIRST_WAIT = processes.LONGEST_WAIT = 0.05
-            with locks.held(folder, NAMES, stop="the command stop"):
+            with locks.hold(folder, NAMES, stop="the command stop"):
                 processes.supervise([child], folder=folder, names=NAMES)
         except ConfigError:
             os._exit(2)
@@ -74,6 +74,27 @@ def test_what_ends_starts_again_and_stop_ends_all(supervised):
     assert not alive(second)
     assert [processes.status(folder, name) for name in NAMES] == [None, None]
     assert processes.stop(folder, NAMES) is False
+
+
+def test_what_ends_all_does_so_with_success_alone(tmp_path, monkeypatch):
+    monkeypatch.setattr(processes.signal, "signal", lambda *_: None)
+    monkeypatch.setattr(processes, "FIRST_WAIT", 0.01)
+    fails_first = (
+        "import os,sys,time\n"
+        "while not os.path.exists('born'): time.sleep(0.01)\n"
+        "failed = os.path.exists('failed')\n"
+        "open('failed', 'a').close()\n"
+        "sys.exit(not failed)\n"
+    )
+    lasting = "import os,time; open('born','a').write(f'{os.getpid()}\\n'); time.sleep(60)"
+    children = [
+        Child(name="lasting", command=(sys.executable, "-c", lasting)),
+        Child(name="short", command=(sys.executable, "-c", fails_first), ends_all=True),
+    ]
+    assert processes.supervise(children, folder=tmp_path, names=())
+    assert (tmp_path / "failed").exists()
+    (process,) = born(tmp_path)
+    assert not alive(process)
 
 
 def test_of_many_that_start_at_once_one_runs_and_stop_ends_it(tmp_path):

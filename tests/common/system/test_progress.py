@@ -1,7 +1,8 @@
-"""Long work moves on a terminal by itself, does not mix with the log, and leaves nothing in pipes."""
+"""A long step moves on a terminal by itself, does not mix with the log, and is one line of the log elsewhere."""
 
 import io
 import logging
+import threading
 import time
 from functools import partial
 from types import SimpleNamespace
@@ -57,17 +58,34 @@ def test_short_work_shows_nothing(terminal, monkeypatch):
     assert terminal.getvalue() == ""
 
 
-def test_a_pipe_and_a_worker_of_a_sweep_get_nothing(terminal, monkeypatch):
-    monkeypatch.setattr(module.multiprocessing, "parent_process", lambda: "the sweep")
-    with progress("at work"):
-        time.sleep(0.1)
-    assert terminal.getvalue() == ""
-    pipe = io.StringIO()
-    monkeypatch.setattr(module.sys, "stderr", pipe)
-    monkeypatch.setattr(module.multiprocessing, "parent_process", lambda: None)
-    with progress("at work"):
-        time.sleep(0.1)
+@pytest.fixture(params=["a pipe", "a worker of a sweep"])
+def pipe(request, terminal, monkeypatch):
+    """Standard error that gets no bar; a step is long after a moment."""
+    monkeypatch.setattr(module, "LONG", 0.02)
+    shown = io.StringIO() if request.param == "a pipe" else terminal
+    monkeypatch.setattr(module.sys, "stderr", shown)
+    monkeypatch.setattr(module.multiprocessing, "parent_process", lambda: None if shown is not terminal else "sweep")
+    return shown
+
+
+def test_without_a_terminal_a_long_step_is_one_line_of_the_log(pipe, caplog):
+    caplog.set_level(logging.INFO, "caucus.progress")
+    with progress("at work", logged=False), progress("embedding 3,000 texts", 3000) as advance:
+        wait(lambda: caplog.messages)
+        advance(3000)
+    assert caplog.messages == ["embedding 3,000 texts"]
     assert pipe.getvalue() == ""
+
+
+def test_without_a_terminal_a_short_step_and_a_single_text_leave_nothing(pipe, caplog, monkeypatch):
+    caplog.set_level(logging.INFO, "caucus.progress")
+    with progress("embedding", 1):
+        time.sleep(0.1)
+    monkeypatch.setattr(module, "LONG", 60.0)
+    with progress("embedding", 3):
+        pass
+    assert not caplog.messages
+    wait(lambda: not any(isinstance(thread, threading.Timer) for thread in threading.enumerate()))
 
 
 def test_an_error_passes_through(terminal):

@@ -102,7 +102,7 @@ def test_a_coordinator_that_runs_is_not_started_again_and_the_ports_are_not_blam
         assert main(["serve", str(folder)]) == 2
     number = f"process {process.pid}"
     line = f"caucus-coordinator: coordinator of this folder; expected none that runs; got {number}; at {folder}."
-    assert capsys.readouterr() == ("", f"{line} To start it anew, first end it: caucus-coordinator stop {folder}\n")
+    assert capsys.readouterr() == ("", f"{line} To restart it, first end it: caucus-coordinator stop {folder}\n")
 
 
 @pytest.mark.parametrize("account", [0, 1000])
@@ -111,7 +111,7 @@ def test_serve_as_root_says_what_that_means(account, folder, capsys, monkeypatch
     monkeypatch.setattr(serve, "_free", lambda *_: None)
     monkeypatch.setattr(processes, "supervise", lambda *_, **__: None)
     assert main(["serve", str(folder)]) == 0
-    warned = "started as root, and so is the code of every run: give the coordinator an account of its own"
+    warned = "started as root, and so is the code of every run: give the coordinator a separate account"
     assert (warned in capsys.readouterr().out) == (account == 0)
 
 
@@ -120,6 +120,20 @@ def test_runs_look_for_models_where_the_operator_does(folder, monkeypatch):
     children = serve._children(CoordinatorSettings.load(folder))
     known = {child.name for child in children if child.environment.get("CAUCUS_MODELS") == "/srv/models"}
     assert known == {"executor"}
+
+
+def test_a_proxy_is_on_the_way_to_a_runs_models_and_not_to_superlink(folder, monkeypatch):
+    monkeypatch.delenv("no_proxy", raising=False)
+    monkeypatch.setenv("HTTPS_PROXY", "http://user:s3cret@proxy:3128")
+    for before, direct in (
+        ("", "localhost,127.0.0.1,::1"),
+        ("models.example", "models.example,localhost,127.0.0.1,::1"),
+    ):
+        monkeypatch.setenv("NO_PROXY", before)
+        children = serve._children(CoordinatorSettings.load(folder))
+        given = {child.name: child.environment for child in children if "HTTPS_PROXY" in child.environment}
+        assert {name: variables["no_proxy"] for name, variables in given.items()} == {"executor": direct}
+        assert "s3cret" not in str([child.command for child in children])
 
 
 def test_each_start_draws_a_token_that_flowers_commands_send(folder):

@@ -15,7 +15,7 @@ import yaml
 from common.errors import CaucusError
 from common.system import processes
 from server.command import main
-from server.deploy import create, enrolment, progress, runs
+from server.deploy import create, enrolment, run_state, runs
 from server.deploy.settings import CoordinatorSettings
 from server.failure import lock_folder
 from tests.support.documents import summary_json
@@ -70,12 +70,12 @@ def flower(tmp_path, monkeypatch, capsys):
     """A coordinator with two hospitals, by its Flower."""
     flower = Flower(tmp_path / "coordinator")
     monkeypatch.setattr(create, "write_bundle", lambda *_: "ab" * 32)
-    for module in (enrolment, progress, runs):
+    for module in (enrolment, run_state, runs):
         monkeypatch.setattr(module, "flwr", flower)
     monkeypatch.setattr(processes, "status", lambda *_: flower.serve)
-    monkeypatch.setattr(progress, "POLL_SECONDS", 0.01)
+    monkeypatch.setattr(run_state, "POLL_SECONDS", 0.01)
     monkeypatch.setattr(runs, "POLL_SECONDS", 0.01)
-    monkeypatch.setattr(progress, "ASK_FLOWER_EVERY", 0.0)
+    monkeypatch.setattr(run_state, "ASK_FLOWER_EVERY", 0.0)
     assert main(["init", str(flower.folder), "--address", "localhost:9443"]) == 0
     for name, party in (("a", PARTY), ("b", OTHER)):
         (tmp_path / f"{name}.json").write_text(json.dumps(party))
@@ -191,10 +191,10 @@ def test_a_run_that_awaits_approval_names_who_and_what_comes_next(flower, capsys
 )
 def test_a_run_whose_process_was_killed_says_the_cause_where_it_points(serve, cause, flower, capsys, monkeypatch):
     flower.leaves = {"lock": "4711", "run.log": "at work\n"}  # and no process has the lock
-    monkeypatch.setattr(progress, "command", lambda *_: setattr(flower, "serve", serve) or "COMMAND")
+    monkeypatch.setattr(run_state, "command", lambda *_: setattr(flower, "serve", serve) or "COMMAND")
     assert start(flower) == 1
     error = capsys.readouterr().err
-    assert "the process of the run ended without an error of its own: " in error
+    assert "the process of the run ended without reporting an error: " in error
     assert cause in error
     log = flower.folder / "runs" / "first" / "run.log"
     assert f"at {log}. COMMAND goes on" in error
@@ -219,7 +219,7 @@ def test_a_full_disk_is_a_cause(flower, capsys, monkeypatch):
     room = shutil.disk_usage(flower.folder)._replace(free=0)
     monkeypatch.setattr(shutil, "disk_usage", lambda _: room)
     assert start(flower) == 1
-    assert "without an error of its own: a full disk; at " in capsys.readouterr().err
+    assert "without reporting an error: a full disk; at " in capsys.readouterr().err
 
 
 def test_what_still_runs_is_not_resumed_and_what_was_killed_is(flower, monkeypatch, capsys):
@@ -232,7 +232,7 @@ def test_what_still_runs_is_not_resumed_and_what_was_killed_is(flower, monkeypat
     assert status(flower, capsys)[0] == "run first: running, whole rounds so far: 0"
     assert again(flower) == 1
     error = capsys.readouterr().err
-    assert "run; expected one that has ended; got a process at work" in error
+    assert "run; expected one that has ended; got a running process" in error
     assert f"caucus-coordinator follow {flower.folder} first shows its log" in error
     lock.close()
     flower.leaves = DONE

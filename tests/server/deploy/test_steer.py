@@ -156,13 +156,13 @@ def test_a_run_that_asks_nobody_has_no_network():
 CONTRADICTIONS = {
     "epsilon": (
         lambda c: c["privacy"].update(epsilon=0.5),
-        "privacy.epsilon 4.0, as privacy.json beside it says; got 0.5",
+        "privacy.epsilon 4.0, as privacy.json next to it says; got 0.5",
     ),
     "delta": (
         lambda c: c["privacy"].update(delta=1e-9),
-        "privacy.delta 1e-05, as privacy.json beside it says; got 1e-09",
+        "privacy.delta 1e-05, as privacy.json next to it says; got 1e-09",
     ),
-    "plan": (lambda c: c.update(plan_digest="ab" * 32), f'as privacy.json beside it says; got "{"ab" * 32}"'),
+    "plan": (lambda c: c.update(plan_digest="ab" * 32), f'as privacy.json next to it says; got "{"ab" * 32}"'),
     "unit": (lambda c: c["privacy"]["adjacency"].update(unit="user"), "privacy.adjacency "),
     "left out": (lambda c: c["privacy"].pop("party_epsilon"), "expected privacy.party_epsilon: an entry; got none"),
     "run": (lambda c: c.update(run="another"), "charges of run another and plan "),
@@ -203,7 +203,7 @@ def test_a_guarantee_that_both_files_state_and_the_ledger_contradicts_is_refused
 
     assert "expected privacy.delta: a number; got another value; at " in both(delta="x")
     assert "expected privacy.delta: a probability; got 2.0; at " in both(delta=2.0)
-    told = "expected epsilon of at least 4, as state/ledger.db beside it was charged; got 2; at "
+    told = "expected epsilon of at least 4, as charged in state/ledger.db next to it; got 2; at "
     assert told in both(epsilon=2.0)
     (run / "state" / "ledger.db").write_bytes(b"no ledger")
     assert "no ledger, but another kind of file" in said(capsys, run, code=1)

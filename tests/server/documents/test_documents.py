@@ -17,7 +17,7 @@ import pytest
 import server.documents
 from server.documents import codec
 from server.documents.codec import FieldError
-from server.documents.files import Document, read_lines
+from server.documents.files import FORMAT, Document, read_lines
 from server.documents.maps import PrivateMap, TextMap
 from server.documents.metrics import Metrics
 from server.documents.privacy import Privacy
@@ -85,42 +85,42 @@ def test_json_to_document_to_json_is_the_identity(kind, full):
 
 
 KEYS_OF_OTHERS = {
-    "__main__.py": {"accuracy", "name", "value"},  # results and ratios of the laboratory
-    "claims.py": {"method", "rows"},  # a claim in YAML
-    "combinations.py": {"task"},  # what was typed, in Hydra's file
-    "enrolment.py": {"status"},  # Flower's nodes
-    "experiments.py": {"rows"},  # an experiment in YAML
-    "execution.py": {"accuracy", "epsilon", "fid", "figures"},  # the columns of a run in a data frame
-    "failing.py": {"rate", "run"},  # faults.json
-    "federation.py": {"run", "status"},  # Flower's runs
-    "front_door.py": {"method"},  # a request
-    "method.py": {"candidates", "round"},  # state.json
-    "nodes.py": {"hospitals"},  # a measurement of the laboratory
-    "of_texts.py": {"rows"},  # a group that is being made
-    "page.py": {"epsilon", "figures", "interval", "mean", "name"},  # findings.json
-    "picture.py": {"epsilon", "figures", "mean", "name"},  # findings.json
-    "progress.py": {"status"},  # Flower's runs
-    "reading.py": {"method", "name", "run"},  # settings
-    "render.py": {"accuracy"},  # the columns of a data frame
-    "replay.py": {"index"},  # a message
-    "run_folder.py": {"seconds"},  # state.json
-    "sections.py": {"name"},  # a setting
-    "settings.py": {"kind", "labels", "name"},  # YAML
-    "spending.py": {"cost"},  # the account of payments
-    "table.py": {
+    "server/deploy/enrolment.py": {"status"},  # Flower's nodes
+    "server/deploy/run_state.py": {"status"},  # Flower's runs
+    "server/evaluation/of_texts.py": {"rows"},  # a group that is being made
+    "server/flower/front_door.py": {"method"},  # a request
+    "server/llm/spending.py": {"cost"},  # the account of payments
+    "server/method.py": {"candidates", "round"},  # state.json
+    "server/run_folder.py": {"seconds"},  # state.json
+    "server/settings/reading.py": {"method", "name", "run"},  # settings
+    "server/settings/sections.py": {"name"},  # a setting
+    "server/tasks/description.py": {"kind", "labels", "name"},  # YAML
+    "simulations/laboratory/audit/replay.py": {"index"},  # a message
+    "simulations/laboratory/benchmarks/__main__.py": {"name", "value"},  # recorded ratios
+    "simulations/laboratory/benchmarks/nodes.py": {"hospitals"},  # a measurement
+    "simulations/laboratory/nodes/failing.py": {"rate", "run"},  # faults.json
+    "simulations/laboratory/nodes/federation.py": {"run", "status"},  # Flower's runs
+    "simulations/laboratory/results/__main__.py": {"accuracy"},  # results.json
+    "simulations/laboratory/results/claims.py": {"method", "rows"},  # a claim in YAML
+    "simulations/laboratory/results/execution.py": {"accuracy", "epsilon", "fid", "figures"},  # columns of a run
+    "simulations/laboratory/results/page.py": {"epsilon", "figures", "interval", "mean", "name"},  # findings.json
+    "simulations/laboratory/results/picture.py": {"epsilon", "figures", "mean", "name"},  # findings.json
+    "simulations/sweeps/combinations.py": {"task"},  # overrides in Hydra's file
+    "simulations/sweeps/experiments.py": {"rows"},  # an experiment in YAML
+    "simulations/sweeps/render.py": {"accuracy"},  # a column of the data frame
+    "simulations/sweeps/table.py": {  # columns of the data frame
         "accuracy",
         "epsilon",
         "fid",
         "figures",
         "method",
         "parties",
-        "rows",
         "seconds",
         "title",
         "tokens",
-    },  # the columns of a data frame
+    },
 }
-"""By file, keys of these names of mappings that are no documents."""
+"""By file, the keys of mappings that are no documents but share a field's name."""
 
 
 def keys(file):
@@ -142,10 +142,8 @@ def test_no_field_of_a_document_is_a_key_outside_the_room():
         for file in (ROOT / room).rglob("*.py")
         if (ROOT / "server" / "documents") not in file.parents
     ]
-    found = {
-        str(file.relative_to(ROOT)): names & set(keys(file)) - KEYS_OF_OTHERS.get(file.name, set()) for file in files
-    }
-    assert {file: used for file, used in found.items() if used} == {}
+    used = {file.relative_to(ROOT).as_posix(): names & set(keys(file)) for file in files}
+    assert {file: shared for file, shared in used.items() if shared} == KEYS_OF_OTHERS
 
 
 @pytest.mark.parametrize(
@@ -168,6 +166,21 @@ def test_a_field_that_is_missing_or_of_another_type_is_named(change, field, expe
     assert refused.value.missing == (expected == "an entry")
 
 
+@pytest.mark.parametrize("number", [None, FORMAT, FORMAT + 1])
+def test_a_file_states_the_version_of_its_form_and_a_later_one_is_refused(tmp_path, number):
+    RunSummary.from_json(summary_json()).save(tmp_path)
+    file, problems = tmp_path / RunSummary.FILE, []
+    content = json.loads(file.read_text("utf-8"))
+    assert next(iter(content.items())) == ("format", FORMAT)
+    del content["format"]
+    file.write_text(json.dumps(content | ({} if number is None else {"format": number})))
+    summary = RunSummary.read(tmp_path, problems)
+    if number == FORMAT + 1:
+        assert problems == ["run.json is from a later version of Caucus"]
+    else:
+        assert (summary, problems) == (RunSummary.from_json(summary_json()), [])
+
+
 def test_infinities_are_texts_and_what_is_no_number_is_nothing():
     assert codec.strict({1: [-math.inf, (2.0, math.nan)]}) == {"1": ["-inf", [2.0, None]]}
     assert codec.with_infinities({"a": ["inf", {"b": "-inf"}, "in"]}) == {"a": [math.inf, {"b": -math.inf}, "in"]}
@@ -184,7 +197,7 @@ def test_a_round_has_its_measurements_together_and_the_methods_figures_beside():
     line = round_json(1, weights={"m": 1.0})
     report = RoundReport.from_json(line)
     assert report.figures == {"weights": {"m": 1.0}}
-    assert (report.shown().round, report.shown().to_json()["weights"]) == (2, {"m": 1.0})
+    assert (report.for_readers().round, report.for_readers().to_json()["weights"]) == (2, {"m": 1.0})
     del line["seconds"]
     assert not {"fid", "paid", "seconds", "epsilon"} & set(RoundReport.from_json(line).to_json())
 

@@ -118,6 +118,6 @@ def test_a_hospital_has_its_schedules_time_before_the_timeout_begins(enrolled, w
 def test_a_reply_may_take_what_is_left_of_its_exchange_and_a_grace(monkeypatch):
     monkeypatch.setattr(network, "GRACE_SECONDS", 0.1)
     asked = FlowerNetwork(Grid({1: reply(0)}), timeout=600)
-    assert asked.left == 0.1
+    assert asked.seconds_left == 0.1
     asked.join(PARCEL, 1)
-    assert 590 < asked.left <= 600
+    assert 590 < asked.seconds_left <= 600

@@ -91,7 +91,7 @@ def test_vectors_longer_than_their_count_are_refused_by_label():
     assert refused(query, honest) == ""
     lie = honest.copy()
     lie[per_label : per_label + 3] += 10_000 * grid // 3
-    assert "length of the vectors of b beside its count; expected at most" in refused(
+    assert "length of the vectors of b relative to its count; expected at most" in refused(
         query, lie, planned(query, max_records_per_party=2**20)
     )
     # The other label's records do not excuse it, and neither do as many records as the hospitals never declared.
@@ -131,9 +131,9 @@ def test_votes_that_no_records_cast_are_refused_by_label():
         ("label histogram", [150, 150], "all counts"),
         ("length histogram", [100, 100, 100, 100], "all counts"),
         ("vocabulary histogram", [150, 150, 150, 150], "all counts"),
-        ("self-similarity", [64 * 20, 0], "cosines beside their pairs"),
+        ("self-similarity", [64 * 20, 0], "cosines relative to the number of pairs"),
         ("correct count", [-60, 20], "a negative count"),
-        ("correct count", [150, 20], "classified rightly beside all records"),
+        ("correct count", [150, 20], "correctly classified records relative to all records"),
         ("density sketch", [10**6] * 16, "a coordinate"),
     ],
 )

@@ -35,10 +35,10 @@ CASES = [
 
 @pytest.mark.parametrize(("rule", "text", "left"), CASES)
 def test_each_rule_does_its_work_is_counted_and_can_be_off(rule, text, left):
-    kept, changed = alone(rule).clean([text], REQUEST, held=())
+    kept, changed = alone(rule).clean([text], REQUEST, run_texts=())
     assert kept == ([] if left is None else [left])
     assert changed == {rule: 1}
-    assert OFF.clean([text], REQUEST, held=()) == ([text], {})
+    assert OFF.clean([text], REQUEST, run_texts=()) == ([text], {})
 
 
 @pytest.mark.parametrize(
@@ -60,36 +60,42 @@ def test_each_rule_does_its_work_is_counted_and_can_be_off(rule, text, left):
 )
 def test_what_is_a_text_stays_as_it_is(text):
     everything = Cleaner(Rules(foreign=True), ["plain English words"])
-    assert everything.clean([text], REQUEST, held=()) == ([text], {})
+    assert everything.clean([text], REQUEST, run_texts=()) == ([text], {})
 
 
 def test_layers_come_off_one_after_the_other():
     text = '```\nHere is one:\n\n1. "My card is late."\n```'
-    kept, changed = Cleaner(Rules()).clean([text], REQUEST, held=())
+    kept, changed = Cleaner(Rules()).clean([text], REQUEST, run_texts=())
     assert kept == ["My card is late."]
     assert changed == {"fences": 1, "prefaces": 1, "numbering": 1, "quotes": 1}
 
 
 def test_what_the_run_has_is_not_had_again():
-    kept, changed = alone("duplicates").clean(["old", "new", "new", "New"], REQUEST, held={"old"})
+    kept, changed = alone("duplicates").clean(["old", "new", "new", "New"], REQUEST, run_texts={"old"})
     assert kept == ["new", "New"]
     assert changed == {"duplicates": 2}
-    assert OFF.clean(["new", "new"], REQUEST, held=())[0] == ["new", "new"]
+    assert OFF.clean(["new", "new"], REQUEST, run_texts=())[0] == ["new", "new"]
 
 
 def test_another_script_is_counted_and_kept_unless_the_rule_is_on():
     texts = ["Моя картка ще не прийшла", "My late card, так", "short я"]
-    kept, changed = Cleaner(Rules(), ["plain English words"]).clean(texts, REQUEST, held=())
+    kept, changed = Cleaner(Rules(), ["plain English words"]).clean(texts, REQUEST, run_texts=())
     assert (kept, changed) == (texts, {"foreign": 1})
-    assert Cleaner(Rules(foreign=True), ["слова українською"]).clean(texts[:1], REQUEST, held=()) == (texts[:1], {})
-    assert Cleaner(Rules(foreign=True)).clean(texts, REQUEST, held=()) == (texts, {})
+    assert Cleaner(Rules(foreign=True), ["слова українською"]).clean(texts[:1], REQUEST, run_texts=()) == (
+        texts[:1],
+        {},
+    )
+    assert Cleaner(Rules(foreign=True)).clean(texts, REQUEST, run_texts=()) == (texts, {})
 
 
 def test_blanks_are_no_texts_and_half_a_surrogate_pair_fits_into_a_file():
-    kept, _ = OFF.clean(["  ", "a\ud83d", " b "], REQUEST, held=())
+    kept, _ = OFF.clean(["  ", "a\ud83d", " b "], REQUEST, run_texts=())
     assert kept == ["a?", "b"]
 
 
 def test_phrases_are_left_alone():
     phrases = Request(task_kind="note", labels=LABELS, label="late card", phrases=True)
-    assert Cleaner(Rules()).clean(["lost card", "lost card"], phrases, held={"lost card"}) == (["lost card"] * 2, {})
+    assert Cleaner(Rules()).clean(["lost card", "lost card"], phrases, run_texts={"lost card"}) == (
+        ["lost card"] * 2,
+        {},
+    )

@@ -2,7 +2,7 @@ import pytest
 
 from common.errors import ConfigError
 from server.domain import Example, Wording
-from server.llm.completion import SUBTOPICS, Completion, kept
+from server.llm.completion import SUBTOPICS, Completion, opening_words
 from tests.support.provider_contract import OTHER, SOURCE, requests
 
 PUBLIC = [Example(text=f"A public text {'word ' * i}of number {i}.", topic=f"topic {i % 5}") for i in range(40)]
@@ -67,12 +67,12 @@ def test_a_model_that_wants_no_examples_still_sees_what_the_request_is_about():
 def test_blanks_keep_the_beginning_of_the_source():
     (request,) = requests(1, source=(SOURCE,), blanks=0.5)
     beginning = Completion().beginning(request, [])
-    assert kept(request) == "Where is my card? I"
+    assert opening_words(request) == "Where is my card? I"
     assert beginning.prompt.endswith("\nText: Where is my card? I")
     assert Completion().read(" need it now.", request, whole=True) == "Where is my card? I need it now."
     assert Completion().read("\n", request, whole=True) is None
     (all_of_it,) = requests(1, source=(SOURCE,), blanks=1.0)
-    assert kept(all_of_it) == ""
+    assert opening_words(all_of_it) == ""
 
 
 def test_label_attribute_instruction_and_wording_are_in_the_prompt():

@@ -170,7 +170,7 @@ def test_losses_and_cleaning_are_counted_by_model():
         texts_per_request=2,
         experiment_seed=0,
         cleaner=Cleaner(Rules()),
-        held={"held"},
+        run_texts={"held"},
     )
     assert [candidate.text for candidate in harvest.candidates] == ["one"]
     assert harvest.use.losses == {"m": {"refused": 1}}

@@ -94,10 +94,9 @@ def test_runs_may_share_one_cache_of_replies(tmp_path):
     assert shared.exists()
 
 
-@pytest.mark.parametrize(("use", "got"), [(["nobody"], "nobody"), (["here", "nobody"], "nobody"), ([], "none")])
-def test_an_unknown_name_or_none_is_refused(use, got):
-    with pytest.raises(ConfigError, match=rf"llm\.use; expected some of here, there; got .*{got}"):
-        build(use=use)
+def test_there_is_at_least_one_model():
+    with pytest.raises(ConfigError, match=r"llm\.models; expected at least one model; got none"):
+        build(models={})
 
 
 def test_public_text_says_which_script_is_usual():
@@ -109,6 +108,6 @@ def test_public_text_says_which_script_is_usual():
     request = Request(task_kind="note", labels=(("a", "first"),))
     for texts, foreign in ((none, 1), (lambda: ["Записки лікаря про хворих"], 0)):
         made = cleaner(Rules(foreign=True), task, texts)
-        kept, changed = made.clean(["Хворий скаржиться на біль"], request, held=())
+        kept, changed = made.clean(["Хворий скаржиться на біль"], request, run_texts=())
         assert (len(kept), changed["foreign"]) == (1 - foreign, foreign)
-    assert cleaner(None, task, none).clean(["1. a"], request, held=()) == (["1. a"], {})
+    assert cleaner(None, task, none).clean(["1. a"], request, run_texts=()) == (["1. a"], {})

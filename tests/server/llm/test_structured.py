@@ -11,8 +11,8 @@ from common.structure import Structure
 from server.domain import Task
 from server.llm import prompts
 from server.llm.clean import Cleaner, Rules
-from server.llm.plain import plain, structured
 from server.llm.render import parse, render
+from server.llm.structured_fallback import plain, structured
 from tests.support.structures import SETTINGS, STRUCTURE, WHOLE
 
 TASK = Task(name="t", kind="triage record", labels={"a": "falls", "b": "burns"}, structure=STRUCTURE)
@@ -95,7 +95,7 @@ def of_task(structure):
 @pytest.mark.parametrize("rules", [Rules(), Rules.none()])
 def test_the_cleaner_repairs_drops_and_counts(rules):
     texts = [BROKEN, "Only words.", '{"triage": "blue", "note": "x"}', f"Here: {OTHER}"]
-    kept, changed = Cleaner(rules).clean(texts, zero_shot(4), held=())
+    kept, changed = Cleaner(rules).clean(texts, zero_shot(4), run_texts=())
     assert kept == [WHOLE, OTHER]
     assert changed == {
         "structure: notation": 1,
@@ -108,9 +108,9 @@ def test_the_cleaner_repairs_drops_and_counts(rules):
 
 def test_a_copied_text_with_other_fields_is_a_copy_and_the_same_text_with_other_fields_no_duplicate():
     again = WHOLE.replace("54", "55")
-    kept, changed = Cleaner(Rules()).clean([again], zero_shot(good=[WHOLE]), held=())
+    kept, changed = Cleaner(Rules()).clean([again], zero_shot(good=[WHOLE]), run_texts=())
     assert (kept, changed) == ([], {"copies": 1})
-    kept, changed = Cleaner(Rules()).clean([again, WHOLE], zero_shot(), held={WHOLE})
+    kept, changed = Cleaner(Rules()).clean([again, WHOLE], zero_shot(), run_texts={WHOLE})
     assert (kept, changed) == ([again], {"duplicates": 1})
 
 

@@ -89,6 +89,8 @@ def bits(array):
         ({"basis": "%%%"}, "base64"),
         ({"labels": []}, "labels"),
         ({"labels": [1, 2]}, "labels"),
+        ({"format": 2}, "one of a later version"),
+        ({"format": "1"}, "format: a whole number"),
         ({"run": 3}, "run: text"),
         ({"privacy": "strong"}, "privacy: an object"),
         ({"privacy": {}}, "privacy.epsilon"),

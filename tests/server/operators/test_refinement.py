@@ -41,7 +41,7 @@ def kept(refine, texts, cosines, *, wanted=100, variants=()):
     vectors = np.stack([cosines, np.sqrt(1 - cosines**2)], axis=1).astype(np.float32)
     originals = np.tile(np.array([[1, 0]], dtype=np.float32), (len(texts), 1))
     labels = dict.fromkeys((text.label for text in texts), wanted)
-    return refine.kept(texts, variants, vectors, originals, wanted=labels, experiment_seed=0)
+    return refine.select(texts, variants, vectors, originals, wanted=labels, experiment_seed=0)
 
 
 def test_first_the_least_like_their_variants_then_the_least_likely(surrogate):

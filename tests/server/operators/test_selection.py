@@ -1,10 +1,6 @@
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
-from common.errors import InternalError
-from server.llm.orders import allocate, per_label
 from server.operators.selection import exemplars, model_weights, top_per_label
 
 
@@ -46,47 +42,6 @@ def test_a_model_without_candidates_counts_as_average():
     # Votes a text: 3, 1 and, of all four texts, 2 for the one that wrote none.
     weights = model_weights(np.array([3, 3, 1, 1]), np.array([0, 0, 1, 1]), 3)
     np.testing.assert_allclose(weights, [3 / 6, 1 / 6, 2 / 6])
-
-
-@settings(deadline=None)
-@given(st.integers(0, 10_000), st.lists(st.floats(0, 1), min_size=1, max_size=9).filter(lambda w: sum(w) > 1e-6))
-def test_counts_are_exact_and_within_one_of_the_share(total, weights):
-    weights = np.array(weights)
-    counts = allocate(total, weights)
-    assert counts.sum() == total
-    assert (counts >= 0).all()
-    assert (np.abs(counts - total * weights / weights.sum()) < 1 + 1e-6).all()
-    assert (counts[weights == 0] == 0).all()
-
-
-def test_what_is_left_goes_to_the_largest_fractions_and_of_equals_to_the_first():
-    assert list(allocate(100, np.full(3, 1 / 3))) == [34, 33, 33]
-    assert list(allocate(10, np.array([0.55, 0.27, 0.18]))) == [5, 3, 2]
-    assert list(allocate(2, np.full(3, 1 / 3))) == [1, 1, 0]
-    assert list(allocate(1200, np.array([0.1, 0.2, 0.7]))) == [120, 240, 840]
-    assert list(allocate(5, np.array([0.3, 0.1 + 0.2, 0.4]))) == [2, 1, 2]
-
-
-@pytest.mark.parametrize("weights", [[0.0, 0.0], [1.0, -0.5], [np.nan, 1.0]])
-def test_impossible_weights_are_our_bug(weights):
-    with pytest.raises(InternalError, match="weights"):
-        allocate(10, np.array(weights))
-
-
-@settings(deadline=None)
-@given(st.lists(st.integers(0, 50), min_size=1, max_size=6), st.integers(1, 12), st.integers(0, 40))
-def test_labels_get_even_parts(counts, label_count, before):
-    parts = per_label(np.array(counts), label_count, before)
-    assert parts.shape == (len(counts), label_count)
-    assert list(parts.sum(axis=1)) == counts
-    assert (parts.max(axis=1) - parts.min(axis=1) <= 1).all()
-    assert np.ptp(parts.sum(axis=0)) <= 1
-    assert (parts >= 0).all()
-
-
-def test_dealing_goes_on_where_it_stopped():
-    assert per_label(np.array([2, 2]), 3).tolist() == [[1, 1, 0], [1, 0, 1]]
-    assert per_label(np.array([2]), 3, dealt_before=4).tolist() == [[0, 1, 1]]
 
 
 def test_exemplars_are_half_of_each_pool():

@@ -53,7 +53,7 @@ def test_where_nobody_else_s_noise_would_be_left_only_more_hospitals_help():
     lonely = plan(4, max_dropouts=2, threshold=2, corrupt=2, secure=True, degree=2)
     price = collusion(lonely, 0.5)
     assert (price.noise, price.hospitals) == (None, None)
-    assert advice(price, 4.0)[0].endswith("whatever the noise: expect more hospitals, or fewer dropouts")
+    assert advice(price, 4.0)[0].endswith("with any noise: expect more hospitals, or fewer dropouts")
 
 
 @pytest.mark.parametrize(

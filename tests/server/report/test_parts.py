@@ -13,7 +13,7 @@ from server.report import figure_tables, plots, write_report
 from server.report.dots import dots
 from server.report.facts import gather
 from server.report.run_plots import of_rounds
-from server.report.votes import distributions, histogram_of
+from server.report.vote_distributions import distributions, histogram_of
 from tests.support.documents import privacy, write_run
 from tests.support.pages import report
 

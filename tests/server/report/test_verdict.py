@@ -148,13 +148,13 @@ def judged(metrics, *, texts=40, weaknesses=0, **changes):
         ),
         (measured(1.0, majority=1.0), ": all test texts have one label, so this says nothing about the texts."),
         ({"synthetic": {"accuracy": 0.5}}, "The texts teach 50 %: what guessing would reach is not known."),
-        (measured(float("nan")), "What the texts teach was not measured: it takes test texts (task.test)."),
-        ({}, "What the texts teach was not measured: it takes test texts (task.test)."),
+        (measured(float("nan")), "The usefulness of the texts was not measured: that takes test texts (task.test)."),
+        ({}, "The usefulness of the texts was not measured: that takes test texts (task.test)."),
         (
             {"federated": {"accuracy": {"value": 0.71}}},
             "A classifier of the texts is right on 71 % of the parties' own records, by a noised count; ",
         ),
-        ({"federated": {"accuracy": {"value": None, "reason": "few"}}}, "What the texts teach was not measured"),
+        ({"federated": {"accuracy": {"value": None, "reason": "few"}}}, "The usefulness of the texts was not measured"),
     ],
 )
 def test_the_verdict_of_what_was_measured(metrics, said):

@@ -9,7 +9,7 @@ import pytest
 from server.documents.metrics import Metrics
 from server.domain import Candidate
 from server.report import read_weaknesses, write_report
-from server.report.votes import Votes
+from server.report.vote_distributions import Votes
 from server.report.weaknesses import weaknesses
 from tests.support.documents import privacy, report_of, summary, write_run
 from tests.support.pages import Page

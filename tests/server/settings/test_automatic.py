@@ -64,11 +64,13 @@ def test_a_query_that_is_asked_once_does_not_decide_on_rounds_and_directions():
 def test_a_guess_of_records_is_a_simulation_s_own_number_of_records_unless_it_is_given():
     assert expected_records(composed(["federation.records=70"])) == 70
     assert expected_records(composed(["federation.records=70", "federation.expected_records=50"])) == 50
-    assert expected_records(composed([])) is None
+    assert expected_records(composed(["task.records_per_party=20", "federation.parties=4"])) == 80
+    assert expected_records(composed(["task=csv"])) is None
+    assert expected_records(composed([], "server")) is None
 
 
 def test_without_a_guess_rounds_that_cost_something_are_no_matter_of_choice():
-    with pytest.raises(ConfigError, match=r"method\.rounds; expected a number, or auto beside .*Add federation\.expec"):
+    with pytest.raises(ConfigError, match=r"method\.rounds; expected a number, or auto with .*Add federation\.expec"):
         settled(composed(["task=csv", "method.rounds=auto", "federation.parties=3"]), TASK)
     assert chosen("rounds") == 2  # of the demo a simulation knows the number
     assert chosen("rounds", "method=census") == chosen("rounds", "method=fusegen") == 5
@@ -126,7 +128,8 @@ def test_plan_and_run_of_the_demo_choose_the_same_number_and_rows_of_a_file_coun
     assert load(tmp_path / "demo").method.directions == settled(composed(census)).method.directions == 128
     simulation.simulate(composed([*labelled(tmp_path / "data"), "method=census"]), tmp_path / "files")
     said = settled(composed([*labelled(tmp_path / "data"), "method=census", "federation.expected_records=40"]))
-    assert load(tmp_path / "files").method.directions == said.method.directions
+    run = load(tmp_path / "files")
+    assert (run.method.directions, expected_records(run)) == (said.method.directions, 40)
 
 
 def test_a_method_that_lacks_the_setting_says_so_and_a_baseline_leaves_it_out():

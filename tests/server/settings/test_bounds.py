@@ -1,17 +1,59 @@
-"""What is out of bounds is named in full, whoever notices it: the schema, the method, or a query's specification."""
+"""What is out of bounds is refused when the settings are read, and named in full: the tests are made of the types."""
 
-from dataclasses import fields, replace
+import math
+from dataclasses import MISSING, fields, is_dataclass, replace
+from typing import get_args, get_type_hints
 
 import pytest
 
-from common.errors import InputError
+from common.errors import ConfigError, InputError
 from server.domain import Task
 from server.settings.build import drafted
-from server.settings.compose import composed
+from server.settings.compose import composed, reloaded, store
 from server.settings.methods import METHODS
 from server.settings.reading import read
+from server.settings.schema import Settings, SimulationSettings
+from server.settings.sections import MethodSettings, TaskSettings
+from server.settings.tasks import TASKS
 
 TASK = Task(name="notes", kind="note", labels={"a": None, "b": None})
+ABSURD = -(10**9)
+A_PART = {"_target_": "somewhere.Else"}
+REQUIRED = {"name": "x", "kind": "x", "node": 1, "vocabulary": "x", "run": "x", "client": {}}
+REQUIRED |= dict.fromkeys(("method", "task", "embedding"), A_PART)
+
+
+@pytest.fixture(scope="module")
+def settings():
+    return composed(["method=wasp"])
+
+
+def inside(hint):
+    """The types that a hint names, those inside it too."""
+    arguments = get_args(hint)
+    yield from (inner for argument in arguments for inner in inside(argument))
+    if not arguments:
+        yield hint
+
+
+def sections(schema):
+    """A section and all sections inside it."""
+    yield schema
+    for hint in get_type_hints(schema).values():
+        for kind in inside(hint):
+            for section in {MethodSettings: METHODS, TaskSettings: TASKS}.get(kind, (kind,)):
+                if is_dataclass(section) and section is not schema:
+                    yield from sections(section)
+
+
+SECTIONS = tuple(dict.fromkeys((*sections(Settings), *sections(SimulationSettings))))
+NUMBERS = [
+    (section, field.name, kinds & {int, float})
+    for section in SECTIONS
+    for field in fields(section)
+    if (kinds := {*inside(get_type_hints(section)[field.name])}) & {int, float}
+]
+"""Every setting that is a number, or may be one. What makes a part of the user's own has its bounds itself."""
 ASKED = [
     (schema, field.name)
     for schema in METHODS
@@ -21,13 +63,85 @@ ASKED = [
 ]
 
 
-@pytest.fixture(scope="module")
-def settings():
-    return composed(["method=wasp"])
+def refused(section, name, value):
+    """The error of a section in which all but this setting is right."""
+    required = (field.name for field in fields(section) if field.default is field.default_factory is MISSING)
+    with pytest.raises(ConfigError) as caught:
+        read(section, {inner: REQUIRED[inner] for inner in required} | {name: value}, "above")
+    return caught.value
 
 
-@pytest.mark.parametrize(("schema", "name"), ASKED, ids=lambda value: getattr(value, "__name__", value))
-def test_a_setting_of_a_method_is_named_in_full(schema, name, settings):
+def shown(value):
+    return getattr(value, "__name__", None) or (value if isinstance(value, str) else "")
+
+
+def test_the_types_are_those_of_all_sections():
+    names = {section.__name__ for section in SECTIONS}
+    assert {"WaspSettings", "Variation", "RefinementSettings", "DemoNotesSettings", "Hospital", "Training"} <= names
+    assert {"Llm", "Privacy", "Secagg", "SimulatedFederation", "EvaluationSettings", "Settings"} <= names
+    assert len(NUMBERS) > 130
+
+
+@pytest.mark.parametrize(("section", "name", "kinds"), NUMBERS, ids=shown)
+def test_a_number_has_a_bound_and_is_named_in_full(section, name, kinds):
+    # Some know their section's full name, which is not the one that is read here.
+    named = {f"above.{name}", f"method.{name}", f"evaluation.{name}", f"llm.{name}"}
+    assert refused(section, name, ABSURD).what in named
+    if float in kinds:
+        assert refused(section, name, math.nan).what in named
+
+
+@pytest.mark.parametrize(
+    ("override", "said"),
+    [
+        ("experiment_seed=-1", "experiment_seed; expected an integer >= 0; got -1"),
+        ("tracking=nothing", "tracking; expected one of tensorboard; got 'nothing'"),
+        ("purpose=", "purpose; expected 1 to 200 printable characters"),
+        ("federation.records=-1", "federation.records; expected an integer >= 1; got -1"),
+        ("federation.style_site=3", "federation.style_site; expected a number in [0, 2]; got 3"),
+        ("federation.canaries=101", "federation.canaries; expected a number in [0, 100]; got 101"),
+        ("federation.colluders=3", "federation.colluders; expected fewer than federation.parties, 3; got 3"),
+        ("federation.max_dropouts=3", "federation.max_dropouts; expected fewer than federation.parties, 3; got 3"),
+        ("llm.max_cost=0", "llm.max_cost; expected a finite number > 0; got 0.0"),
+        ("llm.use=[]", "llm.use; expected some of broad, narrow, noisy; got none"),
+        ("llm.use=[broad,nobody]", "llm.use; expected some of broad, narrow, noisy; got ['nobody']"),
+        ("method.temperature=-5", "method.temperature; expected a number in [0, 2]; got -5.0"),
+        ("method.top=21", "method.top; expected a number in [1, 20]; got 21"),
+        ("evaluation.language_model.epochs=0", "evaluation.language_model.epochs; expected an integer >= 1; got 0"),
+    ],
+)
+def test_a_run_is_refused_while_its_settings_are_composed(override, said):
+    with pytest.raises(ConfigError) as caught:
+        composed([override])
+    assert str(caught.value).startswith(said)
+
+
+@pytest.mark.parametrize(
+    ("method", "wrong"),
+    [
+        ("census", "count=0.0009"),
+        ("census", "directions=4097"),
+        ("dp_sgd", "top_p=1.1"),
+        ("dp_sgd", "steps=100001"),
+        ("rupta", "rewritings=257"),
+        ("rpsg", "candidates=none"),
+        ("rpsg", "mechanism=gaussian"),
+        ("rpsg", "refinement.nll=0"),
+    ],
+)
+def test_bounds_of_a_query_are_those_of_the_method_that_asks_it(method, wrong):
+    with pytest.raises(ConfigError, match=f"^method.{wrong.partition('=')[0]}; expected"):
+        composed([f"method={method}", f"method.{wrong}"])
+
+
+def test_a_cap_that_is_raised_has_the_same_bounds(tmp_path):
+    store(composed([]), tmp_path)
+    with pytest.raises(ConfigError, match=r"llm\.max_tokens; expected a finite number > 0; got -3"):
+        reloaded(tmp_path, ["llm.max_tokens=-3"])
+
+
+@pytest.mark.parametrize(("schema", "name"), ASKED, ids=shown)
+def test_a_plan_names_a_setting_of_its_method_in_full(schema, name, settings):
     refusals = []
     for value in (-1, 0, 10**9, "none of them"):
         try:

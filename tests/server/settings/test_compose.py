@@ -34,7 +34,7 @@ def test_values_of_the_right_kind_pass_and_so_do_choices_additions_and_null_wher
     config = composed(
         [
             *("method=aug_pe", "method.rounds=3", "privacy.epsilon=.inf", "privacy.delta=1e-6", "secagg=none"),
-            *("llm.models=null", "llm.use=[broad]", "llm.max_cost=null", "purpose='2026'", "evaluation.metrics=[]"),
+            *("llm.models=null", "llm.use=null", "llm.max_cost=null", "purpose='2026'", "evaluation.metrics=[]"),
             *("+more=1", "~experiment_seed"),
         ],
         "server",

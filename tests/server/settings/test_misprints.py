@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 from hydra import compose, initialize_config_module
-from hydra.errors import HydraException
+from hydra.errors import HydraException, MissingConfigException
 
 from common.errors import ConfigError
 from server.command import main as coordinator
@@ -55,6 +55,14 @@ def test_it_is_said_what_was_perhaps_meant(override, said, capsys):
     assert capsys.readouterr().err == f"caucus-coordinator: {caught.value}\n"
 
 
+def test_a_launcher_that_is_not_installed_is_named_with_its_extra():
+    error = MissingConfigException("", "hydra/launcher/submitit_slurm", ["basic", "joblib"])
+    assert str(misprints.explained(error)) == (
+        "hydra/launcher; expected one of basic, joblib; got 'submitit_slurm'. "
+        "Install the extra: pip install 'caucus[cluster]'"
+    )
+
+
 def test_one_wrong_choice_does_not_hide_what_another_setting_might_mean():
     with pytest.raises(ConfigError, match=r"Did you mean method.directions\?"):
         composed(["method=census", "method.direction=3"])
@@ -84,7 +92,7 @@ def test_a_class_that_cannot_be_imported_is_named_with_its_setting_and_what_help
         build(Part(place="method", settings={"_target_": "nowhere_at_all.Nearest"}))
     line = str(caught.value)
     assert line.startswith("method; expected a class or function that can be imported; got Error loading 'nowhere_at")
-    assert line.endswith("PYTHONPATH=FOLDER adds the folder of a module of your own")
+    assert line.endswith("PYTHONPATH=FOLDER adds the folder of your own module")
     assert "HYDRA_FULL_ERROR" not in line
 
 

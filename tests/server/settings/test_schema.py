@@ -1,17 +1,22 @@
 """Each default stands once, in the schema: no file of `configs/` and no class that takes the settings repeats one."""
 
-from dataclasses import MISSING, fields
+from dataclasses import MISSING, fields, is_dataclass
+from inspect import Parameter, signature
 from pathlib import Path
 
 import pytest
+import yaml
 from hydra.utils import get_object
 from omegaconf import OmegaConf
 
 import configs
+import simulations
 from common.errors import ConfigError
+from server.llm.remote.chat import RemoteSettings
 from server.settings import schema
+from server.settings.build import plan_of
 from server.settings.compose import composed, load, store, values, write
-from server.settings.evaluation import EvaluationSettings
+from server.settings.evaluation import EvaluationSettings, Training
 from server.settings.methods import METHODS, AugPePlusSettings
 from server.settings.reading import AUTO, defaults, mapping_of, read, settings_of
 from server.settings.seeded import RefinementSettings
@@ -21,6 +26,24 @@ ROOT = Path(configs.__file__).parent
 SECTIONS = {section.__name__.removesuffix("Settings"): section for section in (*METHODS, *TASKS)}
 SECTIONS |= {name: getattr(schema, name) for name in ("Llm", "Rules", "Privacy", "Secagg")}
 SECTIONS |= {"Coordinator": schema.Settings, "Simulation": schema.SimulationSettings}
+LISTED = {
+    "hashed_ngrams": "dimensions",
+    "openai_compatible": "base_url key_variable batch",
+    "pretrained": "prompt_name prompt device local_files_only",
+    "transformer": "pooling longest prompt device local_files_only",
+    "anthropic": "haiku.max_tokens haiku.base_url haiku.concurrency haiku.requests_per_minute haiku.tokens_per_minute "
+    "haiku.prompt_caching haiku.batches",
+    "builtin": "broad.share",
+    "local": "local.device local.batch_tokens local.local_files_only",
+    "openai": "small.max_tokens small.base_url small.key_variable small.length_field small.temperature small.seed "
+    "small.concurrency small.requests_per_minute small.tokens_per_minute",
+    "smollm2": "smollm2.device smollm2.completion.examples smollm2.completion.public smollm2.completion.instruction "
+    "smollm2.completion.end smollm2.completion.temperature smollm2_bare.device smollm2_hot.device",
+}
+"""Settings of parts that stand in a file although they are the default of what makes the part: Hydra refuses an
+override of a name that no file lists. Registering all names of the signatures instead would import the SDKs, which
+takes seconds, before a misprint is named. A file and a signature that begin to differ fail the test, so that nobody
+changes one default of two."""
 TAKEN = [section for section in (*METHODS, *TASKS, EvaluationSettings, RefinementSettings) if section.made_by]
 
 
@@ -41,6 +64,32 @@ def based():
                 yield pytest.param(
                     stated, base[len("/schema/") : -len("@_here_")], id=f"{path.parent.name}/{path.stem}"
                 )
+
+
+def parts(values, above=""):
+    """All parts in a file, each with the place where it stands."""
+    if isinstance(values, dict):
+        if "_target_" in values:
+            yield above, values
+        for name, inner in values.items():
+            yield from parts(inner, f"{above}.{name}" if above else name)
+
+
+def of_signature(target):
+    """The defaults of what makes a part; a remote model's settings are those of all such models, and its own."""
+    signed = signature(get_object(target)).parameters
+    known = {name: parameter.default for name, parameter in signed.items() if parameter.default is not Parameter.empty}
+    shared = fields(RemoteSettings) if any(one.kind is Parameter.VAR_KEYWORD for one in signed.values()) else ()
+    return {field.name: field.default for field in shared} | known
+
+
+def repeated():
+    """Values in files of `configs/` that are the defaults of what makes a part: by file, "place.name"."""
+    for path in sorted(ROOT.glob("**/*.yaml")):
+        for place, part in parts(yaml.safe_load(path.read_text("utf-8"))):
+            known = of_signature(part["_target_"])
+            for name in (name for name, value in part.items() if name in known and known[name] == value):
+                yield path.stem, f"{place}.{name}".removeprefix(".").removeprefix("models.")
 
 
 @pytest.mark.parametrize(("stated", "section"), list(based()))
@@ -66,6 +115,49 @@ def test_what_takes_the_settings_adds_no_default(section):
         if own.name in {"name", "vocabulary"} or own.default_factory is not MISSING:
             continue
         assert own.default == taken.default, own.name
+
+
+def test_a_part_s_file_repeats_a_default_only_where_an_override_has_to_find_its_name():
+    assert {name: {place for file, place in repeated() if file == name} for name, _ in repeated()} == {
+        name: set(places.split()) for name, places in LISTED.items()
+    }
+
+
+@pytest.mark.parametrize(
+    "section", [*SECTIONS.values(), EvaluationSettings, Training, RefinementSettings], ids=lambda one: one.__name__
+)
+def test_a_section_repeats_no_default_of_the_section_that_it_extends(section):
+    known = {field.name: field for base in section.__mro__[1:] if is_dataclass(base) for field in fields(base)}
+    stated = [field for field in fields(section) if field.name in section.__annotations__ and field.name in known]
+    assert not [
+        field.name for field in stated if field.default is not MISSING and field.default == known[field.name].default
+    ]
+
+
+def test_a_plan_takes_no_default_of_the_classes_that_methods_see(monkeypatch):
+    # `PrivacyTarget` and `Membership` are promised to methods of one's own, with the defaults that their tests use.
+    made = {}
+    monkeypatch.setattr("server.settings.build.make_plan", lambda _, **arguments: made.update(arguments))
+    settings = composed(
+        [
+            *("privacy.epsilon=2", "privacy.delta=1e-6", "privacy.unit=user", "privacy.max_records=3"),
+            *("privacy.calibration=paper", "federation.parties=5", "federation.max_dropouts=1"),
+            *("federation.colluders=2", "federation.max_attempts=4"),
+        ]
+    )
+    plan_of(settings, None, None, encoder="", roster=None)
+    for part in (made["target"], made["membership"]):
+        assert not [field.name for field in fields(part) if getattr(part, field.name) == field.default]
+
+
+@pytest.mark.parametrize("function", [simulations.simulate, simulations.plan])
+def test_functions_for_python_show_the_defaults_of_the_settings(function):
+    # Their signatures are promised, and shown by every editor.
+    shown = {name: parameter.default for name, parameter in signature(function).parameters.items()}
+    settings = composed([])
+    assert shown["method"] == settings.method.name
+    assert shown["parties"] == settings.federation.parties
+    assert (shown["epsilon"], shown["delta"]) == (settings.privacy.epsilon, settings.privacy.delta)
 
 
 def test_all_settings_are_documented():

@@ -14,15 +14,17 @@ def _files(folder):
 
 def test_a_line_for_each_encoder_with_agreement_accuracy_and_speeds(tmp_path, capsys):
     saved = tiny_transformer(tmp_path)
-    main([*_files(tmp_path), "--encoder", "hashed_ngrams", "--encoder", str(saved)])
+    names = ("hashed_ngrams", str(saved), f"torch:{saved}")
+    main([*_files(tmp_path), *(f"--encoder={name}" for name in names)])
     lines = capsys.readouterr().out.splitlines()
     assert lines[0].startswith("12 training and 12 test texts")
     assert lines[1].split()[:4] == ["encoder", "dimensions", "nearest", "regression"]
     assert lines[1].split()[4:] == ["3", "words"] * 3
-    ngrams, other = (line.split() for line in lines[2:])
+    ngrams, other, by_torch = (line.split() for line in lines[2:])
     assert ngrams[:4] == ["hashed_ngrams", "256", "1.000", "1.000"]
     assert other[:2] == [str(saved), "16"]
-    assert all(float(number) > 0 for number in (*ngrams[4:], *other[4:]))
+    assert by_torch[:4] == [f"torch:{saved}", *other[1:4]]
+    assert all(float(number) > 0 for number in (*ngrams[4:], *other[4:], *by_torch[4:]))
 
 
 def test_the_nearest_text_decides():

@@ -12,7 +12,7 @@ def test_a_small_bench_prints_a_line_for_each_way_and_returns_ours(capsys):
     assert [ratio.name for ratio in ratios] == [
         f"{way}, {kind}"
         for kind in ("independent", "in clusters")
-        for way in ("near and far, ours", "near, ours", "near, ours beside faiss")
+        for way in ("near and far, ours", "near, ours", "near, ours against faiss")
     ]
     assert [ratio.to for ratio in ratios] == 2 * [*2 * ["raw product"], "faiss, l2"]
     assert all(ratio.value > 0 for ratio in ratios)

@@ -67,7 +67,7 @@ def _target(chosen: argparse.Namespace) -> float:
     if (chosen.records is None) == (chosen.epsilon is None):
         raise ConfigError(
             "--signal",
-            expected="beside one of --records and --epsilon, to find the other",
+            expected="exactly one of --records and --epsilon, to find the other",
             got="neither" if chosen.records is None else "both",
         )
     try:
@@ -84,7 +84,7 @@ def forwards(settings: Settings) -> dict[str, Any]:
     from server.planning import collusion
     from server.planning.forecast import forecast
     from server.planning.guarantee_facts import describe
-    from server.planning.plan import EXPECTED_RECORDS, large_delta
+    from server.planning.make_plan import EXPECTED_RECORDS, large_delta
     from server.planning.signal import advice, signals
     from server.settings.automatic import expected_records, settled
     from server.settings.parts import build_parts
@@ -93,7 +93,7 @@ def forwards(settings: Settings) -> dict[str, Any]:
     parts = build_parts(chosen)
     task = parts.source.task()
     estimates = signals(parts.plan, parts.method.compared(task), records)
-    facts = describe(parts.plan, earlier=parts.earlier).before_asking([each.to_dict() for each in estimates])
+    facts = describe(parts.plan, earlier=parts.earlier).before_asking([estimate.to_dict() for estimate in estimates])
     price = collusion.collusion(parts.plan, settings.secagg.corrupt) if parts.plan.malicious else None
     return facts | {
         "expected_records": records,

@@ -37,7 +37,7 @@ LEAST_ROOM = 2**16
 FLOWER = "flower.json"
 """File in the folder of a deployed run with its number at Flower and the processes of `serve` at that time."""
 
-DIED = "the process of the run ended without an error of its own"
+DIED = "the process of the run ended without reporting an error"
 
 
 class Status(StrEnum):
@@ -58,10 +58,10 @@ class Progress:
 
     Attributes:
         name: Name of its folder.
-        status: Its state.
+        status: The run's state.
         rounds: Number of whole rounds so far.
-        reason: Why it failed, or when it was cancelled; else empty.
-        hospitals: Those whose approval it awaits.
+        reason: Reason of the failure, or time of the cancellation; otherwise empty.
+        hospitals: Names of the hospitals whose approval the run awaits.
         weaknesses: Weaknesses of the results of a complete run, each with advice.
     """
 
@@ -86,31 +86,31 @@ class Progress:
 def progress(folder: Path) -> Progress:
     """Read the state of a run from its folder."""
     working = at_work(folder)  # asked first: a process that ends after this question leaves its last words first
-    found = Progress(name=folder.name, status=Status.NEW, rounds=text_of(folder / RoundReport.FILE).count("\n"))
+    current = Progress(name=folder.name, status=Status.NEW, rounds=text_of(folder / RoundReport.FILE).count("\n"))
     if _complete(folder):
-        return replace(found, status=Status.COMPLETE, weaknesses=tuple(map(str, read_weaknesses(folder))))
+        return replace(current, status=Status.COMPLETE, weaknesses=tuple(map(str, read_weaknesses(folder))))
     if when := text_of(folder / CANCELLED):
-        return replace(found, status=Status.CANCELLED, reason=when)
+        return replace(current, status=Status.CANCELLED, reason=when)
     if names := text_of(folder / AWAITING):
-        return replace(found, status=Status.AWAITING, hospitals=tuple(names.splitlines()))
+        return replace(current, status=Status.AWAITING, hospitals=tuple(names.splitlines()))
     if reason := text_of(folder / FAILURE):
-        return replace(found, status=Status.FAILED, reason=reason)
+        return replace(current, status=Status.FAILED, reason=reason)
     if text_of(folder / LOCK) and not working:
-        return replace(found, status=Status.FAILED, reason=DIED)
+        return replace(current, status=Status.FAILED, reason=DIED)
     begun = Status.STARTING if (folder / FLOWER).exists() else Status.NEW
-    return replace(found, status=Status.RUNNING if working else begun)
+    return replace(current, status=Status.RUNNING if working else begun)
 
 
 def checked(settings: CoordinatorSettings, folder: Path) -> Progress:
     """The same; if the run's process has not begun, by Flower's word whether it still may."""
     flower = last(settings, folder) if progress(folder).status is Status.STARTING else None
-    found = progress(folder)  # read again: the folder is written before Flower knows
-    if found.status is not Status.STARTING or not flower or not ended(flower):
-        return found
-    why = " ".join(str(flower.get("status-details") or flower["status"]).split())
+    current = progress(folder)  # read again: the folder is written before Flower knows
+    if current.status is not Status.STARTING or not flower or not ended(flower):
+        return current
+    details = " ".join(str(flower.get("status-details") or flower["status"]).split())
     disk = ", and a full disk" if _disk_is_full(folder) else ""  # the run could not even write its error
-    reason = f"the process of the run did not begin: {why}{disk}"
-    return replace(found, status=Status.FAILED, reason=reason)
+    reason = f"the process of the run did not begin: {details}{disk}"
+    return replace(current, status=Status.FAILED, reason=reason)
 
 
 def submit(settings: CoordinatorSettings, folder: Path) -> None:
@@ -148,24 +148,24 @@ def _followed(settings: CoordinatorSettings, folder: Path, at: int) -> Iterator[
     log, asked = folder / "run.log", time.monotonic()
     resume = f"{command(settings, 'resume', folder.name)} goes on"
     while True:
-        found = progress(folder)
-        if found.status is Status.STARTING and time.monotonic() - asked > ASK_FLOWER_EVERY:
-            found, asked = checked(settings, folder), time.monotonic()
-        if found.status is Status.FAILED and not (folder / FAILURE).exists():
-            found = _with_last_words(settings, folder, found)
+        current = progress(folder)
+        if current.status is Status.STARTING and time.monotonic() - asked > ASK_FLOWER_EVERY:
+            current, asked = checked(settings, folder), time.monotonic()
+        if current.status is Status.FAILED and not (folder / FAILURE).exists():
+            current = _with_last_words(settings, folder, current)
         lines, at = _new_lines(log, at)
         yield from lines
-        match found.status:
+        match current.status:
             case Status.COMPLETE:
                 yield from ending(folder)
                 return
             case Status.AWAITING:
                 do = f"They decide with caucus-party approve; after that {resume}"
-                raise CaucusError(f"{found.name} is {found}", do=do)
+                raise CaucusError(f"{current.name} is {current}", do=do)
             case Status.CANCELLED:
-                raise CaucusError(f"{found.name} is {found}", do=resume)
+                raise CaucusError(f"{current.name} is {current}", do=resume)
             case Status.FAILED:
-                raise CaucusError(found.reason, where=log, do=resume)
+                raise CaucusError(current.reason, where=log, do=resume)
         time.sleep(POLL_SECONDS)
 
 
@@ -196,15 +196,15 @@ def listed(names: Sequence[str]) -> str:
     return " and ".join([", ".join(names[:-1]), names[-1]] if len(names) > 1 else names)
 
 
-def _with_last_words(settings: CoordinatorSettings, folder: Path, found: Progress) -> Progress:
+def _with_last_words(settings: CoordinatorSettings, folder: Path, current: Progress) -> Progress:
     """Leave the last words of a process that could not: it was killed, or never began."""
     began = bool(text_of(folder / LOCK))  # the process wrote its number there
-    reason = f"{DIED}: {_cause(settings, folder)}" if began else found.reason
+    reason = f"{DIED}: {_cause(settings, folder)}" if began else current.reason
     with contextlib.suppress(OSError):  # on a full disk they are printed alone
         with (folder / "run.log").open("a", encoding="utf-8") as log:
             log.write(f"{time.strftime('%Y-%m-%d %H:%M:%S')},000 ERROR caucus.run: {reason}\n")
         write_atomic(folder / FAILURE, reason.encode())
-    return replace(found, reason=reason)
+    return replace(current, reason=reason)
 
 
 def _cause(settings: CoordinatorSettings, folder: Path) -> str:

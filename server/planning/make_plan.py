@@ -31,11 +31,11 @@ def colluders(secagg: Secagg, parties: int) -> int:
 
 
 def large_delta(delta: float, number: int | None, of: str) -> list[str]:
-    """A sentence if δ is above one over the number of records or users; none if there are none or nobody knows."""
+    """A sentence if δ is above one over the number of records or users; none if that number is 0 or unknown."""
     if not number or delta * number <= 1:
         return []
-    why = "choose a smaller, as a mechanism that publishes one of them whole would satisfy it"
-    return [f"privacy.delta={delta:g} is above 1 / {number:,}, one over {of}: {why}"]
+    advice = "choose a smaller, as a mechanism that publishes one of them whole would satisfy it"
+    return [f"privacy.delta={delta:g} is above 1 / {number:,}, one over {of}: {advice}"]
 
 
 def make_plan(

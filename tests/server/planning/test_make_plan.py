@@ -15,7 +15,7 @@ from server.llm.spending import Price
 from server.methods.wasp import Wasp
 from server.planning.forecast import forecast
 from server.planning.guarantee_facts import describe
-from server.planning.plan import make_plan
+from server.planning.make_plan import make_plan
 from server.settings.schema import Secagg
 
 TASK = Task(name="t", kind="note", labels={"a": "first", "b": "second"})

@@ -2,7 +2,7 @@ import pytest
 
 from common.errors import ConfigError
 from server.domain import Wording
-from server.tasks.settings import task_from
+from server.tasks.description import task_from
 
 GOOD = {
     "name": "banking-10",

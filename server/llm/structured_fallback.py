@@ -39,7 +39,7 @@ def structured(texts: Sequence[str], request: Request, model: str) -> tuple[str,
     if free:
         raise ProviderError(
             f"{model} writes plain texts alone",
-            expected=f"a task without required fields beside {structure.text_field} that cannot be drawn",
+            expected=f"a task whose required fields, other than {structure.text_field}, can be drawn",
             got=", ".join(sorted(free)),
             where="task.structure.schema",
             do="Make them optional, or enumerations, or numbers with minimum and maximum; or choose a chat model (llm)",

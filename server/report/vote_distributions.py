@@ -47,12 +47,12 @@ class Votes(Document):
         mechanism: The mechanism that noises them.
         scale: Scale of the noise, in votes.
         spread: Standard deviation over the candidates.
-        noise: That of the noise; None in a folder without it.
-        quantiles: The least, 10 %, half, 90 % and the most.
+        noise: Standard deviation of the noise; None in a folder that does not state it.
+        quantiles: Minimum, 10 % quantile, median, 90 % quantile and maximum.
         beyond_noise: Share of the candidates with more than two scales of votes.
-        edges: As of a `Histogram`, and so are `counts` and `open_end`.
-        counts: (bins,).
-        open_end: False.
+        edges: (bins + 1,) edges of the bins, as in `Histogram`.
+        counts: (bins,) number of candidates in each bin.
+        open_end: Always False: the last bin has an upper edge.
     """
 
     query: str

@@ -1,0 +1,109 @@
+"""The way of the node to the coordinator through the proxy of a hospital (HTTP CONNECT).
+
+The proxy passes on bytes that TLS has encrypted. The node trusts the coordinator's own authority and no other, so a
+proxy that opens TLS with a certificate of the hospital is refused. Flower has no setting for a proxy; its HTTP library
+looks for one in variables of the process. They are set here, in the process of SuperNode, and in `caucus-party check`
+while it asks; those of a shell do not count. The login lies in a file of the relay's folder. It is read where it is
+needed, so that no argument, no environment that a process starts with and no log contains it.
+"""
+
+import base64
+import os
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from urllib.parse import quote
+
+from common.errors import ConfigError
+from common.system.files import check_secret, content_of
+
+LOGIN = "proxy.login"
+"""File in the relay's folder with one line, USER:PASSWORD, for a proxy that asks for it."""
+VARIABLE = "https_proxy"
+"""Variable of a process with the proxy's URL."""
+LOCAL = ("localhost", "127.0.0.1", "::1")
+"""Hosts that are never reached through a proxy."""
+
+_URL = re.compile(r"http://(\[[0-9A-Fa-f:.]+\]|[0-9A-Za-z._-]+):(\d{1,5})/?")
+
+
+def address(url: str) -> tuple[str, int]:
+    """Host and port of a proxy.
+
+    Args:
+        url: http://HOST:PORT.
+
+    Raises:
+        ConfigError: It is another kind of URL, or contains a login, which the message does not repeat.
+    """
+    expected = "http://HOST:PORT, or null"
+    if "@" in url:
+        do = f"Write the login, USER:PASSWORD, into node/{LOGIN} with mode 0600, which the relay's account owns"
+        raise ConfigError("proxy", expected=expected, got="a URL with a login", do=do)
+    parts = _URL.fullmatch(url)
+    if not parts or not 0 < int(parts[2]) < 2**16:
+        raise ConfigError("proxy", expected=expected, got=repr(url))
+    return parts[1].strip("[]"), int(parts[2])
+
+
+def login(folder: Path) -> tuple[str, str] | None:
+    """User and password for the proxy; None if there is no file.
+
+    Args:
+        folder: The relay's.
+
+    Raises:
+        ConfigError: The file is open to others, or is not one line USER:PASSWORD.
+        OSError: A link or a pipe is in its place, or this account may not read it.
+    """
+    path = folder / LOGIN
+    if not os.path.lexists(path):
+        return None
+    check_secret(path)
+    line = content_of(path).decode(errors="replace").removesuffix("\n")
+    user, colon, password = line.partition(":")
+    if not (user and colon and line.isprintable() and "\N{REPLACEMENT CHARACTER}" not in line):
+        raise ConfigError("proxy's login", expected="one line USER:PASSWORD in UTF-8", got="other content", where=path)
+    return user, password
+
+
+def headers(folder: Path) -> dict[str, str]:
+    """The login as a header of the request for a tunnel; errors as those of `login`."""
+    if (known := login(folder)) is None:
+        return {}
+    return {"Proxy-Authorization": f"Basic {base64.b64encode(':'.join(known).encode()).decode()}"}
+
+
+@contextmanager
+def used(url: str | None, folder: Path) -> Iterator[None]:
+    """Let this process use this proxy, or none, and no other.
+
+    Args:
+        url: The proxy's, without its login; None: no proxy.
+        folder: The relay's.
+
+    Raises:
+        ConfigError: As `address` and `login` do.
+        OSError: As `login` does.
+    """
+    variables = {} if url is None else _variables(url, folder)
+    before = {name: value for name, value in os.environ.items() if name.lower().endswith("_proxy")}
+    _replace(before, variables)
+    try:
+        yield
+    finally:
+        _replace(variables, before)
+
+
+def _variables(url: str, folder: Path) -> dict[str, str]:
+    address(url)
+    known = login(folder)
+    userinfo = "" if known is None else f"{':'.join(quote(part, safe='') for part in known)}@"
+    return {VARIABLE: url.replace("://", f"://{userinfo}", 1), "no_proxy": ",".join(LOCAL)}
+
+
+def _replace(old: dict[str, str], new: dict[str, str]) -> None:
+    for name in old:
+        del os.environ[name]
+    os.environ.update(new)

@@ -1,0 +1,256 @@
+"""Folders of encoders that `common/models/bert.py` computes: read, compared with its form, told apart, copied.
+
+The form is that of most small sentence encoders: a BERT with absolute positions, exact GELU, float32 weights and a
+WordPiece tokenizer, then the mean over a text's tokens, then perhaps normalisation. Each setting that transformers or
+sentence-transformers would read is compared with it, and a folder that differs in one is left to these libraries.
+
+An encoder of this form has the digest of what its files say, whichever library computes with it: weights, vocabulary
+and the settings that matter. Paths, metadata, versions and what a library adds to a copy have no part in it.
+"""
+
+import hashlib
+import json
+import shutil
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from common.models.checkpoints import readable
+from common.models.wordpiece import Form, has_form, read_json, vocabulary_of
+
+WORDS, POSITIONS, TYPES = (f"embeddings.{kind}_embeddings.weight" for kind in ("word", "position", "token_type"))
+
+_WEIGHTS, _PROMPTS = "model.safetensors", "config_sentence_transformers.json"
+_COPIED = ("config.json", _WEIGHTS, "tokenizer.json", "tokenizer_config.json", "special_tokens_map.json")
+_MODULES = {"Transformer": "", "Pooling": "1_Pooling", "Normalize": "2_Normalize"}
+"""Kind of each module, and its folder."""
+
+_NETWORK: Form = {
+    "model_type": ("bert",),
+    "hidden_act": ("gelu",),
+    "position_embedding_type": (None, "absolute"),
+    "is_decoder": (None, False),
+    "add_cross_attention": (None, False),
+    "dtype": (None, "float32"),
+    "torch_dtype": (None, "float32"),
+    "pruned_heads": (None, {}),
+    "quantization_config": (None,),
+    "auto_map": (None,),
+}
+_NUMBERS = {
+    *("num_hidden_layers", "num_attention_heads", "hidden_size", "intermediate_size", "layer_norm_eps"),
+    *("vocab_size", "max_position_embeddings", "type_vocab_size"),
+}
+_READER: Form = {
+    "do_lower_case": (None, False),
+    "transformer_task": (None, "feature-extraction"),
+    "modality_config": (None, {"text": {"method": "forward", "method_output_name": "last_hidden_state"}}),
+    "module_output_name": (None, "token_embeddings"),
+}
+_POOLING: Form = {
+    "pooling_mode": (None, "mean"),
+    "pooling_mode_mean_tokens": (None, True),
+    "pooling_mode_cls_token": (None, False),
+    "pooling_mode_max_tokens": (None, False),
+    "pooling_mode_mean_sqrt_len_tokens": (None, False),
+    "pooling_mode_weightedmean_tokens": (None, False),
+    "pooling_mode_lasttoken": (None, False),
+    "include_prompt": (None, True),
+}
+_NORMALIZE: Form = dict.fromkeys(("module_input_name", "module_output_name"), (None, "sentence_embedding"))
+_PROMPTED: Form = {"model_type": (None, "SentenceTransformer"), "truncate_dim": (None,)}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BertFolder:
+    """What an encoder of this form is, apart from the values of its weights.
+
+    Attributes:
+        folder: Folder of the files.
+        layers: Number of layers.
+        heads: Number of heads of each layer's attention.
+        epsilon: Number that the normalisation of a layer adds to the variance.
+        longest: Maximum number of tokens of a text; longer texts are truncated.
+        normalised: Whether the model normalises its vectors itself.
+        vocabulary: What the tokens of a text follow from: the number of each piece, and the normaliser's settings.
+        shapes: Shape of each weight by its name.
+    """
+
+    folder: Path
+    layers: int
+    heads: int
+    epsilon: float
+    longest: int
+    normalised: bool
+    vocabulary: Mapping[str, Any]
+    shapes: Mapping[str, tuple[int, ...]]
+
+    @classmethod
+    def of_sentence_encoder(cls, folder: Path) -> Self | None:
+        """A folder that sentence-transformers saved; None if it has another form.
+
+        Raises:
+            ConfigError: A file is damaged.
+        """
+        with readable("encoder", folder):
+            modules, reader = read_json(folder / "modules.json"), read_json(folder / "sentence_bert_config.json")
+            kinds = [_kind(module) for module in modules]
+            if kinds not in ([*_MODULES], [*_MODULES][:2]) or modules[0]["path"]:
+                return None
+            pooling, *normalizing = (read_json(folder / module["path"] / "config.json") for module in modules[1:])
+            if (
+                reader.keys() <= {"max_seq_length", *_READER}
+                and has_form(reader, _READER)
+                and pooling
+                and has_form(pooling, _POOLING)
+                and all(has_form(module, _NORMALIZE) for module in normalizing)
+                and has_form(read_json(folder / _PROMPTS), _PROMPTED)
+            ):
+                return cls._of(folder, longest=reader.get("max_seq_length"), normalised=bool(normalizing))
+            return None
+
+    @classmethod
+    def of_checkpoint(cls, folder: Path, *, longest: int) -> Self | None:
+        """A folder of a network alone, whose tokens' vectors are to be averaged; see `of_sentence_encoder`."""
+        with readable("encoder", folder):
+            return cls._of(folder, longest=longest, normalised=False)
+
+    @classmethod
+    def _of(cls, folder: Path, *, longest: int | None, normalised: bool) -> Self | None:
+        config, settings = read_json(folder / "config.json"), read_json(folder / "tokenizer_config.json")
+        if not has_form(config, _NETWORK) or not config.keys() >= _NUMBERS:
+            return None
+        if (vocabulary := vocabulary_of(folder, settings)) is None:
+            return None
+        shapes, positions = _shapes(config), config["max_position_embeddings"]
+        longest = longest or min(settings.get("model_max_length", positions), positions)
+        fits = (
+            2 < longest <= positions
+            and config["hidden_size"] % config["num_attention_heads"] == 0
+            and {*vocabulary["pieces"].values()} <= {*range(config["vocab_size"])}
+            and not any((folder / name).exists() for name in ("adapter_config.json", "added_tokens.json"))
+            and _has(folder / _WEIGHTS, shapes)
+        )
+        if not fits:
+            return None
+        return cls(
+            folder=folder,
+            layers=config["num_hidden_layers"],
+            heads=config["num_attention_heads"],
+            epsilon=float(config["layer_norm_eps"]),
+            longest=longest,
+            normalised=normalised,
+            vocabulary=vocabulary,
+            shapes=shapes,
+        )
+
+    @property
+    def width(self) -> int:
+        """Width of a vector."""
+        return self.shapes[WORDS][1]
+
+    def weights(self) -> Iterator[tuple[str, NDArray[np.float32]]]:
+        """Name and values of each weight, one after another.
+
+        Raises:
+            ConfigError: The file is damaged.
+        """
+        from safetensors import safe_open
+
+        with readable("encoder", self.folder), safe_open(self.folder / _WEIGHTS, framework="numpy") as file:
+            for name in self.shapes:
+                yield name, file.get_tensor(name)
+
+    def digest(self, prompt: str, weights: Iterable[tuple[str, NDArray[np.float32]]]) -> str:
+        """Hex SHA-256 of the encoder.
+
+        Args:
+            prompt: Prefix of every text.
+            weights: What `weights` gives, in the same order.
+        """
+        settings = {
+            "form": "mean of BERT's tokens",
+            "layers": self.layers,
+            "heads": self.heads,
+            "epsilon": self.epsilon,
+            "longest": self.longest,
+            "normalised": self.normalised,
+            "vocabulary": self.vocabulary,
+            "prompt": prompt,
+        }
+        digest = hashlib.sha256(json.dumps(settings, sort_keys=True).encode())
+        for name, values in weights:
+            digest.update(f"{name} {values.shape}".encode())
+            digest.update(values.astype("<f4", order="C", copy=False).data)
+        return digest.hexdigest()
+
+    def save(self, folder: Path, prompt: str) -> None:
+        """Copy the model into another folder, with this prompt as its default."""
+        saved = read_json(self.folder / _PROMPTS) | {"default_prompt_name": "caucus" if prompt else None}
+        if prompt:
+            saved["prompts"] = saved.get("prompts", {}) | {"caucus": prompt}
+        modules = [
+            {"idx": index, "name": str(index), "path": path, "type": f"sentence_transformers.models.{kind}"}
+            for index, (kind, path) in enumerate(_MODULES.items())
+        ]
+        written = {
+            "modules.json": modules if self.normalised else modules[:2],
+            "sentence_bert_config.json": {"max_seq_length": self.longest, "do_lower_case": False},
+            "1_Pooling/config.json": {"word_embedding_dimension": self.width, "pooling_mode_mean_tokens": True},
+            _PROMPTS: saved,
+        }
+        for name, content in written.items():
+            (folder / name).parent.mkdir(parents=True, exist_ok=True)
+            (folder / name).write_text(json.dumps(content, indent=2) + "\n", "utf-8")
+        for source in filter(Path.is_file, (self.folder / name for name in _COPIED)):
+            if source.resolve() != (folder / source.name).resolve():
+                shutil.copyfile(source, folder / source.name)
+
+
+def _kind(module: Mapping[str, Any]) -> str | None:
+    """Name of a module's class; None if it is no plain one of sentence-transformers."""
+    package, *_, name = module["type"].split(".")
+    return name if package == "sentence_transformers" and not module.get("kwargs") else None
+
+
+def _shapes(config: Mapping[str, int]) -> dict[str, tuple[int, ...]]:
+    width, inner = config["hidden_size"], config["intermediate_size"]
+    dense = {
+        "attention.output.dense": (width, width),
+        "intermediate.dense": (inner, width),
+        "output.dense": (width, inner),
+    }
+    dense |= {f"attention.self.{part}": (width, width) for part in ("query", "key", "value")}
+    norms = ["embeddings.LayerNorm"]
+    shapes: dict[str, tuple[int, ...]] = {
+        WORDS: (config["vocab_size"], width),
+        POSITIONS: (config["max_position_embeddings"], width),
+        TYPES: (config["type_vocab_size"], width),
+    }
+    for layer in (f"encoder.layer.{number}" for number in range(config["num_hidden_layers"])):
+        norms += [f"{layer}.attention.output.LayerNorm", f"{layer}.output.LayerNorm"]
+        for name, shape in dense.items():
+            shapes |= {f"{layer}.{name}.weight": shape, f"{layer}.{name}.bias": shape[:1]}
+    for name in norms:
+        shapes |= {f"{name}.weight": (width,), f"{name}.bias": (width,)}
+    return shapes
+
+
+def _has(file: Path, shapes: Mapping[str, tuple[int, ...]]) -> bool:
+    """Whether a file has these weights, as single-precision numbers."""
+    from safetensors import safe_open
+
+    if not file.is_file():
+        return False
+    with safe_open(file, framework="numpy") as opened:
+        if not shapes.keys() <= {*opened.keys()}:
+            return False
+        parts = {name: opened.get_slice(name) for name in shapes}
+        return all(
+            parts[name].get_dtype() == "F32" and tuple(parts[name].get_shape()) == shape
+            for name, shape in shapes.items()
+        )

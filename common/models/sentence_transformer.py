@@ -1,0 +1,191 @@
+"""Any other encoder of sentence-transformers, or on another device than the processor: torch computes.
+
+torch takes seconds to import, and an installation may lack it, so it is imported when such an encoder is made.
+"""
+
+import hashlib
+import json
+from collections.abc import Iterator, Sequence
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from common.errors import ConfigError
+from common.models.batches import by_tokens, encodable
+from common.models.bert_folder import BertFolder
+from common.models.checkpoints import configuration, explained
+from common.system.extras import needs
+from common.system.progress import progress
+
+if TYPE_CHECKING:
+    from sentence_transformers import SentenceTransformer
+
+_LIBRARIES = ("torch", "transformers", "sentence_transformers")
+_BATCH = 256
+_BATCH_TOKENS, _BATCH_TOKENS_ON_CPU = 8192, 1024
+"""Tokens of a batch, padding included. On a processor larger batches leave the cache: 8192 take 1.6 times as long for
+texts of a dozen words, and 1.3 times for texts of mixed lengths."""
+_BLOCK = 4096
+"""Number of texts that are sorted by length together."""
+
+
+class TorchEncoder:
+    """A SentenceTransformer, as `common.models.encoder.EmbeddingModel` has it.
+
+    Args:
+        model: Any SentenceTransformer that gives one vector a text.
+        prompt: Prefix of every text.
+        form: Its files, where `common/models/bert.py` could compute with them as well: then the digest is the same.
+    """
+
+    def __init__(self, model: "SentenceTransformer", prompt: str = "", form: BertFolder | None = None) -> None:
+        self._model, self._prompt, self._form = model, prompt, form
+
+    @classmethod
+    def load(cls, folder: Path, *, device: str, prompt: str, form: BertFolder | None) -> Self:
+        """A folder with modules.json.
+
+        Raises:
+            ConfigError: sentence-transformers is not installed, or the model cannot be loaded or is not of text alone.
+        """
+        needs("encoder", *_LIBRARIES, extra="transformers")
+        with progress("loading the encoder"):
+            from sentence_transformers import SentenceTransformer
+        with explained("encoder", folder):
+            model = SentenceTransformer(str(folder), device=device, local_files_only=True, trust_remote_code=False)
+        # Given a text that is a path or an address, a model of pictures or sound would open it.
+        if senses := sorted({str(modality) for modality in model.modalities} - {"text", "message"}):
+            raise ConfigError("encoder", expected="a model of text alone", got=f"one of {', '.join(senses)} as well")
+        return cls(model, prompt, form)
+
+    @classmethod
+    def pooled(
+        cls,
+        folder: Path,
+        *,
+        pooling: Literal["mean", "cls", "max"],
+        longest: int,
+        device: str,
+        prompt: str,
+        form: BertFolder | None,
+    ) -> Self:
+        """A network alone, with its tokens' vectors pooled into one.
+
+        Raises:
+            ConfigError: sentence-transformers is not installed, or the network cannot be loaded or is not of text.
+        """
+        needs("encoder", *_LIBRARIES, extra="transformers")
+        configuration(folder, "classification")  # any network that encodes text can have that head
+        with progress("loading the encoder"):
+            from sentence_transformers import SentenceTransformer
+            from sentence_transformers.sentence_transformer.modules import Pooling, Transformer
+
+        safe = {"local_files_only": True, "trust_remote_code": False}
+        with explained("encoder", folder):
+            network = Transformer(
+                str(folder),
+                max_seq_length=longest,
+                model_kwargs=dict(safe),
+                processor_kwargs=dict(safe),
+                config_kwargs=dict(safe),
+            )
+            modules = [network, Pooling(network.get_embedding_dimension(), pooling)]
+            return cls(SentenceTransformer(modules=modules, device=device), prompt, form)
+
+    @property
+    def dimensions(self) -> int:
+        """Width of a vector.
+
+        Raises:
+            ConfigError: The model does not state it.
+        """
+        width = self._model.get_embedding_dimension()
+        if width is None:
+            raise ConfigError("encoder", expected="a model that states its width", got="none")
+        return int(width)
+
+    @cached_property
+    def digest(self) -> str:
+        """Hex SHA-256 of every module's kind, configuration and weights, tokenizer and prompt included."""
+        if self._form:
+            return self._form.digest(self._prompt, self._form.weights())
+        digest = hashlib.sha256()
+        beside = {"prompt": self._prompt, "truncate_dim": self._model.truncate_dim}
+        if any(beside.values()):
+            digest.update(json.dumps({key: value for key, value in beside.items() if value}, sort_keys=True).encode())
+        for module in self._model:
+            described = [type(module).__name__, _configuration(module)]
+            digest.update(json.dumps(described, sort_keys=True, default=str).encode())
+            for name, weights in sorted(module.state_dict().items()):
+                digest.update(f"{name} {weights.dtype} {tuple(weights.shape)}".encode())
+                digest.update(_bytes_of(weights))
+        return digest.hexdigest()
+
+    def save(self, folder: Path) -> None:
+        """Writes a folder that sentence-transformers reads; the prompt goes with it."""
+        if self._form:
+            self._form.save(folder, self._prompt)
+            return
+        self._model.default_prompt_name = "caucus" if self._prompt else None
+        if self._prompt:
+            self._model.prompts["caucus"] = self._prompt
+        self._model.save(str(folder), create_model_card=False)
+
+    def batches(self, texts: Sequence[str]) -> Iterator[tuple[list[int], NDArray[np.float32]]]:
+        """Positions of texts of like length, and their vectors, (positions, dimensions)."""
+        texts = [encodable(text) for text in texts]
+        for batch in self._places(texts):
+            yield (
+                batch,
+                self._model.encode(
+                    [texts[place] for place in batch],
+                    prompt=self._prompt,
+                    batch_size=len(batch),
+                    show_progress_bar=False,
+                    convert_to_numpy=True,
+                    normalize_embeddings=False,
+                ),
+            )
+
+    def _places(self, texts: Sequence[str]) -> Iterator[list[int]]:
+        """Positions of texts to encode together: of like length in tokens where there are tokens to pad."""
+        tokenizer = getattr(self._model, "tokenizer", None)
+        if getattr(self._model[0], "auto_model", None) is None or tokenizer is None:
+            for start in range(0, len(texts), _BATCH):
+                yield list(range(start, min(start + _BATCH, len(texts))))
+            return
+        budget = _BATCH_TOKENS_ON_CPU if self._model.device.type == "cpu" else _BATCH_TOKENS
+        for start in range(0, len(texts), _BLOCK):
+            tokens = tokenizer(texts[start : start + _BLOCK], truncation=True, return_attention_mask=False)
+            lengths = [len(ids) for ids in tokens["input_ids"]]
+            yield from ([start + place for place in batch] for batch in by_tokens(lengths, budget))
+
+
+def _configuration(module: Any) -> dict[str, Any]:  # modules share no base class that mypy can see
+    """Settings that affect a module's output besides its weights, without names and versions that copies may change."""
+    config: dict[str, Any] = dict(module.get_config_dict()) if hasattr(module, "get_config_dict") else {}
+    if (network := getattr(module, "auto_model", None)) is not None:
+        settings = network.config.to_dict().items()
+        config["network"] = {key: value for key, value in settings if not key.startswith("_") and "version" not in key}
+    if (tokenizer := getattr(module, "tokenizer", None)) is not None:
+        config["tokenizer"] = _tokenizer(tokenizer)
+    return config
+
+
+def _tokenizer(tokenizer: Any) -> object:
+    if (backend := getattr(tokenizer, "backend_tokenizer", None)) is None:
+        return sorted(tokenizer.get_vocab().items())
+    described = json.loads(backend.to_str())
+    # Both change with the last encoded batch; the two settings below determine the truncation.
+    settings = {key: value for key, value in described.items() if key not in {"truncation", "padding"}}
+    return settings | {"longest": tokenizer.model_max_length, "cut": tokenizer.truncation_side}
+
+
+def _bytes_of(weights: Any) -> bytes:
+    import torch  # loaded already when the model was built
+
+    flat = weights.detach().cpu().contiguous().reshape(-1)
+    return bytes(memoryview(flat.view(torch.uint8).numpy()))

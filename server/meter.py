@@ -1,0 +1,57 @@
+"""The time of a run by kind of work, and the queries that it asked."""
+
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from common.plan.plan import Plan
+from common.plan.planned import PlannedQuery
+from server.documents.rounds import WORK, AskedQuery
+from server.federation.attempt import Answered
+
+
+class Meter:
+    """Seconds by kind of work, and the queries asked, since the last reading."""
+
+    def __init__(self) -> None:
+        self._seconds = dict.fromkeys(WORK, 0.0)
+        self._queries: list[AskedQuery] = []
+
+    @contextmanager
+    def timed(self, kind: str) -> Iterator[None]:
+        """Add the seconds of the block to this kind of work."""
+        started = time.monotonic()
+        try:
+            yield
+        finally:
+            self._seconds[kind] += time.monotonic() - started
+
+    def count(self, plan: Plan, answered: Answered) -> None:
+        """Count one query."""
+        planned = plan.query(answered.index)
+        self._queries.append(
+            AskedQuery(
+                index=answered.index,
+                name=planned.name,
+                mechanism=planned.mechanism,
+                scale=planned.scale / planned.spec.noise_grid,
+                noise=noise_in(plan, planned, answered.survivors) if planned.summed else None,
+                survivors=answered.survivors,
+                parties=plan.parties,
+            )
+        )
+
+    def seconds(self) -> dict[str, float]:
+        """Seconds of each kind of work since the last call."""
+        seconds, self._seconds = self._seconds, dict.fromkeys(WORK, 0.0)
+        return {kind: round(spent, 3) for kind, spent in seconds.items()}
+
+    def queries(self) -> list[AskedQuery]:
+        """Queries asked since the last call."""
+        queries, self._queries = self._queries, []
+        return queries
+
+
+def noise_in(plan: Plan, planned: PlannedQuery, survivors: int) -> float:
+    """Standard deviation of the noise in a sum over the survivors, in the answer's unit."""
+    return planned.noise_deviation * plan.surplus(planned, survivors)

@@ -1,0 +1,105 @@
+"""What stands between a hospital and its coordinator: a proxy that passes on or opens TLS, and one who only listens.
+
+Each is a callback of asyncio's streams, served by `standing`.
+"""
+
+import asyncio
+import base64
+import contextlib
+import socket
+from concurrent.futures import Future
+from threading import Thread
+
+
+@contextlib.contextmanager
+def standing(listener, serve, tls=None):
+    """Serve the connections that this socket accepts, as long as the context lasts."""
+    ended = Future()
+
+    async def stand():
+        server = await asyncio.start_server(serve, sock=listener, ssl=tls)
+        await asyncio.wrap_future(ended)
+        server.close()  # and not waited for: connections last as long as a node
+
+    thread = Thread(target=asyncio.run, args=(stand(),))
+    thread.start()
+    try:
+        yield
+    finally:
+        ended.set_result(None)
+        thread.join()
+
+
+def listening(heard):
+    """One who answers as if all were well, and keeps the received messages."""
+
+    async def serve(reader, writer):
+        with contextlib.suppress(OSError):
+            heard.append(await reader.read(2**16))
+            writer.write(b"HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n")
+        writer.close()
+
+    return serve
+
+
+class Proxy:
+    """A proxy for HTTP CONNECT.
+
+    Args:
+        login: USER:PASSWORD that it asks for; an empty string: none.
+        only: host:port that it lets through; None: all.
+        opens: Initial value of the attribute.
+
+    Attributes:
+        opens: Server's TLS context with which it takes the coordinator's place within the tunnel; None: it passes on.
+        asked: The first line of each request, and the status of its answer.
+        opened: What was written to it within TLS that it has opened; none where TLS was refused.
+    """
+
+    def __init__(self, login="", *, only=None, opens=None):
+        self._expected = f"Basic {base64.b64encode(login.encode()).decode()}" if login else None
+        self._only, self.opens = only, opens
+        self.asked, self.opened = [], []
+
+    @contextlib.contextmanager
+    def at(self, host="127.0.0.1", port=0):
+        """Serve there; gives the proxy's URL."""
+        with socket.create_server((host, port)) as listener, standing(listener, self.serve):
+            yield f"http://{host}:{listener.getsockname()[1]}"
+
+    async def serve(self, reader, writer):
+        with contextlib.suppress(OSError, asyncio.IncompleteReadError):
+            there = None
+            first, *lines = (await reader.readuntil(b"\r\n\r\n")).decode("latin-1").splitlines()
+            headers = {name.lower(): value for name, _, value in (line.partition(": ") for line in lines)}
+            target = first.split()[1]
+            status = self._refusal(target, headers.get("proxy-authorization"))
+            if not status and not self.opens:
+                host, _, port = target.rpartition(":")
+                try:
+                    there = await asyncio.open_connection(host.strip("[]"), int(port))
+                except OSError:
+                    status = "502 Bad Gateway"
+            self.asked.append((first, status[:3] or "200"))
+            length = "Content-Length: 0\r\n" if status else ""
+            writer.write(f"HTTP/1.1 {status or '200 Connection established'}\r\n{length}\r\n".encode())
+            if there:
+                await asyncio.gather(_piped(reader, there[1]), _piped(there[0], writer))
+            elif not status:
+                await writer.start_tls(self.opens)
+                self.opened.append(await reader.read(2**16))
+        writer.close()
+
+    def _refusal(self, target, given):
+        if self._expected not in {None, given}:
+            return "407 Proxy Authentication Required"
+        return "" if self._only in {None, target} else "403 Forbidden"
+
+
+async def _piped(reader, writer):
+    with contextlib.suppress(OSError):
+        while piece := await reader.read(2**16):
+            writer.write(piece)
+            await writer.drain()
+    with contextlib.suppress(OSError):
+        writer.close()

@@ -1,0 +1,48 @@
+"""Helm, as the package `helm-python-sdk` has it, in a separate process: it brings the runtime of Go."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import configs
+
+CHART = Path(configs.__file__).parent / "deployment" / "helm"
+
+_CODE = """
+import json, sys, helm_python as helm
+path, values, verb = json.load(sys.stdin)
+try:
+    if verb == "lint":
+        said = helm.lint(path, values, strict=True)["messages"]
+    else:
+        with helm.Chart.load(path) as chart:
+            chart.validate_schema(values)
+            said = chart.render(values, name="mary", namespace="caucus")
+    print(json.dumps({"said": said}))
+except helm.HelmError as error:
+    print(json.dumps({"error": str(error)}))
+"""
+
+
+class HelmError(Exception):
+    """Helm refuses the values."""
+
+
+def _helm(values, verb):
+    given = json.dumps([str(CHART), values, verb])
+    ended = subprocess.run([sys.executable, "-c", _CODE], input=given, capture_output=True, text=True, check=True)
+    answer = json.loads(ended.stdout)
+    if "error" in answer:
+        raise HelmError(answer["error"])
+    return answer["said"]
+
+
+def rendered(values):
+    """The manifests of a release named mary: name of the template to its text."""
+    return {name.rpartition("/")[2]: text for name, text in _helm(values, "render").items()}
+
+
+def lint(values):
+    """What `helm lint --strict` finds, but for advice."""
+    return [each["error"] for each in _helm(values, "lint") if each["severity"] > 1]
