@@ -53,7 +53,10 @@ def main() -> None:
     if not any(argument.startswith(QUIET) for argument in arguments):
         sys.stderr.write("caucus-simulate: reading the settings\n")
         sys.stderr.flush()
+    from common.system.extras import program_needs
     from common.system.stopping import exit_code, stoppable
+
+    program_needs("caucus-simulate", "hydra", "pandas", extra="simulation")
 
     with stoppable():
         try:

@@ -164,6 +164,7 @@ def test_users_commands_memory_and_health_checks_are_those_of_compose(pods, part
     assert context["fsGroup"] == context["runAsGroup"]
     assert container["resources"]["limits"]["memory"] == compose["mem_limit"].upper() + "i"
     folder = "/data/coordinator" if part == "coordinator" else "/hospital"
+    assert container["image"].partition(":")[0] == compose["image"]
     assert container["command"] == [*compose["command"][:2], folder, *compose["command"][3:]]
     check = [folder if word == f"/{part}" else word for word in compose["healthcheck"]["test"][1:]]
     probes = {name: container[name]["exec"]["command"] for name in container if name.endswith("Probe")}
