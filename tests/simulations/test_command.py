@@ -1,5 +1,7 @@
 """`caucus-simulate` before anything heavy: its help, its first line, and what these import."""
 
+import json
+import os
 import subprocess
 import sys
 
@@ -69,6 +71,25 @@ def test_a_run_begins_without_what_only_its_evaluation_needs():
     script = f"import sys, simulations.run; print(sorted({late} & sys.modules.keys()))"
     said = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
     assert said.stdout == "[]\n"
+
+
+def test_a_run_of_the_built_in_models_loads_no_torch_and_multiplies_in_one_thread(tmp_path):
+    script = """
+import sys
+from simulations.command import main
+main()
+from threadpoolctl import threadpool_info
+heavy = {"torch", "transformers", "networkx", "ray", "openai", "anthropic"} & set(sys.modules)
+print(sorted(heavy), {pool["num_threads"] for pool in threadpool_info() if pool.get("threading_layer") == "pthreads"})
+"""
+    settings = ["method.samples=60", "method.rounds=2", "task.public_notes=200", "task.records_per_party=20"]
+    command = [sys.executable, "-c", script, *settings, "task.test_records=40", f"hydra.run.dir={tmp_path}/run"]
+    environment = {name: value for name, value in os.environ.items() if not name.endswith("_NUM_THREADS")}
+    said = subprocess.run(command, capture_output=True, text=True, check=True, env=environment)
+    assert said.stdout.splitlines()[-1] == "[] {1}"
+    figures = json.loads((tmp_path / "run/metrics.json").read_text())
+    for group, name in (("fidelity", "mauve"), ("fidelity", "sinkhorn"), ("privacy", "personal_information")):
+        assert figures[group][name]["value"] is not None
 
 
 @pytest.mark.parametrize(
