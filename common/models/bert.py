@@ -2,7 +2,7 @@
 
 The network is that of Devlin et al. (2019): embeddings, then layers of attention and of two dense maps with a GELU
 between them, each with a residual connection and a normalisation. So a party encodes its records without torch; the
-comparison that decided for it is in common/README.md. Names of weights are those of the checkpoints.
+comparison that decided for it is in README.md. Names of weights are those of the checkpoints.
 """
 
 from collections.abc import Iterator, Sequence

@@ -93,9 +93,31 @@ print(sorted(heavy), {pool["num_threads"] for pool in threadpool_info() if pool.
 
 
 @pytest.mark.parametrize(
+    ("arguments", "passed"),
+    [
+        ("a=1 --config-dir mine b=2", "--config-dir mine a=1 b=2"),
+        ("a=1 --config-dir=mine b=2 -m", "--config-dir=mine -m a=1 b=2"),
+        ("--multirun a=1,2 --config-dir mine ~b c=3", "--multirun --config-dir mine a=1,2 ~b c=3"),
+        ("a=1 --cfg job --resolve a=1", "--cfg job --resolve a=1 a=1"),
+    ],
+)
+def test_settings_and_options_come_in_any_order(arguments, passed, monkeypatch):
+    from hydra._internal.utils import get_args_parser
+
+    from simulations import launch
+
+    monkeypatch.setenv("HYDRA_FULL_ERROR", "1")
+    monkeypatch.setattr(sys, "argv", ["caucus-simulate"])
+    monkeypatch.setattr(launch, "_composed", lambda: None)
+    launch._by_hydra(arguments.split())
+    assert sys.argv[1:] == passed.split()
+    get_args_parser().parse_args()  # it refuses settings on both sides of an option
+
+
+@pytest.mark.parametrize(
     ("wrong", "named"),
     [
-        (["method=null"], "method; expected one of its choices"),
+        (["method=null"], "method; expected one of aug_pe"),
         (["hydra.run.dir=file/x"], "hydra.run.dir; expected a folder that can be made; got Not a directory; at file/x"),
         (["hydra.run.dir=file"], "hydra.run.dir; expected a folder that can be made; got File exists; at file"),
         (["--multirun", "hydra.sweep.dir=file/x", "privacy.epsilon=1,4"], "hydra.sweep.dir; expected a folder that"),

@@ -74,8 +74,8 @@ def idle(records: int) -> dict[str, int]:
 @contextlib.contextmanager
 def running(*command: object) -> Iterator[subprocess.Popen[bytes]]:
     """A process with this command, which ends with the block."""
-    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.DEVNULL}
-    with subprocess.Popen(list(map(str, command)), **pipes) as process:
+    words, pipe = list(map(str, command)), subprocess.PIPE
+    with subprocess.Popen(words, stdin=pipe, stdout=pipe, stderr=subprocess.DEVNULL) as process:
         try:
             yield process
         finally:
