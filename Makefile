@@ -16,7 +16,7 @@
 # make mutations break the sources in one place at a time: which test notices (minutes)
 # make bench     every benchmark below: their ratios beside the recorded ones; fails if one is 1.5 times as high (half an
 #                hour); ACCEPT=yes records them
-# make bench-startup  CPU to round 1, of the evaluation, of a plan, beside the import of torch (a minute)
+# make bench-startup  CPU of round 1, of the evaluation, of a plan, beside the import of torch (a minute)
 # make bench-memory  memory of an idle hospital and an idle coordinator, beside a Python with numpy (a minute)
 # make bench-votes  the vote kernel beside a raw product and faiss (a minute)
 # make bench-requests  the request layer beside the bare SDK (half a minute)
