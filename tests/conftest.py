@@ -11,6 +11,7 @@ from importlib import import_module
 from pathlib import Path
 
 import coverage
+import hypothesis
 import pytest
 from hydra._internal import config_loader_impl
 from hydra._internal.config_loader_impl import ConfigLoaderImpl
@@ -21,6 +22,10 @@ pytest.register_assert_rewrite("tests.support")
 
 # Tests fork, and a fork of a process with a pool of threads can wait forever.
 os.environ["OMP_NUM_THREADS"] = "1"
+
+# A busy machine must not break a test.
+hypothesis.settings.register_profile("without a deadline", deadline=None)
+hypothesis.settings.load_profile("without a deadline")
 
 # A run writes through to the disk a hundred times, and each time waits for it longer than it works.
 MEMORY = Path("/dev/shm")

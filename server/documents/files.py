@@ -1,6 +1,6 @@
 """Documents in files: written whole or not at all, and read strictly, or with a list of what cannot be read.
 
-A file that is one JSON object begins with `"format": 1`, the version of its form. It rises where an older program would
+A file that is one JSON object ends with `"format": 1`, the version of its form. It rises where an older program would
 misread a new file; a field that is only added needs no new number. A file without it is of version 0.2.0 or before.
 """
 
@@ -94,7 +94,7 @@ class Document:
 
     def save(self, folder: Path, name: str | None = None) -> None:
         """Write the file of a run folder atomically, with the version of its form; `name` replaces `FILE`."""
-        write_json(folder / (name or self.FILE), {_FORMAT: FORMAT} | self.to_json())
+        write_json(folder / (name or self.FILE), self.to_json() | {_FORMAT: FORMAT})
 
 
 def write_json(path: Path, value: object) -> None:

@@ -141,7 +141,8 @@ def test_a_wrong_privacy_setting_is_told_and_a_misspelt_override_is_a_usage_erro
 
 
 def test_without_a_task_the_rest_is_told_all_the_same(capsys, monkeypatch):
-    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
+    specs = {"tensorboard": None}
+    monkeypatch.setattr("common.system.extras.find_spec", lambda name: specs.get(name, True))
     code, lines = check(capsys, "task=csv", "tracking=tensorboard")
     said = "\n".join(lines)
     assert code == 1

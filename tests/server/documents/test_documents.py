@@ -171,8 +171,7 @@ def test_a_file_states_the_version_of_its_form_and_a_later_one_is_refused(tmp_pa
     RunSummary.from_json(summary_json()).save(tmp_path)
     file, problems = tmp_path / RunSummary.FILE, []
     content = json.loads(file.read_text("utf-8"))
-    assert next(iter(content.items())) == ("format", FORMAT)
-    del content["format"]
+    assert content.pop("format") == FORMAT
     file.write_text(json.dumps(content | ({} if number is None else {"format": number})))
     summary = RunSummary.read(tmp_path, problems)
     if number == FORMAT + 1:
