@@ -16,7 +16,8 @@
 # make mutations break the sources in one place at a time: which test notices (minutes)
 # make bench     every benchmark below: their ratios beside the recorded ones; fails if one is 1.5 times as high (half an
 #                hour); ACCEPT=yes records them
-# make bench-startup  CPU to round 1, of the evaluation, of a plan, beside the import of torch (a minute)
+# make bench-startup  CPU of round 1, of the evaluation, of a plan, beside the import of torch (a minute)
+# make bench-memory  memory of an idle hospital and an idle coordinator, beside a Python with numpy (a minute)
 # make bench-votes  the vote kernel beside a raw product and faiss (a minute)
 # make bench-requests  the request layer beside the bare SDK (half a minute)
 # make bench-parties  one query with up to a thousand parties (minutes)
@@ -45,7 +46,7 @@ export FLWR_TELEMETRY_ENABLED := 0
 export FLWR_DISABLE_UPDATE_CHECK := 1
 export FLWR_DISABLE_RUNTIME_DEPENDENCY_INSTALLATION := 1
 
-.PHONY: demo hospital coordinator lock test-lowest models demo-real wheelhouse test check test-slow test-processors test-browser test-deployment test-containers test-live audit mutations bench bench-startup bench-votes bench-requests bench-parties bench-nodes bench-secagg bench-noise bench-scale bench-suppression bench-keyphrases bench-metrics bench-models results protos
+.PHONY: demo hospital coordinator lock test-lowest models demo-real wheelhouse test check test-slow test-processors test-browser test-deployment test-containers test-live audit mutations bench bench-startup bench-memory bench-votes bench-requests bench-parties bench-nodes bench-secagg bench-noise bench-scale bench-suppression bench-keyphrases bench-metrics bench-models results protos
 demo: $(SIMULATION)
 	$(BIN)/caucus-simulate hydra.run.dir=runs/demo-$$(date +%Y%m%d-%H%M%S)
 
@@ -122,6 +123,9 @@ bench: $(INSTALLED)
 
 bench-startup: $(INSTALLED)
 	OMP_NUM_THREADS=1 $(BIN)/python -m simulations.laboratory.benchmarks.startup
+
+bench-memory: $(INSTALLED)
+	OMP_NUM_THREADS=1 $(BIN)/python -m simulations.laboratory.benchmarks.memory
 
 bench-votes: $(INSTALLED)
 	OMP_NUM_THREADS=1 $(BIN)/python -m simulations.laboratory.benchmarks.votes

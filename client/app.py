@@ -12,14 +12,11 @@ from functools import cache
 from flwr.app import Context, Error, Message
 from flwr.clientapp import ClientApp
 
-from client.channel import Channel, Party
+from client.channel import SOCKET_NAME, Channel, Party
 from common.errors import CaucusError, ConfigError
 from common.parcels import HANDLER_RAISED, contents, parcel_of
 
 log = logging.getLogger("caucus.relay")
-
-SOCKET = "CAUCUS_PARTY_SOCKET"
-"""Environment variable at the party: where its own service listens. Never taken from a message."""
 
 
 def relay(connect: Callable[[Context], Party]) -> ClientApp:
@@ -42,9 +39,9 @@ def relay(connect: Callable[[Context], Party]) -> ClientApp:
 
 
 def _own_service(context: Context) -> Party:
-    address = os.environ.get(SOCKET)
+    address = os.environ.get(SOCKET_NAME)
     if not address:
-        raise ConfigError(SOCKET, expected="unix:PATH of this party's service", do="Set it where the node starts")
+        raise ConfigError(SOCKET_NAME, expected="unix:PATH of this party's service", do="Set it where the node starts")
     return _channel(address, int(context.node_config.get("partition-id", 0)))
 
 

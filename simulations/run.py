@@ -19,7 +19,8 @@ from pathlib import Path
 
 from flwr.app import Context, RecordDict
 
-from client.app import SOCKET, relay
+from client.app import relay
+from client.channel import SOCKET_NAME
 from common.errors import CaucusError, CheckpointError
 from common.system.extras import needs
 from server.app import app as server_app
@@ -96,7 +97,7 @@ def _on_ray(settings: SimulationSettings, folder: Path) -> None:
             try:
                 if not host.stdout or host.stdout.readline() != "ready\n":
                     raise CaucusError("party service", expected="a running one", where=folder / "parties.log")
-                os.environ[SOCKET] = f"unix:{socket}"
+                os.environ[SOCKET_NAME] = f"unix:{socket}"
                 _flower(settings.federation.parties, folder)
             finally:
                 host.terminate()

@@ -14,6 +14,7 @@ import signal
 import sys
 from concurrent.futures import Future
 from dataclasses import fields
+from importlib import import_module
 from pathlib import Path
 
 from client import records
@@ -98,6 +99,8 @@ def service(settings: HospitalSettings) -> PartyService:
         LedgerError: The ledger was edited, or is older than its noted head.
     """
     check_records(settings.records)
+    # What a plan costs is computed with this, which takes longer to load than the first opening may take.
+    import_module("common.privacy.losses")
     noted_head = settings.noted_head
     ledger = noted_head.opened(settings.private / "ledger.db")  # an older one is refused before anything is embedded
     identity, roster_file, roster = settings.identity(), settings.roster_file(), settings.roster()

@@ -24,9 +24,8 @@ import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from client.app import SOCKET as SOCKET_NAME
 from client.approvals import awaiting
-from client.channel import SOCKET
+from client.channel import SOCKET, SOCKET_NAME
 from client.deploy.settings import HospitalSettings
 from client.flower import proxy
 from client.flower.loopback import CERTIFICATE, HOST, KEY

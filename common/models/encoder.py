@@ -74,7 +74,7 @@ class Encoder:
 
         Args:
             dimensions: Width of a vector, at least 32.
-            bits: Base-2 logarithm of the hash table's rows, 8 to 22. At 16 and 256 dimensions it takes 64 MiB.
+            bits: Base-2 logarithm of the hash table's rows, 8 to 22. At 16 and 256 dimensions it takes 2 MiB.
             public_seed: Seed of the table; these three numbers determine the encoder. Not the experiment seed.
 
         Raises:

@@ -34,16 +34,14 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from scipy.optimize import brentq
-
 from common.errors import ConfigError, PlanError
+from common.privacy.draws import Draw, PricedAnswer
 from common.privacy.gaussian import (
     ROUNDING_GAP,
     ROUNDING_VARIANCE,
     gaussian_mu,
     sum_gap,
 )
-from common.privacy.losses import Draw, PricedAnswer, composed_epsilon
 from common.privacy.norms import LARGEST_EXPONENT, before_amplification, norm_epsilon, quotient_up
 from common.privacy.samplers import gaussian_tv, laplace_tv
 from common.privacy.sensitivity import Sensitivity
@@ -206,6 +204,8 @@ def _nudged(scale: float, cost: Callable[[float], float], epsilon: float, delta:
 
 def _searched(sigma: float, rate: float, cost: Callable[[float], float], epsilon: float) -> float:
     """Sigma under subsampling, with a relative error of 1e-5; at most `sigma`, which suffices without subsampling."""
+    from scipy.optimize import brentq
+
     low, high = sigma * rate, sigma
     if cost(high) > epsilon:
         return high
@@ -259,6 +259,8 @@ def _at_delta(draws: tuple[tuple[Draw, int], ...], delta: float, *, by_norm: boo
         ideal = delta * (1 - reserve) * math.exp(-gap)
         bound = norm_epsilon(draws, ideal)
         if not by_norm:
+            from common.privacy.losses import composed_epsilon
+
             bound = min(bound, composed_epsilon(draws, ideal))
         bound += 2 * gap
         if failure == 0 or (bound < LARGEST_EXPONENT and (1 + math.exp(bound)) * failure <= reserve * delta):

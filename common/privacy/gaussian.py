@@ -11,7 +11,6 @@ on a grid of thousands, against 6 to 8 % by zero-concentrated DP.
 
 import math
 
-from scipy.optimize import brentq
 from scipy.special import log_ndtr
 
 ROUNDING_VARIANCE = 2.25
@@ -29,6 +28,8 @@ def gaussian_delta(epsilon: float, mu: float) -> float:
 
 def gaussian_epsilon(delta: float, mu: float) -> float:
     """Inverse of `gaussian_delta`, rounded up."""
+    from scipy.optimize import brentq
+
     if gaussian_delta(0.0, mu) <= delta:
         return 0.0
     # The bracket ends at the bound by zero-concentrated DP (Bun and Steinke 2016, proposition 1.3).
@@ -38,6 +39,8 @@ def gaussian_epsilon(delta: float, mu: float) -> float:
 
 def gaussian_mu(epsilon: float, delta: float) -> float:
     """The mu for which a continuous Gaussian is exactly (epsilon, delta)-DP."""
+    from scipy.optimize import brentq
+
     root = math.sqrt(math.log(1 / delta))
     lowest = math.sqrt(2) * (math.sqrt(root * root + epsilon) - root)
     highest = math.sqrt(2 * epsilon) + 100

@@ -20,7 +20,7 @@ toward more privacy loss by "connect the dots" (Doroshenko et al. 2022). These d
 
 Time and memory grow with sigma, with Laplace shifts and with the number of different distributions. Beyond a limit all
 Gaussians count by norm and all Laplace noise by epsilon. If that exceeds the limit too, or the losses are too small or
-too large, nothing is computed and the result is infinite.
+too large, nothing is computed and the result is infinite. This page and what it imports take half a second to load.
 """
 
 import math
@@ -34,16 +34,15 @@ import numpy.typing as npt
 from dp_accounting.pld.privacy_loss_mechanism import DiscreteGaussianPrivacyLoss, DiscreteLaplacePrivacyLoss
 from scipy.special import log_ndtr
 
+from common.privacy.draws import Draw
 from common.privacy.gaussian import rounded_mu_squared
 from common.privacy.loss_grid import TAIL, Floats, LossGrid
+from common.privacy.norms import LARGEST_SPREAD
 
 LARGEST_SIGMA = 1_000
 """Bound in grid units, beyond which a Gaussian counts by norm: this costs a millionth, as the grid of losses does."""
 LARGEST_SHIFT = 10_000
 """Bound in grid units on a shift under Laplace noise."""
-LARGEST_SPREAD = 15.0
-"""Beyond it epsilon is above 70, which is as good as infinite."""
-
 _SMALLEST_SPREAD = 1e-9
 _MOST_WORK = 40_000
 _COMPOSE = 1_000
@@ -57,25 +56,6 @@ _WIDEST = 10.2
 """Number of standard deviations of a Gaussian beyond which less than e^-50 lies."""
 _TINY = 1e-280
 _UP = 1 + 1e-12
-
-
-class PricedAnswer(NamedTuple):
-    """One answer (see `accountant.Release`) as a plain tuple, so that answers can be counted and sorted."""
-
-    mechanism: str
-    scale: float
-    shares: int
-    l1: int
-    l2_squared: int
-    touched: int
-    shifts: tuple[int, ...]
-
-
-class Draw(NamedTuple):
-    """Answers on one subsample, each with a count; at rate 1 all units take part."""
-
-    rate: float
-    answers: tuple[tuple[PricedAnswer, int], ...]
 
 
 class _Piece(NamedTuple):

@@ -11,11 +11,13 @@ each subsample at a separate delta d, amplified to (ln(1 + q (e^epsilon - 1)), q
 import math
 from fractions import Fraction
 
+from common.privacy.draws import Draw
 from common.privacy.gaussian import gaussian_epsilon, rounded_mu_squared
-from common.privacy.losses import LARGEST_SPREAD, Draw
 
 LARGEST_EXPONENT = 700
 """Largest exponent of e in floating point."""
+LARGEST_SPREAD = 15.0
+"""Standard deviation of a loss beyond which epsilon is above 70, which is as good as infinite."""
 _UP = 1 + 1e-12
 
 

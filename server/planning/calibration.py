@@ -13,8 +13,6 @@ as if there were no such query; and its own noise, where it has any, is what its
 import math
 from dataclasses import replace
 
-from scipy.optimize import brentq
-
 from common.errors import ConfigError, PlanError
 from common.plan.plan import Plan
 from common.plan.planned import PlannedQuery
@@ -91,6 +89,8 @@ def _beside_unproven(plan: Plan, epsilon: float, calibration: str) -> Plan:
 
 def _common_factor(plan: Plan, epsilon: float) -> float:
     """Factor for all scales but those of pure queries with which the whole plan costs epsilon."""
+    from scipy.optimize import brentq
+
     releases = [(query.pure, release) for query in plan.queries for release in plan.releases_of(query)]
 
     def over(factor: float) -> float:

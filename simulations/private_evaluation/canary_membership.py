@@ -17,7 +17,7 @@ from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import optimize, stats
+from scipy import stats
 
 from common.errors import DataError
 from server.evaluation.figures import Figure
@@ -113,12 +113,13 @@ def lower_bound(right: int, guesses: int, *, of: int, delta: float, level: float
         delta: Delta of the guarantee.
         level: Probability of a bound above the true ε.
     """
+    from scipy.optimize import brentq
 
     def excess(epsilon: float) -> float:
         return _probability(right, guesses, of, epsilon, delta) - level
 
     # From ε = 50 on, a wrong guess has a probability below 1e-21.
-    return 0.0 if excess(0.0) >= 0 else float(optimize.brentq(excess, 0.0, 50.0))
+    return 0.0 if excess(0.0) >= 0 else float(brentq(excess, 0.0, 50.0))
 
 
 def _probability(right: int, guesses: int, of: int, epsilon: float, delta: float) -> float:

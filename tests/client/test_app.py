@@ -3,8 +3,8 @@ import logging
 import pytest
 
 from client import app as module
-from client.app import SOCKET, app, relay
-from client.channel import Channel, serve
+from client.app import app, relay
+from client.channel import SOCKET_NAME, Channel, serve
 from common import messages as m
 from common import wire
 from common.errors import DropoutError
@@ -45,7 +45,7 @@ def join(client_app, parties=1):
 
 
 def test_a_service_that_is_down_is_a_missing_reply_without_a_word(tmp_path, monkeypatch, caplog):
-    monkeypatch.setenv(SOCKET, f"unix:{tmp_path / CANARY}")
+    monkeypatch.setenv(SOCKET_NAME, f"unix:{tmp_path / CANARY}")
     monkeypatch.setitem(Channel.__init__.__kwdefaults__, "patience", 0.1)
     replies, errors = join(app)
     assert not replies
@@ -54,9 +54,9 @@ def test_a_service_that_is_down_is_a_missing_reply_without_a_word(tmp_path, monk
 
 
 def test_without_an_address_the_node_says_so_in_its_own_log_alone(monkeypatch, caplog):
-    monkeypatch.delenv(SOCKET, raising=False)
+    monkeypatch.delenv(SOCKET_NAME, raising=False)
     assert join(app) == ({}, [(2, None)])
-    assert SOCKET in caplog.text
+    assert SOCKET_NAME in caplog.text
 
 
 def test_whatever_the_relay_meets_its_text_stays_behind(caplog):
@@ -73,7 +73,7 @@ def test_whatever_the_relay_meets_its_text_stays_behind(caplog):
 
 def test_the_relay_finds_its_own_service_and_passes_bytes_on_unchanged(tmp_path, monkeypatch):
     address = f"unix:{tmp_path / 'socket'}"
-    monkeypatch.setenv(SOCKET, address)
+    monkeypatch.setenv(SOCKET_NAME, address)
     parties = {number: service(tmp_path, number) for number in range(3)}
     server = serve(parties, address)
     try:

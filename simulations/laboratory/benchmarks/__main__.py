@@ -23,6 +23,7 @@ from simulations.laboratory.benchmarks.ratios import OPTION, Ratio
 
 NAMES = (
     "startup",
+    "memory",
     "votes",
     "noise",
     "secagg",

@@ -33,9 +33,18 @@ def descendants(parents: Iterable[int]) -> set[int]:
 
 def proportional_set(processes: Iterable[int]) -> int:
     """Bytes of memory of these processes, in which what several share counts once (PSS)."""
+    return _memory(processes, "Pss:")
+
+
+def resident_set(processes: Iterable[int]) -> int:
+    """Bytes of memory of these processes, in which what several share counts for each (RSS)."""
+    return _memory(processes, "Rss:")
+
+
+def _memory(processes: Iterable[int], kind: str) -> int:
     return sum(
         1024 * int(line.split()[1])
         for process in processes
         for line in Path(f"/proc/{process}/smaps_rollup").read_text(encoding="ascii").splitlines()
-        if line.startswith("Pss:")
+        if line.startswith(kind)
     )

@@ -1,5 +1,7 @@
 """The deployed service: its terms are the file's, everything else is as it was at its start."""
 
+import subprocess
+import sys
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
@@ -16,6 +18,8 @@ from common.errors import ConfigError, DataError
 from common.messages import Reason
 from common.models.encoder import Encoder
 from common.system.enrolment import RosterFile
+from server.tasks import demo_notes
+from simulations.laboratory.nodes.folders import write_records
 from tests.support.federations import CANARY, plan, query, service
 from tests.support.hospital import change
 from tests.support.party_requests import send
@@ -155,3 +159,39 @@ def test_messages_wait_for_a_service_that_starts(tmp_path):
         assert not reply.done()
         starting.built.set_result(service(tmp_path, 0))
         assert isinstance(wire.unpack(reply.result(timeout=120)).body, m.Opened)
+
+
+HEAVY = {
+    *("torch", "transformers", "sentence_transformers", "pandas", "sklearn", "spacy", "presidio_analyzer", "openai"),
+    *("anthropic", "ray", "flwr", "hydra", "peft", "opacus", "mauve", "ot"),
+}
+"""Packages that an idle service has no use for; most of them alone take as much memory as all of it."""
+
+
+def loaded(script, among):
+    """What a Python prints after this script: the packages of these that it has loaded, and its megabytes."""
+    ending = f"""
+import sys
+from pathlib import Path
+status = Path("/proc/self/status").read_text()
+print(sorted({among} & sys.modules.keys()), int(status.partition("VmRSS:")[2].split()[0]) // 1000)
+"""
+    said = subprocess.run([sys.executable, "-c", script + ending], capture_output=True, text=True, check=True)
+    names, megabytes = said.stdout.rsplit(maxsplit=1)
+    return names, int(megabytes)
+
+
+def test_an_idle_service_of_a_thousand_records_is_small_and_loads_nothing_that_only_others_need(made):
+    write_records(made.parent / "notes.csv", demo_notes.private_notes(0, 1000, 0))
+    script = f"""
+from client.deploy import host
+party = host.service(host.HospitalSettings.load(host.Path({str(made)!r})))
+assert len(party._private) == 1000
+"""
+    names, megabytes = loaded(script, HEAVY)
+    assert names == "[]"
+    assert 50 < megabytes < 300
+
+
+def test_what_keeps_the_processes_running_loads_nothing_that_they_compute_with():
+    assert loaded("import client.deploy.start", HEAVY | {"scipy.optimize", "scipy.stats", "dp_accounting"})[0] == "[]"

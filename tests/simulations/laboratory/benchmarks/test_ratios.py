@@ -58,7 +58,7 @@ def test_a_ratio_of_more_than_one_and_a_half_times_the_recorded_one_fails(record
 def test_a_misspelt_benchmark_is_named(capsys):
     with pytest.raises(SystemExit):
         bench.main(["vote"])
-    assert "vote: expected some of startup, votes, noise" in capsys.readouterr().err
+    assert "vote: expected some of startup, memory, votes, noise" in capsys.readouterr().err
 
 
 def test_a_benchmark_runs_in_a_process_of_its_own_with_its_threads(monkeypatch):

@@ -12,8 +12,8 @@ def test_the_times_of_a_run_are_those_at_its_lines(monkeypatch, tmp_path, capsys
     clock = iter([1.0, 4.0, 9.0])
 
     def run():
-        for line in ("reading", "round 1 texts: 0%", "round 1 texts: 9%", "evaluating 2 texts", "done: report.html"):
-            (sys.stderr if "texts:" in line else sys.stdout).write(f"{line}\n")
+        for line in ("reading", "round 1 of 2: 1 candidate", "evaluating 2 texts", "done: report.html"):
+            (sys.stderr if "round" in line else sys.stdout).write(f"{line}\n")
 
     monkeypatch.setattr("simulations.command.main", run)
     monkeypatch.setattr(startup.time, "process_time", lambda: next(clock))
@@ -21,7 +21,7 @@ def test_the_times_of_a_run_are_those_at_its_lines(monkeypatch, tmp_path, capsys
         monkeypatch.setattr(getattr(sys, name), "write", getattr(sys, name).write)  # as it was, afterwards
     startup.probe(str(tmp_path / "noted.json"))
     assert json.loads((tmp_path / "noted.json").read_text()) == {
-        "round 1 texts": 1.0,
+        "round 1 of ": 1.0,
         "evaluating ": 4.0,
         "done: ": 9.0,
     }
@@ -45,7 +45,7 @@ def test_ratios_are_to_the_import_of_torch(monkeypatch, capsys):
     assert {name: ratio.value for name, ratio in ratios.items()} == {
         "--help": 2,
         "plan": 3,
-        "until round 1": 4,
+        "round 1": 4,
         "evaluation": 5,
         "demo": 15,
     }

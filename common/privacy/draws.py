@@ -1,0 +1,22 @@
+"""Answers to account for, and the subsamples that they were given on: plain tuples, to be counted and sorted."""
+
+from typing import NamedTuple
+
+
+class PricedAnswer(NamedTuple):
+    """One answer (see `accountant.Release`)."""
+
+    mechanism: str
+    scale: float
+    shares: int
+    l1: int
+    l2_squared: int
+    touched: int
+    shifts: tuple[int, ...]
+
+
+class Draw(NamedTuple):
+    """Answers on one subsample, each with a count; at rate 1 all units take part."""
+
+    rate: float
+    answers: tuple[tuple[PricedAnswer, int], ...]

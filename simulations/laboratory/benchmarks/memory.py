@@ -1,0 +1,111 @@
+"""Memory of an idle hospital and an idle coordinator, beside a Python that has imported numpy.
+
+    OMP_NUM_THREADS=1 python -m simulations.laboratory.benchmarks.memory [--records 1000]
+
+One coordinator and one hospital are set up and started on this machine by the commands that an operator types, with
+notes of the demo as records and the encoder of hashed n-grams. Once the node is online, the memory of each process is
+read (RSS: what several share counts for each). The goals are those of a machine on which Python with numpy takes 27 MB:
+300 MB for the party service, 1 GiB for all processes of the coordinator.
+"""
+
+import argparse
+import contextlib
+import json
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from common.system import processes
+from server.tasks import demo_notes
+from simulations.laboratory.benchmarks.ratios import Ratio, benchmark
+from simulations.laboratory.nodes.folders import free_port, init_coordinator, init_hospital, wait, write_records
+from simulations.laboratory.nodes.usage import descendants, resident_set
+
+PARTY, COORDINATOR = "caucus-party", "caucus-coordinator"
+HOSPITAL = ("service", "supernode", "relay")
+"""Children of `caucus-party start`, in the order in which they are printed."""
+_NUMPY = "import numpy; print(flush=True); input()"
+
+
+def main(arguments: Sequence[str] | None = None) -> list[Ratio]:
+    """Print the memory of each process; return the ratios."""
+    parser = argparse.ArgumentParser(prog="memory", description=__doc__.split("\n", 1)[0])
+    parser.add_argument("--records", type=int, default=1000)
+    options = parser.parse_args(arguments)
+    numpy = of_numpy()
+    measured = {"numpy": numpy, **idle(options.records)}
+    sys.stdout.writelines(f"{name:24}{size / 1e6:7.0f} MB\n" for name, size in measured.items())
+    goals = {"service": 11.0, "hospital": None, "coordinator": 40.0}
+    ratios = [Ratio(name=f"idle {name}", to="numpy", value=measured[name] / numpy, goal=goals[name]) for name in goals]
+    sys.stdout.writelines(f"{ratio}\n" for ratio in ratios)
+    return ratios
+
+
+def of_numpy() -> int:
+    """Bytes of a Python that has imported numpy and does nothing."""
+    with running(sys.executable, "-c", _NUMPY) as process:
+        assert process.stdout
+        process.stdout.read(1)
+        return resident_set([process.pid])
+
+
+def idle(records: int) -> dict[str, int]:
+    """Bytes of a hospital with this number of records, of each of its processes, and of its coordinator."""
+    with tempfile.TemporaryDirectory() as name, contextlib.ExitStack() as stack:
+        folder = Path(name)
+        here, hospital = folder / "coordinator", folder / "h0"
+        init_coordinator(coordinator, here, address=f"127.0.0.1:{free_port()}", listen="127.0.0.1")
+        serving = stack.enter_context(running(processes.program(COORDINATOR), "serve", here))
+        notes = write_records(folder / "notes.csv", demo_notes.private_notes(0, records, 0))
+        init_hospital(party, hospital, notes, here / "invitation.json")
+        wait(lambda: _enrolled(here, hospital / "party.json"), "the coordinator answers", every=1.0)
+        party("roster", "--yes", hospital, here / "roster.json")
+        started = stack.enter_context(running(processes.program(PARTY), "start", hospital))
+        wait(lambda: _online(here), "the node is online", every=1.0)
+        children = (processes.status(hospital, "service") or {})["children"]
+        sizes = {name: resident_set([children[name]["process"]]) for name in HOSPITAL}
+        for side, process in (("hospital", started), ("coordinator", serving)):
+            sizes[side] = resident_set({process.pid, *descendants([process.pid])})
+        return sizes
+
+
+@contextlib.contextmanager
+def running(*command: object) -> Iterator[subprocess.Popen[bytes]]:
+    """A process with this command, which ends with the block."""
+    words, pipe = list(map(str, command)), subprocess.PIPE
+    with subprocess.Popen(words, stdin=pipe, stdout=pipe, stderr=subprocess.DEVNULL) as process:
+        try:
+            yield process
+        finally:
+            process.terminate()
+
+
+def party(*arguments: object) -> str:
+    """Run `caucus-party` to its end; its output."""
+    return _said(PARTY, *arguments)
+
+
+def coordinator(*arguments: object) -> str:
+    """Run `caucus-coordinator` to its end; its output."""
+    return _said(COORDINATOR, *arguments)
+
+
+def _said(program: str, *arguments: object) -> str:
+    command = [processes.program(program), *map(str, arguments)]
+    return subprocess.run(command, check=True, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True).stdout
+
+
+def _enrolled(here: Path, party_file: Path) -> bool:
+    with contextlib.suppress(subprocess.CalledProcessError):
+        return bool(coordinator("enrol", here, party_file))
+    return False
+
+
+def _online(here: Path) -> bool:
+    return all(each["node"] == "online" for each in json.loads(coordinator("status", here, "--json"))["parties"])
+
+
+if __name__ == "__main__":
+    benchmark(main)
