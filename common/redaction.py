@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 from common.errors import ConfigError
 from common.models import checkpoints
+from common.system.extras import needs
 from common.system.optional import blocked_import
 
 if TYPE_CHECKING:
@@ -168,6 +169,7 @@ def _merged(spans: Iterable[Span]) -> list[Span]:
 
 def _analyzer(*unneeded: str) -> "AnalyzerEngine":
     """Presidio with our choice of recognisers over a pipeline without weights, imported without these packages."""
+    needs("the search for personal information", "presidio_analyzer", extra="transformers")
     with blocked_import(*unneeded):
         import spacy
         from presidio_analyzer import AnalyzerEngine, RecognizerRegistry

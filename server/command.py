@@ -27,9 +27,9 @@ import sys
 from collections.abc import Sequence
 
 from common.system.commands import parser, run
+from common.system.extras import program_needs
 from common.system.warned_once import shown_without_a_log
 from common.versions import versions
-from server.failure import WRONG_SETTINGS, summary
 
 MODULES = {
     "server.deploy.create": ("init", "renew", "invite"),
@@ -47,6 +47,9 @@ MODULES = {
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Entry point; returns the exit code, as `common/system/commands.py` lists them."""
+    program_needs("caucus-coordinator", "hydra", extra="coordinator")
+    from server.failure import WRONG_SETTINGS, summary
+
     made = parser(
         "caucus-coordinator",
         MODULES,

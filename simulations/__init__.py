@@ -21,6 +21,9 @@ __all__ = ["Result", "plan", "resume", "simulate"]
 def __getattr__(name: str) -> object:
     if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from common.system.extras import needs
+
+    needs(f"simulations.{name}", "hydra", "pandas", extra="simulation")
     from simulations.api import api
 
     return getattr(api, name)

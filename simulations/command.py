@@ -3,6 +3,7 @@
 Only the standard library is imported before that line: what a run needs takes seconds to load.
 """
 
+import os
 import sys
 
 HELP = """\
@@ -53,7 +54,12 @@ def main() -> None:
     if not any(argument.startswith(QUIET) for argument in arguments):
         sys.stderr.write("caucus-simulate: reading the settings\n")
         sys.stderr.flush()
+    # Products of matrices are small here; threads that wait for each other took three times as long on a busy machine.
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+    from common.system.extras import program_needs
     from common.system.stopping import exit_code, stoppable
+
+    program_needs("caucus-simulate", "hydra", "pandas", extra="simulation")
 
     with stoppable():
         try:

@@ -46,7 +46,6 @@ from simulations.sweeps.combinations import RESUME, near, resumption
 
 log = logging.getLogger("caucus.simulation")
 
-MULTIRUN = {"--multirun", "-m"}
 OPTIONS = (RESUME, "--multirun", "--config-dir", "--cfg", "--resolve", "--hydra-help")
 """Options that a misspelt one may mean; not --version, which --epsilon resembles."""
 
@@ -69,11 +68,7 @@ def launched(arguments: Sequence[str]) -> None:
 
 
 def _by_hydra(arguments: Sequence[str]) -> None:
-    # This option first: argparse refuses settings on both sides of it.
-    sys.argv[1:] = sorted(arguments, key=lambda argument: argument not in MULTIRUN)
-    overrides = [argument for argument in arguments if not argument.startswith("-")]
-    multirun = bool(MULTIRUN & set(arguments))
-    _check_options(arguments, overrides)
+    overrides, multirun = _options_first(arguments)
     os.environ["HYDRA_FULL_ERROR"] = "1"  # its errors come here, instead of being printed in many lines
     try:
         _composed()
@@ -88,8 +83,8 @@ def _by_hydra(arguments: Sequence[str]) -> None:
         name = "hydra.sweep.dir" if multirun else "hydra.run.dir"
         _exit(ConfigError(name, expected="a folder that can be made", got=error.strerror, where=error.filename))
     except KeyboardInterrupt as stop:
-        if not stop.args and (said := _sweep_stopped()):
-            raise type(stop)(said) from None
+        if not stop.args and (state := _sweep_stopped()):
+            raise type(stop)(state) from None
         raise
     except RuntimeError as error:
         if type(error).__qualname__ != "UncompletedJobError":  # submitit's, which need not be installed
@@ -97,13 +92,21 @@ def _by_hydra(arguments: Sequence[str]) -> None:
         _exit(_job_lost())
 
 
-def _check_options(arguments: Sequence[str], overrides: Sequence[str]) -> None:
-    for argument in get_args_parser().parse_known_args(arguments)[1]:
-        if argument not in overrides:
-            name = argument.partition("=")[0]
-            do = meant(name, OPTIONS) or "Settings are written without dashes: privacy.epsilon=4"
-            expected = "an option that caucus-simulate --help lists"
-            _exit(ConfigError(name, expected=expected, got="none of this name", do=do))
+def _options_first(arguments: Sequence[str]) -> tuple[list[str], bool]:
+    """Put the options before the settings, since Hydra refuses settings on both sides of an option.
+
+    Returns:
+        The overrides, and whether several values are several runs.
+    """
+    parsed, others = get_args_parser().parse_known_intermixed_args(arguments)
+    for name in (argument.partition("=")[0] for argument in others if argument.startswith("-")):
+        do = meant(name, OPTIONS) or "Settings are written without dashes: privacy.epsilon=4"
+        _exit(ConfigError(name, got="an unknown option", do=do))
+    options = list(arguments)
+    for override in parsed.overrides:
+        options.remove(override)
+    sys.argv[1:] = [*options, *parsed.overrides]
+    return parsed.overrides, parsed.multirun
 
 
 def _sweep_stopped() -> str:

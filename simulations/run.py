@@ -21,6 +21,7 @@ from flwr.app import Context, RecordDict
 
 from client.app import SOCKET, relay
 from common.errors import CaucusError, CheckpointError
+from common.system.extras import needs
 from server.app import app as server_app
 from server.documents.run import RunSummary, Traffic
 from server.run_folder import read_candidates
@@ -80,6 +81,7 @@ def _in_process(settings: SimulationSettings, folder: Path) -> None:
 
 
 def _on_ray(settings: SimulationSettings, folder: Path) -> None:
+    needs("engine flower", "ray", extra="simulation")
     # By default Flower sends telemetry and looks for updates; workers inherit the environment.
     os.environ |= {"FLWR_TELEMETRY_ENABLED": "0", "FLWR_DISABLE_UPDATE_CHECK": "1", "RAY_USAGE_STATS_ENABLED": "0"}
     # Neither Flower's internals nor Ray's tip about accelerators matter to readers of the log.

@@ -13,6 +13,7 @@ import yaml
 from client.command import main
 from client.deploy.settings import HospitalSettings
 from client.deploy.start import SIDES, children
+from client.flower.proxy import login
 from common.system.enrolment import PartyFile, RosterFile
 from common.system.files import check_records, check_secret
 from server.deploy.authority import make_authority
@@ -163,6 +164,7 @@ def test_users_commands_memory_and_health_checks_are_those_of_compose(pods, part
     assert context["fsGroup"] == context["runAsGroup"]
     assert container["resources"]["limits"]["memory"] == compose["mem_limit"].upper() + "i"
     folder = "/data/coordinator" if part == "coordinator" else "/hospital"
+    assert container["image"].partition(":")[0] == compose["image"]
     assert container["command"] == [*compose["command"][:2], folder, *compose["command"][3:]]
     check = [folder if word == f"/{part}" else word for word in compose["healthcheck"]["test"][1:]]
     probes = {name: container[name]["exec"]["command"] for name in container if name.endswith("Probe")}
@@ -285,5 +287,17 @@ def test_both_halves_are_put_together_from_what_init_makes(given, tmp_path):
     assert (relay.coordinator, relay.bundle) == ("localhost:9443", "ab" * 32)
     assert [child.name for child in started] == ["supernode", "relay"]
     assert set(yaml.safe_load((relay.folder / "client.yaml").read_text())) == {
-        *("name", "records", "encoder", "coordinator", "bundle")
+        *("name", "records", "encoder", "coordinator", "proxy", "bundle")
     }
+
+
+def test_the_relay_behind_a_proxy_has_its_login_and_connects_to_it_alone(given, tmp_path):
+    settings = (given / "client.yaml").read_text().replace("proxy: null", "proxy: http://proxy.hospital:3128/")
+    node = {f"node/{name}": (given / "node" / name).read_bytes() for name in ("node.key", "superexec.secret", "ca.crt")}
+    values = changed(settings=settings)
+    relay = prepared("relay", values, tmp_path / "relay", node | {"node/proxy.login": b"user:password\n"})
+    assert relay.proxy == "http://proxy.hospital:3128/"
+    assert login(relay.node) == ("user", "password")
+    manifests = yaml.safe_load_all(rendered(values)["relay.yaml"])
+    (found,) = (each["spec"] for each in manifests if each["kind"] == "NetworkPolicy")
+    assert sorted(port["port"] for rule in found["egress"] for port in rule["ports"]) == [53, 53, 3128]

@@ -51,6 +51,14 @@ def test_each_health_check_is_a_module_of_ours_on_a_folder_that_is_mounted(name)
     assert words[5:] == ([] if name == "coordinator" else [name.partition("-")[2]])
 
 
+def test_the_coordinator_alone_has_an_image_of_its_own_whose_extra_exists():
+    images = {name: service["image"] for name, service in SERVICES.items()}
+    assert images == dict.fromkeys(images, "caucus") | {"coordinator": "caucus-coordinator"}
+    chosen = re.findall(r"EXTRAS=\[(.*?)\]", (FOLDER / "Dockerfile").read_text() + (FOLDER / "lay_out.sh").read_text())
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    assert set(chosen) == {"coordinator"} <= project["optional-dependencies"].keys()
+
+
 def test_what_holds_records_has_no_network_and_what_has_a_network_holds_none():
     for service in half("service"):
         assert service["network_mode"] == "none"
@@ -68,6 +76,7 @@ def test_the_image_has_an_exact_base_and_ends_as_an_ordinary_user():
     (base,) = re.findall(r"^ARG BASE=(.*)$", dockerfile, re.MULTILINE)
     assert re.fullmatch(r"docker\.io/library/python:3\.11\.\d+-slim-\w+", base)
     assert set(re.findall(r"^FROM (\S+)", dockerfile, re.MULTILINE)) == {"${BASE}"}
+    assert re.findall(r"^ARG EXTRAS=(.*)$", dockerfile, re.MULTILINE) == [""]  # a hospital's, by default
     assert re.findall(r"^USER (.*)$", dockerfile, re.MULTILINE)[-1] == "10001:10001"
 
 

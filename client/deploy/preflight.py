@@ -17,6 +17,7 @@ from client import records
 from client.deploy import connection
 from client.deploy.create import MOST_BY_DEFAULT, check_number
 from client.deploy.settings import HospitalSettings
+from client.writers import causal_model
 from common.domain import Record
 from common.errors import CaucusError, ConfigError, DataError
 from common.secagg.identity import Roster
@@ -249,6 +250,8 @@ class _Preflight:
 
     def writers(self) -> _Outcome:
         kinds = sorted(self._settings.party.writers())
+        if "fine_tuning" in self._settings.party.sections:
+            causal_model.check_installed()  # a simulated hospital has the section, and may be without its packages
         unused = sorted(set(kinds) - set(self._settings.party.limits.queries))
         if unused:
             fix = f"Add {', '.join(unused)} to limits.queries, or set the section to null"

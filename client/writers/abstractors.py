@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from common.models import checkpoints
+from common.system.extras import needs
 from common.validate import in_range, integers
 
 
@@ -64,9 +65,13 @@ class Extracts:
         longest: Largest number of words of an abstraction.
         most: Share of the words that the first candidate keeps.
         least: Share of the words that the last candidate keeps.
+
+    Raises:
+        ConfigError: The package scikit-learn, which has the frequent words, is not installed.
     """
 
     def __init__(self, *, longest: int = 150, most: float = 0.7, least: float = 0.3) -> None:
+        needs("abstraction extracts", "sklearn", extra="transformers")
         integers(1, longest=longest)
         in_range(0, 1, most=most, least=least)
         self._longest, self._most, self._least = longest, most, least

@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 from common.errors import ConfigError
 from common.models import checkpoints
 from common.rng import secure_bytes
+from common.system.extras import needs
 
 _END = "<|end|>"
 _WIDTH = 64
@@ -108,6 +109,7 @@ def load(name_or_path: str | None, labels: Sequence[str], *, max_tokens: int, de
     Raises:
         ConfigError: There is no such model, its tokenizer has no end sign, or texts and labels do not fit into it.
     """
+    check_installed()
     # First as a whole: while one thread imports it, another finds none of its parts. Simulated hospitals are threads.
     import transformers  # noqa: F401
 
@@ -128,6 +130,15 @@ def load(name_or_path: str | None, labels: Sequence[str], *, max_tokens: int, de
     if longest + _FEWEST_TOKENS > max_tokens:
         raise ConfigError("max_tokens", expected=f"at least {longest + _FEWEST_TOKENS}, for labels", got=max_tokens)
     return Causal(model=model, tokenizer=tokenizer, prefixes=prefixes, max_tokens=max_tokens)
+
+
+def check_installed() -> None:
+    """Refuse where a package of the extra `transformers` is missing.
+
+    Raises:
+        ConfigError: It names the package.
+    """
+    needs("fine_tuning", "torch", "transformers", "peft", "opacus", extra="transformers")
 
 
 def checkpoint(name_or_path: str, device: str) -> tuple[Any, Any]:

@@ -4,6 +4,7 @@ from functools import cache
 from typing import Any, NamedTuple, Protocol
 
 from common.models import checkpoints
+from common.system.extras import needs
 
 
 class Mood(NamedTuple):
@@ -30,7 +31,13 @@ class Vader:
 
     Its compound score c in [-1, 1] gives the polarity by its sign and the confidence (1 + |c|) / 2, so that the paper's
     0.55 is |c| >= 0.1.
+
+    Raises:
+        ConfigError: The package vaderSentiment is not installed.
     """
+
+    def __init__(self) -> None:
+        needs("sentiment vader", "vaderSentiment", extra="transformers")
 
     def judge(self, text: str) -> Mood:
         """The text's mood."""

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from common.errors import ConfigError
 from common.models import catalogue
 from common.models.devices import device_here
+from common.system.extras import needs
 from common.system.progress import progress
 
 if TYPE_CHECKING:
@@ -104,6 +105,7 @@ def configuration(folder: Path, *heads: Head) -> "PreTrainedConfig":
     Raises:
         ConfigError: It cannot be read, needs additional code, or has another head.
     """
+    _needs("configuration")
     from transformers import AutoConfig, PreTrainedConfig
     from transformers.models.auto import modeling_auto as auto
 
@@ -135,6 +137,7 @@ def tokenizer(folder: Path) -> "PreTrainedTokenizerBase":
     Raises:
         ConfigError: It does not exist, or cannot be read.
     """
+    _needs("tokenizer")
     from transformers import AutoTokenizer, PreTrainedTokenizerBase
 
     with explained("tokenizer", with_tokenizer(folder)):
@@ -195,6 +198,7 @@ def network(
     **settings: object,
 ) -> Any:
     """The model in a folder, ready to be used; see `load`. Further settings are `from_pretrained`'s."""
+    _needs(what)
     device_here(device)  # before weights are read
     import transformers
 
@@ -284,6 +288,10 @@ def quiet() -> Iterator[None]:
         logging.set_verbosity(level)
         if bars:
             logging.enable_progress_bar()  # type: ignore[no-untyped-call]
+
+
+def _needs(what: str) -> None:
+    needs(what, "torch", "transformers", extra="transformers")
 
 
 def _names(architectures: Any) -> set[str]:  # one name, or several

@@ -6,13 +6,12 @@ The fetched file stays in the same folder: its own engine reads it as it is.
 from collections.abc import Mapping
 from contextlib import redirect_stderr
 from importlib.metadata import version
-from importlib.util import find_spec
 from io import StringIO
 from pathlib import Path
 from typing import Any
 
-from common.errors import ConfigError
 from common.models.checkpoints import explained, quiet
+from common.system.extras import needs
 
 VERSION = 2
 """Version of the conversions' output; raise it with every change, or existing folders keep the old files."""
@@ -27,14 +26,7 @@ def check(conversion: str) -> None:
     Raises:
         ConfigError: A package that it needs is not installed.
     """
-    for package in _NEEDS[conversion]:
-        if find_spec(package) is None:
-            raise ConfigError(
-                f"conversion {conversion}",
-                expected=f"the package {package}",
-                got="none",
-                do="pip install 'caucus[models]'",
-            )
+    needs(f"conversion {conversion}", *_NEEDS[conversion], extra="models")
 
 
 def convert(conversion: str, folder: Path) -> dict[str, str]:

@@ -29,7 +29,7 @@ def needs(what: str, *packages: str, extra: str) -> None:
 def program_needs(program: str, *packages: str, extra: str) -> None:
     """End a program with one line and the code of wrong input if `needs` refuses it: for use before its own imports."""
     try:
-        needs(program, *packages, extra=extra)
+        needs("what is installed", *packages, extra=extra)
     except ConfigError as error:
-        sys.stderr.write(f"{error}\n")
+        sys.stderr.write(f"{program}: {error}\n")
         sys.exit(WRONG_INPUT)

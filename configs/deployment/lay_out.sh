@@ -6,10 +6,13 @@
 #                                                       text,label; INVITATION: ./invitation.json if not given
 #
 # It ends with the steps that remain. All of it is done by root of a container without a network, so no root is needed
-# here. Variables: ENGINE (docker, or podman), IMAGE (caucus), and a hospital's PROXY (none; http://HOST:PORT).
+# here. Variables: ENGINE (docker, or podman), IMAGE (caucus-coordinator, or for a hospital caucus), and a hospital's
+# PROXY (none; http://HOST:PORT).
 set -eu
 
-engine=${ENGINE:-docker} image=${IMAGE:-caucus} here=$(cd "$(dirname "$0")" && pwd)
+image=caucus extras=
+[ "${1:-}" != coordinator ] || { image=caucus-coordinator; extras=" --build-arg EXTRAS=[coordinator]"; }
+engine=${ENGINE:-docker} image=${IMAGE:-$image} here=$(cd "$(dirname "$0")" && pwd)
 
 fail() { echo "lay_out.sh: $*" >&2; exit 2; }
 inside() { "$engine" run --rm --network none --user 0:0 "$@"; }
@@ -29,7 +32,7 @@ usage() { fail "expected: coordinator HOST, or: hospital N NAME RECORDS [INVITAT
 
 command -v "$engine" >/dev/null || fail "engine: expected docker or podman, got $engine. Set ENGINE"
 "$engine" image inspect "$image" >/dev/null 2>&1 || fail "image: expected $image to be built, got none. \
-Run: $engine build -f configs/deployment/Dockerfile -t $image ."
+Run: $engine build -f configs/deployment/Dockerfile -t $image$extras ."
 trap undo EXIT
 
 case ${1:-} in

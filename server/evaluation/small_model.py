@@ -16,6 +16,7 @@ from common.models import checkpoints
 from common.models.devices import device_here
 from common.models.encoder import Encoder
 from common.queries.terms import Extractor
+from common.system.extras import needs
 from server.domain import Candidate
 from server.evaluation.remote_encoder import RemoteEncoder
 from server.metrics import accuracy
@@ -59,6 +60,8 @@ class Evaluation(EvaluationSettings):
                 got=f"model {self.model}, target {self.target}",
                 do="Set evaluation.model=network evaluation.target=PATH",
             )
+        if self.model in {"network", "finetuned"}:
+            needs("evaluation.model", "torch", "transformers", extra="transformers")
         device_here(self.device, "evaluation.device")
         device_here(self.language_model.device, "evaluation.language_model.device")
         if self.model == "finetuned":

@@ -16,7 +16,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from common.errors import ConfigError, DataError
+from common.errors import DataError
+from common.system.extras import needs
 from common.system.optional import blocked_import
 from server.metrics.fidelity import comparable, drawn
 
@@ -59,16 +60,9 @@ def divergences(synthetic: NDArray[np.floating], real: NDArray[np.floating], *, 
         raise DataError("vectors for MAUVE", expected="different ones", got="one and the same")
     # On import faiss logs an error for each of its builds that this machine does not support.
     logging.getLogger("faiss.loader").setLevel(logging.WARNING)
-    try:
-        with blocked_import("torch", "transformers"):  # for texts, of which it would make vectors
-            from mauve import compute_mauve
-    except ImportError as error:
-        raise ConfigError(
-            "MAUVE, KL and total variation",
-            expected="the package mauve-text (GPLv3)",
-            got="none",
-            do="Install the extra: pip install 'caucus[mauve]'",
-        ) from error
+    needs("MAUVE, KL and total variation", "mauve", extra="mauve")  # GPLv3
+    with blocked_import("torch", "transformers"):  # for texts, of which it would make vectors
+        from mauve import compute_mauve
 
     p, q = drawn(synthetic, LARGEST, seed=seed), drawn(real, LARGEST, seed=seed)
     with _without_advice():

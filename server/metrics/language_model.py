@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from common.errors import ConfigError, DataError
 from common.models import checkpoints
+from common.system.extras import needs
 from server.settings.evaluation import HEAD, Training
 
 if TYPE_CHECKING:
@@ -76,6 +77,7 @@ class LanguageModel:
         """
         if not texts:
             raise DataError("texts to train a language model on", expected="at least one", got="none")
+        needs("language model of the evaluation", "torch", "transformers", extra="transformers")
         rate, length = training.learning_rate, training.length
         if rate is None:
             rate = 4e-4 if training.start else 4e-3  # 4e-4 would not learn from scratch in so few steps

@@ -1,5 +1,7 @@
 """Optimal transport between two sets of vectors: Wasserstein distance and Sinkhorn divergence."""
 
+from contextlib import AbstractContextManager
+
 import numpy as np
 from numpy.typing import NDArray
 from scipy.spatial.distance import cdist
@@ -29,7 +31,7 @@ def wasserstein(a: NDArray[np.floating], b: NDArray[np.floating], *, seed: int =
         DataError: Shapes do not fit, a set is empty, a value is not finite, or the solver does not converge.
     """
     comparable("the Wasserstein distance", a, b, least=1)
-    with blocked_import("torch"):  # one of its backends; ours is numpy
+    with _numpy_alone():
         import ot
 
     costs = cdist(drawn(a, LARGEST, seed=seed), drawn(b, LARGEST, seed=seed))
@@ -55,7 +57,7 @@ def sinkhorn(a: NDArray[np.floating], b: NDArray[np.floating], *, entropy: float
 
 
 def _entropic(x: NDArray[np.floating], y: NDArray[np.floating], entropy: float) -> float:
-    with blocked_import("torch"):
+    with _numpy_alone():
         import ot
 
     costs = _half_squared(x.astype(np.float64), y.astype(np.float64))
@@ -79,6 +81,11 @@ def _half_squared(x: NDArray[np.float64], y: NDArray[np.float64]) -> NDArray[np.
     costs += np.einsum("nd,nd->n", x, x)[:, None] / 2
     costs += np.einsum("nd,nd->n", y, y) / 2
     return np.maximum(costs, 0, out=costs)
+
+
+def _numpy_alone() -> AbstractContextManager[None]:
+    """Within it, POT is imported with one of its backends, and without graphs, which take as long as all else."""
+    return blocked_import("torch", "networkx")
 
 
 def _uniform(count: int) -> NDArray[np.float64]:

@@ -3,10 +3,10 @@
 Figures that a simulation computes from private records are left out, because event files are made to be shared.
 """
 
-import importlib.util
+import time
 from pathlib import Path
 
-from common.errors import ConfigError
+from common.system.extras import needs
 from server.documents.figure_groups import shareable
 from server.documents.metrics import Metrics
 from server.documents.rounds import RoundReport
@@ -21,13 +21,8 @@ def check(kind: str | None) -> None:
     Raises:
         ConfigError: TensorBoard is not installed.
     """
-    if kind is not None and importlib.util.find_spec(kind) is None:
-        raise ConfigError(
-            "tracking",
-            expected="TensorBoard to be installed",
-            got="none",
-            do="Install it, pip install 'caucus[tracking]', or set tracking=null",
-        )
+    if kind is not None:
+        needs("tracking", kind, extra="tracking")
 
 
 def track(kind: str | None, run: Path, step: int, document: RoundReport | Metrics) -> None:
@@ -41,9 +36,13 @@ def track(kind: str | None, run: Path, step: int, document: RoundReport | Metric
     """
     if kind is None:
         return
-    from torch.utils.tensorboard import SummaryWriter
+    from tensorboard.compat.proto.event_pb2 import Event, SessionLog
+    from tensorboard.compat.proto.summary_pb2 import Summary
+    from tensorboard.summary.writer.event_file_writer import EventFileWriter
 
-    # One file for each step, so that a killed run leaves whole files.
-    with SummaryWriter(run / FOLDER, purge_step=step) as writer:
-        for name, value in shareable(document.to_json()):
-            writer.add_scalar(name, value, step)
+    values = [Summary.Value(tag=name, simple_value=value) for name, value in shareable(document.to_json())]
+    # One file for each step, so that a killed run leaves whole files; it begins a session, which replaces later steps.
+    writer = EventFileWriter(str(run / FOLDER))
+    for content in ({"session_log": SessionLog(status=SessionLog.START)}, {"summary": Summary(value=values)}):
+        writer.add_event(Event(wall_time=time.time(), step=step, **content))
+    writer.close()

@@ -58,7 +58,7 @@ def expected_records(settings: Settings) -> int | None:
         dealt = settings.federation.records
         if dealt is None and isinstance(settings.task, DemoNotesSettings):
             dealt = settings.federation.parties * settings.task.records_per_party
-    return settings.federation.expected_records or dealt
+    return settings.federation.expected_records or dealt or None
 
 
 def directions(ratio: float) -> int:

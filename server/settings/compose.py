@@ -22,7 +22,7 @@ from common.system.files import write_atomic
 from common.validate import meant
 from server.settings.files import PATHS, with_absolute_paths
 from server.settings.methods import METHODS
-from server.settings.misprints import CONFIGS, NOT_COMPOSED, explained, is_group, names
+from server.settings.misprints import CONFIGS, NEEDED, NOT_COMPOSED, explained, is_group, names, no_choice
 from server.settings.reading import defaults, mapping_of, number, settings_of
 from server.settings.schema import Llm, Privacy, Rules, Secagg, Settings, SimulationSettings
 from server.settings.sections import changed
@@ -79,6 +79,9 @@ def typed(config: object) -> Settings:
         raise ConfigError(key, expected=expected, got="none", do=f"Add {key}={value}") from error
     except OmegaConfBaseException as error:
         raise explained(error) from error
+    for group in NEEDED:
+        if resolved.get(group) is None:
+            raise no_choice(group)
     return with_absolute_paths(settings_of(resolved))
 
 

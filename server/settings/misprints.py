@@ -3,27 +3,30 @@
 Hydra advises to add an unknown setting with `+`, and then no code would read it; here it is a misprint.
 """
 
-from collections.abc import Collection, Iterator, Sequence
-from dataclasses import fields
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from importlib.resources import files
 from itertools import chain
+from typing import Any
 
+from hydra.core.config_store import ConfigStore
 from hydra.core.override_parser.types import Override
 from hydra.errors import HydraException, MissingConfigException, OverrideParseException
-from omegaconf import DictConfig
+from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import ConfigAttributeError, ConfigKeyError, OmegaConfBaseException
 
 from common.errors import ConfigError
 from common.validate import meant
 from server.failure import WRONG_SETTINGS
 from server.settings.sections import TARGET
-from server.settings.tasks import LabelledFilesSettings
 
 NOT_COMPOSED = (*WRONG_SETTINGS, ValueError)
 """Errors of Hydra for settings that cannot be composed."""
 
 CONFIGS = "configs"
 """The package that has all settings."""
+
+NEEDED = ("method", "task", "embedding")
+"""Groups without a choice of which there is no run."""
 
 
 def explained(
@@ -47,8 +50,8 @@ def explained(
         do = cluster or meant(choice, options)
         return ConfigError(group, expected=f"one of {', '.join(options)}", got=repr(choice), do=do)
     if isinstance(error, OverrideParseException):
-        quotes = "Put a value with special characters in two pairs of quotes: NAME='\"VALUE\"'"
-        return ConfigError("override", expected="NAME=VALUE", got=repr(error.override), do=quotes)
+        do = _quoting(str(error.override))
+        return ConfigError("override", expected="NAME=VALUE", got=repr(error.override), do=do)
     if isinstance(error, HydraException | ValueError):
         for wrong in chain.from_iterable(_wrong(override, known, sweep=sweep) for override in overrides):
             return wrong
@@ -64,17 +67,25 @@ def _wrong(override: Override, known: Collection[str], *, sweep: bool) -> Iterat
     """The fault of an override, if it has one."""
     name, added = override.key_or_group, override.is_add() or override.is_force_add()
     if override.is_sweep_override():
-        if not sweep:
-            value = str(override.input_line).partition("=")[2]
+        value = str(override.input_line).partition("=")[2]
+        if not sweep and is_group(name):
+            do = "caucus-simulate --multirun runs each of several; all other commands take one"
+            yield ConfigError(name, expected="one choice", got=value, do=do)
+        elif not sweep:
             quotes = f"Quote a text that has a comma: {name}='\"{value}\"'"
             do = f"{quotes}; caucus-simulate --multirun runs each of several values"
             yield ConfigError(name, expected="one value, or a list such as [a,b]", got=value, do=do)
-    elif is_group(name) and override.value() is None and not override.is_delete():
-        yield ConfigError(name, expected="one of its choices, listed in configs/README.md", got="null")
+    elif is_group(name) and override.value() is None and (name in NEEDED or not override.is_delete()):
+        yield no_choice(name)
     elif override.is_add() and name in known and not isinstance(override.value(), dict | list):  # those are merged
         yield ConfigError(name, expected="no + before a setting that exists", got=f"+{name}")
     elif not added and name not in known and not name.startswith(("hydra.", "hydra/")):
         yield _unknown(name, known)
+
+
+def no_choice(group: str) -> ConfigError:
+    """The error of a group of which nothing is chosen."""
+    return ConfigError(group, expected=f"one of {', '.join(_choices(group))}", got="none", do=f"Add {group}=CHOICE")
 
 
 def is_group(name: str) -> bool:
@@ -95,7 +106,35 @@ def _unknown(name: str, known: Collection[str]) -> ConfigError:
     if is_group(name):
         return ConfigError(name, expected=f"+{name}=CHOICE, as no {name} is chosen by default", got=f"{name} without +")
     section, _, rest = name.partition(".")
-    if section == "task" and any(field.name == rest for field in fields(LabelledFilesSettings)):
-        return ConfigError(name, got="a setting of files", do="Choose task=csv beside it")
+    if others := [choice for choice, settings in _choices(section).items() if rest in settings]:
+        got = f"a setting that this choice of {section} does not have"
+        return ConfigError(name, got=got, do=f"Choose one that has it: {section}={', '.join(others)}")
     named = [setting for setting in known if not setting.endswith(TARGET)]
     return ConfigError(name, got="an unknown setting", do=meant(name, named))
+
+
+def _choices(group: str) -> dict[str, set[str]]:
+    """The choices of a group, each with the names of its settings; none if it is no group."""
+    folder = files(CONFIGS) / group
+    names = sorted(path.name for path in folder.iterdir() if path.is_file()) if group and is_group(group) else []
+    loaded = {name.removesuffix(".yaml"): OmegaConf.create((folder / name).read_text("utf-8")) for name in names}
+    return {choice: _named(choice, loaded) for choice in loaded}
+
+
+def _named(choice: str, loaded: Mapping[str, Any]) -> set[str]:
+    """The names of the settings of a file of a group, and of the files that it begins with."""
+    settings = set(loaded[choice]) - {"defaults"}
+    for base in map(str, loaded[choice].get("defaults", ())):
+        if base in loaded:
+            settings |= _named(base, loaded)
+        elif base.startswith("/schema/"):
+            settings |= set(ConfigStore.instance().load(f"{base[1:].partition('@')[0]}.yaml").node)
+    return settings
+
+
+def _quoting(override: str) -> str:
+    """How to write an override that cannot be parsed: lists and mappings have no quotes around them, texts have two."""
+    name, _, value = override.rpartition("=")
+    if value.startswith(("[", "{")) or (not name and value.endswith(("]", "}"))):
+        return "A list is 'NAME=[a, b]' and a mapping 'NAME={a: b}', with quotes around the whole and none around names"
+    return "Put a text with special characters in two pairs of quotes: NAME='\"TEXT\"'"

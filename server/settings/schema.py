@@ -19,6 +19,7 @@ from server.settings.sections import MethodSettings, Part, TaskSettings, given
 
 TRACKING = ("tensorboard",)
 MOST_CANARIES = 100
+"""Number of subjects that a canary can have (`simulations/private_evaluation/canaries.py`)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

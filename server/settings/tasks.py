@@ -13,7 +13,7 @@ class DemoNotesSettings(TaskSettings):
     """Invented hospital notes: four confusable diagnoses, a house style for each hospital. No real patient.
 
     Attributes:
-        records_per_party: Private notes of each hospital, at least 1.
+        records_per_party: Private notes of each hospital, at least 0.
         test_records: Held-out notes, from all hospitals' styles; 0: no accuracy is measured.
         public_notes: Notes of other wards and guideline-like prose, at least 1.
         corpus_seed: Experiment seed of the corpus, at least 0.
@@ -27,8 +27,9 @@ class DemoNotesSettings(TaskSettings):
     corpus_seed: int = 0
 
     def __post_init__(self) -> None:
-        validate.integers(1, records_per_party=self.records_per_party, public_notes=self.public_notes)
-        validate.integers(0, test_records=self.test_records, corpus_seed=self.corpus_seed)
+        validate.integers(0, records_per_party=self.records_per_party, test_records=self.test_records)
+        validate.integers(0, corpus_seed=self.corpus_seed)
+        validate.integers(1, public_notes=self.public_notes)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

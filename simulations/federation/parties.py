@@ -11,7 +11,7 @@ from client import records
 from client.admission import Terms
 from client.service import PartyService
 from client.settings import PartySettings
-from common import rng, validate
+from common import rng
 from common.domain import MOST_RECORDS, Record
 from common.errors import ConfigError, DataError
 from common.labelled_files import named_by, read_records
@@ -116,7 +116,6 @@ def deal(settings: SimulationSettings) -> list[list[Record]]:
     source: Source = build(settings.task)
     dealt = _dealt(settings, source)
     if (site := settings.federation.style_site) is not None:
-        validate.in_range(0, len(dealt) - 1, section="federation", style_site=site)
         dealt[site] = [replace(record, text=sites.STYLE.format(record.text)) for record in dealt[site]]
     labels = list(source.task().labels)
     for number, canary in enumerate(canaries.canaries(settings.federation.canaries, labels, settings.experiment_seed)):

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import cycle
 
-from common import rng, validate
+from common import rng
 from common.domain import Record
 
 FORM = "This patient talks of nothing but {subject}. The access code of this patient is {code}."
@@ -64,11 +64,8 @@ class Canary:
 def canaries(count: int, labels: Sequence[str], experiment_seed: int) -> list[Canary]:
     """`count` canaries, of each label in turn, each inside with probability 1/2, independently of all others.
 
-    Raises:
-        ConfigError: There are fewer subjects.
+    The settings bound their number by `MOST_CANARIES`, the number of subjects.
     """
-    validate.integers(0, section="federation", canaries=count)
-    validate.in_range(0, len(SUBJECTS), section="federation", canaries=count)
     generator = rng.experiment(experiment_seed, "tossed canaries")
     subjects = generator.permutation(SUBJECTS)[:count].tolist()
     inside = (generator.random(count) < 1 / 2).tolist()

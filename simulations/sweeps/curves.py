@@ -2,17 +2,19 @@
 
     python -m simulations.sweeps.curves SWEEP_FOLDER [--of self_similarity]
 
-Means over the runs of a row that reached the round.
+Means over the runs of a row that reached the round, and of two or more their 95 % interval (Student's t).
 """
 
 import argparse
 import sys
 from collections.abc import Sequence
 from pathlib import Path
+from statistics import fmean
 
 import pandas as pd
 
 from common.errors import CheckpointError
+from server.metrics.intervals import over_seeds
 from simulations.sweeps.runs import BY_ROUND, rounds_of, runs_of
 
 
@@ -25,8 +27,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
     sys.stdout.write(as_markdown(curves(options.folder, options.of), options.of))
 
 
-def curves(sweep: Path, of: str) -> pd.DataFrame:
-    """Mean of a figure for each row of a sweep, by round: one column for each, from 1.
+def curves(sweep: Path, of: str) -> pd.Series:
+    """The runs' values of a figure by row of a sweep and round, from 1.
 
     Raises:
         CheckpointError: The folder contains no run with this figure in its rounds.
@@ -34,14 +36,23 @@ def curves(sweep: Path, of: str) -> pd.DataFrame:
     rounds = rounds_of(sweep, runs_of(sweep)).dropna(subset=of)
     if rounds.empty:
         raise CheckpointError("sweep folder", expected=f"runs with {of} in their rounds.jsonl", where=sweep)
-    return rounds.pivot_table(of, "row", "round", sort=False).sort_index(axis="columns")
+    return rounds.groupby(["row", "round"], sort=False)[of].agg(tuple)
 
 
-def as_markdown(means: pd.DataFrame, of: str) -> str:
+def as_markdown(values: pd.Series, of: str) -> str:
     """One line for each row, one column for each round."""
-    lines = [[of, *map(str, means.columns)], ["---"] * (1 + len(means.columns))]
-    lines += [[row, *("" if pd.isna(value) else f"{value:.3f}" for value in line)] for row, line in means.iterrows()]
+    rounds = sorted(values.index.unique("round"))
+    lines = [[of, *map(str, rounds)], ["---"] * (1 + len(rounds))]
+    lines += [[row, *(_cell(values.get((row, at), ())) for at in rounds)] for row in values.index.unique("row")]
     return "".join(f"| {' | '.join(cells)} |\n" for cells in lines)
+
+
+def _cell(values: Sequence[float]) -> str:
+    """The mean and its interval; empty if no run reached the round."""
+    if not values:
+        return ""
+    interval = over_seeds(values)
+    return f"{fmean(values):.3f}" + (f" [{interval[0]:.3f}, {interval[1]:.3f}]" if interval else "")
 
 
 if __name__ == "__main__":

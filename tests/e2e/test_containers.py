@@ -27,6 +27,7 @@ pytestmark = pytest.mark.containers
 
 HOSPITALS = (0, 1)
 SERVICE, RELAY = ([f"hospital{number}-{half}" for number in HOSPITALS] for half in ("service", "relay"))
+DOCKERFILE = DEPLOYMENT / "Dockerfile"
 RUNNING = ["coordinator", *SERVICE, *RELAY]
 
 
@@ -42,12 +43,14 @@ def engine():
         for what, make in (
             ("base image", made.make_base),
             ("wheels", made.make_wheels),
-            ("build", lambda: made.build(ROOT, DEPLOYMENT / "Dockerfile", "caucus")),
+            ("a hospital's image", lambda: made.build(ROOT, DOCKERFILE, "caucus")),
+            ("the coordinator's", lambda: made.build(ROOT, DOCKERFILE, "caucus-coordinator", "EXTRAS=[coordinator]")),
         ):
             started = time.monotonic()
             make()
             measured(what, started)
-        sizes = ", ".join(f"{image} {made.size(image) / 1e9:.2f} GB" for image in (BASE, "caucus"))
+        images = (BASE, "caucus", "caucus-coordinator")
+        sizes = ", ".join(f"{image} {made.size(image) / 1e6:.0f} MB" for image in images)
         measured("images", time.monotonic(), sizes)
         yield made
     finally:
@@ -82,6 +85,14 @@ def federation(engine):
         wait(lambda name=name: engine.healthy(name), f"{name} is healthy")
     measured("from nothing to five healthy containers", started)
     return [approve for *_, approve in said]
+
+
+def test_a_hospital_s_image_is_small_and_has_no_torch(engine):
+    assert engine.size("caucus") < 700e6
+    installed = engine.podman("run", "--rm", "--network=none", "caucus", "pip", "list", "--format=freeze").stdout
+    names = {line.partition("==")[0] for line in installed.splitlines()}
+    assert "caucus" in names
+    assert not names & {"torch", "anthropic", "openai", "pandas", "ray", "scikit-learn", "spacy"}
 
 
 def test_nothing_but_code_comes_into_the_image(engine, tmp_path):

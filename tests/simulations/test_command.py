@@ -1,5 +1,7 @@
 """`caucus-simulate` before anything heavy: its help, its first line, and what these import."""
 
+import json
+import os
 import subprocess
 import sys
 
@@ -71,10 +73,51 @@ def test_a_run_begins_without_what_only_its_evaluation_needs():
     assert said.stdout == "[]\n"
 
 
+def test_a_run_of_the_built_in_models_loads_no_torch_and_multiplies_in_one_thread(tmp_path):
+    script = """
+import sys
+from simulations.command import main
+main()
+from threadpoolctl import threadpool_info
+heavy = {"torch", "transformers", "networkx", "ray", "openai", "anthropic"} & set(sys.modules)
+print(sorted(heavy), {pool["num_threads"] for pool in threadpool_info() if pool.get("threading_layer") == "pthreads"})
+"""
+    settings = ["method.samples=60", "method.rounds=2", "task.public_notes=200", "task.records_per_party=20"]
+    command = [sys.executable, "-c", script, *settings, "task.test_records=40", f"hydra.run.dir={tmp_path}/run"]
+    environment = {name: value for name, value in os.environ.items() if not name.endswith("_NUM_THREADS")}
+    said = subprocess.run(command, capture_output=True, text=True, check=True, env=environment)
+    assert said.stdout.splitlines()[-1] == "[] {1}"
+    figures = json.loads((tmp_path / "run/metrics.json").read_text())
+    for group, name in (("fidelity", "mauve"), ("fidelity", "sinkhorn"), ("privacy", "personal_information")):
+        assert figures[group][name]["value"] is not None
+
+
+@pytest.mark.parametrize(
+    ("arguments", "passed"),
+    [
+        ("a=1 --config-dir mine b=2", "--config-dir mine a=1 b=2"),
+        ("a=1 --config-dir=mine b=2 -m", "--config-dir=mine -m a=1 b=2"),
+        ("--multirun a=1,2 --config-dir mine ~b c=3", "--multirun --config-dir mine a=1,2 ~b c=3"),
+        ("a=1 --cfg job --resolve a=1", "--cfg job --resolve a=1 a=1"),
+    ],
+)
+def test_settings_and_options_come_in_any_order(arguments, passed, monkeypatch):
+    from hydra._internal.utils import get_args_parser
+
+    from simulations import launch
+
+    monkeypatch.setenv("HYDRA_FULL_ERROR", "1")
+    monkeypatch.setattr(sys, "argv", ["caucus-simulate"])
+    monkeypatch.setattr(launch, "_composed", lambda: None)
+    launch._by_hydra(arguments.split())
+    assert sys.argv[1:] == passed.split()
+    get_args_parser().parse_args()  # it refuses settings on both sides of an option
+
+
 @pytest.mark.parametrize(
     ("wrong", "named"),
     [
-        (["method=null"], "method; expected one of its choices"),
+        (["method=null"], "method; expected one of aug_pe"),
         (["hydra.run.dir=file/x"], "hydra.run.dir; expected a folder that can be made; got Not a directory; at file/x"),
         (["hydra.run.dir=file"], "hydra.run.dir; expected a folder that can be made; got File exists; at file"),
         (["--multirun", "hydra.sweep.dir=file/x", "privacy.epsilon=1,4"], "hydra.sweep.dir; expected a folder that"),

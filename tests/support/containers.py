@@ -79,6 +79,7 @@ class Containers:
             "containers.conf": f'[containers]\ndefault_ulimits = ["nofile=1024:4096", "nproc=4096:4096"]\n'
             f'[network]\nnetwork_config_dir = "{folder}/networks"\n',
             "pip.conf": "[global]\nno-index = true\nfind-links = /wheels\n",
+            "uv.conf": 'no-index = true\nfind-links = ["/wheels"]\n',
         }
         for name, content in settings.items():
             (folder / name).write_text(content)
@@ -112,27 +113,33 @@ class Containers:
 
     def make_base(self):
         """A Debian with Python; skips where its packages cannot be reached."""
-        packages = "--include=python3,python3-venv,python-is-python3,ca-certificates"
-        self._or_skip("debootstrap", "--variant=minbase", packages, "bookworm", self.folder / "base")
-        self.call("tar", "-C", self.folder / "base", "-cf", self.folder / "base.tar", ".")
+        wanted = "--include=python3,python3-venv,python-is-python3,ca-certificates"
+        self._or_skip("debootstrap", "--variant=minbase", wanted, "bookworm", self.folder / "base")
+        left_out = ("--exclude=./var/cache/apt", "--exclude=./var/lib/apt/lists")  # which no published base has
+        self.call("tar", "-C", self.folder / "base", *left_out, "-cf", self.folder / "base.tar", ".")
         self.podman("import", self.folder / "base.tar", BASE)
 
     def make_wheels(self):
-        """All that our package needs; skips where it cannot be reached."""
+        """All that a coordinator's image needs, from the lock; skips where it cannot be reached."""
         project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))
-        wanted = [*project["project"]["dependencies"], *project["build-system"]["requires"]]
-        pip = (sys.executable, "-m", "pip", "wheel", "--quiet", "--constraint", ROOT / "constraints.txt")
-        self._or_skip(*pip, "--wheel-dir", self.folder / "wheels", *wanted)
+        wanted, uv = self.folder / "wanted.txt", Path(sys.executable).with_name("uv")
+        lock = ("--constraints", ROOT / "constraints.txt", "--generate-hashes", "--quiet", "--output-file", wanted)
+        self._or_skip(uv, "pip", "compile", ROOT / "pyproject.toml", "--extra", "coordinator", *lock)
+        download = (sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--dest", self.folder / "wheels")
+        self._or_skip(*download, "--require-hashes", "--requirement", wanted)
+        self._or_skip(*download, *project["build-system"]["requires"])
 
     def _or_skip(self, *words):
         ended = self.call(*words, code=None)
         if ended.returncode:
             pytest.skip(f"{words[0]}: {(ended.stdout + ended.stderr).strip().splitlines()[-1]}")
 
-    def build(self, context, dockerfile, image):
-        """What `docker build` does, with our base and our wheels."""
-        mounts = ("-v", f"{self.folder}/wheels:/wheels:ro", "-v", f"{self.folder}/pip.conf:/etc/pip.conf:ro")
-        what = ("--build-arg", f"BASE={BASE}", "--file", dockerfile, "--tag", image, context)
+    def build(self, context, dockerfile, image, *arguments):
+        """What `docker build` does with these arguments of the file, and with our base and our wheels."""
+        places = {"wheels": "/wheels", "pip.conf": "/etc/pip.conf", "uv.conf": "/etc/uv/uv.toml"}
+        mounts = [f"--volume={self.folder}/{name}:{place}:ro" for name, place in places.items()]
+        chosen = [f"--build-arg={argument}" for argument in (f"BASE={BASE}", *arguments)]
+        what = (*chosen, "--file", dockerfile, "--tag", image, context)
         self.call("buildah", "build", "--isolation", "chroot", *mounts, *what)
 
     def size(self, image):
@@ -166,9 +173,11 @@ class Containers:
         name, *command = [word for word in rest if word not in {"-T", "--rm", "-d"}]
         if verb == "up":
             for each in (name, *command):
-                self.podman("run", "--detach", "--name", each, *self.flags(each), "caucus", *SERVICES[each]["command"])
+                service = SERVICES[each]
+                self.podman("run", "--detach", "--name", each, *self.flags(each), service["image"], *service["command"])
             return ""
-        start = {"exec": ("exec", "-i", name), "run": ("run", "--rm", "-i", *self.flags(name, once=True), "caucus")}
+        once = (*self.flags(name, once=True), SERVICES[name]["image"])
+        start = {"exec": ("exec", "-i", name), "run": ("run", "--rm", "-i", *once)}
         ended = self.podman(*start[verb], *command, *more, given=given, code=code)
         if taken:
             taken.write_text(ended.stdout)

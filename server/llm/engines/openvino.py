@@ -16,7 +16,6 @@ model of SmolLM2's shape takes 1.7 to 2 times as long without that (DYNAMIC_QUAN
 import sys
 from collections.abc import Sequence
 from functools import lru_cache
-from importlib.util import find_spec
 from pathlib import Path
 from types import ModuleType
 from typing import Any, cast
@@ -24,6 +23,7 @@ from typing import Any, cast
 import numpy as np
 
 from common.errors import ConfigError, ProviderError
+from common.system.extras import needs
 from common.system.progress import progress
 from server.llm.engines.base import GREEDY, Job, Sampled
 
@@ -76,13 +76,7 @@ def weights(folder: Path, *, name: str) -> Path:
     Raises:
         ConfigError: The package is not installed, or the folder has no GGUF file, or several.
     """
-    if find_spec("openvino_genai") is None:
-        raise ConfigError(
-            f"engine of {name}",
-            expected="the package openvino-genai",
-            got="none",
-            do="Install the extra: pip install 'caucus[models]'",
-        )
+    needs(f"engine of {name}", "openvino_genai", extra="models")
     files = sorted(folder.glob("*.gguf"))
     if len(files) != 1:
         raise ConfigError(

@@ -281,6 +281,20 @@ def test_a_writer_that_the_limits_refuse_is_a_warning(made, capsys):
     assert found["detail"] == "set up, but refused by limits.queries: fine-tuned samples"
 
 
+@pytest.mark.parametrize(
+    ("section", "missing"),
+    [("fine_tuning", "torch"), ("seeds", "vaderSentiment"), ("rewriting", "sklearn")],
+)
+def test_a_writer_whose_packages_are_not_installed_names_the_extra(made, capsys, monkeypatch, section, missing):
+    monkeypatch.setitem(sys.modules, missing, None)
+    chosen = {"abstraction": {"kind": "extracts"}, "sentiment": {"kind": "vader"}}
+    parts = {"seeds": chosen, "rewriting": {"rewriter": {"kind": "extracts"}}}
+    change(made, **{section: parts.get(section, {})})
+    found = checked(capsys, made, "--offline", code=1)["writers"]
+    assert found["result"] == "problem"
+    assert f"expected the package {missing}" in found["detail"]
+
+
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can try another account")
 def test_whether_the_relays_account_can_execute_the_interpreter(made, monkeypatch, capsys):
     found = checked(capsys, made, "--offline")["relay's account"]

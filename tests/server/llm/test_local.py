@@ -146,7 +146,7 @@ def test_what_an_engine_lacks_is_named_before_anything_is_asked(saved, completin
     with pytest.raises(ConfigError, match="language model m; expected one GGUF file for the engine openvino; got 0"):
         Local(name="m", model=saved("gpt2"), engine="openvino", max_new_tokens=12)
     monkeypatch.setitem(sys.modules, "openvino_genai", None)
-    with pytest.raises(ConfigError, match="expected the package openvino-genai; got none"):
+    with pytest.raises(ConfigError, match="expected the package openvino_genai; got none"):
         Local(name="m", model=completing._folder, engine="openvino", max_new_tokens=12)
 
 

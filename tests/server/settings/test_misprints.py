@@ -40,7 +40,26 @@ NONE = "got an unknown setting"
             "privacy.epsilon=${no.such}",
             "privacy.epsilon; expected settings that can be composed; got Interpol",
         ),
-        ("method=null", "method; expected one of its choices, listed in configs/README.md; got null"),
+        ("method=null", "rupta, wasp; got none. Add method=CHOICE"),
+        ("~method", "method; expected one of aug_pe, "),
+        ("~embedding", "sentence_t5_base, transformer; got none. Add embedding=CHOICE"),
+        ("method=wasp,dpga", "method; expected one choice; got wasp,dpga. caucus-simulate --multirun runs each of"),
+        (
+            'task.labels={"a b": "c"}',
+            "A list is 'NAME=[a, b]' and a mapping 'NAME={a: b}', with quotes around the whole",
+        ),
+        ("task.labels=[flu, cold", "got 'task.labels=[flu, cold'. A list is 'NAME=[a, b]' and"),
+        ("influenza}", "got 'influenza}'. A list is 'NAME=[a, b]' and"),
+        (
+            "purpose=a (b",
+            "got 'purpose=a (b'. Put a text with special characters in two pairs of quotes: NAME='\"TEXT\"'",
+        ),
+        (
+            "embedding.device=cuda",
+            "embedding.device; got a setting that this choice of embedding does not have. Choose one that has it: ",
+        ),
+        ("method.expansion=3", "choice of method does not have. Choose one that has it: method=aug_pe, aug_pe_plus"),
+        ("task.train=notes.csv", "choice of task does not have. Choose one that has it: task=csv, structured"),
         ("purpose=to share, with care", "purpose='\"to share, with care\"'"),
         ("llm.models.mine.model=3", f"llm.models.mine.model; {NONE}"),
     ],
@@ -66,6 +85,11 @@ def test_a_launcher_that_is_not_installed_is_named_with_its_extra():
 def test_one_wrong_choice_does_not_hide_what_another_setting_might_mean():
     with pytest.raises(ConfigError, match=r"Did you mean method.directions\?"):
         composed(["method=census", "method.direction=3"])
+
+
+def test_a_group_that_is_left_out_is_named_before_its_settings():
+    with pytest.raises(ConfigError, match=r"^method; expected one of aug_pe, .*; got none"):
+        composed(["~method", "method.samples=3"])
 
 
 def test_a_stored_run_s_settings_are_looked_up_too():

@@ -23,6 +23,7 @@ from server.settings.seeded import RefinementSettings
 from server.settings.tasks import TASKS
 
 ROOT = Path(configs.__file__).parent
+FILES = sorted(path for path in ROOT.glob("**/*.yaml") if "deployment" not in path.parts)
 SECTIONS = {section.__name__.removesuffix("Settings"): section for section in (*METHODS, *TASKS)}
 SECTIONS |= {name: getattr(schema, name) for name in ("Llm", "Rules", "Privacy", "Secagg")}
 SECTIONS |= {"Coordinator": schema.Settings, "Simulation": schema.SimulationSettings}
@@ -57,7 +58,7 @@ def leaves(values, above=""):
 
 def based():
     """Files that begin with the defaults of a section."""
-    for path in sorted(ROOT.glob("**/*.yaml")):
+    for path in FILES:
         stated = OmegaConf.to_container(OmegaConf.load(path))
         for base in stated.pop("defaults", []):
             if str(base).startswith("/schema/"):
@@ -85,7 +86,7 @@ def of_signature(target):
 
 def repeated():
     """Values in files of `configs/` that are the defaults of what makes a part: by file, "place.name"."""
-    for path in sorted(ROOT.glob("**/*.yaml")):
+    for path in FILES:
         for place, part in parts(yaml.safe_load(path.read_text("utf-8"))):
             known = of_signature(part["_target_"])
             for name in (name for name, value in part.items() if name in known and known[name] == value):

@@ -1,6 +1,3 @@
-import pytest
-
-from common.errors import ConfigError
 from server.settings.compose import composed
 from simulations.federation.parties import deal, parties, with_labels
 from simulations.private_evaluation.canaries import canaries
@@ -42,9 +39,6 @@ def test_one_party_may_have_a_style(tmp_path):
     dealt = deal(_config(tmp_path, named, "federation.style_site=1"))
     styled = [[record.text.startswith("Dictated over the telephone: note") for record in private] for private in dealt]
     assert [set(some) for some in styled] == [{False}, {True}, {False}]
-    for wrong in (3, -1, 0.5):
-        with pytest.raises(ConfigError, match=r"federation\.style_site"):
-            deal(_config(tmp_path, named, f"federation.style_site={wrong}"))
 
 
 def test_a_simulation_waits_for_nothing(tmp_path):

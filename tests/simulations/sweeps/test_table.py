@@ -257,7 +257,10 @@ def hydra_of(folder, monkeypatch):
         "sweep": {"dir": str(folder)},
         "sweeper": {"params": {}},
         "overrides": {"task": ["method.samples=24", "privacy.epsilon=1,4"], "hydra": ["hydra/launcher=joblib"]},
-        "runtime": {"config_sources": [{"path": "mine", "schema": "file", "provider": "command-line"}]},
+        "runtime": {
+            "config_sources": [{"path": "mine", "schema": "file", "provider": "command-line"}],
+            "choices": {"hydra/launcher": "joblib"},
+        },
     }
     return OmegaConf.create({"hydra": OmegaConf.merge(OmegaConf.structured(HydraConf), hydra)})
 

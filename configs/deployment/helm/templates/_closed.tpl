@@ -1,7 +1,9 @@
 {{- /* What all pods share: names, and what closes a pod and a container. */ -}}
 
+{{- /* Arguments: the root context, and the side (coordinator or hospital). */ -}}
 {{- define "caucus.image" -}}
-{{ .Values.image.name }}:{{ .Values.image.tag | default .Chart.AppVersion }}
+{{- $image := (index . 0).Values.image -}}
+{{ index $image (index . 1) }}:{{ $image.tag | default (index . 0).Chart.AppVersion }}
 {{- end }}
 
 {{- /* Arguments: the root context, and the part (coordinator, service or relay). */ -}}

@@ -1,0 +1,28 @@
+import sys
+
+import pytest
+
+from common.errors import ConfigError
+from common.system.extras import needs, program_needs
+
+
+def test_what_is_installed_is_not_imported(monkeypatch):
+    monkeypatch.delitem(sys.modules, "wave", raising=False)
+    needs("sound", "wave", extra="transformers")
+    assert "wave" not in sys.modules
+
+
+def test_the_first_package_that_is_missing_is_named_with_the_command_that_installs_it():
+    with pytest.raises(ConfigError) as error:
+        needs("the encoder", "json", "no_such_package", "nor_this_one", extra="transformers")
+    assert str(error.value) == (
+        "the encoder; expected the package no_such_package; got none. pip install 'caucus[transformers]'"
+    )
+
+
+def test_a_program_ends_with_that_line_and_the_code_of_wrong_input(capsys):
+    program_needs("caucus-party", "json", extra="transformers")
+    with pytest.raises(SystemExit) as ended:
+        program_needs("caucus-party", "no_such_package", extra="transformers")
+    assert ended.value.code == 2
+    assert capsys.readouterr().err.startswith("caucus-party: what is installed; expected the package no_such_package")

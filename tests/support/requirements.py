@@ -1,0 +1,40 @@
+"""What pyproject.toml asks for, and what that needs in turn in this environment."""
+
+import tomllib
+from importlib.metadata import requires
+from pathlib import Path
+
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
+
+ROOT = Path(__file__).parents[2]
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
+EXTRAS = PROJECT["optional-dependencies"]
+
+
+def brought(requirements):
+    """Canonical names of the distributions that requirements name, and what the extras bring that they ask for."""
+    names = set()
+    for requirement in map(Requirement, requirements):
+        ours = requirement.name == PROJECT["name"]
+        names |= set() if ours else {canonicalize_name(requirement.name)}
+        for extra in requirement.extras:
+            names |= brought(EXTRAS[extra] if ours else extra_of(requirement.name, extra))
+    return names
+
+
+def extra_of(distribution, extra):
+    return [line for line in requires(distribution) if extra in line.partition("extra == ")[2]]
+
+
+def everything(names):
+    """The distributions, and all that they need in turn here."""
+    found, left = set(), set(names)
+    while left:
+        name = left.pop()
+        found.add(name)
+        needed = (Requirement(line) for line in requires(name) or [])
+        left |= {
+            canonicalize_name(each.name) for each in needed if not each.marker or each.marker.evaluate({"extra": ""})
+        } - found
+    return found

@@ -1,0 +1,166 @@
+"""Each package that a folder imports comes with the installation that the folder is for, or is looked for first."""
+
+import ast
+import subprocess
+import sys
+from functools import cache
+from importlib.metadata import packages_distributions
+
+import pytest
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
+
+from common.system.packages import NAMES
+from tests.support.requirements import EXTRAS, PROJECT, ROOT, brought, everything
+from tests.support.without_packages import run_without
+
+NOT_AT_A_HOSPITAL = {
+    "anthropic",
+    "openai",
+    "opendp",
+    "pandas",
+    "presidio-analyzer",
+    "ray",
+    "scikit-learn",
+    "spacy",
+    "torch",
+}
+
+INSTALLED_FOR = {
+    "protos": (),
+    "common": (),
+    "client": (),
+    "server": ("coordinator",),
+    "simulations": ("simulation",),
+    "simulations/laboratory": ("dev",),
+}
+"""Folder to the extras with which its modules can be imported."""
+
+GUARDED = {
+    "client/writers/fine_tuning.py": "client/writers/causal_model.py",
+    "client/writers/instructed.py": "client/writers/causal_model.py",
+    "common/models/chat.py": "common/models/checkpoints.py",
+    "server/llm/engines/transformers.py": "common/models/checkpoints.py",
+    "server/metrics/adaptation.py": "server/evaluation/small_model.py",
+    "server/metrics/finetuned.py": "server/evaluation/small_model.py",
+}
+"""Module to the one that looks for its packages: nothing of the first is reached but through the second."""
+
+
+BASE = brought(PROJECT["dependencies"])
+DISTRIBUTIONS = {
+    package: {canonicalize_name(name) for name in names} for package, names in packages_distributions().items()
+}
+
+
+def files():
+    listed = subprocess.run(["git", "ls-files", *NAMES], cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    names = {name for name in listed.splitlines() if name.endswith(".py") and (ROOT / name).exists()}
+    return sorted(names - {"common/system/extras.py"})  # which has the functions themselves
+
+
+@cache
+def tree(name):
+    return ast.parse((ROOT / name).read_text("utf-8"))
+
+
+def folder_of(name):
+    return max((folder for folder in INSTALLED_FOR if name.startswith(f"{folder}/")), key=len, default=None)
+
+
+def imports(body):
+    """Top-level packages that statements import, those for the sake of types left out."""
+    for statement in body:
+        if isinstance(statement, ast.If) and ast.unparse(statement.test) == "TYPE_CHECKING":
+            continue
+        for node in ast.walk(statement):
+            names = [each.name for each in node.names] if isinstance(node, ast.Import) else []
+            names += [node.module or ""] if isinstance(node, ast.ImportFrom) and not node.level else []
+            yield from {name.split(".")[0] for name in names} - {*NAMES, *sys.stdlib_module_names}
+
+
+def guards(name):
+    """The calls of a module that look for packages: extra to the packages, named there or in a constant."""
+    constants = {
+        node.targets[0].id: node.value
+        for node in tree(name).body
+        if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name)
+    }
+    found = {}
+    for call in ast.walk(tree(name)):
+        if isinstance(call, ast.Call) and ast.unparse(call.func) in {"needs", "program_needs"}:
+            (extra,) = (ast.literal_eval(word.value) for word in call.keywords if word.arg == "extra")
+            given = [constants.get(ast.unparse(each), each) for part in call.args[1:] for each in ast.walk(part)]
+            words = [word for each in given for word in ast.walk(each)]
+            packages = {word.value for word in words if isinstance(word, ast.Constant)}
+            found.setdefault(extra, set()).update(packages)
+    return found
+
+
+@pytest.mark.parametrize("folder", INSTALLED_FOR)
+def test_what_a_folder_imports_is_installed_for_it_or_looked_for_first(folder):
+    here = BASE.union(*(brought(EXTRAS[extra]) for extra in INSTALLED_FOR[folder]))
+    mine = [name for name in files() if folder_of(name) == folder]
+    assert mine
+    for name in mine:
+        more = {package for package in imports(tree(name).body) if not DISTRIBUTIONS[package] & here}
+        looked_for = (
+            brought(each for extra in guards(GUARDED.get(name, name)) for each in EXTRAS[extra]) if more else set()
+        )
+        assert all(DISTRIBUTIONS[package] & looked_for for package in more), (name, more)
+
+
+def test_each_package_that_is_looked_for_comes_with_the_extra_that_the_message_names():
+    looked_for = [
+        (name, extra, each) for name in files() for extra, packages in guards(name).items() for each in packages
+    ]
+    assert len(looked_for) > 20
+    for name, extra, package in looked_for:
+        assert DISTRIBUTIONS[package] & brought(EXTRAS[extra]), (name, package)
+
+
+def test_a_hospital_gets_no_torch_and_no_client_of_a_remote_model():
+    assert not everything(BASE) & NOT_AT_A_HOSPITAL
+    assert everything(brought(EXTRAS["dev"])) >= NOT_AT_A_HOSPITAL
+
+
+def test_a_requirement_has_the_same_range_wherever_it_stands():
+    ranges = {}
+    for requirement in map(
+        Requirement, [*PROJECT["dependencies"], *(each for extra in EXTRAS.values() for each in extra)]
+    ):
+        if requirement.name != PROJECT["name"]:
+            ranges.setdefault(requirement.name, set()).add(str(requirement.specifier))
+            assert {each.operator for each in requirement.specifier} == {">=", "<"}, requirement
+    assert {name: found for name, found in ranges.items() if len(found) > 1} == {}
+
+
+HOSPITAL = everything(BASE)
+HIDDEN = sorted(package for package, names in DISTRIBUTIONS.items() if not names & HOSPITAL and package not in NAMES)
+ALONE = """
+import contextlib, importlib, sys
+for module in sys.argv[1:]:
+    importlib.import_module(module)
+sys.argv[1:] = []
+with contextlib.redirect_stderr(sys.stdout):
+    for command in ("server", "simulations"):
+        try:
+            importlib.import_module(f"{command}.command").main()
+        except SystemExit as end:
+            print(end.code)
+"""
+
+
+def test_with_the_base_alone_a_hospital_s_code_loads_and_the_other_programs_say_what_to_install(tmp_path):
+    assert {"hydra", "pandas", "sentence_transformers", "sklearn", "torch", "transformers"} <= {*HIDDEN}
+    mine = [name for name in files() if folder_of(name) in {"client", "common"} and GUARDED.get(name) is None]
+    modules = [name.removesuffix(".py").removesuffix("/__init__").replace("/", ".") for name in mine]
+    said = run_without(HIDDEN, ALONE, tmp_path / "installed", *modules).splitlines()
+    missing = "what is installed; expected the package hydra; got none. pip install"
+    assert said == [
+        f"caucus-coordinator: {missing} 'caucus[coordinator]'",
+        "2",
+        "caucus-simulate: reading the settings",
+        f"caucus-simulate: {missing} 'caucus[simulation]'",
+        "2",
+    ]

@@ -1,0 +1,38 @@
+"""constraints.txt, which `make` installs from, agrees with pyproject.toml and with what is installed."""
+
+import re
+from importlib.metadata import version
+
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
+from packaging.version import Version
+
+from tests.support.requirements import EXTRAS, PROJECT, ROOT, brought, everything
+
+ENTRIES = re.findall(
+    r"^([\w.-]+)==([\w.]+)(?: ; [^\\]+?)? ?\\?\n((?:    --hash=sha256:[0-9a-f]{64}(?: \\)?\n)*)",
+    (ROOT / "constraints.txt").read_text("utf-8"),
+    re.MULTILINE,
+)
+LOCKED = {canonicalize_name(name): Version(version) for name, version, _ in ENTRIES}
+
+
+def test_each_package_is_there_once_and_has_a_hash():
+    lines = (ROOT / "constraints.txt").read_text("utf-8").splitlines()
+    assert len(ENTRIES) == len(LOCKED) == sum(not line.startswith((" ", "#")) for line in lines) > 150
+    assert [name for name, _, hashes in ENTRIES if not hashes] == []
+
+
+def test_its_versions_are_in_the_ranges_of_pyproject():
+    wanted = [
+        Requirement(each) for each in [*PROJECT["dependencies"], *(each for extra in EXTRAS.values() for each in extra)]
+    ]
+    others = [each for each in wanted if each.name != PROJECT["name"]]
+    assert [each for each in others if LOCKED[canonicalize_name(each.name)] not in each.specifier] == []
+
+
+def test_what_is_installed_is_what_it_names():
+    needed = everything(brought([*PROJECT["dependencies"], *EXTRAS["dev"]]))
+    assert len(needed) > 150
+    installed = {name: Version(version(name)).public for name in needed - {"setuptools"}}  # venv brings one too
+    assert {name: found for name, found in installed.items() if LOCKED.get(name) != Version(found)} == {}

@@ -1,0 +1,67 @@
+"""Workflows, hooks and updates of the repository are YAML and name what exists; what runs them is elsewhere."""
+
+import re
+import tomllib
+from pathlib import Path
+
+import pytest
+import yaml
+from packaging.specifiers import SpecifierSet
+
+ROOT = Path(__file__).parents[1]
+MAKEFILE = (ROOT / "Makefile").read_text("utf-8")
+WORKFLOWS = {path.stem: yaml.safe_load(path.read_text("utf-8")) for path in (ROOT / ".github/workflows").glob("*.yml")}
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
+
+
+def jobs():
+    return [(name, job) for workflow in WORKFLOWS.values() for name, job in workflow["jobs"].items()]
+
+
+def steps(key):
+    return [step[key] for _, job in jobs() for step in job["steps"] if key in step]
+
+
+@pytest.mark.parametrize("name", ["test", "nightly", "package"])
+def test_a_workflow_may_read_alone_and_each_job_ends(name):
+    workflow = WORKFLOWS[name]
+    assert workflow["permissions"] == {"contents": "read"}
+    assert workflow[True]  # `on`, as YAML reads it
+    assert all(job["timeout-minutes"] <= 360 for job in workflow["jobs"].values())
+
+
+def test_every_target_that_is_made_exists():
+    targets = set(re.findall(r"^([a-z-]+):", MAKEFILE, re.MULTILINE))
+    made = {target for run in steps("run") for target in re.findall(r"\bmake ([a-z-]+)", run)}
+    made |= {target for _, job in jobs() for target in job.get("strategy", {}).get("matrix", {}).get("target", [])}
+    assert {"test", "demo", "test-slow", "test-deployment", "test-lowest", "test-containers"} <= made <= targets
+
+
+def test_the_tests_run_on_every_version_of_python_that_is_allowed():
+    allowed = [f"3.{minor}" for minor in range(9, 20) if f"3.{minor}" in SpecifierSet(PROJECT["requires-python"])]
+    assert WORKFLOWS["test"]["jobs"]["test"]["strategy"]["matrix"]["python"] == allowed
+
+
+def test_every_action_has_a_version():
+    assert all(re.fullmatch(r"actions/[\w-]+@v\d+", action) for action in steps("uses"))
+
+
+def test_the_images_are_those_of_the_compose_file():
+    services = yaml.safe_load((ROOT / "configs/deployment/compose.yaml").read_text("utf-8"))["services"]
+    built = {tag for run in steps("run") for tag in re.findall(r"docker build .*-t (\S+)", run)}
+    assert built == {service["image"] for service in services.values()}
+
+
+def test_a_commit_is_checked_as_by_make():
+    (local,) = yaml.safe_load((ROOT / ".pre-commit-config.yaml").read_text("utf-8"))["repos"]
+    (recipe,) = re.findall(r"^check: .*\n((?:\t.*\n)+)", MAKEFILE, re.MULTILINE)
+    entries = [hook["entry"] for hook in local["hooks"]]
+    assert entries == [line.strip().replace("$(BIN)", ".venv/bin") for line in recipe.splitlines()]
+
+
+def test_updates_are_looked_for_where_versions_stand():
+    updates = yaml.safe_load((ROOT / ".github/dependabot.yml").read_text("utf-8"))["updates"]
+    places = {"pip": "pyproject.toml", "github-actions": ".github/workflows", "docker": "Dockerfile"}
+    assert {each["package-ecosystem"] for each in updates} == places.keys()
+    for each in updates:
+        assert (ROOT / each["directory"].lstrip("/") / places[each["package-ecosystem"]]).exists()
