@@ -175,9 +175,13 @@ lock: $(BIN)/uv
 LOCKED := $(BIN)/uv pip install --quiet --python $(BIN)/python --constraints constraints.txt --editable
 # By pip, and first: pip's settings can name an index with builds for CPUs, and uv keeps the torch that it finds.
 TORCH := $$(sed -n 's/^\(torch==[^ ]*\).*/\1/p' constraints.txt)
-# uv reads none of pip's settings.
+# uv reads none of pip's settings, and trusts its own list of authorities, in which a company's is missing.
+export UV_SYSTEM_CERTS ?= true
 ifdef PIP_INDEX_URL
 export UV_DEFAULT_INDEX ?= $(PIP_INDEX_URL)
+endif
+ifdef PIP_CERT
+export SSL_CERT_FILE ?= $(PIP_CERT)
 endif
 
 $(BIN)/uv:
