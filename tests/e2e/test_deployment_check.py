@@ -5,7 +5,7 @@ import json
 import pytest
 
 from server.tasks import demo_notes
-from simulations.laboratory.nodes.folders import text, write_records
+from simulations.laboratory.nodes.deployment import text, write_records
 from tests.support.deployed import party
 from tests.support.faults import EXACT
 
