@@ -50,10 +50,15 @@ export FLWR_DISABLE_RUNTIME_DEPENDENCY_INSTALLATION := 1
 demo: $(SIMULATION)
 	$(BIN)/caucus-simulate hydra.run.dir=runs/demo-$$(date +%Y%m%d-%H%M%S)
 
-hospital: $(BIN)/uv
+# Nothing at a hospital runs what is removed: uv (with which Flower would install an app's packages, which we switch off;
+# here it has done its work), downloads from Hugging Face's hub, and what Python 3.11 puts into each new environment.
+hospital:
+	$(MAKE) --silent $(BIN)/uv
 	$(LOCKED) .
+	$(BIN)/uv pip uninstall --quiet --python $(BIN)/python uv hf-xet setuptools
 
-coordinator: $(BIN)/uv
+coordinator:
+	$(MAKE) --silent $(BIN)/uv
 	$(LOCKED) '.[coordinator]'
 
 models: $(INSTALLED)

@@ -84,6 +84,10 @@ class ConfigError(InputError):
     """A configuration value is wrong."""
 
 
+class MissingPackageError(ConfigError):
+    """A setting needs a package that is not installed here."""
+
+
 class DataError(InputError):
     """A data file is wrong."""
 

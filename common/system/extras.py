@@ -6,7 +6,7 @@ A hospital's installation has neither torch nor a client of a remote model: what
 import sys
 from importlib.util import find_spec
 
-from common.errors import ConfigError
+from common.errors import ConfigError, MissingPackageError
 from common.system.commands import WRONG_INPUT
 
 
@@ -19,11 +19,12 @@ def needs(what: str, *packages: str, extra: str) -> None:
         extra: Name of the extra that brings them.
 
     Raises:
-        ConfigError: One of them is not installed; it names the command that installs it.
+        MissingPackageError: One of them is not installed; it names the command that installs it.
     """
     for package in packages:
         if find_spec(package) is None:
-            raise ConfigError(what, expected=f"the package {package}", got="none", do=f"pip install 'caucus[{extra}]'")
+            install = f"pip install 'caucus[{extra}]'"
+            raise MissingPackageError(what, expected=f"the package {package}", got="none", do=install)
 
 
 def program_needs(program: str, *packages: str, extra: str) -> None:

@@ -2,7 +2,16 @@ import pytest
 
 from client.refusals import detail, reason
 from common import messages as m
-from common.errors import CaucusError, DropoutError, FullError, MembershipError, RefusedError, SignatureError
+from common.errors import (
+    CaucusError,
+    ConfigError,
+    DropoutError,
+    FullError,
+    MembershipError,
+    MissingPackageError,
+    RefusedError,
+    SignatureError,
+)
 from common.messages import WORDS, Reason
 from common.phrases import Party, Phrase
 from common.secagg.rules import check_exactly, check_members
@@ -26,6 +35,8 @@ def test_each_reason_has_words_of_its_own():
         (SignatureError("s"), Reason.IDENTITY),
         (MembershipError("s"), Reason.IDENTITY),
         (OverflowError(), Reason.MALFORMED),
+        (ConfigError("steps"), Reason.MALFORMED),
+        (MissingPackageError("fine_tuning"), Reason.SETTINGS),
         (KeyError("text"), Reason.INTERNAL),
     ],
 )

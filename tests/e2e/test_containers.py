@@ -16,7 +16,7 @@ import httpx
 import pytest
 
 from server.tasks import demo_notes
-from simulations.laboratory.nodes.folders import wait, write_records
+from simulations.laboratory.nodes.deployment import wait, write_records
 from tests.support import containers
 from tests.support.containers import BASE, DEPLOYMENT, ROOT, SERVICES, SUBNET, Containers, memory
 from tests.support.deployed import SMALL

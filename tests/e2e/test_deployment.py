@@ -16,7 +16,7 @@ import pytest
 from common.ledger.ledger import Ledger
 from server.deploy.settings import CoordinatorSettings
 from server.flower.commands import flwr
-from simulations.laboratory.nodes.folders import text, wait
+from simulations.laboratory.nodes.deployment import text, wait
 from tests.support.deployed import coordinator, party, running
 
 pytestmark = pytest.mark.deployment

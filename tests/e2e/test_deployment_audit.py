@@ -131,7 +131,7 @@ def audited():
         made.coordinator("run", made.here, "audit", *small, *method, *other, "federation.colluders=0", timeout=1200)
         yield made.result("audit"), inside
     finally:
-        made.ended()
+        made.close()
         shutil.rmtree(folder, ignore_errors=True)
 
 

@@ -5,7 +5,7 @@ import json
 import pytest
 
 from server.tasks import demo_notes
-from simulations.laboratory.nodes.folders import text, write_records
+from simulations.laboratory.nodes.deployment import text, write_records
 from tests.support.deployed import party
 from tests.support.faults import EXACT
 
@@ -19,7 +19,7 @@ def checked(deployed, number, *, code=0):
 
 def test_the_node_s_key_is_known_from_enrolment_to_removal(deployed):
     notes = demo_notes.private_notes(3, 16, 0)
-    deployed.make(3, write_records(deployed.folder / "notes3.csv", notes))
+    deployed.add(3, write_records(deployed.folder / "notes3.csv", notes))
     before = checked(deployed, 3, code=1)
     assert [name for name, each in before.items() if each["result"] == "problem"] == ["node's key"]
     assert "not enrolled yet" in before["node's key"]["detail"]

@@ -13,7 +13,7 @@ import time
 
 import pytest
 
-from simulations.laboratory.nodes.folders import text, wait
+from simulations.laboratory.nodes.deployment import text, wait
 from tests.support.deployed import party
 from tests.support.faults import EXACT, measured, restarted, whole
 

@@ -29,7 +29,7 @@ def deployed(models):
         made.without_noise()
         yield made
     finally:
-        made.ended()
+        made.close()
 
 
 def test_hospitals_and_coordinator_run_the_encoder_that_was_fetched(deployed, models, tmp_path):

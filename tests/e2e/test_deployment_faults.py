@@ -6,9 +6,9 @@ import time
 
 import pytest
 
-from simulations.laboratory.nodes.folders import text, wait
+from simulations.laboratory.nodes.deployment import text, wait
 from tests.support.deployed import coordinator
-from tests.support.faults import EXACT, asked, finished, measured, read_run, refused, restarted, whole
+from tests.support.faults import EXACT, asked, measured, read_run, refused, restarted, whole
 
 pytestmark = pytest.mark.deployment
 
@@ -20,7 +20,7 @@ def test_a_party_service_killed_in_the_round(after, deployed, undisturbed):
     asked(deployed, 2, name, after)
     deployed.kill("h2", "service")
     killed = time.monotonic()
-    code, said = finished(deployed, name)
+    code, said = deployed.finish(name)
     assert code == 0, said
     measured(f"party service killed after {after}: the run goes on by itself", killed)
     whole(deployed, name, undisturbed)
@@ -31,7 +31,7 @@ def test_a_supernode_killed_in_the_round_comes_back(deployed, undisturbed):
     asked(deployed, 1, "node", "AskShares")
     deployed.kill("h1", "supernode")
     killed = time.monotonic()
-    code, said = finished(deployed, "node")
+    code, said = deployed.finish("node")
     assert code == 0, said
     measured("SuperNode killed: the run goes on by itself", killed)
     whole(deployed, "node", undisturbed)
@@ -42,9 +42,9 @@ def test_a_coordinator_killed_in_each_phase_and_resumed(after, deployed, undistu
     name = f"coordinator-{after}"
     deployed.begin(name, EXACT)
     asked(deployed, 0, name, after)
-    os.kill(deployed._running["coordinator"].pid, signal.SIGKILL)  # its children die with it
-    deployed._running.pop("coordinator").wait()
-    watching = deployed._running.pop(f"run-{name}")
+    os.kill(deployed.running["coordinator"].pid, signal.SIGKILL)  # its children die with it
+    deployed.running.pop("coordinator").wait()
+    watching = deployed.running.pop(f"run-{name}")
     watching.kill()
     watching.wait()
     killed = time.monotonic()
@@ -66,7 +66,7 @@ def test_a_process_that_is_frozen_for_thirty_seconds_costs_time_alone(which, dep
     stopped = time.monotonic()
     time.sleep(30)
     deployed.kill(key, child, signal.SIGCONT)
-    code, said = finished(deployed, name)
+    code, said = deployed.finish(name)
     assert code == 0, said
     measured(f"{which} for 30 s: the run goes on by itself", stopped)
     whole(deployed, name, undisturbed)
@@ -91,7 +91,7 @@ def test_a_run_s_process_that_is_killed(deployed, undisturbed):
     asked(deployed, 0, "oom", "AskShares")
     os.kill(int(text(folder / "lock")), signal.SIGKILL)  # as the kernel does where memory is short
     killed = time.monotonic()
-    code, said = finished(deployed, "oom")
+    code, said = deployed.finish("oom")
     line = said.splitlines()[-1]
     measured("the run's process killed: noticed", killed, line)
     assert code == 1
@@ -111,7 +111,7 @@ def test_a_run_that_is_cancelled_and_resumed(deployed, undisturbed):
     said = deployed.coordinator("cancel", deployed.here, "cancelled")
     measured("cancel", cancelled, said)
     assert "cancelled is cancelled; caucus-coordinator resume" in said
-    code, said = finished(deployed, "cancelled")
+    code, said = deployed.finish("cancelled")
     assert code == 1
     assert "cancelled is cancelled at 20" in said.splitlines()[-1]
     assert "run cancelled: cancelled at 20" in coordinator("status", deployed.here)
@@ -134,7 +134,7 @@ def test_records_that_change_between_rounds(deployed):
     asked(deployed, 1, "changed", "AskUnmask")
     with (deployed.folder / "notes1.csv").open("a") as file:
         file.write("one more,asthma\n")
-    code, said = finished(deployed, "changed")
+    code, said = deployed.finish("changed")
     assert code == 1
     assert "Hospital 1 refused: RECORDS" in said.splitlines()[-1]
     assert "file of records; expected as it was when this service started" in text(

@@ -15,9 +15,9 @@ from pathlib import Path
 import pytest
 
 from common.ledger.ledger import Ledger
-from simulations.laboratory.nodes.folders import text, wait
+from simulations.laboratory.nodes.deployment import text, wait
 from tests.support.deployed import Deployment
-from tests.support.faults import EXACT, asked, finished, measured, read_run, whole
+from tests.support.faults import EXACT, asked, measured, read_run, whole
 from tests.support.runs import read
 
 pytestmark = [
@@ -66,7 +66,7 @@ def deployed():
         made.up()
         yield made
     finally:
-        made.ended()
+        made.close()
         for folder in small:
             subprocess.run(["umount", "-l", folder], check=False)
         shutil.rmtree(made.folder, ignore_errors=True)
@@ -77,7 +77,7 @@ def filled(deployed, run, number, after, folder):
     deployed.begin(run, EXACT, "federation.timeout=60")
     asked(deployed, number, run, after)
     filler, full = fill(folder), time.monotonic()
-    code, said = finished(deployed, run)
+    code, said = deployed.finish(run)
     line = said.splitlines()[-1]
     measured(f"disk full, {run}: {'noticed' if code else 'nothing lost'}", full, line)
     assert "resume" in line if code else "next: " in line

@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 
 from common.ledger.ledger import Ledger
-from simulations.laboratory.nodes.folders import text
+from simulations.laboratory.nodes.deployment import text
 from tests.support import hostile
 from tests.support.deployed import Deployment
 from tests.support.faults import charges, measured, read_run
@@ -45,7 +45,7 @@ def deployed():
         made.up()
         yield made
     finally:
-        made.ended()
+        made.close()
 
 
 def acted(deployed, act, run, *overrides, code=0, resumed=False):

@@ -14,9 +14,9 @@ import pytest
 
 from server.deploy.settings import CoordinatorSettings
 from server.flower.commands import TOKEN
-from simulations.laboratory.nodes.folders import wait
+from simulations.laboratory.nodes.deployment import wait
 from tests.support.deployed import coordinator, party
-from tests.support.faults import EXACT, finished
+from tests.support.faults import EXACT
 
 pytestmark = pytest.mark.deployment
 
@@ -105,7 +105,7 @@ def test_no_argument_of_a_process_and_no_file_gives_another_user_a_token(deploye
     attack = "import sys\nfor p in sys.argv[1:]:\n try:\n  open(p,'rb').read(1); print(p)\n except OSError: pass"
     tried = run(attack, *secrets)
     assert (tried.returncode, tried.stdout) == (0, ""), tried.stderr
-    assert finished(deployed, "seen")[0] == 0
+    assert deployed.finish("seen")[0] == 0
 
 
 def test_what_runs_is_not_started_again_and_stop_ends_it(deployed):
@@ -117,6 +117,6 @@ def test_what_runs_is_not_started_again_and_stop_ends_it(deployed):
         assert again.startswith(f"caucus-party: {half} of this folder; expected none that runs; got process ")
     assert deployed.online() == 3
     assert party("stop", deployed.at(0)) == "stopped\n"
-    assert deployed._running["h0"].wait(10) == 0
+    assert deployed.running["h0"].wait(10) == 0
     assert coordinator("stop", deployed.here) == "stopped\n"
-    assert deployed._running["coordinator"].wait(10) == 0
+    assert deployed.running["coordinator"].wait(10) == 0

@@ -30,7 +30,8 @@ def nodes(tmp_path_factory, slow):
 
 
 def done(nodes, name, *overrides):
-    code, said = nodes.run(name, "privacy.epsilon=8", *SMALL, *overrides)
+    nodes.begin(name, "privacy.epsilon=8", *SMALL, *overrides)
+    code, said = nodes.finish(name)
     sys.stdout.write(said)
     assert code == 0
     return nodes.here / "runs" / name

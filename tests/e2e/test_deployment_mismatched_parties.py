@@ -18,7 +18,7 @@ from common.models.encoder import Encoder
 from common.secagg.identity import Identity, Roster
 from common.secagg.messages import VERSION
 from common.system.enrolment import RosterFile
-from simulations.laboratory.nodes.folders import text
+from simulations.laboratory.nodes.deployment import text
 from tests.support.deployed import ROOT
 from tests.support.faults import EXACT, charges, measured, phases, read_run, refused, restarted, whole
 from tests.support.runs import SMALL, read, texts, tiny

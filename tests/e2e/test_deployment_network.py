@@ -13,12 +13,12 @@ from pathlib import Path
 import pytest
 
 from server.deploy.authority import make_authority, make_certificate
-from simulations.laboratory.nodes.folders import text, wait
+from simulations.laboratory.nodes.deployment import text, wait
 from simulations.laboratory.nodes.line import Line
 from tests.support import hosts
 from tests.support.between import listening
 from tests.support.deployed import party, running
-from tests.support.faults import EXACT, asked, finished, measured, whole
+from tests.support.faults import EXACT, asked, measured, whole
 from tests.support.hosts import Hosts
 
 pytestmark = pytest.mark.deployment
@@ -47,7 +47,7 @@ def deployed(machines):
 
 def ended(deployed, name, since, what):
     """The run ends by itself, or stops with one line; its last line."""
-    code, said = finished(deployed, name)
+    code, said = deployed.finish(name)
     line = said.splitlines()[-1]
     measured(f"{what}: run ends with code {code}", since, line)
     assert "Traceback" not in said
@@ -136,7 +136,7 @@ def test_a_network_cut_for_longer_than_the_run_waits(deployed, machines, undistu
     machines.cut("h1")
     cut = time.monotonic()
     try:
-        code, said = finished(deployed, "cut-long")
+        code, said = deployed.finish("cut-long")
         line = said.splitlines()[-1]
         measured("h1 cut for longer than the run waits: run ends", cut, line)
         assert code == 1
@@ -157,7 +157,7 @@ def test_a_network_that_changes_bits_costs_time_alone(deployed, machines, undist
     asked(deployed, 1, "spoiled", "AskShares")
     started = time.monotonic()
     with between(machines, deployed, 1, Line(spoil=10).to(deployed.host, deployed.port)):
-        code, said = finished(deployed, "spoiled")
+        code, said = deployed.finish("spoiled")
     assert code == 1
     assert "too few parties" in said.splitlines()[-1]
     measured("every tenth piece spoiled: run ends", started, said.splitlines()[-1])
@@ -181,7 +181,7 @@ def test_an_impostor_in_the_coordinator_s_place_hears_nothing(which, deployed, m
     asked(deployed, 2, name, "AskShares")
     started = time.monotonic()
     with between(machines, deployed, 2, listening(heard), tls=tls):
-        code, said = finished(deployed, name)
+        code, said = deployed.finish(name)
         line = said.splitlines()[-1]
         measured(f"{which}: run ends", started, line)
         assert code == 1

@@ -5,9 +5,9 @@ import time
 import pytest
 
 from server.tasks import demo_notes
-from simulations.laboratory.nodes.folders import text, write_records
+from simulations.laboratory.nodes.deployment import text, write_records
 from tests.support.deployed import SMALL
-from tests.support.faults import EXACT, asked, charges, finished, measured, read_run, restarted, whole
+from tests.support.faults import EXACT, asked, charges, measured, read_run, restarted, whole
 from tests.support.runs import lines, read
 from tests.support.tiny_models import tiny_transformer
 
@@ -27,7 +27,7 @@ def test_a_hospital_that_restarts_within_the_round_is_waited_for(deployed, undis
     asked(deployed, 1, "restarted", "AskShares")
     gone = time.monotonic()
     restarted(deployed, 1)
-    code, said = finished(deployed, "restarted")
+    code, said = deployed.finish("restarted")
     measured("hospital restarted in the round", gone, said.splitlines()[-1])
     assert code == 0
     whole(deployed, "restarted", undisturbed)
@@ -38,7 +38,7 @@ def test_a_hospital_that_is_gone_for_good_ends_a_run_that_needs_it_and_no_other(
     asked(deployed, 2, "needed", "AskShares")
     deployed.down("h2")
     gone = time.monotonic()
-    code, said = finished(deployed, "needed")
+    code, said = deployed.finish("needed")
     assert code == 1
     line = said.splitlines()[-1]
     assert "expected at least 3 of 3; got 2 (Hospital 2 did not answer)" in line
@@ -65,7 +65,7 @@ def test_a_hospital_that_goes_in_mid_run_is_done_without_where_the_plan_says_so(
     asked(deployed, 2, "spared", "AskShares")
     deployed.down("h2")
     gone = time.monotonic()
-    code, said = finished(deployed, "spared")
+    code, said = deployed.finish("spared")
     measured("hospital gone for good, the plan can do without", gone, said.splitlines()[-1])
     assert code == 0
     assert [query["survivors"] for row in lines(deployed.result("spared"), "rounds.jsonl") for query in row["queries"]]

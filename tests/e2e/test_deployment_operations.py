@@ -9,7 +9,7 @@ import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
 from common.ledger.ledger import Ledger
-from simulations.laboratory.nodes.folders import free_port, text, wait
+from simulations.laboratory.nodes.deployment import free_port, text, wait
 from tests.support.deployed import party
 from tests.support.faults import EXACT, measured
 

@@ -14,7 +14,7 @@ import pytest
 
 from client.flower.proxy import LOGIN
 from server.deploy.authority import make_authority, make_certificate
-from simulations.laboratory.nodes.folders import free_port, text, wait
+from simulations.laboratory.nodes.deployment import free_port, text, wait
 from tests.support import hosts
 from tests.support.between import Proxy
 from tests.support.deployed import party, running

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from simulations.laboratory.nodes.folders import text, wait
+from simulations.laboratory.nodes.deployment import text, wait
 from tests.support import slurm
 from tests.support.deployed import BIN, ROOT, SMALL, Deployment
 from tests.support.faults import EXACT
@@ -58,7 +58,7 @@ def test_a_hospital_answers_by_a_job_that_ends_and_is_never_there_twice(cluster)
         assert ended(cluster, second)[0] == "CANCELLED"
         assert not text(deployed.at(1) / "run" / "service.json")
     finally:
-        deployed.ended()
+        deployed.close()
 
 
 def test_a_sweep_on_the_cluster_is_whole(cluster, tmp_path):

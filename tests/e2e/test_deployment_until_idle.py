@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from simulations.laboratory.nodes.folders import text, wait
+from simulations.laboratory.nodes.deployment import text, wait
 from tests.support.deployed import SMALL, Deployment, party
 from tests.support.faults import EXACT, measured
 from tests.support.runs import lines
@@ -25,7 +25,7 @@ def night(deployed, *words, nights, code):
     deployed.up(options=("--until-idle", f"{IDLE}s"))
     assert run.wait(400) == code
     started = time.monotonic()
-    jobs = [deployed._running.pop(f"h{number}") for number in range(deployed.count)]
+    jobs = [deployed.running.pop(f"h{number}") for number in range(deployed.count)]
     assert [job.wait(IDLE + 60) for job in jobs] == [0, 0]
     measured("the run's end until both jobs have ended", started)
     assert not any(json.loads(party("status", deployed.at(number), "--json"))["processes"] for number in (0, 1))
@@ -46,4 +46,4 @@ def test_a_run_that_waits_for_a_person_is_done_in_the_second_night():
         assert last == [f"Hospital 0: {ended} 0", f"Hospital 1: {ended} 0"]
         assert len(lines(deployed.result("nightly"), "synthetic.jsonl")) == 60
     finally:
-        deployed.ended()
+        deployed.close()

@@ -1,29 +1,16 @@
-"""A coordinator and hospitals as real processes on loopback, by the commands that an operator types."""
+"""The laboratory's deployment of real processes, with what tests add: other machines, replaced code, kills."""
 
 import contextlib
 import json
 import os
-import shutil
 import signal
-import ssl
-import subprocess
 import sys
 import tempfile
 from pathlib import Path
 
-import httpx
-
 from server.tasks import demo_notes
-from simulations.laboratory.nodes.folders import (
-    audit_log,
-    free_port,
-    init_coordinator,
-    init_hospital,
-    set_limits,
-    text,
-    wait,
-    write_records,
-)
+from simulations.laboratory.nodes import deployment
+from simulations.laboratory.nodes.deployment import completed
 from tests.support.runs import read
 
 BIN = Path(sys.executable).parent
@@ -34,8 +21,6 @@ SMALL = (
 )
 """As `tests.support.runs.SMALL`, so that the same run can be made in process."""
 
-PATIENCE = 300.0
-
 
 def environment(path=()):
     """For commands; `path` comes before our own code."""
@@ -45,27 +30,13 @@ def environment(path=()):
     return kept | {"PATH": f"{BIN}:/usr/sbin:/usr/bin:/bin", "PYTHONPATH": python, "OMP_NUM_THREADS": "1"}
 
 
-def command(name, *arguments, timeout=PATIENCE, code=0, within=(), path=()):
-    """Run one command to its end; return its output."""
-    ended = subprocess.run(
-        [*within, BIN / name, *map(str, arguments)],
-        env=environment(path),
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=timeout,
-        stdin=subprocess.DEVNULL,
-    )
-    assert ended.returncode == code, f"{ended.returncode}: {ended.stdout}{ended.stderr}"
-    return ended.stdout + ended.stderr
+def party(*arguments, within=(), **how):
+    """Run a command of a hospital to its end; return its output."""
+    return completed("caucus-party", *arguments, environment=environment(), machine=within, **how)
 
 
-def party(*arguments, **how):
-    return command("caucus-party", *arguments, **how)
-
-
-def coordinator(*arguments, **how):
-    return command("caucus-coordinator", *arguments, **how)
+def coordinator(*arguments, within=(), **how):
+    return completed("caucus-coordinator", *arguments, environment=environment(), machine=within, **how)
 
 
 @contextlib.contextmanager
@@ -78,18 +49,15 @@ def running(*, prepare=lambda _: None, **how):
     folder = Path(tempfile.mkdtemp(prefix="caucus-"))
     if how.get("relay_user"):
         folder.chmod(0o711)
-    made = Deployment(folder, **how)
-    try:
+    with Deployment(folder, **how) as made:
         made.without_noise()
         prepare(made)
         made.up()
         yield made
-    finally:
-        made.ended()
 
 
-class Deployment:
-    """One coordinator and n hospitals; all files and processes belong to one folder and end with it.
+class Deployment(deployment.Deployment):
+    """A coordinator that serves and n enrolled hospitals.
 
     Args:
         folder: A new one; Unix sockets want its path short.
@@ -111,108 +79,40 @@ class Deployment:
         relay_user=None,
         records=16,
         private=None,
-        host="127.0.0.1",
+        host=deployment.LOOPBACK,
         within=None,
         path=None,
         halves=False,
     ):
-        self.folder, self.count, self.host, self.halves = folder, count, host, halves
-        self.within, self.path = within or {}, path or {}
-        self.here = folder / "coordinator"
-        self.port = free_port()
-        self._running = {}
-        try:
-            self._make(relay_user, private or [demo_notes.private_notes(each, records, 0) for each in range(count)])
-        except BaseException:
-            self.ended()
-            raise
+        super().__init__(folder, host=host)
+        self.halves, self.within, self.path = halves, within or {}, path or {}
+        private = private or [demo_notes.private_notes(each, records, 0) for each in range(count)]
+        self.make(private, relay_user=relay_user)
 
-    def _make(self, relay_user, private):
-        init_coordinator(self.coordinator, self.here, address=f"{self.host}:{self.port}", listen=self.host)
-        self.serve()
-        for number, notes in enumerate(private):
-            self.make(number, write_records(self.folder / f"notes{number}.csv", notes), relay_user)
-            self.coordinator("enrol", self.here, self.at(number) / "party.json")
-        for number in range(self.count):
-            party("roster", "--yes", self.at(number), self.here / "roster.json")
+    party = staticmethod(party)
 
     def coordinator(self, *arguments, **how):
         """One command on the coordinator's machine."""
         return coordinator(*arguments, within=self.within.get("coordinator", ()), **how)
 
-    def at(self, number):
-        return self.folder / f"h{number}"
+    def start(self, name, program, *arguments):
+        machine = self.within.get("coordinator" if name.startswith("run-") else name, ())
+        path = self.path.get(name, ())
+        return super().start(name, program, *arguments, environment=environment(path), machine=machine)
+
+    def launch(self, number, options=()):
+        if self.halves:
+            self.start(f"h{number}-service", "caucus-party", "start", self.at(number), "--only", "service")
+            options = ("--only", "relay", *options)
+        super().launch(number, options)
 
     def ledger(self, number):
         return self.at(number) / "private" / "ledger.db"
-
-    def make(self, number, records, relay_user=None):
-        init_hospital(party, self.at(number), records, self.here / "invitation.json", relay_user=relay_user)
-
-    def set(self, number, **values):
-        set_limits(self.at(number), **values)
 
     def without_noise(self):
         """Let the hospitals answer plans without noise."""
         for number in range(self.count):
             self.set(number, max_epsilon=".inf", unsafe_no_noise="true", lifetime_epsilon="null", corrupt="0.0")
-
-    def start(self, key, *arguments):
-        with (self.folder / f"{key}.out").open("ab") as out:
-            self._running[key] = subprocess.Popen(
-                [*self._machine(key), BIN / arguments[0], *map(str, arguments[1:])],
-                env=environment(self.path.get(key, ())),
-                stdin=subprocess.DEVNULL,
-                stdout=out,
-                stderr=out,
-                cwd=self.folder,
-            )
-        return self._running[key]
-
-    def _machine(self, key):
-        return self.within.get("coordinator" if key.startswith("run-") else key, ())
-
-    def serve(self):
-        self.start("coordinator", "caucus-coordinator", "serve", self.here)
-        wait(self._answers, "the front door answers")
-
-    def _answers(self):
-        with contextlib.suppress(httpx.HTTPError):
-            return self.ask("GET", "/health").status_code == 200
-
-    def trust(self):
-        return ssl.create_default_context(cafile=self.here / "ca.crt")
-
-    def ask(self, method, path):
-        """Reply of the front door to an empty request from a stranger."""
-        kind = {"content-type": "application/protobuf"}
-        where = f"https://{self.host}:{self.port}{path}"
-        return httpx.request(method, where, verify=self.trust(), content=b"", headers=kind)
-
-    def up(self, *numbers, options=()):
-        """Start these hospitals, or all, with these options; the nodes of all that run are online then."""
-        wanted = {number: self._ready(number) + 1 for number in numbers or range(self.count)}
-        for number in wanted:
-            if self.halves:
-                self.start(f"h{number}-service", "caucus-party", "start", self.at(number), "--only", "service")
-            half = ("--only", "relay") if self.halves else ()
-            self.start(f"h{number}", "caucus-party", "start", self.at(number), *half, *options)
-        for number, times in wanted.items():
-            wait(lambda at=number, times=times: self._ready(at) >= times, f"hospital {number} is ready")
-        running = sum(f"h{number}" in self._running for number in range(self.count))
-        wait(lambda: self.online() >= running, "the nodes are online")
-
-    def _ready(self, number):
-        return text(self.at(number) / "logs" / "service.log").count("party service ready")
-
-    def online(self):
-        facts = json.loads(self.coordinator("status", self.here, "--json"))
-        return sum(each["node"] == "online" for each in facts["parties"])
-
-    def down(self, key):
-        process = self._running.pop(key)
-        process.terminate()
-        process.wait(60)
 
     def child(self, key, name):
         """Process number of one supervised child."""
@@ -228,8 +128,7 @@ class Deployment:
         return self.coordinator("run", self.here, name, *SMALL, *overrides, code=code, timeout=timeout)
 
     def begin(self, name, *overrides):
-        """A run in the background; its process."""
-        return self.start(f"run-{name}", "caucus-coordinator", "run", self.here, name, *SMALL, *overrides)
+        return super().begin(name, *SMALL, *overrides)
 
     def resume(self, name, code=0):
         return self.coordinator("resume", self.here, name, code=code, timeout=400)
@@ -238,14 +137,3 @@ class Deployment:
         folder = self.here / "runs" / name
         assert read(folder, "run.json")["status"] == "complete"
         return folder
-
-    def audit(self, number):
-        return audit_log(self.at(number))
-
-    def ended(self):
-        for process in self._running.values():
-            process.terminate()
-        for key in list(self._running):
-            with contextlib.suppress(subprocess.TimeoutExpired):
-                self._running.pop(key).wait(60)
-        shutil.rmtree(self.folder, ignore_errors=True)

@@ -12,7 +12,7 @@ from datetime import datetime
 import yaml
 
 from common.ledger.ledger import Ledger
-from simulations.laboratory.nodes.folders import text, wait
+from simulations.laboratory.nodes.deployment import text, wait
 from tests.support.runs import texts
 
 EXACT = "privacy.epsilon=.inf"
@@ -53,12 +53,6 @@ def phases(lines):
     """Seconds from each line of an audit log to the next."""
     times = [datetime.fromisoformat(line["when"]) for line in lines]
     return [(later - earlier).total_seconds() for earlier, later in itertools.pairwise(times)]
-
-
-def finished(deployed, run):
-    """Wait for a run in the background; return its exit code and output."""
-    process = deployed._running.pop(f"run-{run}")
-    return process.wait(400), text(deployed.folder / f"run-{run}.out")
 
 
 def refused(deployed, name, *overrides):

@@ -8,7 +8,7 @@ import urllib.error
 import urllib.request
 from pathlib import Path
 
-from simulations.laboratory.nodes.folders import free_port, wait
+from simulations.laboratory.nodes.deployment import free_port, wait
 
 LLAMA_CPP = """
 import signal, sys, xllamacpp

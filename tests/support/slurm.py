@@ -6,7 +6,7 @@ import shutil
 import subprocess
 import time
 
-from simulations.laboratory.nodes.folders import free_port
+from simulations.laboratory.nodes.deployment import free_port
 
 PROGRAMS = ("munged", "slurmctld", "slurmd", "sbatch")
 

@@ -21,8 +21,8 @@ from pathlib import Path
 from simulations.laboratory.benchmarks.nodes import Stretch, measure, say_memory, spent, terms
 from simulations.laboratory.benchmarks.ratios import Ratio, benchmark
 from simulations.laboratory.nodes.cost import Cost, phases
+from simulations.laboratory.nodes.deployment import wait
 from simulations.laboratory.nodes.federation import Nodes, small_run
-from simulations.laboratory.nodes.folders import wait
 from simulations.laboratory.nodes.line import Line
 from simulations.laboratory.nodes.usage import descendants, proportional_set
 
@@ -105,21 +105,21 @@ def whole(folder: Path, count: int, queries: int, slow: Stretch) -> Measured:
         idle = _processors(nodes, count, 10.0)
         line.delay, line.rate = slow.delay, slow.rate
         before, passed, start = spent(nodes), dict(line.passed), time.time()
-        following = nodes.begin(_RUN, *small_run(queries + 1))
+        nodes.begin(_RUN, *small_run(queries + 1))
         again = 0
 
         def closing() -> bool:
             nonlocal again
             again += nodes.revive()
-            if not nodes.lives(following):
-                raise RuntimeError(nodes.ended(_RUN, following)[1])
+            if not nodes.is_running(_RUN):
+                raise RuntimeError(nodes.finish(_RUN)[1])
             return any(request == _LAST for request, _ in nodes.requests(0, _RUN))
 
         wait(closing, "the run's end begins", patience=3600, every=0.5)
         after, took = spent(nodes), time.time() - start
         _say_run(nodes, after, before, took, idle)
         sys.stdout.write(f"hospitals' processes that ended and were started again: {again}\n")
-        code, said = nodes.ended(_RUN, following)
+        code, said = nodes.finish(_RUN)
         if code:
             raise RuntimeError(said)
         seconds = time.time() - start

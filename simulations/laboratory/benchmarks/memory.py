@@ -10,7 +10,6 @@ read (RSS: what several share counts for each). The goals are those of a machine
 
 import argparse
 import contextlib
-import json
 import subprocess
 import sys
 import tempfile
@@ -20,10 +19,9 @@ from pathlib import Path
 from common.system import processes
 from server.tasks import demo_notes
 from simulations.laboratory.benchmarks.ratios import Ratio, benchmark
-from simulations.laboratory.nodes.folders import free_port, init_coordinator, init_hospital, wait, write_records
+from simulations.laboratory.nodes.deployment import Deployment
 from simulations.laboratory.nodes.usage import descendants, resident_set
 
-PARTY, COORDINATOR = "caucus-party", "caucus-coordinator"
 HOSPITAL = ("service", "supernode", "relay")
 """Children of `caucus-party start`, in the order in which they are printed."""
 _NUMPY = "import numpy; print(flush=True); input()"
@@ -53,21 +51,14 @@ def of_numpy() -> int:
 
 def idle(records: int) -> dict[str, int]:
     """Bytes of a hospital with this number of records, of each of its processes, and of its coordinator."""
-    with tempfile.TemporaryDirectory() as name, contextlib.ExitStack() as stack:
-        folder = Path(name)
-        here, hospital = folder / "coordinator", folder / "h0"
-        init_coordinator(coordinator, here, address=f"127.0.0.1:{free_port()}", listen="127.0.0.1")
-        serving = stack.enter_context(running(processes.program(COORDINATOR), "serve", here))
-        notes = write_records(folder / "notes.csv", demo_notes.private_notes(0, records, 0))
-        init_hospital(party, hospital, notes, here / "invitation.json")
-        wait(lambda: _enrolled(here, hospital / "party.json"), "the coordinator answers", every=1.0)
-        party("roster", "--yes", hospital, here / "roster.json")
-        started = stack.enter_context(running(processes.program(PARTY), "start", hospital))
-        wait(lambda: _online(here), "the node is online", every=1.0)
-        children = (processes.status(hospital, "service") or {})["children"]
+    with tempfile.TemporaryDirectory() as folder, Deployment(Path(folder)) as deployment:
+        deployment.make([demo_notes.private_notes(0, records, 0)])
+        deployment.up()
+        children = (processes.status(deployment.at(0), "service") or {})["children"]
         sizes = {name: resident_set([children[name]["process"]]) for name in HOSPITAL}
-        for side, process in (("hospital", started), ("coordinator", serving)):
-            sizes[side] = resident_set({process.pid, *descendants([process.pid])})
+        for side, name in (("hospital", "h0"), ("coordinator", "coordinator")):
+            process = deployment.running[name].pid
+            sizes[side] = resident_set({process, *descendants([process])})
         return sizes
 
 
@@ -80,31 +71,6 @@ def running(*command: object) -> Iterator[subprocess.Popen[bytes]]:
             yield process
         finally:
             process.terminate()
-
-
-def party(*arguments: object) -> str:
-    """Run `caucus-party` to its end; its output."""
-    return _said(PARTY, *arguments)
-
-
-def coordinator(*arguments: object) -> str:
-    """Run `caucus-coordinator` to its end; its output."""
-    return _said(COORDINATOR, *arguments)
-
-
-def _said(program: str, *arguments: object) -> str:
-    command = [processes.program(program), *map(str, arguments)]
-    return subprocess.run(command, check=True, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True).stdout
-
-
-def _enrolled(here: Path, party_file: Path) -> bool:
-    with contextlib.suppress(subprocess.CalledProcessError):
-        return bool(coordinator("enrol", here, party_file))
-    return False
-
-
-def _online(here: Path) -> bool:
-    return all(each["node"] == "online" for each in json.loads(coordinator("status", here, "--json"))["parties"])
 
 
 if __name__ == "__main__":

@@ -20,8 +20,8 @@ from pathlib import Path
 
 from simulations.laboratory.benchmarks.ratios import Ratio, benchmark
 from simulations.laboratory.nodes.cost import Cost, phases
+from simulations.laboratory.nodes.deployment import wait
 from simulations.laboratory.nodes.federation import Nodes, small_run
-from simulations.laboratory.nodes.folders import wait
 from simulations.laboratory.nodes.line import Line
 from simulations.laboratory.nodes.usage import cpu, descendants, proportional_set
 
@@ -117,14 +117,14 @@ def measure(folder: Path, count: int, queries: int, stretches: Sequence[Stretch]
         began = time.time()
         queries_per_stretch = queries + 1
         rounds = queries_per_stretch * len(stretches) + 2
-        following = nodes.begin("run", *small_run(rounds))
+        nodes.begin("run", *small_run(rounds))
         measured = []
         for number, stretch in enumerate(stretches):
-            _time_of_answer(nodes, number * queries_per_stretch, following)
+            _time_of_answer(nodes, number * queries_per_stretch)
             line.delay, line.rate = stretch.delay, stretch.rate
-            begun = _time_of_answer(nodes, number * queries_per_stretch + 1, following)
+            begun = _time_of_answer(nodes, number * queries_per_stretch + 1)
             before, passed = spent(nodes), dict(line.passed)
-            took = _time_of_answer(nodes, (number + 1) * queries_per_stretch, following) - begun
+            took = _time_of_answer(nodes, (number + 1) * queries_per_stretch) - begun
             after = spent(nodes)
             measured.append(
                 replace(
@@ -138,7 +138,7 @@ def measure(folder: Path, count: int, queries: int, stretches: Sequence[Stretch]
             sys.stdout.write(f"{count} hospitals: {measured[-1]}: {measured[-1].parts}\n")
             sys.stdout.flush()
         line.delay, line.rate = 0.0, None
-        code, said = nodes.ended("run", following)
+        code, said = nodes.finish("run")
         if code:
             raise RuntimeError(said)
         times = [when for _, when in nodes.requests(0, "run")]
@@ -146,7 +146,7 @@ def measure(folder: Path, count: int, queries: int, stretches: Sequence[Stretch]
     return measured, start
 
 
-def _time_of_answer(nodes: Nodes, number: int, following: int) -> float:
+def _time_of_answer(nodes: Nodes, number: int) -> float:
     """Time at which the first hospital has answered the query of this number, from 0, in monotonic seconds.
 
     Raises:
@@ -155,8 +155,8 @@ def _time_of_answer(nodes: Nodes, number: int, following: int) -> float:
 
     def answered() -> bool:
         answers = sum(request == "Ask" for request, _ in nodes.requests(0, "run")) > number
-        if not answers and not nodes.lives(following):
-            raise RuntimeError(nodes.ended("run", following)[1])
+        if not answers and not nodes.is_running("run"):
+            raise RuntimeError(nodes.finish("run")[1])
         return answers
 
     wait(answered, f"query {number} is answered", every=0.02)

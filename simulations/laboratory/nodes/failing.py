@@ -31,9 +31,9 @@ from flwr.app import Context, Message
 from client.app import app
 from client.flower import relay
 from simulations.laboratory.nodes.cost import phases
+from simulations.laboratory.nodes.deployment import wait
 from simulations.laboratory.nodes.dropouts import KINDS, QUERIES, Ending, Faults, ended
 from simulations.laboratory.nodes.federation import Nodes, small_run
-from simulations.laboratory.nodes.folders import wait
 
 RELAY = "simulations.laboratory.nodes.failing:failing_relay"
 _FAULTS = "faults.json"
@@ -141,7 +141,7 @@ class Faulty:
         self._all_there()
         (nodes.folder / _FAULTS).write_text(json.dumps({"run": name, "rate": rate}), encoding="utf-8")
         began = time.monotonic()
-        following = nodes.begin(
+        nodes.begin(
             name,
             f"federation.timeout={self._timeout}",
             f"federation.retries={self._retries}",
@@ -150,7 +150,7 @@ class Faulty:
         )
         stopped: dict[int, float] = {}
         failed = 0
-        while nodes.lives(following):
+        while nodes.is_running(name):
             nodes.revive()
             for number in [number for number in nodes.stopped() if number not in stopped]:
                 failed += 1
@@ -165,7 +165,7 @@ class Faulty:
         seconds = time.monotonic() - began
         for number in stopped:
             nodes.resume(number)
-        code, said = nodes.ended(name, following)
+        code, said = nodes.finish(name)
         if code and not failed:
             raise RuntimeError(said)
         return Run(whole=not code, seconds=seconds, failed=failed)

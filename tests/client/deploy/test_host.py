@@ -19,7 +19,7 @@ from common.messages import Reason
 from common.models.encoder import Encoder
 from common.system.enrolment import RosterFile
 from server.tasks import demo_notes
-from simulations.laboratory.nodes.folders import write_records
+from simulations.laboratory.nodes.deployment import write_records
 from tests.support.federations import CANARY, plan, query, service
 from tests.support.hospital import change
 from tests.support.party_requests import send

@@ -10,7 +10,7 @@ import pytest
 from server.deploy import health
 from server.deploy.authority import make_authority, make_certificate
 from server.deploy.settings import YAML
-from simulations.laboratory.nodes.folders import free_port
+from simulations.laboratory.nodes.deployment import free_port
 
 
 @pytest.fixture

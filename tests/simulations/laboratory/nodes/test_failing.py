@@ -22,9 +22,8 @@ class Hospitals:
 
     def begin(self, name, *overrides):
         self.overrides = overrides
-        return 1
 
-    def lives(self, process):
+    def is_running(self, name):
         self._stopped = next(self._script, None)
         return self._stopped is not None
 
@@ -41,7 +40,7 @@ class Hospitals:
     def resume(self, number):
         self.resumed.append(number)
 
-    def ended(self, name, process):
+    def finish(self, name):
         return self._ended
 
     def started(self):

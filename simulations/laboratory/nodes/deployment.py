@@ -1,0 +1,290 @@
+"""A coordinator and its hospitals as real processes on this machine, by the commands that an operator types.
+
+A benchmark of memory uses this harness as it is. `federation.py` runs hospitals as forks, and the tests
+(`tests/support/deployed.py`) add other machines, replaced code and faults; both override how something is started.
+"""
+
+import contextlib
+import csv
+import json
+import re
+import shutil
+import socket
+import ssl
+import subprocess
+import time
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any, Self, TypeVar
+
+import httpx
+
+from common.domain import Record
+from common.errors import CaucusError
+from common.system import processes
+
+T = TypeVar("T")
+
+LOOPBACK = "127.0.0.1"
+PATIENCE = 600.0
+"""Seconds that a start or the end of a run may take."""
+
+
+def completed(
+    program: str,
+    *arguments: object,
+    environment: Mapping[str, str],
+    machine: Sequence[str] = (),
+    code: int = 0,
+    timeout: float = 300.0,
+) -> str:
+    """Run one of our programs to its end; return its output and errors.
+
+    Args:
+        program: Name of the program.
+        arguments: Its arguments.
+        environment: All of its environment.
+        machine: Words that bring it to its machine, as `ip netns exec NAME`.
+        code: Exit code that is expected.
+        timeout: Seconds that it may take.
+
+    Raises:
+        RuntimeError: It ended with another code; with its output.
+        TimeoutExpired: It took longer.
+    """
+    ended = subprocess.run(
+        [*machine, processes.program(program), *map(str, arguments)],
+        env=environment,
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=timeout,
+    )
+    if ended.returncode != code:
+        raise RuntimeError(
+            f"{program}: expected exit code {code}, got {ended.returncode}: {ended.stdout}{ended.stderr}"
+        )
+    return ended.stdout + ended.stderr
+
+
+class Deployment:
+    """One coordinator and its hospitals; all files and processes belong to one folder, and end with `close`.
+
+    Args:
+        folder: An empty one; Unix sockets want its path short.
+        host: Host that hospitals connect to.
+        listen: Host of the front door itself, if it is another; its port is the same.
+
+    Attributes:
+        folder: As given.
+        here: The coordinator's folder.
+        host: As given.
+        port: Port that hospitals connect to.
+        count: Number of hospitals that `make` has enrolled.
+        running: Processes that were started and not stopped, by name: "coordinator", "hN", "run-NAME".
+    """
+
+    def __init__(self, folder: Path, *, host: str = LOOPBACK, listen: str | None = None) -> None:
+        self.folder, self.host, self._listen = folder, host, listen or host
+        self.here = folder / "coordinator"
+        self.port, self.count = free_port(), 0
+        self.running: dict[str, subprocess.Popen[bytes]] = {}
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """End all processes and remove all files."""
+        for process in self.running.values():
+            process.terminate()
+        for process in self.running.values():
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                process.wait(60)
+        self.running.clear()
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+    def make(self, private: Sequence[Sequence[Record]], *, relay_user: str | None = None) -> None:
+        """Make all folders, start the coordinator, and enrol the hospitals; on any error, `close`.
+
+        Args:
+            private: Records of each hospital.
+            relay_user: Account of the hospitals' relays.
+        """
+        try:
+            address = ("--address", f"{self.host}:{self.port}", "--listen", self._listen)
+            self.coordinator("init", self.here, *address, "--superlink-port", free_port())
+            self.serve()
+            self.count = len(private)
+            for number, records in enumerate(private):
+                self.add(number, write_records(self.folder / f"notes{number}.csv", records), relay_user)
+            self.enrol()
+            for number in range(self.count):
+                self.party("roster", "--yes", self.at(number), self.here / "roster.json")
+        except BaseException:
+            self.close()
+            raise
+
+    def add(self, number: int, records: Path, relay_user: str | None = None) -> None:
+        """Make the folder of a hospital, which approves every plan within its limits by itself."""
+        account = ("--relay-user", relay_user) if relay_user else ()
+        named = ("--name", f"Hospital {number}", "--records", records)
+        self.party("init", self.at(number), *named, "--invitation", self.here / "invitation.json", *account)
+        self.set(number, approval="auto")
+
+    def enrol(self) -> None:
+        """Enrol all hospitals, in order."""
+        for number in range(self.count):
+            self.coordinator("enrol", self.here, self.at(number) / "party.json")
+
+    def at(self, number: int) -> Path:
+        """A hospital's folder."""
+        return self.folder / f"h{number}"
+
+    def set(self, number: int, **values: str) -> None:
+        """Change settings or limits of a hospital, in its YAML."""
+        path = self.at(number) / "client.yaml"
+        content = path.read_text(encoding="utf-8")
+        for name, value in values.items():
+            content, changed = re.subn(rf"^(\s*{name}:).*$", rf"\1 {value}", content, flags=re.MULTILINE)
+            assert changed == 1, name
+        path.write_text(content, encoding="utf-8")
+
+    def audit(self, number: int) -> list[dict[str, Any]]:
+        """Lines of a hospital's audit log, one for each request, in order."""
+        return [json.loads(line) for line in text(self.at(number) / "private" / "audit.jsonl").splitlines()]
+
+    def coordinator(self, *arguments: object) -> str:
+        """Run a command of the coordinator to its end; return its output."""
+        return completed("caucus-coordinator", *arguments, environment=processes.environment(self.folder))
+
+    def party(self, *arguments: object) -> str:
+        """Run a command of a hospital to its end; return its output."""
+        return completed("caucus-party", *arguments, environment=processes.environment(self.folder))
+
+    def start(
+        self,
+        name: str,
+        program: str,
+        *arguments: object,
+        environment: Mapping[str, str] | None = None,
+        machine: Sequence[str] = (),
+    ) -> subprocess.Popen[bytes]:
+        """Start one of our programs, under a name; its output is added to NAME.out."""
+        with (self.folder / f"{name}.out").open("ab") as out:
+            self.running[name] = subprocess.Popen(
+                [*machine, processes.program(program), *map(str, arguments)],
+                env=environment or processes.environment(self.folder),
+                stdin=subprocess.DEVNULL,
+                stdout=out,
+                stderr=out,
+                cwd=self.folder,
+            )
+        return self.running[name]
+
+    def serve(self) -> None:
+        """Start the coordinator, and wait until it answers."""
+        self.start("coordinator", "caucus-coordinator", "serve", self.here)
+        wait(self._answers, "the front door answers")
+
+    def _answers(self) -> bool:
+        with contextlib.suppress(httpx.HTTPError):
+            return self.ask("GET", "/health").status_code == httpx.codes.OK
+        return False
+
+    def trust(self) -> ssl.SSLContext:
+        """What a hospital trusts: the coordinator's own authority alone."""
+        return ssl.create_default_context(cafile=self.here / "ca.crt")
+
+    def ask(self, method: str, path: str) -> httpx.Response:
+        """Reply of the front door to an empty request from a stranger."""
+        url, kind = f"https://{self.host}:{self.port}{path}", {"content-type": "application/protobuf"}
+        return httpx.request(method, url, verify=self.trust(), content=b"", headers=kind, trust_env=False)
+
+    def up(self, *numbers: int, options: Sequence[str] = ()) -> None:
+        """Start these hospitals, or all, with these options; the nodes of all that run are online then."""
+        wanted = {number: self._starts(number) + 1 for number in numbers or range(self.count)}
+        for number in wanted:
+            self.launch(number, options)
+        for number, times in wanted.items():
+            wait(partial(self._ready, number, times), f"hospital {number} is ready")
+        wait(self._all_online, "the nodes are online", every=0.5)
+
+    def launch(self, number: int, options: Sequence[str] = ()) -> None:
+        """Start a hospital, and do not wait."""
+        self.start(f"h{number}", "caucus-party", "start", self.at(number), *options)
+
+    def started(self) -> Collection[int]:
+        """Hospitals that were started and not stopped."""
+        return {number for number in range(self.count) if f"h{number}" in self.running}
+
+    def _starts(self, number: int) -> int:
+        return text(self.at(number) / "logs" / "service.log").count("party service ready")
+
+    def _ready(self, number: int, times: int) -> bool:
+        return self._starts(number) >= times
+
+    def _all_online(self) -> bool:
+        return self.online() >= len(self.started())
+
+    def online(self) -> int:
+        """Number of nodes that the coordinator takes for connected."""
+        facts = json.loads(self.coordinator("status", self.here, "--json"))
+        return sum(party["node"] == "online" for party in facts["parties"])
+
+    def down(self, name: str) -> None:
+        """Stop a process of this name, and wait for its end."""
+        process = self.running.pop(name)
+        process.terminate()
+        process.wait(60)
+
+    def begin(self, name: str, *overrides: str) -> subprocess.Popen[bytes]:
+        """Begin a run, and do not wait."""
+        return self.start(f"run-{name}", "caucus-coordinator", "run", self.here, name, *overrides)
+
+    def is_running(self, name: str) -> bool:
+        """Whether a run that was begun has not ended."""
+        return self.running[f"run-{name}"].poll() is None
+
+    def finish(self, name: str) -> tuple[int, str]:
+        """Wait for the end of a run that was begun; return its exit code and output."""
+        process = self.running.pop(f"run-{name}")
+        return process.wait(PATIENCE), text(self.folder / f"run-{name}.out")
+
+
+def write_records(path: Path, notes: Iterable[Record]) -> Path:
+    """Write the records of a hospital, for its own account alone; return the path."""
+    with path.open("w", newline="", encoding="utf-8") as out:
+        csv.writer(out).writerows([("text", "label"), *((note.text, note.label) for note in notes)])
+    path.chmod(0o600)
+    return path
+
+
+def free_port() -> int:
+    """A port of loopback that is free at the moment."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+def text(path: Path) -> str:
+    """Content of a file that may be half written; empty if there is none."""
+    return path.read_text(encoding="utf-8", errors="replace") if path.exists() else ""
+
+
+def wait(condition: Callable[[], T], what: str, patience: float = PATIENCE, *, every: float = 0.1) -> T:
+    """Wait until a condition holds; return its value.
+
+    Raises:
+        CaucusError: It does not in time.
+    """
+    deadline = time.monotonic() + patience
+    while not (value := condition()):
+        if time.monotonic() > deadline:
+            raise CaucusError("nodes", expected=what, got=f"not within {patience:g} s")
+        time.sleep(every)
+    return value
