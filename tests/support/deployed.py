@@ -30,13 +30,13 @@ def environment(path=()):
     return kept | {"PATH": f"{BIN}:/usr/sbin:/usr/bin:/bin", "PYTHONPATH": python, "OMP_NUM_THREADS": "1"}
 
 
-def party(*arguments, within=(), **how):
+def party(*arguments, within=(), path=(), **how):
     """Run a command of a hospital to its end; return its output."""
-    return completed("caucus-party", *arguments, environment=environment(), machine=within, **how)
+    return completed("caucus-party", *arguments, environment=environment(path), machine=within, **how)
 
 
-def coordinator(*arguments, within=(), **how):
-    return completed("caucus-coordinator", *arguments, environment=environment(), machine=within, **how)
+def coordinator(*arguments, within=(), path=(), **how):
+    return completed("caucus-coordinator", *arguments, environment=environment(path), machine=within, **how)
 
 
 @contextlib.contextmanager
