@@ -3,6 +3,7 @@
     CaucusError
     ├── InputError             wrong input; the message says what to do
     │   ├── ConfigError        a configuration value
+    │   │   └── MissingPackageError  one that needs a package that is not installed
     │   ├── DataError          a data file (the message holds path and line, never text)
     │   ├── PlanError          a privacy plan that cannot be made, or differs from the agreed one
     │   ├── ProviderError      a language model that fails or returns too little

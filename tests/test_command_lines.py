@@ -19,7 +19,13 @@ from server import command as coordinator
 from server.failure import WRONG_SETTINGS
 
 PROGRAMS = tomllib.loads((Path(__file__).parents[1] / "pyproject.toml").read_text())["project"]["scripts"]
-WRONG = {errors.ConfigError, errors.DataError, errors.PlanError, errors.CheckpointError}
+WRONG = {
+    errors.ConfigError,
+    errors.MissingPackageError,
+    errors.DataError,
+    errors.PlanError,
+    errors.CheckpointError,
+}
 
 
 @pytest.mark.parametrize("command", [party, coordinator])

@@ -97,7 +97,7 @@ KEYS_OF_OTHERS = {
     "server/tasks/description.py": {"kind", "labels", "name"},  # YAML
     "simulations/laboratory/audit/replay.py": {"index"},  # a message
     "simulations/laboratory/benchmarks/__main__.py": {"name", "value"},  # recorded ratios
-    "simulations/laboratory/benchmarks/memory.py": {"parties"},  # a measurement
+    "simulations/laboratory/nodes/deployment.py": {"parties"},  # what the coordinator's status says
     "simulations/laboratory/benchmarks/nodes.py": {"hospitals"},  # a measurement
     "simulations/laboratory/nodes/failing.py": {"rate", "run"},  # faults.json
     "simulations/laboratory/nodes/federation.py": {"run", "status"},  # Flower's runs
