@@ -15,7 +15,6 @@ Half of a noise would pass with the probability that is printed, below 1e-2 each
 
 import functools
 import math
-import shutil
 import sys
 import tempfile
 from pathlib import Path
@@ -120,8 +119,7 @@ def audited():
     """The folder of a run that asked everything, and which canaries were in."""
     folder = Path(tempfile.mkdtemp(prefix="caucus-"))
     private, inside = worst_case.planted(LABELS)
-    made = Deployment(folder, HOSPITALS, private=private)
-    try:
+    with Deployment(folder, HOSPITALS, private=private) as made:
         made.without_noise()  # epsilon is far above a hospital's own limit, so that few answers tell much
         made.up()
         small = [setting for setting in SMALL if setting not in WASP and not setting.startswith("method")]
@@ -130,9 +128,6 @@ def audited():
         other = ("~method.rewritings", "~method.longest", "method.samples=8", f"privacy.epsilon={EPSILON}")
         made.coordinator("run", made.here, "audit", *small, *method, *other, "federation.colluders=0", timeout=1200)
         yield made.result("audit"), inside
-    finally:
-        made.close()
-        shutil.rmtree(folder, ignore_errors=True)
 
 
 @pytest.mark.deployment

@@ -24,12 +24,9 @@ def models(tmp_path, monkeypatch):
 @pytest.fixture
 def deployed(models):
     """Three hospitals that do not run yet."""
-    made = Deployment(Path(tempfile.mkdtemp(prefix="caucus-")))
-    try:
+    with Deployment(Path(tempfile.mkdtemp(prefix="caucus-"))) as made:
         made.without_noise()
         yield made
-    finally:
-        made.close()
 
 
 def test_hospitals_and_coordinator_run_the_encoder_that_was_fetched(deployed, models, tmp_path):

@@ -34,8 +34,7 @@ CLOSED_SET = {
 @pytest.fixture(scope="module")
 def deployed():
     folder = Path(tempfile.mkdtemp(prefix="caucus-"))
-    made = Deployment(folder, path={"coordinator": (hostile.folder(folder / "hostile"),)})
-    try:
+    with Deployment(folder, path={"coordinator": (hostile.folder(folder / "hostile"),)}) as made:
         for number in range(3):
             made.set(number, lifetime_epsilon="null", malicious_coordinator="false")
             with (folder / f"notes{number}.csv").open("r+", newline="") as file:
@@ -44,8 +43,6 @@ def deployed():
                 csv.writer(file).writerows(notes)
         made.up()
         yield made
-    finally:
-        made.close()
 
 
 def acted(deployed, act, run, *overrides, code=0, resumed=False):

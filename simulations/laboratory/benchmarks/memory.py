@@ -9,11 +9,10 @@ read (RSS: what several share counts for each). The goals are those of a machine
 """
 
 import argparse
-import contextlib
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 from common.system import processes
@@ -43,10 +42,13 @@ def main(arguments: Sequence[str] | None = None) -> list[Ratio]:
 
 def of_numpy() -> int:
     """Bytes of a Python that has imported numpy and does nothing."""
-    with running(sys.executable, "-c", _NUMPY) as process:
+    pipe = subprocess.PIPE
+    with subprocess.Popen([sys.executable, "-c", _NUMPY], stdin=pipe, stdout=pipe) as process:
         assert process.stdout
         process.stdout.read(1)
-        return resident_set([process.pid])
+        size = resident_set([process.pid])
+        process.terminate()
+    return size
 
 
 def idle(records: int) -> dict[str, int]:
@@ -60,17 +62,6 @@ def idle(records: int) -> dict[str, int]:
             process = deployment.running[name].pid
             sizes[side] = resident_set({process, *descendants([process])})
         return sizes
-
-
-@contextlib.contextmanager
-def running(*command: object) -> Iterator[subprocess.Popen[bytes]]:
-    """A process with this command, which ends with the block."""
-    words, pipe = list(map(str, command)), subprocess.PIPE
-    with subprocess.Popen(words, stdin=pipe, stdout=pipe, stderr=subprocess.DEVNULL) as process:
-        try:
-            yield process
-        finally:
-            process.terminate()
 
 
 if __name__ == "__main__":
