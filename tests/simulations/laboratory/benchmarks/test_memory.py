@@ -1,5 +1,4 @@
 import os
-import signal
 
 import pytest
 
@@ -21,12 +20,6 @@ def test_ratios_are_to_a_python_with_numpy(monkeypatch, capsys):
 def test_memory_is_that_of_a_process_which_does_nothing_more():
     assert 10e6 < memory.of_numpy() < 200e6
     assert 0 < proportional_set([os.getpid()]) <= resident_set([os.getpid()])
-
-
-def test_a_process_ends_with_its_block():
-    with memory.running("sleep", "60") as process:
-        assert process.poll() is None
-    assert process.wait() == -signal.SIGTERM
 
 
 @pytest.mark.deployment
