@@ -1,13 +1,14 @@
 """Nouns of the coordinator: the public task, public and models' texts, the privacy target, members and earlier runs."""
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import TypeVar
 
 from common import validate
 from common.domain import Record
 from common.structure import Structure
+from server.documents.codec import ABSENT
 from server.documents.files import Document
 from server.documents.privacy import Privacy
 
@@ -18,10 +19,11 @@ class Candidate(Document):
 
     Attributes:
         text: The model's text.
-        label: The requested label.
+        label: The requested label, or the most probable one where the method has probabilities.
         model: Name of the model that wrote it.
         round: Generation round, from 0.
         weight: Weight of the text in training; 1 unless the method weighs its texts.
+        probabilities: Probability of each label, for training in place of `label`; None if the method has none.
     """
 
     text: str
@@ -29,6 +31,7 @@ class Candidate(Document):
     model: str
     round: int
     weight: float = 1.0
+    probabilities: Mapping[str, float] | None = field(default=None, metadata=ABSENT)
 
 
 ClassifierInput = TypeVar("ClassifierInput", Candidate, Record)

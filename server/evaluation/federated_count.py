@@ -70,7 +70,12 @@ def question(vectors: NDArray[np.float32], candidates: Sequence[Candidate], plan
     from sklearn.linear_model import LogisticRegression
 
     text_weights = [candidate.weight for candidate in candidates]
-    model = LogisticRegression(C=10.0, max_iter=2000).fit(vectors, label_numbers, text_weights)
+    rows = list(range(len(candidates)))
+    if isinstance(soft := labels_of(candidates), SoftLabels):
+        rows, names, text_weights = soft.weighted(text_weights)
+        label_numbers = np.array([labels.index(name) for name in names])
+        present = np.unique(label_numbers)
+    model = LogisticRegression(C=10.0, max_iter=2000).fit(vectors[rows], label_numbers, text_weights)
     # With two labels scikit-learn keeps one row, that of the second.
     two = len(present) == 2
     weights[present] = np.concatenate([0 * model.coef_, model.coef_]) if two else model.coef_

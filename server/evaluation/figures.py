@@ -14,7 +14,7 @@ from common import rng
 from common.domain import Record
 from common.errors import CaucusError
 from common.models.encoder import Encoder
-from server.domain import Candidate
+from server.domain import Candidate, ClassifierInput
 from server.evaluation.small_model import Evaluation, predictions
 from server.metrics import accuracy, clusters, intervals, manifolds, surface, transport
 from server.metrics.fidelity import fid
@@ -112,7 +112,7 @@ def missing(names: Iterable[str], error: Exception, *, rows: int) -> dict[str, F
 
 
 def classification(
-    measured: Measured, train: Sequence[Record], weights: Sequence[float] | None, evaluation: Evaluation
+    measured: Measured, train: Sequence[ClassifierInput], evaluation: Evaluation
 ) -> Group:
     """Accuracy and macro-F1, on the test texts, of the small model trained on `train`."""
     seeds = evaluation.seeds if evaluation.model != "tfidf" else 1  # the default is deterministic
@@ -124,7 +124,6 @@ def classification(
             predicted, note = predictions(
                 train,
                 measured.test,
-                weights=weights,
                 evaluation=evaluation,
                 encoder=measured.encoder,
                 experiment_seed=measured.experiment_seed + seed,

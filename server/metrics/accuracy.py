@@ -13,16 +13,46 @@ from common.errors import DataError
 
 DEFINITION = (
     "TF-IDF of words and word pairs (sublinear term frequency) fitted on the training texts, then logistic regression "
-    "(L2, C = 10), by the weights of the texts where the method gives any; accuracy, and macro-F1 over the classes "
-    "present in the test texts, where one never predicted counts 0."
+    "(L2, C = 10), by the weights and the probabilities of labels of the texts where the method gives any; accuracy, "
+    "and macro-F1 over the classes present in the test texts, where one never predicted counts 0."
 )
 """Definition of the default figures, for reports."""
 
 BY_ENCODER = (
-    "Logistic regression (L2, C = 10) on the encoder's vectors, by the weights of the texts where the method gives "
-    "any; accuracy, and macro-F1 over the classes present in the test texts, where one never predicted counts 0."
+    "Logistic regression (L2, C = 10) on the encoder's vectors, by the weights and the probabilities of labels of the "
+    "texts where the method gives any; accuracy, and macro-F1 over the classes present in the test texts, where one "
+    "never predicted counts 0."
 )
 """Definition of the figures with an encoder in place of TF-IDF."""
+
+
+_LEAST_PROBABILITY = 0.01
+"""Probabilities below this one are left out of the training: they cost time, and teach nothing."""
+
+
+@dataclass(frozen=True, slots=True)
+class SoftLabels:
+    """Probabilities of labels in place of labels: the student's side of distillation (Hinton et al. 2015, section 2).
+
+    Attributes:
+        names: The C labels, sorted.
+        probabilities: (n, C) probability of each label for each training text, rows of sum 1.
+    """
+
+    names: tuple[str, ...]
+    probabilities: tuple[tuple[float, ...], ...]
+
+    def __len__(self) -> int:
+        """Number of training texts."""
+        return len(self.probabilities)
+
+    def weighted(self, weights: Sequence[float]) -> tuple[list[int], list[str], list[float]]:
+        """The same for a learner that takes one label a row: position of the text, label and weight of each row."""
+        matrix = np.array(self.probabilities)
+        matrix[matrix < min(_LEAST_PROBABILITY, 1 / len(self.names))] = 0
+        matrix *= np.array(weights)[:, None] / matrix.sum(axis=1, keepdims=True)
+        rows, columns = np.nonzero(matrix)
+        return rows.tolist(), [self.names[at] for at in columns], matrix[rows, columns].tolist()
 
 
 class TextEncoder(Hashable, Protocol):
@@ -118,7 +148,7 @@ def _check(what: str, texts: Sequence[str], values: Sequence[object]) -> None:
 
 def predict(
     train_texts: Sequence[str],
-    train_labels: Sequence[str],
+    train_labels: Sequence[str] | SoftLabels,
     test_texts: Sequence[str],
     *,
     train_weights: Sequence[float] | None = None,
@@ -129,19 +159,20 @@ def predict(
     Raises:
         DataError: As `train_and_test`.
     """
-    _check("training set", train_texts, train_labels)
+    _check("training set", train_texts, range(len(train_labels)))
     _check("test set", test_texts, test_texts)
     if train_weights is not None:
         _check("weights of the training set", train_texts, train_weights)
     weights = None if train_weights is None else tuple(train_weights)
-    labels, note = _predicted(tuple(train_texts), tuple(train_labels), tuple(test_texts), weights, encoder)
+    given = train_labels if isinstance(train_labels, SoftLabels) else tuple(train_labels)
+    labels, note = _predicted(tuple(train_texts), given, tuple(test_texts), weights, encoder)
     return list(labels), note
 
 
 @lru_cache(maxsize=1)  # an evaluation asks twice: for the scores, and for their intervals
 def _predicted(
     train_texts: tuple[str, ...],
-    train_labels: tuple[str, ...],
+    given: tuple[str, ...] | SoftLabels,
     test_texts: tuple[str, ...],
     train_weights: tuple[float, ...] | None,
     encoder: TextEncoder | None,
@@ -149,7 +180,12 @@ def _predicted(
     from sklearn.feature_extraction.text import TfidfVectorizer
     from sklearn.linear_model import LogisticRegression
 
-    sizes = Counter(train_labels)
+    rows: Sequence[int] = range(len(train_texts))
+    labels: Sequence[str] = () if isinstance(given, SoftLabels) else given
+    weights: Sequence[float] = train_weights or (1.0,) * len(train_texts)
+    if isinstance(given, SoftLabels):
+        rows, labels, weights = given.weighted(weights)
+    sizes = Counter(labels)
     constant = [min(sizes, key=lambda label: (-sizes[label], label))] * len(test_texts)
     if len(sizes) == 1:
         return constant, "all training texts have one label: it is the answer to every test text"
@@ -162,5 +198,5 @@ def _predicted(
         test = vectorizer.transform(test_texts)
     else:
         train, test = encoder.encode(train_texts), encoder.encode(test_texts)
-    model = LogisticRegression(C=10.0, max_iter=2000).fit(train, list(train_labels), train_weights)
+    model = LogisticRegression(C=10.0, max_iter=2000).fit(train[list(rows)], list(labels), list(weights))
     return [str(label) for label in model.predict(test)], None

@@ -98,7 +98,7 @@ def _utility_real(measured: MeasuredWithRecords) -> Group:
     if len(train) > len(measured.candidates):
         train = measured.drawn(train, "real", len(measured.candidates))
     plain = replace(measured.evaluation, domain_adaptation="none", target=None)
-    return classification(measured, train, None, plain)
+    return classification(measured, train, plain)
 
 
 def _language_real(measured: MeasuredWithRecords) -> Group:
