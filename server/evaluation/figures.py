@@ -14,7 +14,7 @@ from common import rng
 from common.domain import Record
 from common.errors import CaucusError
 from common.models.encoder import Encoder
-from server.domain import Candidate, ClassifierInput
+from server.domain import Candidate
 from server.evaluation.small_model import Evaluation, predictions
 from server.metrics import accuracy, clusters, intervals, manifolds, surface, transport
 from server.metrics.fidelity import fid
@@ -111,9 +111,7 @@ def missing(names: Iterable[str], error: Exception, *, rows: int) -> dict[str, F
     return {name: {"value": None, "reason": reason, "rows": rows} for name in names}
 
 
-def classification(
-    measured: Measured, train: Sequence[ClassifierInput], evaluation: Evaluation
-) -> Group:
+def classification(measured: Measured, train: Sequence[Candidate | Record], evaluation: Evaluation) -> Group:
     """Accuracy and macro-F1, on the test texts, of the small model trained on `train`."""
     seeds = evaluation.seeds if evaluation.model != "tfidf" else 1  # the default is deterministic
     right = [record.label for record in measured.test]

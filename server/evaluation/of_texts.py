@@ -23,7 +23,7 @@ from server.evaluation.figures import (
     real_against_real,
     together,
 )
-from server.evaluation.small_model import Evaluation, Metric, by_encoder
+from server.evaluation.small_model import Metric, by_encoder
 from server.metrics import diversity, intervals, personal_information
 
 log = logging.getLogger("caucus.measures")

@@ -17,7 +17,7 @@ from common.models.devices import device_here
 from common.models.encoder import Encoder
 from common.queries.terms import Extractor
 from common.system.extras import needs
-from server.domain import Candidate, ClassifierInput
+from server.domain import Candidate
 from server.evaluation.remote_encoder import RemoteEncoder
 from server.metrics import accuracy
 from server.metrics.accuracy import SoftLabels
@@ -127,7 +127,7 @@ def majority_class(held_out: Sequence[Record]) -> dict[str, Any]:
 
 
 def score(
-    train: Sequence[ClassifierInput],
+    train: Sequence[Candidate | Record],
     test: Sequence[Record],
     *,
     evaluation: Evaluation | None = None,
@@ -149,7 +149,7 @@ def score(
 
 
 def predictions(
-    train: Sequence[ClassifierInput],
+    train: Sequence[Candidate | Record],
     test: Sequence[Record],
     *,
     evaluation: Evaluation | None = None,
@@ -169,8 +169,11 @@ def predictions(
         with named_by("evaluation.vocabulary"):
             terms = read_texts(settings.vocabulary)
         extractor = Extractor(terms)
-        train = [_as_terms(text, terms, extractor) for text in train]
-        test, target = ([_as_terms(record, terms, extractor) for record in records] for records in (test, target))
+        train = [replace(text, text=_as_terms(text.text, terms, extractor)) for text in train]
+        test, target = (
+            [Record(_as_terms(record.text, terms, extractor), record.label) for record in records]
+            for records in (test, target)
+        )
     used_encoder = settings.embedding or encoder
     if settings.model in {"encoder", "network"} and used_encoder is None:
         raise InternalError("encoder", expected="one, for the model", got="none")
@@ -201,17 +204,16 @@ def predictions(
     )
 
 
-def labels_of(train: Sequence[ClassifierInput]) -> list[str] | SoftLabels:
+def labels_of(train: Sequence[Candidate | Record]) -> list[str] | SoftLabels:
     """Labels to learn: probabilities, if each text has them."""
-    soft = [text.probabilities if isinstance(text, Candidate) else None for text in train]
-    rows = [row for row in soft if row]
-    if not train or len(rows) < len(soft):
+    rows = [text.probabilities for text in train if isinstance(text, Candidate) and text.probabilities]
+    if not rows or len(rows) < len(train):
         return [text.label for text in train]
     names = tuple(sorted({name for row in rows for name in row}))
     return SoftLabels(names, tuple(tuple(row.get(name, 0.0) for name in names) for row in rows))
 
 
-def weights_of(train: Sequence[ClassifierInput]) -> list[float] | None:
+def weights_of(train: Sequence[Candidate | Record]) -> list[float] | None:
     """Weights in training: None for records."""
     return [text.weight for text in train if isinstance(text, Candidate)] or None
 
@@ -304,7 +306,6 @@ def _definition(model: str) -> str:
     return DEFINITION
 
 
-def _as_terms(record: ClassifierInput, terms: Sequence[str], extractor: Extractor) -> ClassifierInput:
+def _as_terms(text: str, terms: Sequence[str], extractor: Extractor) -> str:
     """Replace a text by its terms in order, each once; a text without terms stays as it is."""
-    numbers = extractor.first(record.text, len(terms))
-    return replace(record, text="; ".join(terms[term] for term in numbers) or record.text)
+    return "; ".join(terms[term] for term in extractor.first(text, len(terms))) or text

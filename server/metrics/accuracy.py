@@ -46,13 +46,21 @@ class SoftLabels:
         """Number of training texts."""
         return len(self.probabilities)
 
-    def weighted(self, weights: Sequence[float]) -> tuple[list[int], list[str], list[float]]:
-        """The same for a learner that takes one label a row: position of the text, label and weight of each row."""
-        matrix = np.array(self.probabilities)
-        matrix[matrix < min(_LEAST_PROBABILITY, 1 / len(self.names))] = 0
-        matrix *= np.array(weights)[:, None] / matrix.sum(axis=1, keepdims=True)
-        rows, columns = np.nonzero(matrix)
-        return rows.tolist(), [self.names[at] for at in columns], matrix[rows, columns].tolist()
+
+def one_label_rows(
+    labels: Sequence[str] | SoftLabels, weights: Sequence[float]
+) -> tuple[Sequence[int], Sequence[str], Sequence[float]]:
+    """Rows for a learner that takes one label a row: the position of the text, the label and the weight of each.
+
+    A text with probabilities has a row for each label, weighted by its probability.
+    """
+    if not isinstance(labels, SoftLabels):
+        return range(len(labels)), labels, weights
+    matrix = np.array(labels.probabilities)
+    matrix[matrix < min(_LEAST_PROBABILITY, 1 / len(labels.names))] = 0
+    matrix *= np.array(weights)[:, None] / matrix.sum(axis=1, keepdims=True)
+    rows, columns = np.nonzero(matrix)
+    return rows.tolist(), [labels.names[column] for column in columns], matrix[rows, columns].tolist()
 
 
 class TextEncoder(Hashable, Protocol):
@@ -180,11 +188,7 @@ def _predicted(
     from sklearn.feature_extraction.text import TfidfVectorizer
     from sklearn.linear_model import LogisticRegression
 
-    rows: Sequence[int] = range(len(train_texts))
-    labels: Sequence[str] = () if isinstance(given, SoftLabels) else given
-    weights: Sequence[float] = train_weights or (1.0,) * len(train_texts)
-    if isinstance(given, SoftLabels):
-        rows, labels, weights = given.weighted(weights)
+    rows, labels, weights = one_label_rows(given, train_weights or (1.0,) * len(train_texts))
     sizes = Counter(labels)
     constant = [min(sizes, key=lambda label: (-sizes[label], label))] * len(test_texts)
     if len(sizes) == 1:

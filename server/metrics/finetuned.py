@@ -110,17 +110,18 @@ def train_and_predict(
     devices = [torch.device(training.device)] if training.device.startswith("cuda") else []
     with torch.random.fork_rng(devices):  # Transformers draw initial weights and dropout from the global generator.
         torch.manual_seed(experiment_seed % 2**63)
-        soft, labels = labels, labels if labels.ndim == 1 else labels.argmax(axis=1)
-        classes = int(labels.max()) + 1 if soft.ndim == 1 else soft.shape[1]
+        classes = int(labels.max()) + 1 if labels.ndim == 1 else labels.shape[1]
+        most_probable = labels.astype(np.int64) if labels.ndim == 1 else labels.argmax(axis=1)
         model = _model(folder, classes, training.device)
         ids = _Ids(folder, training.longest, training.device)
         model.config.pad_token_id = ids.filler  # causal networks classify at the last token before padding
-        training_set, validation_set = _set_aside(labels, training.validation)
-        counts = np.bincount(labels, minlength=classes)
+        training_set, validation_set = _set_aside(most_probable, training.validation)
+        counts = np.bincount(most_probable, minlength=classes)
         text_weights = np.ones(len(texts)) if weights is None else weights
-        text_weights = text_weights * (len(labels) / (np.count_nonzero(counts) * counts[labels]) if training.balanced else 1.0)
+        if training.balanced:
+            text_weights = text_weights * len(labels) / (np.count_nonzero(counts) * counts[most_probable])
         y, w = (
-            torch.from_numpy(soft.astype(np.int64 if soft.ndim == 1 else np.float32)).to(training.device),
+            torch.from_numpy(labels.astype(np.int64 if labels.ndim == 1 else np.float32)).to(training.device),
             torch.from_numpy(text_weights.astype(np.float32)).to(training.device),
         )
         tokens = ids.of(texts)
