@@ -20,7 +20,7 @@ from common.queries.correct_count import CorrectCount, CorrectCountSpec
 from server.domain import Candidate
 from server.evaluation.small_model import labels_of
 from server.federation.attempt import Answered
-from server.metrics.accuracy import one_label_rows
+from server.metrics.accuracy import logistic_regression, sizes
 
 NAME = "evaluation"
 DEFINITION = (
@@ -64,15 +64,14 @@ def question(vectors: NDArray[np.float32], candidates: Sequence[Candidate], plan
     (spec,) = (query.spec for query in plan.queries if isinstance(query.spec, CorrectCountSpec))
     weights = np.zeros((len(labels), vectors.shape[1]), dtype=np.float32)
     intercepts = np.full(len(labels), _NEVER, dtype=np.float32)
-    rows, names, text_weights = one_label_rows(labels_of(candidates), [candidate.weight for candidate in candidates])
-    label_numbers = np.array([labels.index(name) for name in names])
-    present = np.unique(label_numbers)
-    if len(present) == 1:
+    learned = labels_of(candidates)
+    names = sizes(learned)
+    if len(names) == 1:
+        present = [labels.index(name) for name in names]
         intercepts[present] = 0
         return CorrectCount(spec=spec, weights=weights, intercepts=intercepts)
-    from sklearn.linear_model import LogisticRegression
-
-    model = LogisticRegression(C=10.0, max_iter=2000).fit(vectors[list(rows)], label_numbers, list(text_weights))
+    model = logistic_regression(vectors, learned, [candidate.weight for candidate in candidates])
+    present = [labels.index(name) for name in model.classes_]
     # With two labels scikit-learn keeps one row, that of the second.
     two = len(present) == 2
     weights[present] = np.concatenate([0 * model.coef_, model.coef_]) if two else model.coef_

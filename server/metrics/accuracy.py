@@ -1,10 +1,10 @@
 """Accuracy and macro-F1 of a small text classifier: trained on one set of texts, tested on another."""
 
 from collections import Counter
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -46,21 +46,37 @@ class SoftLabels:
         """Number of training texts."""
         return len(self.probabilities)
 
+    def likely(self) -> NDArray[np.float64]:
+        """The probabilities without the negligible ones."""
+        matrix = np.array(self.probabilities)
+        matrix[matrix < min(_LEAST_PROBABILITY, 1 / len(self.names))] = 0
+        return np.asarray(matrix / matrix.sum(axis=1, keepdims=True))
 
-def one_label_rows(
-    labels: Sequence[str] | SoftLabels, weights: Sequence[float]
-) -> tuple[Sequence[int], Sequence[str], Sequence[float]]:
-    """Rows for a learner that takes one label a row: the position of the text, the label and the weight of each.
 
-    A text with probabilities has a row for each label, weighted by its probability.
-    """
+def sizes(labels: Sequence[str] | SoftLabels) -> Mapping[str, float]:
+    """Number of texts of each label that has any; with probabilities, their sum."""
     if not isinstance(labels, SoftLabels):
-        return range(len(labels)), labels, weights
-    matrix = np.array(labels.probabilities)
-    matrix[matrix < min(_LEAST_PROBABILITY, 1 / len(labels.names))] = 0
-    matrix *= np.array(weights)[:, None] / matrix.sum(axis=1, keepdims=True)
+        return Counter(labels)
+    sums = labels.likely().sum(axis=0).tolist()
+    return {name: size for name, size in zip(labels.names, sums, strict=True) if size}
+
+
+def logistic_regression(vectors: Any, labels: Sequence[str] | SoftLabels, weights: Sequence[float]) -> Any:
+    """scikit-learn's logistic regression (L2, C = 10), trained; a text has a row for each label that is likely.
+
+    Args:
+        vectors: (n, dim), dense or sparse.
+        labels: n, of at least two values.
+        weights: n.
+    """
+    from sklearn.linear_model import LogisticRegression
+
+    model = LogisticRegression(C=10.0, max_iter=2000)
+    if not isinstance(labels, SoftLabels):
+        return model.fit(vectors, list(labels), list(weights))
+    matrix = labels.likely() * np.array(weights)[:, None]
     rows, columns = np.nonzero(matrix)
-    return rows.tolist(), [labels.names[column] for column in columns], matrix[rows, columns].tolist()
+    return model.fit(vectors[rows], [labels.names[column] for column in columns], matrix[rows, columns])
 
 
 class TextEncoder(Hashable, Protocol):
@@ -186,12 +202,10 @@ def _predicted(
     encoder: TextEncoder | None,
 ) -> tuple[list[str], str | None]:
     from sklearn.feature_extraction.text import TfidfVectorizer
-    from sklearn.linear_model import LogisticRegression
 
-    rows, labels, weights = one_label_rows(given, train_weights or (1.0,) * len(train_texts))
-    sizes = Counter(labels)
-    constant = [min(sizes, key=lambda label: (-sizes[label], label))] * len(test_texts)
-    if len(sizes) == 1:
+    by_label = sizes(given)
+    constant = [min(by_label, key=lambda label: (-by_label[label], label))] * len(test_texts)
+    if len(by_label) == 1:
         return constant, "all training texts have one label: it is the answer to every test text"
     if encoder is None:
         vectorizer = TfidfVectorizer(ngram_range=(1, 2), sublinear_tf=True)
@@ -202,5 +216,5 @@ def _predicted(
         test = vectorizer.transform(test_texts)
     else:
         train, test = encoder.encode(train_texts), encoder.encode(test_texts)
-    model = LogisticRegression(C=10.0, max_iter=2000).fit(train[list(rows)], list(labels), list(weights))
+    model = logistic_regression(train, given, train_weights or (1.0,) * len(train_texts))
     return [str(label) for label in model.predict(test)], None

@@ -1,0 +1,51 @@
+"""How soft the probabilities are from which a model learns what a census knows (Hinton et al. 2015, section 2).
+
+The means of a census are a classifier, the teacher; a model trained on the texts with its probabilities is the student.
+Probabilities that are nearly 0 or 1 tell a student where the teacher's borders are only if a text lies near them; flat
+ones let everything but the differences fade. Which texts there are decides where the best softness lies, so it is
+chosen by cross-validation: how often a student agrees with the teacher on texts that it did not see. All of this is a
+function of texts and of released numbers, and costs no privacy.
+"""
+
+import math
+
+import numpy as np
+
+from server.metrics.accuracy import SoftLabels, logistic_regression
+from server.operators.census import Floats, Vectors, posteriors
+
+SOFTNESSES = (0.01, 0.02, 0.03, 0.05, 0.08, 0.13)
+_FOLDS = 3
+_MOST_TEXTS = 600
+"""Number of texts, evenly spaced, by which the softness is chosen if there are more: the time grows with it."""
+
+
+def student_softness(vectors: Vectors, means: Floats) -> float:
+    """The least softness at which students agree with the teacher as often as at the best, to one standard error.
+
+    Agreement is flat about its best, and a student of words has more to learn from sharper probabilities.
+
+    Args:
+        vectors: (n, dim) texts.
+        means: (C, dim) means of the census, C at least 2.
+    """
+    vectors = vectors[:: -(-len(vectors) // _MOST_TEXTS)]
+    if len(vectors) < 2 * _FOLDS:
+        return SOFTNESSES[len(SOFTNESSES) // 2]
+    agreements = [_agreement(vectors, posteriors(vectors, means, softness)) for softness in SOFTNESSES]
+    best = max(agreements)
+    enough = best - math.sqrt(best * (1 - best) / len(vectors))
+    return next(softness for softness, agreement in zip(SOFTNESSES, agreements, strict=True) if agreement >= enough)
+
+
+def _agreement(vectors: Vectors, probabilities: Floats) -> float:
+    """Share of the texts to which a student that has not seen them gives the teacher's most probable label."""
+    teacher, fold = probabilities.argmax(axis=1), np.arange(len(vectors)) % _FOLDS
+    names = tuple(map(str, range(probabilities.shape[1])))
+    agreed = 0
+    for out in range(_FOLDS):
+        seen = fold != out
+        labels = SoftLabels(names, tuple(map(tuple, probabilities[seen].tolist())))
+        student = logistic_regression(vectors[seen], labels, [1.0] * len(labels)).predict(vectors[~seen])
+        agreed += sum(name == names[label] for name, label in zip(student, teacher[~seen], strict=True))
+    return agreed / len(vectors)
