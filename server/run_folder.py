@@ -1,7 +1,8 @@
 """The files of a run folder, and how they are written and read.
 
 config.yaml       the resolved configuration            (written by the entry point)
-synthetic.jsonl   text, label, model, round, weight (1 unless the method weighs its texts)
+synthetic.jsonl   text, label, model, round, weight (1 unless the method weighs its texts),
+                  and probabilities of the labels, if the method has any
 rounds.jsonl      one line a round, from 1: counts, weights, FID, seconds, tokens
 privacy.json      the guarantee and what it does not cover
 run.json          identity, status ("partial" or "complete"), seconds, versions, warnings of queries that are noise

@@ -11,7 +11,8 @@ One round t of T:
 6. The 2 S texts to which a label is most probable are its next pool. A model's weight is the squared mean probability
    of the labels that were requested of it. A label needs the more texts, the larger its share is and the fewer texts
    of D are most probably of it.
-7. After the last round each text gets its most probable label, and weights by which the labels have their shares.
+7. After the last round each text gets the probability of each label, as soft as a model learns most from them
+   (`server/operators/distillation.py`), and weights by which the labels have their shares.
 
 After T rounds, and one private query, D is the synthetic data set. The answer is in `census.json` of the run folder:
 another run can begin with it (`census`), with other models, and asks nothing.
@@ -36,7 +37,8 @@ from server.llm.base import Request
 from server.llm.orders import Order, RequestMaker, make_orders
 from server.method import State, Tools
 from server.operators import census_file, selection, steering
-from server.operators.census import Census, Floats, estimates, figures, posteriors, softness, subspace
+from server.operators.census import Census, Estimates, Floats, estimates, figures, posteriors, softness, subspace
+from server.operators.distillation import student_softness
 from server.operators.round_report import make_report
 from server.operators.steering import effective_sample
 from server.settings.methods import GRID, CensusSettings
@@ -44,6 +46,7 @@ from server.settings.methods import GRID, CensusSettings
 CLASS_SUMS = "class sums"
 REACH = 0.25
 """Share of the first round's texts that the radius reaches; what lies beyond it is shortened."""
+_DIGITS = 6
 FLOOR = 0.5
 """Least effective sample size of the released texts' weights, as a share of their number."""
 
@@ -143,7 +146,7 @@ class CensusMethod(CensusSettings):
         if state.round + 1 < self.rounds:
             memory = self._remember(state.round + 1, candidates, posterior, estimated.shares, tools)
         else:
-            texts = self._final(candidates, posterior, estimated.shares, tools.task)
+            texts = self._final(candidates, vectors, census, estimated)
         report = make_report(
             state.round,
             tools.models,
@@ -243,18 +246,27 @@ class CensusMethod(CensusSettings):
         return memory
 
     def _final(
-        self, candidates: Sequence[Candidate], posterior: Floats, shares: Floats, task: Task
+        self, candidates: Sequence[Candidate], vectors: NDArray[np.float32], census: Census, estimated: Estimates
     ) -> tuple[Candidate, ...]:
         """D with its final labels and weights."""
-        labels, names = selection.label_numbers(candidates, task).astype(np.int64), list(task.labels)
-        if self.labels == "census":
+        soft = student_softness(vectors, estimated.means) if self.labels == "probabilities" else census.softness
+        posterior = posteriors(vectors, estimated.means, soft)
+        labels = np.array([census.labels.index(candidate.label) for candidate in candidates])
+        kept = np.arange(len(candidates))
+        if self.labels == "gate":
+            kept = steering.kept_by_gate(posterior, labels)
+        elif self.labels != "requested":
             labels = steering.most_probable_labels(posterior)
-        kept = steering.kept_by_gate(posterior, labels) if self.labels == "gate" else np.arange(len(labels))
-        chosen = [replace(candidates[i], label=names[labels[i]]) for i in kept]
+        texts = [replace(candidates[place], label=census.labels[labels[place]]) for place in kept.tolist()]
+        learned = np.eye(len(census.labels))[labels[kept]]
+        if self.labels == "probabilities":
+            learned = posterior.round(_DIGITS)
+            rows = [dict(zip(census.labels, row, strict=True)) for row in learned.tolist()]
+            texts = [replace(text, probabilities=row) for text, row in zip(texts, rows, strict=True)]
         if not self.share_weights:
-            return tuple(chosen)
-        weights = steering.text_weights(labels[kept], shares, floor=FLOOR)
-        return tuple(replace(text, weight=float(weight)) for text, weight in zip(chosen, weights, strict=True))
+            return tuple(texts)
+        weights = steering.text_weights(learned, estimated.shares, floor=FLOOR)
+        return tuple(replace(text, weight=float(weight)) for text, weight in zip(texts, weights, strict=True))
 
 
 def _released(census: Census) -> dict[str, dict[str, Any]]:

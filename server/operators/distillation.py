@@ -11,7 +11,7 @@ import math
 
 import numpy as np
 
-from server.metrics.accuracy import SoftLabels, logistic_regression
+from server.metrics.accuracy import SoftLabels, logistic_regression, sizes
 from server.operators.census import Floats, Vectors, posteriors
 
 SOFTNESSES = (0.01, 0.02, 0.03, 0.05, 0.08, 0.13)
@@ -27,7 +27,7 @@ def student_softness(vectors: Vectors, means: Floats) -> float:
 
     Args:
         vectors: (n, dim) texts.
-        means: (C, dim) means of the census, C at least 2.
+        means: (C, dim) means of the census.
     """
     vectors = vectors[:: -(-len(vectors) // _MOST_TEXTS)]
     if len(vectors) < 2 * _FOLDS:
@@ -40,12 +40,15 @@ def student_softness(vectors: Vectors, means: Floats) -> float:
 
 def _agreement(vectors: Vectors, probabilities: Floats) -> float:
     """Share of the texts to which a student that has not seen them gives the teacher's most probable label."""
-    teacher, fold = probabilities.argmax(axis=1), np.arange(len(vectors)) % _FOLDS
+    teacher = probabilities.argmax(axis=1)
+    fold = np.random.default_rng(0).permutation(len(vectors)) % _FOLDS  # texts come in a regular order of labels
     names = tuple(map(str, range(probabilities.shape[1])))
     agreed = 0
     for out in range(_FOLDS):
         seen = fold != out
         labels = SoftLabels(names, tuple(map(tuple, probabilities[seen].tolist())))
+        if len(sizes(labels)) == 1:
+            return 0.0  # so sharp, or so alike, that there is nothing to learn
         student = logistic_regression(vectors[seen], labels, [1.0] * len(labels)).predict(vectors[~seen])
         agreed += sum(name == names[label] for name, label in zip(student, teacher[~seen], strict=True))
     return agreed / len(vectors)

@@ -64,8 +64,9 @@ class CensusSettings(PromptingSettings):
         model_weighting: Weigh models by the estimates; off for the ablation.
         steering: Exemplars by the estimates; off for the ablation: all rounds are zero-shot.
         need: Labels get texts by need; off for the ablation: all get the same number.
-        labels: Labels of released texts: "census", their most probable ones; "requested", for models that write what
-            they are asked for; or "gate": as requested, and texts to which another one is more probable are left out.
+        labels: Labels of released texts: "probabilities", of each label, and the most probable one; "census", the most
+            probable one alone; "requested", for models that write what they are asked for; or "gate": as requested,
+            and texts to which another one is more probable are left out.
         share_weights: Weigh the released texts by the estimated shares of the labels; off for the ablation.
         census: `census.json` of a finished run, to be used instead of asking.
     """
@@ -83,7 +84,7 @@ class CensusSettings(PromptingSettings):
     model_weighting: bool = True
     steering: bool = True
     need: bool = True
-    labels: str = "census"
+    labels: str = "probabilities"
     share_weights: bool = True
     texts_per_request: int = 5
     census: str | None = None
@@ -94,7 +95,7 @@ class CensusSettings(PromptingSettings):
         validate.in_range(1, MOST_DIRECTIONS, section="method", directions=self.directions)
         validate.in_range(1 / GRID, 1, section="method", count=self.count)
         validate.in_range(0, 1, section="method", description=self.description)
-        validate.one_of("method.labels", self.labels, among=("census", "requested", "gate"))
+        validate.one_of("method.labels", self.labels, among=("probabilities", "census", "requested", "gate"))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

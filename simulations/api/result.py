@@ -2,6 +2,7 @@
 
 import html
 import json
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -16,6 +17,7 @@ from server.documents.metrics import Metrics
 from server.documents.privacy import Privacy
 from server.documents.rounds import RoundReport
 from server.documents.run import RunSummary
+from server.domain import Candidate
 from server.run_folder import from_round_1, read_candidates
 
 _TEXTS = ("text", "label", "model", "round", "weight")
@@ -46,7 +48,8 @@ class Result:
     Attributes:
         folder: The run folder.
         status: "complete", or "partial": then the run can be resumed, and its last figures are missing.
-        texts: The synthetic texts: columns text, label, model, round (from 1; 0 before any vote), weight.
+        texts: The synthetic texts: columns text, label, model, round (from 1; 0 before any vote), weight, and where the
+            method has them `probabilities.LABEL` for each label.
         metrics: `metrics.json`: accuracy and all other figures; empty in a partial run.
         privacy: `privacy.json`: the guarantee, what was spent, what is not covered.
         rounds: A row for each round, from 1, with columns such as `candidates`, `fid`, `epsilon` and `tokens.output`.
@@ -78,12 +81,19 @@ class Result:
         return cls(
             folder=path,
             status=RunSummary.load(path).status,
-            texts=pd.DataFrame(texts, columns=_TEXTS),
+            texts=_table(texts),
             metrics=_json(path / Metrics.FILE),
             privacy=_json(path / Privacy.FILE),
             rounds=rounds.drop(columns="round", errors="ignore"),
             report=Report(path / "report.html"),
         )
+
+
+def _table(texts: Sequence[Candidate]) -> pd.DataFrame:
+    table = pd.DataFrame(texts, columns=_TEXTS)
+    if not any(text.probabilities for text in texts):
+        return table
+    return table.join(pd.DataFrame([text.probabilities or {} for text in texts]).add_prefix("probabilities."))
 
 
 def _json(path: Path) -> dict[str, Any]:

@@ -1,0 +1,47 @@
+import numpy as np
+import pytest
+
+from server.operators import distillation
+from server.operators.census import posteriors
+from server.operators.distillation import SOFTNESSES, student_softness
+
+
+def texts_of(count: int, labels: int, *, spread: float) -> tuple[np.ndarray, np.ndarray]:
+    """Unit vectors about as many means as there are labels, and these means."""
+    generator = np.random.default_rng(0)
+    means = np.eye(16)[:labels]
+    vectors = means[np.arange(count) % labels] + spread * generator.normal(size=(count, 16))
+    return (vectors / np.linalg.norm(vectors, axis=1, keepdims=True)).astype(np.float32), means
+
+
+def test_the_least_softness_that_agrees_as_often_as_any_to_one_standard_error(monkeypatch):
+    agreements = dict(zip(SOFTNESSES, (0.5, 0.6, 0.79, 0.8, 0.81, 0.7), strict=True))
+    vectors, means = texts_of(60, 3, spread=0.2)
+    monkeypatch.setattr(distillation, "posteriors", lambda vectors, means, softness: softness)
+    monkeypatch.setattr(distillation, "_agreement", lambda vectors, softness: agreements[softness])
+    assert student_softness(vectors, means) == 0.03  # 0.81 ± 0.05
+
+
+def test_a_student_agrees_with_a_teacher_whose_labels_are_far_apart():
+    vectors, means = texts_of(60, 3, spread=0.05)
+    assert distillation._agreement(vectors, posteriors(vectors, means, 0.05)) == 1
+    assert student_softness(vectors, means) == SOFTNESSES[0]
+
+
+def test_agreement_is_on_texts_that_the_student_has_not_seen():
+    generator = np.random.default_rng(0)
+    vectors = np.eye(60, dtype=np.float32)  # nothing that is learned of one text says anything of another
+    probabilities = np.eye(2)[generator.integers(0, 2, 60)]
+    assert distillation._agreement(vectors, probabilities) < 0.8
+
+
+@pytest.mark.parametrize(("count", "labels"), [(1, 3), (5, 3), (40, 1)])
+def test_where_nothing_can_be_learned_some_softness_is_given(count, labels):
+    assert student_softness(*texts_of(count, labels, spread=0.2)) in SOFTNESSES
+
+
+def test_of_many_texts_a_part_decides(monkeypatch):
+    numbers = []
+    monkeypatch.setattr(distillation, "_agreement", lambda vectors, _: numbers.append(len(vectors)) or 0.5)
+    student_softness(*texts_of(2000, 3, spread=0.2))
+    assert set(numbers) == {500}
