@@ -122,7 +122,7 @@ class Deployment:
         self.port = free_port()
         self._running = {}
         try:
-            self._make(relay_user, private or [demo_notes.private_notes(each, records, 0) for each in range(count)])
+            self._make(relay_user, private or [demo_notes.private_notes(party, records, 0) for party in range(count)])
         except BaseException:
             self.ended()
             raise
@@ -207,7 +207,7 @@ class Deployment:
 
     def online(self):
         facts = json.loads(self.coordinator("status", self.here, "--json"))
-        return sum(each["node"] == "online" for each in facts["parties"])
+        return sum(party["node"] == "online" for party in facts["parties"])
 
     def down(self, key):
         process = self._running.pop(key)
