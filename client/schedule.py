@@ -58,7 +58,7 @@ class Schedule:
         """Wait until the reply to a message may leave.
 
         Args:
-            came: The reading of the clock when it came.
+            came: Time of the message's arrival, as `clock` tells it, in seconds.
             body: The message.
             plan: The plan that it belongs to; None if public facts alone decide that it is refused.
             index: Number of the query in the plan.

@@ -47,7 +47,7 @@ class Open:
 
 @dataclass(frozen=True, slots=True)
 class Opened:
-    """The party accepts the plan and runs the encoder with this digest; its keys, under secure aggregation."""
+    """The party accepts the plan and runs the encoder with this digest. Under secure aggregation it sends its keys."""
 
     encoder: str
     advert: KeyAdvert | None = None

@@ -37,7 +37,7 @@ def test_each_module_adds_the_commands_that_it_is_listed_with(command):
 
 
 def every(kind):
-    return [kind, *(each for below in kind.__subclasses__() for each in every(below))]
+    return [kind, *(subclass for below in kind.__subclasses__() for subclass in every(below))]
 
 
 @pytest.mark.parametrize("kind", every(errors.CaucusError))

@@ -53,7 +53,7 @@ class Waits:
         self._pace = Pace(BUSY_SECONDS, IDLE_SECONDS, SHARE)
 
     def came(self) -> None:
-        """A message has come, or is being answered."""
+        """Note that a message has come or is being answered, so that the next waits are short."""
         self._pace.came()
 
     def seconds(self, flowers: float) -> float:

@@ -71,7 +71,7 @@ class Seeds:
         self._similarity, self._flip_penalty, self._confidence = similarity, flip_penalty, confidence
 
     def check(self, planned: PlannedQuery, labels: Sequence[str]) -> None:
-        """Refuse what these settings cannot do.
+        """Check that these settings can answer the planned query.
 
         Raises:
             ConfigError: More texts than allowed, more candidates than are made, or no model for names.

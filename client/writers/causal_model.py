@@ -98,7 +98,7 @@ class Causal:
 
 
 def load(name_or_path: str | None, labels: Sequence[str], *, max_tokens: int, device: str = "cpu") -> Causal:
-    """A checkpoint, or the small model.
+    """Load a checkpoint, or make the small model.
 
     Args:
         name_or_path: A transformers folder, or a name in the local cache; None: the small one made on the spot.

@@ -197,7 +197,7 @@ class Ledger:
                 raise SurvivorsError("this set of survivors is not the first", where=f"run {run}, answer {index}")
 
     def unmask(self, run: str, index: int) -> None:
-        """Records, before they leave, that shares are given which open this entry's sum. Repeated calls have no effect.
+        """Record that shares which open this entry's sum are given, before they leave. Repeated calls have no effect.
 
         Raises:
             SurvivorsError: If no survivors were recorded, or the same question was opened over another set.

@@ -135,7 +135,7 @@ class TorchEncoder:
         self._model.save(str(folder), create_model_card=False)
 
     def batches(self, texts: Sequence[str]) -> Iterator[tuple[list[int], NDArray[np.float32]]]:
-        """Positions of texts of like length, and their vectors, (positions, dimensions)."""
+        """Yield batches of texts of similar length: their positions, and their vectors, (positions, dimensions)."""
         texts = [encodable(text) for text in texts]
         for batch in self._places(texts):
             yield (

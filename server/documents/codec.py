@@ -28,7 +28,7 @@ class FieldError(ValueError):
 
     Attributes:
         field: The field, such as "spent.epsilon"; empty for the document itself.
-        expected: Value that stands there in a document of ours.
+        expected: Value or type that the field has in a valid document.
         missing: Whether it is missing.
     """
 

@@ -42,7 +42,7 @@ class Usage:
 
     @property
     def tokens(self) -> int:
-        """All tokens."""
+        """Number of all tokens, read and written."""
         return self.read + self.output
 
 

@@ -72,7 +72,7 @@ class LabelledFiles(LabelledFilesSettings):
             )
 
     def task(self) -> Task:
-        """See Source.
+        """The public description of the data, as `Source.task` defines it.
 
         Raises:
             ConfigError: No labels are named.
@@ -97,7 +97,7 @@ class LabelledFiles(LabelledFilesSettings):
         )
 
     def public_texts(self) -> list[str]:
-        """See Source.
+        """Texts from which the built-in models may learn, as `Source.public_texts` defines them.
 
         Raises:
             ConfigError: `public_text` is not set.

@@ -145,9 +145,9 @@ def test_bad_keys_are_refused(change, error, message):
 
 def test_keys_that_the_coordinator_put_in_place_of_a_party_s_are_refused():
     run = Run(setup(malicious=True)).advertise()
-    own = Run(setup(malicious=True), salt=1).begin(1)[1]
+    advert = Run(setup(malicious=True), salt=1).begin(1)[1]
     with pytest.raises(SignatureError, match="party 1"):
-        run.parties[0].share(run.adverts | {1: with_key(own, signature=run.adverts[1].signature)})
+        run.parties[0].share(run.adverts | {1: with_key(advert, signature=run.adverts[1].signature)})
 
 
 # Step 2, receiving
@@ -250,13 +250,13 @@ def test_masked_vector_is_input_plus_self_mask_plus_signed_pair_masks(asked):
     run = Run(asked).ready()
     masked = run.open(4).mask().masked
     transcript, graph = check_adverts(asked, run.adverts, run.roster, "test")
-    own, shared = of_round(asked.binding, 4), about(of_round(transcript, 4), b"")
+    own_binding, shared = of_round(asked.binding, 4), about(of_round(transcript, 4), b"")
     roots = {party: Secret(entropy(party)) for party in asked.parties}
-    pairs = {party: KeyPair(root.derive("own mask key", own, party, party)) for party, root in roots.items()}
+    pairs = {party: KeyPair(root.derive("own mask key", own_binding, party, party)) for party, root in roots.items()}
     for party in asked.parties:
         assert pairs[party].public == run.adverts[party].mask_publics[1]
         expected = vectors(asked, 4)[party].view(np.uint64).copy()
-        add_masks(expected, [(roots[party].derive("own self-mask seed", own, party, party).reveal(), 1)])
+        add_masks(expected, [(roots[party].derive("own self-mask seed", own_binding, party, party).reveal(), 1)])
         for peer in graph[party]:
             key = mask_key(pairs[peer], pairs[party].public, shared, peer, party)
             add_masks(expected, [(key.reveal(), 1 if party < peer else -1)])

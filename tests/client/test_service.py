@@ -103,8 +103,8 @@ def test_a_stranger_among_the_keys_is_refused(tmp_path):
 
 def test_a_plan_for_signed_parties_needs_this_partys_own_roster(tmp_path):
     agreed = plan(3, roster=roster(3).digest.hex())
-    for own in (None, roster(4)):
-        refused = send(service(tmp_path, 0, known=own), m.Open(agreed.to_json()), agreed=agreed)
+    for known_roster in (None, roster(4)):
+        refused = send(service(tmp_path, 0, known=known_roster), m.Open(agreed.to_json()), agreed=agreed)
         assert refused == m.Refusal(m.Reason.ROSTER)
     assert isinstance(send(service(tmp_path, 0, known=roster(3)), m.Open(agreed.to_json()), agreed=agreed), m.Opened)
 

@@ -329,16 +329,16 @@ def test_a_model_that_fails_ends_the_command_with_its_line_and_how_to_go_on(tmp_
 )
 def test_the_command_ends_with_one_clear_line_and_the_code_of_wrong_input(arguments, said, tmp_path):
     folder = [] if "--resume" in arguments else [f"hydra.run.dir={tmp_path}/run"]
-    code, told = command(tmp_path, *arguments, *folder)
+    code, output = command(tmp_path, *arguments, *folder)
     assert code == 2
-    assert said in told
-    assert "Traceback" not in told
-    assert "goes on" not in told
+    assert said in output
+    assert "Traceback" not in output
+    assert "goes on" not in output
 
 
 def test_a_model_without_its_key_is_a_failure_that_names_the_variable(tmp_path, monkeypatch):
     monkeypatch.delenv("ANTHROPIC_API_KEY", raising=False)
-    code, told = command(tmp_path, "llm=anthropic", f"hydra.run.dir={tmp_path}/run")
+    code, output = command(tmp_path, "llm=anthropic", f"hydra.run.dir={tmp_path}/run")
     assert code == 1
-    assert "ANTHROPIC_API_KEY" in told
-    assert "Traceback" not in told
+    assert "ANTHROPIC_API_KEY" in output
+    assert "Traceback" not in output

@@ -45,7 +45,7 @@ def left(folder, *said):
 
 def numbers_in(content, vectors, scale):
     """Which of the count vectors the content holds, in any form that a program might have written."""
-    found = []
+    matches = []
     for name, vector in vectors.items():
         for half in np.split(vector, 2):
             assert len(np.unique(half)) > 2, "too plain to be told from chance"
@@ -54,8 +54,8 @@ def numbers_in(content, vectors, scale):
             forms += [half.astype(">i8").tobytes(), half.astype("<i4").tobytes(), shared.astype("<f4").tobytes()]
             for values in (half.tolist(), shared.tolist()):
                 forms += [json.dumps(values, separators=(gap, ":")).strip("[]").encode() for gap in (", ", ",")]
-            found += [name for form in forms if form in content]
-    return found
+            matches += [name for form in forms if form in content]
+    return matches
 
 
 def keys_in(content, keys):

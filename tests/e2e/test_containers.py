@@ -106,10 +106,10 @@ def test_nothing_but_code_comes_into_the_image(engine, tmp_path):
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_text("x")
     engine.build(tmp_path, tmp_path / "Dockerfile", "context")
-    found = engine.podman(
+    listing = engine.podman(
         "run", "--rm", "--network=none", "context", "find", "/context", "-type", "f", "-printf", "%P\\n"
     ).stdout
-    assert set(found.split()) == code
+    assert set(listing.split()) == code
 
 
 @pytest.mark.parametrize(
@@ -147,7 +147,7 @@ def test_two_hospitals_reach_a_joint_data_set(engine, federation):
     assert "report:   /coordinator/runs/first/report.html" in said.splitlines()
     made = lines(engine.here / "coordinator" / "runs" / "first", "synthetic.jsonl")
     assert len(made) >= 60
-    assert all(each["text"] for each in made)
+    assert all(record["text"] for record in made)
     for name in RUNNING:
         (used,) = engine.inside(name, "sh", "-c", PEAK).split()
         measured(f"{name}: largest memory", time.monotonic(), f"{int(used) / 2**20:.0f} MiB")
@@ -199,7 +199,7 @@ def test_a_relay_reads_neither_records_nor_keys_nor_ledger(engine, federation):
 
 def test_health_is_that_of_what_runs_inside(engine, federation):
     name = SERVICE[0]
-    (child,) = {each["process"] for each in _children(engine.here / "hospital0" / "run" / "service.json")}
+    (child,) = {entry["process"] for entry in _children(engine.here / "hospital0" / "run" / "service.json")}
     engine.inside(name, "bash", "-c", f"kill -STOP {child}")
     try:
         assert not engine.healthy(name)

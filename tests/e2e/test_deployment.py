@@ -206,7 +206,7 @@ def test_a_plan_waits_for_a_person_where_a_hospital_wants_one(deployed):
 
 def test_status_and_report_in_plain_lines_and_json(deployed):
     facts = json.loads(coordinator("status", deployed.here, "--json"))
-    assert [each["name"] for each in facts["parties"]] == ["Hospital 0", "Hospital 1", "Hospital 2"]
+    assert [party_facts["name"] for party_facts in facts["parties"]] == ["Hospital 0", "Hospital 1", "Hospital 2"]
     assert "run waits: complete" in coordinator("status", deployed.here)
     assert coordinator("report", deployed.here / "runs" / "waits").strip().endswith("report.html")
     assert re.search("supernode: process [0-9]+", party("status", deployed.at(0)))

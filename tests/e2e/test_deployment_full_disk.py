@@ -100,8 +100,8 @@ def test_a_hospitals_private_folder(after, charges, deployed, undisturbed):
     filler, line = filled(deployed, name, 2, after, deployed.at(2) / "private")
     assert "Hospital 2 refused: INTERNAL" in line
     assert "the ledger cannot be written: the disk is full" in text(deployed.at(2) / "logs" / "service.log")
-    audit = [each for each in deployed.audit(2) if each["run"] == read_run(deployed, name)]
-    answered = [each["request"] for each in audit if each["decision"] == "answered"]
+    audit = [event for event in deployed.audit(2) if event["run"] == read_run(deployed, name)]
+    answered = [event["request"] for event in audit if event["decision"] == "answered"]
     assert ("Ask" in answered) == bool(charges)  # twice where the run is opened again: then with the answer it kept
     assert "AskUnmask" not in answered
     ledger = Ledger(deployed.at(2) / "private" / "ledger.db", read_only=True)

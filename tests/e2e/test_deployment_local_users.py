@@ -97,7 +97,7 @@ def test_no_argument_of_a_process_and_no_file_gives_another_user_a_token(deploye
     process = wait(serverapp, "the run's process is there")
     arguments = (process / "cmdline").read_text().split("\0")
     assert "--token" not in arguments
-    (file,) = (each for each in arguments if each.startswith("/proc/self/fd/"))
+    (file,) = (argument for argument in arguments if argument.startswith("/proc/self/fd/"))
     held = process / "fd" / file.rsplit("/", 1)[1]
     assert len(bytes.fromhex(held.read_text())) >= 16  # root reads it
     secrets = [held, process / "environ", deployed.here / TOKEN, deployed.here / "flwr" / "credentials.yaml"]

@@ -87,8 +87,8 @@ def test_a_party_service_has_no_network(deployed):
         assert [line.split(":")[0].strip() for line in lines] == ["lo"]
         assert text(service / "net" / "route").splitlines()[1:] == []
         apart = {
-            (service.parent / str(deployed.child(f"h{number}", each)) / "ns" / "net").readlink()
-            for each in ("service", "supernode", "relay")
+            (service.parent / str(deployed.child(f"h{number}", process)) / "ns" / "net").readlink()
+            for process in ("service", "supernode", "relay")
         }
         assert len(apart) == 2
 

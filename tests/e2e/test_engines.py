@@ -57,14 +57,14 @@ def nothing_runs_on(tmp_path, environment):
 
 def descendants(folder):
     """Processes that were started with this folder in their environment."""
-    found = []
+    processes = []
     for status in Path("/proc").glob("[0-9]*/environ"):
         try:
             if f"CAUCUS_TEST={folder}\0".encode() in status.read_bytes():
-                found.append(int(status.parent.name))
+                processes.append(int(status.parent.name))
         except OSError:
             continue
-    return found
+    return processes
 
 
 def simulate(environment, *arguments):
@@ -171,8 +171,8 @@ def test_a_sweep_leaves_one_whole_folder_for_each_run(launcher, environment, tmp
     ended = simulate(environment, "--multirun", *SMALL, *grid, *launcher, f"hydra.sweep.dir={tmp_path}/sweep")
     assert ended.returncode == 0, ended.stderr
     folders = sorted((tmp_path / "sweep").glob("[0-9]"))
-    found = [(read(at, "run.json")["parties"], read(at, "privacy.json")["epsilon"]) for at in folders]
-    assert found == [(1, 1.0), (1, 4.0), (3, 1.0), (3, 4.0)]
+    settings = [(read(at, "run.json")["parties"], read(at, "privacy.json")["epsilon"]) for at in folders]
+    assert settings == [(1, 1.0), (1, 4.0), (3, 1.0), (3, 4.0)]
     assert all(read(at, "run.json")["status"] == "complete" for at in folders)
     assert len({read(at, "run.json")["run"] for at in folders}) == 4
     assert all("done:" in (at / "run.log").read_text() for at in folders)

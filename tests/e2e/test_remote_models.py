@@ -52,13 +52,13 @@ def server(monkeypatch):
 def remote(provider, server, *more):
     """Overrides for the one model on loopback."""
     name, path = REMOTE[provider]
-    own = f"llm.models.{name}"
+    section = f"llm.models.{name}"
     return [
         f"llm={provider}",
         f"llm.use=[{name}]",
-        f"{own}.base_url={server.url}{path}",
-        f"{own}.model=test-model",
-        f"{own}.max_tokens=200",
+        f"{section}.base_url={server.url}{path}",
+        f"{section}.model=test-model",
+        f"{section}.max_tokens=200",
         *more,
     ]
 

@@ -140,10 +140,10 @@ def test_texts_and_sums_follow_each_other_in_one_run(tmp_path):
     assert facts["unproven"] == ["one"]
     assert facts["proven_epsilon"] == pytest.approx(2.0, rel=1e-3)
     assert "What is still guaranteed: votes" in facts["statement"]
-    choice, told = facts["queries"][0]["choice"], facts["queries"][1]
+    choice, sums = facts["queries"][0]["choice"], facts["queries"][1]
     assert choice["claimed_epsilon"] == pytest.approx(2.0)
     assert choice["epsilon_among_public_candidates"] < 2
-    assert told["epsilon_alone"] == pytest.approx(2.0, rel=1e-3)
+    assert sums["epsilon_alone"] == pytest.approx(2.0, rel=1e-3)
     assert facts["spent"]["epsilon"] == 0
     assert json.dumps(facts)
 
@@ -186,7 +186,7 @@ def test_settings_that_do_not_fit_the_plan_are_refused_before_anything_is_charge
 PRIVATE = ("zyxcanaryzyx", "clinic.example", "Quimby", "536-90")
 
 
-def told(party):
+def records_of(party):
     """Records whose particulars are there to be masked, and nothing else that is worth hiding."""
     return [
         Record(
@@ -209,7 +209,7 @@ def test_seeds_of_real_records_hold_no_particulars_nor_does_anything_else(tmp_pa
         tmp_path,
         "masked",
         one("abstracted seeds"),
-        private=told,
+        private=records_of,
         make=lambda: Seeds(abstraction=Extracts(), sentiment=Vader()),
     )
     coordinator = world.coordinator()
@@ -232,7 +232,7 @@ def test_seeds_of_real_records_hold_no_particulars_nor_does_anything_else(tmp_pa
 @pytest.mark.parametrize("failing", [ValueError, RuntimeError])
 def test_a_writer_that_fails_tells_nothing(failing, tmp_path, caplog):
     caplog.set_level(logging.DEBUG)
-    world = World(tmp_path, "alone", one("rewritten records"), private=told, make=lambda: Scribe(failing=failing))
+    world = World(tmp_path, "alone", one("rewritten records"), private=records_of, make=lambda: Scribe(failing=failing))
     with pytest.raises(DropoutError, match="refused: INTERNAL") as refused:
         world.coordinator().ask("one", 0, EVERY["rewritten records"])
     assert failing.__name__ in caplog.text

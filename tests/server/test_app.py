@@ -35,7 +35,7 @@ def test_replies_are_kept_where_the_configuration_says(tmp_path):
         assert path.exists()
 
 
-def told(folder, raised, cause=None):
+def failure_text(folder, raised, cause=None):
     """What a run folder says of a run that failed so."""
     with pytest.raises(type(raised)), failure.logging_to(folder):
         raise raised from cause
@@ -45,10 +45,10 @@ def told(folder, raised, cause=None):
 
 
 def test_the_run_folder_has_the_text_of_our_own_errors_and_of_a_library_s_type_and_place_alone(tmp_path):
-    own = DropoutError("too few parties", expected=3, got=2)
-    assert told(tmp_path, own) == str(own)
-    assert told(tmp_path, RuntimeError("Error in call to target"), ConfigError("top", got=0)) == "top; got 0"
-    said = told(tmp_path, RuntimeError("401 for key sk-ant-abc and the prompt about Ann"))
+    error = DropoutError("too few parties", expected=3, got=2)
+    assert failure_text(tmp_path, error) == str(error)
+    assert failure_text(tmp_path, RuntimeError("Error in call to target"), ConfigError("top", got=0)) == "top; got 0"
+    said = failure_text(tmp_path, RuntimeError("401 for key sk-ant-abc and the prompt about Ann"))
     assert said.startswith("RuntimeError in server.failure, line ")
     assert said.endswith("state/traceback.txt in the run folder has its text")
     (tmp_path / "config.yaml").write_text("api_key: !sk-ant-abc x")

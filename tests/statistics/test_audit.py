@@ -27,8 +27,8 @@ def test_each_party_adds_one_share_under_a_key_of_its_own(secure):
 
 def test_structure_shows_keys_that_are_used_again():
     with mock.patch.object(rng, "secure_bytes", bytes):
-        found = [check.split(": ")[1] for check in failed(measure.structure(secure=False))]
-    assert found == ["different keys", "those the system's entropy", "keys taken by all answers"]
+        failures = [check.split(": ")[1] for check in failed(measure.structure(secure=False))]
+    assert failures == ["different keys", "those the system's entropy", "keys taken by all answers"]
 
 
 def test_a_subsample_is_drawn_once_or_for_each_answer_as_planned():

@@ -32,14 +32,14 @@ def asked(run):
     return {question.query.spec.kind: question for question in replay.recorded(replay.RUNS[run])}
 
 
-def found(run, kind):
+def finding_of(run, kind):
     return replay.replayed(run, asked(run)[kind], NEIGHBOURS.get(kind, FEW))
 
 
 @pytest.mark.parametrize("run", RUNS)
 def test_sound_contributions_pass_and_come_close_to_what_is_stated(run):
     for kind in asked(run):
-        finding = found(run, kind)
+        finding = finding_of(run, kind)
         assert finding.passed, finding
         assert finding.unseen.startswith("a bound ")
         assert float(finding.figure.split()[-1].rstrip("%")) > 40
@@ -170,7 +170,7 @@ def test_a_sensitivity_stated_too_small_by_a_hundredth_is_found(run, kind, monke
     stated = question.query.spec.sensitivity
     smaller = dataclasses.replace(stated, l1=int(0.99 * stated.l1), l2_squared=int(0.99**2 * stated.l2_squared))
     monkeypatch.setattr(type(question.query.spec), "sensitivity", smaller)
-    assert not found(run, kind).passed
+    assert not finding_of(run, kind).passed
 
 
 def test_a_replay_gives_what_the_parties_of_the_run_gave():

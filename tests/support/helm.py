@@ -45,4 +45,4 @@ def rendered(values):
 
 def lint(values):
     """What `helm lint --strict` finds, but for advice."""
-    return [each["error"] for each in _helm(values, "lint") if each["severity"] > 1]
+    return [finding["error"] for finding in _helm(values, "lint") if finding["severity"] > 1]

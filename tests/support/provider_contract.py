@@ -108,9 +108,9 @@ class ProviderContract:
         assert provider.generate([]) == []
 
     def test_tells_of_each_reply_as_it_comes(self, provider: Provider):
-        told: dict[int, Reply] = {}
-        replies = provider.generate(requests(4), arrived=told.__setitem__)
-        assert [told[place] for place in range(4)] == replies
+        arrivals: dict[int, Reply] = {}
+        replies = provider.generate(requests(4), arrived=arrivals.__setitem__)
+        assert [arrivals[place] for place in range(4)] == replies
 
     @pytest.mark.parametrize("mode", REQUESTS)
     def test_every_mode_is_answered(self, provider: Provider, mode: str):

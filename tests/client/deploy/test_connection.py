@@ -29,9 +29,9 @@ def give(folder, login):
 def checked(folder):
     """Both of the calls with which `caucus-party check` tries the connection."""
     settings = HospitalSettings.load(folder)
-    found = connection.connect(settings)
+    problems = connection.connect(settings)
     connection.check_node_key(settings)
-    return found
+    return problems
 
 
 def refused(folder):

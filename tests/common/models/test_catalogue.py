@@ -138,9 +138,9 @@ def test_a_model_has_the_same_digest_wherever_it_lies_and_whatever_its_manifest_
 def test_an_encoder_by_name_is_the_one_of_the_folder(listed, tmp_path):
     with pytest.raises(ConfigError, match="model tiny; expected a tiny model, fetched before; got none"):
         Encoder.pretrained("tiny")
-    own = tiny_transformer(tmp_path / "own")
-    fetched(shutil.copytree(own, listed))
-    assert Encoder.pretrained("tiny").digest == Encoder.pretrained(own).digest
+    folder = tiny_transformer(tmp_path / "own")
+    fetched(shutil.copytree(folder, listed))
+    assert Encoder.pretrained("tiny").digest == Encoder.pretrained(folder).digest
 
 
 def test_a_network_is_not_asked_for_a_name_of_the_catalogue(listed, monkeypatch):

@@ -127,7 +127,7 @@ def test_the_order_and_the_names_of_answers_do_not_matter():
     ]
     plan = [Release(**{**_fields(kind), "times": 3}) for kind in kinds]
     rounds = [_gaussian((2,), 9.0, rate=0.25, draw=f"round {i}") for i in range(3)]
-    ledger = [*kinds * 3, *(Release(**{**_fields(each), "draw": each.draw + " of a run"}) for each in rounds)]
+    ledger = [*kinds * 3, *(Release(**{**_fields(release), "draw": release.draw + " of a run"}) for release in rounds)]
     random.Random(1).shuffle(ledger)
     for account in (epsilon, epsilon_by_norm):
         assert account([*plan, *rounds], DELTA) == account(ledger, DELTA) < math.inf

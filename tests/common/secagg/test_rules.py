@@ -93,9 +93,9 @@ def test_no_key_is_advertised_twice():
 
 def test_masks_for_one_query_are_bound_to_the_round_and_to_it():
     binding = rules.of_round(bytes(32), 3)
-    bound = {rules.about(each, subject) for each in (binding, bytes(32)) for subject in (b"a", b"b", b"")}
+    bound = {rules.about(transcript, subject) for transcript in (binding, bytes(32)) for subject in (b"a", b"b", b"")}
     assert len(bound) == 6
-    assert {len(each) for each in bound} == {32}
+    assert {len(transcript) for transcript in bound} == {32}
 
 
 def test_the_statement_on_survivors_tells_all_sets_and_rounds_apart():
@@ -159,9 +159,9 @@ def test_strangers_are_named():
 
 def test_absent_ones_are_named_where_all_are_needed():
     rules.check_exactly("share", [2, 1], {1, 2})
-    for found in ([1], [1, 2, 3]):
+    for parties in ([1], [1, 2, 3]):
         with pytest.raises(MembershipError, match=r"expected party 1, party 2; got party 1.*at share"):
-            rules.check_exactly("share", found, {1, 2})
+            rules.check_exactly("share", parties, {1, 2})
 
 
 def test_too_few_are_counted():

@@ -81,9 +81,9 @@ def test_local_models_are_looked_at_without_their_weights_in_memory(capsys, monk
         f"embedding.name_or_path={encoder}",
     ]
     code, lines = check(capsys, "--json", *chosen)
-    told = json.loads("\n".join(lines))
-    assert (code, told["ready"]) == (0, True)
-    by_part = {part["part"]: part for part in told["parts"]}
+    report = json.loads("\n".join(lines))
+    assert (code, report["ready"]) == (0, True)
+    by_part = {part["part"]: part for part in report["parts"]}
     assert len(by_part["encoder"]["digest"]) == 64
     assert by_part["language model"]["digest"].startswith("local/")
     assert by_part["language model"]["detail"] == "on this machine"

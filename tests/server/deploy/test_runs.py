@@ -313,10 +313,12 @@ def test_offline_hospitals_are_named_before_anything_begins(flower, capsys):
     assert "add --wait: the run then waits for them up to federation.timeout=600 seconds" in error
     assert not list((flower.folder / "runs").iterdir())
     assert start(flower, "--wait") == 0
-    told = "St. Luke is offline since 2026-01-02 11:00:00Z; the run waits for them up to federation.timeout=600 seconds"
-    assert told in capsys.readouterr().out.splitlines()
+    message = (
+        "St. Luke is offline since 2026-01-02 11:00:00Z; the run waits for them up to federation.timeout=600 seconds"
+    )
+    assert message in capsys.readouterr().out.splitlines()
     assert start(flower, "federation.max_dropouts=1", name="second") == 0
-    assert f"{told} and goes on without them" in capsys.readouterr().out.splitlines()
+    assert f"{message} and goes on without them" in capsys.readouterr().out.splitlines()
 
 
 @pytest.mark.parametrize("fails", ["run", "supernode list"])
@@ -382,31 +384,31 @@ for words in cases:
 
 
 @pytest.fixture(scope="module")
-def told():
+def end_of():
     """What a process of its own says of each early case; it is one for all, since none may import what is heavy."""
-    found = {}
+    ends = {}
 
     def of(words, folder):
-        if not found:
+        if not ends:
             (folder / "runs" / "taken").mkdir()
-            cases = [each for each, _ in EARLY]
-            ended = subprocess.run(
+            cases = [words_of_case for words_of_case, _ in EARLY]
+            process = subprocess.run(
                 [sys.executable, "-c", ALONE, str(folder), json.dumps(cases)],
                 capture_output=True,
                 text=True,
                 check=True,
                 env=os.environ | {"PYTHONPATH": str(Path(__file__).parents[3])},
             )
-            lines = map(json.loads, ended.stdout.splitlines())
-            found.update({tuple(each): line for each, line in zip(cases, lines, strict=True)})
-        return found[tuple(words)]
+            lines = map(json.loads, process.stdout.splitlines())
+            ends.update({tuple(words_of_case): line for words_of_case, line in zip(cases, lines, strict=True)})
+        return ends[tuple(words)]
 
     return of
 
 
 @pytest.mark.parametrize(("words", "said"), EARLY, ids=lambda value: " ".join(value)[:40] if value else "")
-def test_what_is_wrong_is_said_before_anything_heavy_is_imported_or_left(words, said, flower, told):
-    code, error, heavy, left = told(words, flower.folder)
+def test_what_is_wrong_is_said_before_anything_heavy_is_imported_or_left(words, said, flower, end_of):
+    code, error, heavy, left = end_of(words, flower.folder)
     assert said in error
     assert error.count("\n") == 1
     assert (code, heavy, left) == (2, [], ["taken"])

@@ -203,8 +203,8 @@ def test_a_guarantee_that_both_files_state_and_the_ledger_contradicts_is_refused
 
     assert "expected privacy.delta: a number; got another value; at " in both(delta="x")
     assert "expected privacy.delta: a probability; got 2.0; at " in both(delta=2.0)
-    told = "expected epsilon of at least 4, as charged in state/ledger.db next to it; got 2; at "
-    assert told in both(epsilon=2.0)
+    message = "expected epsilon of at least 4, as charged in state/ledger.db next to it; got 2; at "
+    assert message in both(epsilon=2.0)
     (run / "state" / "ledger.db").write_bytes(b"no ledger")
     assert "no ledger, but another kind of file" in said(capsys, run, code=1)
     (run / "state" / "ledger.db").unlink()

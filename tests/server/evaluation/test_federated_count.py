@@ -69,12 +69,12 @@ def test_the_figures_of_an_answer_by_hand():
     made = plan(3, queries=with_evaluation([], 0.1, 1), epsilon=1.0, unit="sample")
     (query,) = made.queries
     sigma = math.sqrt(2) * query.scale  # three survivors, three shares
-    found = measured(made, Answered(index=0, values=np.array([450, 600]), survivors=3))
-    assert found["right"]["noise"] == pytest.approx(sigma)
+    figures = measured(made, Answered(index=0, values=np.array([450, 600]), survivors=3))
+    assert figures["right"]["noise"] == pytest.approx(sigma)
     noise = sigma * math.sqrt(1 + 0.75**2) / 600
-    assert found["accuracy"]["value"] == 0.75
-    assert found["accuracy"]["noise"] == pytest.approx(noise)
-    assert found["accuracy"]["interval"] == pytest.approx((0.75 - 1.96 * noise, 0.75 + 1.96 * noise))
+    assert figures["accuracy"]["value"] == 0.75
+    assert figures["accuracy"]["noise"] == pytest.approx(noise)
+    assert figures["accuracy"]["interval"] == pytest.approx((0.75 - 1.96 * noise, 0.75 + 1.96 * noise))
     drowned = measured(made, Answered(index=0, values=np.array([4, 1]), survivors=3))["accuracy"]
     assert drowned["value"] is None
     assert "twice its noise" in drowned["reason"]

@@ -81,15 +81,15 @@ def test_without_aggregation_no_mask_is_spoken_of():
 
 
 def test_two_figures_are_told_where_they_differ():
-    told = statement(privacy(released_epsilon=3.0123, party_epsilon=4.0, assumed_colluders=1))
-    assert "Against outsiders, who know no party's noise, the released texts have ε = 3.013." in told
-    assert "the coordinator and 1 colluding party, a party's answers have ε = 4." in told
+    sentences = statement(privacy(released_epsilon=3.0123, party_epsilon=4.0, assumed_colluders=1))
+    assert "Against outsiders, who know no party's noise, the released texts have ε = 3.013." in sentences
+    assert "the coordinator and 1 colluding party, a party's answers have ε = 4." in sentences
     assert "Against outsiders" not in statement(privacy())
 
 
 def test_the_papers_noise_is_said_to_cost_what_it_does():
-    told = statement(privacy(calibration="paper", planned_epsilon=1.2869, released_epsilon=1.2869))
-    assert "Its actual cost is ε = 1.287." in told
+    sentences = statement(privacy(calibration="paper", planned_epsilon=1.2869, released_epsilon=1.2869))
+    assert "Its actual cost is ε = 1.287." in sentences
     assert "actual cost" not in statement(privacy())
 
 
@@ -108,22 +108,26 @@ def test_where_no_answer_is_summed_no_sum_is_spoken_of():
 
 
 def test_without_noise_answers_of_a_partys_own_are_named_too():
-    own, votes = {"name": "lengths", "summed": False}, {"name": "votes", "summed": True}
+    lengths, votes = {"name": "lengths", "summed": False}, {"name": "votes", "summed": True}
     without = {"epsilon": math.inf, "planned_epsilon": math.inf}
-    assert "exact; and of lengths each party's own exact answer." in statement(privacy(**without, queries=[votes, own]))
-    assert "The coordinator saw the exact answers of each party." in statement(privacy(**without, queries=[own]))
+    assert "exact; and of lengths each party's own exact answer." in statement(
+        privacy(**without, queries=[votes, lengths])
+    )
+    assert "The coordinator saw the exact answers of each party." in statement(privacy(**without, queries=[lengths]))
 
 
 def test_texts_without_proof_are_no_guarantee():
     choice = {"claimed_epsilon": 4.0, "epsilon_among_public_candidates": 1.9549}
     seeds = {"name": "seeds", "summed": False, "candidates": 5, "choice": choice}
     fields = privacy(queries=[seeds], epsilon="inf", unproven=["seeds"], proven_epsilon=0.0)
-    told = statement(fields)
-    assert told.startswith("The released texts have no end-to-end guarantee (ε is infinite): seeds takes texts from")
-    assert "claims ε = 4 and δ = 1e-5 for its choice" in told
-    assert "would cost ε = 1.955, and no δ" in told
-    assert "protected by differential privacy" not in told
-    assert "What is still guaranteed" not in told
+    sentences = statement(fields)
+    assert sentences.startswith(
+        "The released texts have no end-to-end guarantee (ε is infinite): seeds takes texts from"
+    )
+    assert "claims ε = 4 and δ = 1e-5 for its choice" in sentences
+    assert "would cost ε = 1.955, and no δ" in sentences
+    assert "protected by differential privacy" not in sentences
+    assert "What is still guaranteed" not in sentences
     assert "The private records" in headings(fields)
     assert "texts from seeds are written from them" in not_covered(fields)[0]
     votes = {"name": "votes", "summed": True}

@@ -24,8 +24,8 @@ def test_a_first_prompt_lists_public_texts_of_other_topics_and_ends_at_the_new_o
 
 
 def test_public_texts_of_the_tasks_own_labels_are_left_out_and_those_without_topic_have_no_line():
-    own = [Example(text="My card is late.", topic="Late card")]
-    assert "My card is late." not in prompt(public=own)
+    examples = [Example(text="My card is late.", topic="Late card")]
+    assert "My card is late." not in prompt(public=examples)
     plain = [Example(text="Nobody knows what this is about.")]
     assert "\nText: Nobody knows what this is about.\nTopic: late card" in prompt(public=plain)
     bare = Completion(public=False).beginning(requests(1)[0], PUBLIC).prompt

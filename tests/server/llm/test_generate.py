@@ -131,17 +131,17 @@ class Failing(Scripted):
 
 @pytest.mark.parametrize("remote", [True, False])
 def test_a_model_that_fails_does_not_take_from_the_others_what_is_under_way(remote):
-    told, finished = threading.Event(), []
+    reported, finished = threading.Event(), []
 
     class Slow(Scripted):
         def generate(self, requests, *, arrived):
-            told.wait(10)
+            reported.wait(10)
             finished.append(len(requests))
             return super().generate(requests, arrived=arrived)
 
     class First(Failing):
         def generate(self, requests, *, arrived):
-            told.set()
+            reported.set()
             return super().generate(requests, arrived=arrived)
 
     slow, first = Slow(lambda r, _: r.n), First(None)

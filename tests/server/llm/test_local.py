@@ -205,11 +205,11 @@ def test_a_prompt_that_the_context_does_not_hold_is_a_lost_item(tmp_path, caplog
     folder = tiny_writer(tmp_path / "model", SENTENCES, context=260)
     model = Local(name="small", model=folder, max_new_tokens=40)
     short, long = requests(1)[0], requests(1, good=("card " * 200,))[0]
-    told = {}
-    lost, kept = model.generate([long, short], arrived=told.__setitem__)
+    arrivals = {}
+    lost, kept = model.generate([long, short], arrived=arrivals.__setitem__)
     assert kept.texts
     assert (lost.texts, lost.input_tokens, lost.output_tokens, lost.loss) == ((), 0, 0, "too long")
-    assert told == {0: lost, 1: kept}
+    assert arrivals == {0: lost, 1: kept}
     assert "small: 1 of 2 prompts are longer than the 220 tokens" in caplog.text
     assert "card card" not in caplog.text
     with pytest.raises(ConfigError, match="max_new_tokens of small; expected below the model's context of 260 tokens"):
@@ -261,7 +261,7 @@ def test_its_own_type_is_one_that_this_processor_computes_in(tmp_path, monkeypat
     for has in (False, True):
         monkeypatch.setattr(torch.cpu, "get_capabilities", lambda has=has: {"avx512_bf16": has})
         made.append(Local(name="m", model=folder, dtype="auto"))
-    assert [each._engine._model.dtype for each in made] == [torch.float32, torch.bfloat16]
+    assert [model._engine._model.dtype for model in made] == [torch.float32, torch.bfloat16]
     # What they write differs, so a cache of replies has to tell them apart.
     assert made[0].identity != made[1].identity
 

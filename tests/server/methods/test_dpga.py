@@ -115,13 +115,13 @@ def test_the_whole_plan_costs_epsilon_and_the_noise_of_metadata_is_laplace_of_it
 
 
 def test_one_subsample_for_all_votes_saves_noise_and_one_for_each_is_counted_as_such():
-    one, each, all_of_them = (
+    one, separate, joint = (
         plan(dpga(**changes), epsilon=1.0) for changes in ({}, {"redraw": True}, {"subsample": 1.0})
     )
-    votes = [agreed.queries[-1] for agreed in (one, each, all_of_them)]
+    votes = [agreed.queries[-1] for agreed in (one, separate, joint)]
     assert [(query.rate, query.redraw) for query in votes] == [(0.8, False), (0.8, True), (1.0, False)]
     assert votes[0].scale < votes[2].scale
-    draws = [{agreed.draw(agreed.index(VOTES, nth)) for nth in range(3)} for agreed in (one, each, all_of_them)]
+    draws = [{agreed.draw(agreed.index(VOTES, nth)) for nth in range(3)} for agreed in (one, separate, joint)]
     assert [len(names) for names in draws] == [1, 3, 1]
 
 

@@ -22,7 +22,10 @@ def made(rng, points, *, paired, prefix=0, rows=64, bandwidth=0.7, labels=2):
     """A sketch without noise of (labels, records, blocks * dim) points, and its specification."""
     spec = SketchSpec(labels=labels, features=rows * (2 if paired else 1), paired=paired, prefix=prefix, first=16)
     frequencies, phases = keyphrases.draw_frequencies(spec, DIM, bandwidth, rng)
-    sums = [features(own.astype(np.float64) @ frequencies.T.astype(np.float64), phases).sum(axis=0) for own in points]
+    sums = [
+        features(points_of_label.astype(np.float64) @ frequencies.T.astype(np.float64), phases).sum(axis=0)
+        for points_of_label in points
+    ]
     return Density.of(spec, frequencies, phases, np.concatenate(sums)), frequencies, phases
 
 
@@ -33,7 +36,7 @@ def test_a_density_is_the_mean_over_features_of_sketch_times_feature(paired):
     density, frequencies, phases = made(rng, points, paired=paired)
     asked = units(rng, 7)
     of = [features(some.astype(np.float64) @ frequencies.T, phases) for some in (points[0], points[1], asked)]
-    expected = [own.sum(axis=0) @ of[2].T * (2 if paired else 1) / of[2].shape[1] for own in of[:2]]
+    expected = [sums.sum(axis=0) @ of[2].T * (2 if paired else 1) / of[2].shape[1] for sums in of[:2]]
     np.testing.assert_allclose(density.at(asked), expected, rtol=0, atol=1e-4)
 
 
@@ -116,10 +119,10 @@ def test_iterative_phrases_come_in_proportion_to_the_density_of_the_whole_prefix
     for start in (0, 1):
         whole = np.concatenate([np.tile(phrases[start], (4, 1)), phrases], axis=1)
         second = np.maximum(density.at(whole)[0], 0)
-        own = sequences.phrases[sequences.phrases[:, 0] == start, 1]
-        of_own = np.bincount(own, minlength=4) / len(own)
-        np.testing.assert_allclose(of_own, second / second.sum(), rtol=0, atol=5 * 0.5 / math.sqrt(len(own)))
-        assert of_own.argmax() == start + 2
+        followers = sequences.phrases[sequences.phrases[:, 0] == start, 1]
+        frequencies = np.bincount(followers, minlength=4) / len(followers)
+        np.testing.assert_allclose(frequencies, second / second.sum(), rtol=0, atol=5 * 0.5 / math.sqrt(len(followers)))
+        assert frequencies.argmax() == start + 2
 
 
 def test_where_no_density_is_above_zero_draws_are_uniform_and_counted():

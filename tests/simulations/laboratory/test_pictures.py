@@ -19,12 +19,12 @@ def drawn():
 
 def placed(root):
     """Texts of a picture with their places, in its own units."""
-    found = {}
+    positions = {}
     for group in root.iter(f"{SVG}g"):
         x, y = map(float, group.get("transform", "translate(0 0)")[10:-1].split())
         for text in group.iter(f"{SVG}text"):
-            found.setdefault(text.text, (x + float(text.get("x")), y + float(text.get("y"))))
-    return found
+            positions.setdefault(text.text, (x + float(text.get("x")), y + float(text.get("y"))))
+    return positions
 
 
 def test_plots_of_a_row_share_the_width_and_everything_lies_inside():

@@ -167,11 +167,11 @@ def test_what_is_under_way_when_all_stops_is_kept(build, server):
     model = build(concurrency=2)
     server.together = threading.Barrier(2, action=lambda: setattr(server, "together", None))
     server.script = [(401, {}, error("no"))]
-    told = []
+    arrivals = []
     with pytest.raises(ProviderError, match="401"):
-        model.generate(requests(50), arrived=lambda place, reply: told.append(reply))
+        model.generate(requests(50), arrived=lambda place, reply: arrivals.append(reply))
     # The other one may have been answered before the refusal came, and a next one sent.
-    assert 1 <= len(told) == len(server.seen) - 1 < 49
+    assert 1 <= len(arrivals) == len(server.seen) - 1 < 49
 
 
 @pytest.mark.parametrize(

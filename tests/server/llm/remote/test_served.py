@@ -105,9 +105,9 @@ def test_a_completion_has_text_tokens_and_the_reason_of_its_end(served):
 
 
 def test_requests_at_once_are_each_answered_in_their_place(served):
-    told = {}
-    replies = provider(served).generate(requests(12), arrived=told.__setitem__)
-    assert [told[place] for place in range(12)] == replies
+    arrivals = {}
+    replies = provider(served).generate(requests(12), arrived=arrivals.__setitem__)
+    assert [arrivals[place] for place in range(12)] == replies
     for reply in replies:
         assert reply.loss in {"truncated", "empty"}
         assert reply.input_tokens > 0
@@ -144,7 +144,7 @@ def test_a_body_that_is_refused_is_a_lost_item_and_not_the_end(served):
 def test_a_server_that_is_killed_in_mid_run_and_started_again_is_paid_once(tmp_path, monkeypatch):
     model = sampling(tiny_writer(tmp_path / "model", SENTENCES, chat=True))
     server = serving.Served("transformers", model, tmp_path / "log.txt")
-    own = "llm.models.own"
+    section = "llm.models.own"
     run = [
         *labelled(tmp_path / "data"),
         "method=wasp",
@@ -154,11 +154,11 @@ def test_a_server_that_is_killed_in_mid_run_and_started_again_is_paid_once(tmp_p
         "method.shots=2",
         "method.texts_per_request=2",
         "llm=server",
-        f"{own}.base_url={server.url}",
-        f"{own}.model={server.model}",
-        f"{own}.max_tokens=100",
-        f"+{own}.retries=1",
-        f"{own}.concurrency=2",
+        f"{section}.base_url={server.url}",
+        f"{section}.model={server.model}",
+        f"{section}.max_tokens=100",
+        f"+{section}.retries=1",
+        f"{section}.concurrency=2",
     ]
     kept = []
     from server.llm import cache

@@ -13,7 +13,7 @@ def _measured(monkeypatch):
     """Small federations with these terms; a large run of 100 s, with phases of two seconds."""
 
     def measure(folder, count, queries, lines):
-        return [Stretch(delay=each.delay, phase=COST.phase(nodes=count, delay=each.delay)) for each in lines], 10.0
+        return [Stretch(delay=line.delay, phase=COST.phase(nodes=count, delay=line.delay)) for line in lines], 10.0
 
     def whole(folder, count, queries, slow):
         return Measured(seconds=100.0, phases=(("Open", 1.0), ("Ask", 3.0)), bytes=500.0)
