@@ -1,4 +1,4 @@
-"""The party service: everything that matters at a party lives here, in a process that the hospital installed itself.
+"""The party service: all private work of a party happens here, in a process that the hospital installed itself.
 
 It holds private records, their embeddings, round keys and ledger, and answers one parcel with one parcel; whether a
 plan may run is decided in `client/admission.py`. The Flower app (`client/app.py`) is code that the coordinator pushes

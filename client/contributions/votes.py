@@ -54,8 +54,8 @@ def votes_of(query: Votes, record_vectors: NDArray[np.float32], record_labels: N
     """Sum of this party's votes, in grid units (`query.spec.grid` of them are one vote).
 
     A record votes for candidates of its own label by l2 distance, which for unit vectors is the order of their inner
-    products, rounded to 5 decimals; ties go to the lower candidate index, among the furthest too. Records of a label
-    without candidates vote for nothing.
+    products, rounded to 5 decimals; ties go to the lower candidate index, for furthest votes as well. Records of a
+    label without candidates vote for nothing.
 
     Args:
         query: The query.

@@ -1,8 +1,8 @@
 """`caucus-party approve`: what a plan asks of this hospital's records, shown to the person who decides.
 
-Losses of privacy are rounded up, noise and what is left of a budget down. Labels, purpose, recipient and names of
-queries are the coordinator's words; whatever of them is not printable is shown escaped, so that none of them can write
-over what a person decides by.
+Losses of privacy are rounded up; noise and the rest of a budget are rounded down. Labels, purpose, recipient and names
+of queries are the coordinator's words; their unprintable characters are shown escaped, so that they cannot overwrite
+the facts on the screen that a person decides by.
 """
 
 import argparse

@@ -50,9 +50,9 @@ class Connection:
     Attributes:
         secure: Version of TLS.
         expires: End of the validity of the coordinator's certificate.
-        ahead: Seconds that this machine's clock is ahead of the coordinator's, which has a resolution of one; None if
-            the answer had no date.
-        via: URL of the proxy that it went through; None: the direct way.
+        ahead: Seconds that this machine's clock is ahead of the coordinator's, whose dates are in whole seconds; None
+            if the answer had no date.
+        via: URL of the proxy that it went through; None for a direct connection.
     """
 
     secure: str
@@ -126,7 +126,7 @@ def check_node_key(settings: HospitalSettings) -> None:
 
     Raises:
         ConfigError: The key is no NIST P-384 key, or the coordinator does not know it.
-        CaucusError: The coordinator does not answer, or in another way.
+        CaucusError: The coordinator does not answer, or answers in an unexpected way.
     """
     path = settings.node / "node.key"
     try:

@@ -115,7 +115,7 @@ def check_number(count: int, declared: PartyFile) -> None:
     """Refuse more records than the hospital has declared.
 
     Raises:
-        DataError: With its public number alone.
+        DataError: There are more; the message has only the declared number, which is public.
     """
     if count > declared.max_records:
         raise DataError(
@@ -131,7 +131,7 @@ def new_keys(name: str, most: int) -> tuple[PartyFile, dict[str, bytes]]:
 
     Args:
         name: The hospital's name.
-        most: The most records that it declares.
+        most: The largest number of records that it declares.
 
     Raises:
         ConfigError: The name is too long or cannot be printed, or the number is out of range.

@@ -4,7 +4,7 @@
 
 `caucus-party start` runs it with the party service, as the service's account, where `metrics_port` is set; the party
 service itself has no network. It reads ledger, note and audit log, writes nothing, and binds no other address than
-127.0.0.1. What it shows is for the hospital alone, and any user of this machine can read it: budget, reasons of
+127.0.0.1. The figures are for the hospital alone, but any user of this machine can read them: budget, reasons of
 refusals, times; no text, and no figure that depends on a record.
 """
 
@@ -48,7 +48,7 @@ class HospitalMetrics(Collector):
         self._audit = AuditReader(folder / "private" / "audit.jsonl")
 
     def collect(self) -> Iterator[Metric]:
-        """All metrics; those about which nothing is known yet are left out."""
+        """All metrics whose values are known."""
         settings = HospitalSettings.load(self._folder)
         status = status_of(settings, self._audit)
         requests, spending, limits = status.requests, status.spending, settings.party.limits

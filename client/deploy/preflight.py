@@ -1,7 +1,8 @@
-"""The checks of `caucus-party check`, each by itself: one that fails hides no other.
+"""The checks of `caucus-party check`; they are independent, so a failed check does not hide another.
 
-First what is quick and what the coordinator's side must mend, last what is slow. None needs the roster but the one that
-is about it. Numbers of records and labels are for this hospital's own eyes: nothing of them leaves it.
+Quick checks, and those whose problems the coordinator's side must fix, come first; slow ones come last. Only the check
+of the roster needs the roster. Numbers of records and labels are for this hospital's own eyes: nothing of them leaves
+it.
 """
 
 import os
@@ -67,7 +68,7 @@ class _Outcome:
 
 
 def findings(settings: HospitalSettings, *, offline: bool) -> Iterator[Finding]:
-    """All checks, each as soon as it is done.
+    """Run all checks, and yield each finding as soon as it is known.
 
     Args:
         settings: Settings of the hospital.

@@ -1,9 +1,9 @@
-"""`caucus-party roster`: take the roster that the coordinator sent, after showing how it differs from the one before.
+"""`caucus-party roster`: take the roster that the coordinator sent, after showing how it differs from the previous one.
 
-The roster decides whom this hospital takes for the others. So a person compares: the fingerprint of each hospital with
-what its own `init` printed, and the fingerprint of the whole roster with the one that the other hospitals got; and is
-asked before a hospital or its keys are taken that were not on the roster before. One without them, or in another order,
-is taken at once.
+The roster decides which keys this hospital takes for those of the others. So a person compares: the fingerprint of each
+hospital with what its own `init` printed, and the fingerprint of the whole roster with the one that the other hospitals
+got; and has to confirm every hospital or key that was not on the previous roster. A roster that only removes or
+reorders hospitals is taken at once.
 """
 
 import argparse

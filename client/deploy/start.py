@@ -9,9 +9,10 @@ SuperNode and relay get the node's key, a proxy's login and nothing else: starte
 that account, and the service's files are closed to it. A unit or container for each half: `--only service`,
 `--only relay`.
 
-Without a daemon, as in a nightly job, `--until-idle 30m` answers what is there and ends with code 0: all processes end
-once no message of the coordinator has come for 30 minutes, counted from the start and again from each reply. The relay
-measures this by what the coordinator sees as well. A run that goes on later finds this hospital dropped out.
+Without a daemon, as in a nightly job, `--until-idle 30m` answers the waiting messages and ends with code 0: all
+processes end once no message of the coordinator has come for 30 minutes, counted from the start and again from each
+reply. The relay measures this by events that the coordinator sees as well. A run that goes on later counts this
+hospital as dropped out.
 """
 
 import argparse

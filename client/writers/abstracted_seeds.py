@@ -1,4 +1,4 @@
-"""Seeds of RPSG in a party: of each drawn record one abstraction, chosen with noise (sections 3.1 and 3.2).
+"""Seeds of RPSG in a party: one abstraction of each drawn record, chosen with noise (sections 3.1 and 3.2).
 
 1. draw       the records with the lowest keyed digests, as many as there are choices
 2. redact     personal information, by patterns and perhaps a model of names
@@ -8,8 +8,8 @@
 6. redact     the chosen one again
 
 The released texts have no proof: see `common.queries.texts.AbstractedSeedsSpec`. A record yields
-a blank text if nothing is left of it after redaction, or if the model returned its input as every candidate. Where all
-candidates have the wrong polarity, the best of them are taken nevertheless.
+a blank text if nothing is left of it after redaction, or if the model returned its input as every candidate. If all
+candidates have the wrong polarity, the best of them are used nevertheless.
 """
 
 import logging

@@ -1,4 +1,4 @@
-"""Records rewritten by a party's own models until its own evaluators are content (RUPTA: Yang et al. 2025).
+"""Records rewritten by a party's own models until its own evaluators accept them (RUPTA: Yang et al. 2025).
 
 For each drawn record, up to n rounds:
 
@@ -8,7 +8,7 @@ For each drawn record, up to n rounds:
 3. rewrite    into several candidates; the rewriter's input is a candidate too
 4. evaluate   privacy: no personal information is found, too little is copied, and the record is not among those nearest
               to the text; utility: the text's nearest mean of a label is the record's
-5. keep       the best so far, privacy first; stop where both are content
+5. keep       the best so far, privacy first; stop when both evaluators accept it
 
 A text that the privacy evaluator never accepted is withheld. None of this is a proof, and evaluators may be wrong:
 see `common.queries.texts.RewrittenSpec`. The paper's evaluators and rewriter are prompts to one large language model,
@@ -89,7 +89,7 @@ class Rewriting:
         self._copied, self._nearest, self._most = copied, nearest, most
 
     def check(self, planned: PlannedQuery, labels: Sequence[str]) -> None:
-        """Refuse what these settings cannot do.
+        """Check that these settings can answer the planned query.
 
         Raises:
             ConfigError: More texts than allowed, or no model for names.
@@ -177,7 +177,7 @@ class Evaluators:
         )
 
     def judge(self, place: int, text: str) -> Verdict:
-        """A text that was written from the record at that place."""
+        """Judge a text that was written from the record at that position."""
         (vector,) = self._encoder.encode([text])
         copied = _repeated(self.records.texts[place], text)
         cosines = self.records.vectors @ vector
