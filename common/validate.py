@@ -24,7 +24,7 @@ _TYPES: Mapping[object, str] = {
 
 
 def of_type(name: str, value: object, annotation: object) -> None:
-    """Check that a settings file may have the value for an argument with this annotation; a list stands for a tuple.
+    """Check that a value from a settings file fits an argument with this annotation; a list stands for a tuple.
 
     An annotation of any other kind accepts everything.
     """
@@ -47,14 +47,14 @@ def at_least(low: float, *, section: str = "", **values: float) -> None:
 
 
 def integers(low: int, *, section: str = "", **values: int) -> None:
-    """Check that each value is an integer, no other number, not below `low`."""
+    """Check that each value is an integer, and no other kind of number, not below `low`."""
     for name, value in values.items():
         if type(value) is not int or value < low:
             raise ConfigError(_full(section, name), expected=f"an integer >= {low}", got=repr(value))
 
 
 def integers_in(low: int, high: int, **values: int) -> None:
-    """Check that each value is an integer, no other number, in the closed range [low, high]."""
+    """Check that each value is an integer, and no other kind of number, in the closed range [low, high]."""
     for name, value in values.items():
         if type(value) is not int:
             raise ConfigError(name, expected="an integer", got=repr(value))
@@ -90,7 +90,7 @@ def one_of(name: str, value: object, *, among: Collection[str]) -> None:
 
 
 def meant(value: object, among: Collection[str]) -> str | None:
-    """Advice about a misprint: the most similar of `among`, or None if none is similar."""
+    """Advice about a misprint: the most similar name of `among`, or None if none is similar."""
     similar = get_close_matches(str(value), among, 1)
     return f"Did you mean {similar[0]}?" if similar else None
 
@@ -98,7 +98,7 @@ def meant(value: object, among: Collection[str]) -> str | None:
 def known_keys(
     section: str, values: object, *, among: Collection[str], required: Collection[str] = ()
 ) -> Mapping[str, Any]:
-    """The values, if they are a mapping with keys of `among` and all of `required`; no section: the whole file."""
+    """The values, checked to be a mapping with keys of `among` and all of `required`; no section: the whole file."""
     known = ", ".join(sorted(among))
     if not isinstance(values, Mapping):
         got = _TYPES.get(type(values), type(values).__name__)  # and not the values: it may be a file of records

@@ -93,7 +93,7 @@ class Task:
 class PrivacyTarget:
     """The guarantee that a plan is calibrated to.
 
-    That of a run has the values of its settings, `privacy`; the defaults are for tests of a method of one's own.
+    A run takes the values from its settings, `privacy`; the defaults are for tests of your own method.
 
     Attributes:
         epsilon: Privacy loss of all answers together, all attempts included; infinite means no noise.
@@ -136,7 +136,7 @@ class Earlier(Document):
 class Membership:
     """The parties of a run, and a plan's assumptions about them.
 
-    Those of a run have the values of its settings, `federation`; the defaults are for tests of a method of one's own.
+    A run takes the values from its settings, `federation`; the defaults are for tests of your own method.
 
     Attributes:
         parties: L, number of parties.

@@ -112,7 +112,7 @@ def children(settings: HospitalSettings, halves: Sequence[str], until_idle: floa
 
     Args:
         settings: The hospital's settings.
-        halves: Of `SIDES`.
+        halves: Some of `SIDES`.
         until_idle: Seconds without a message after which the relay ends, and with it all of them.
     """
     service = []

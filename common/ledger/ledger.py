@@ -14,7 +14,7 @@ Invariants:
    when the file is opened, and again whenever its last event is not the one that this process knows, or a trigger was
    dropped or made. Checked events stay in memory, where no edit of the file reaches them: an edit that neither shows
    is noticed at the next start, or by `verify`.
-2. One run has one plan: a run that continues under another plan is refused.
+2. One run has one plan: a run that continues under a different plan is refused.
 3. One answer for each run and index: the noised vector that was kept before anything left. The same query gets the same
    vector again, even if the records have changed since, so an interrupted round is answered at no cost: nothing new is
    learned. Keeping a key for the noise instead would leak: with other records the same noise would show the difference.
@@ -116,7 +116,8 @@ class Ledger:
             plan_digest: Digest of the agreed plan.
             query_digest: Digest of the query as asked.
             release: Cost of this one answer.
-            attempts: Number of consecutive entries, from a multiple of it on, that are attempts at the same question.
+            attempts: Number of consecutive entries, starting at a multiple of it, that are attempts at the same
+                question.
             data_set: Name of the records, from `data_set`; empty stands for any records.
             allow: Called before a new charge is written, with the costs of all charges whose data set shares a record
                 with this one; the new cost is the last. If it raises, nothing is written. No other charge can come in
@@ -253,12 +254,12 @@ class Ledger:
         return name
 
     def charged(self, data_set: str, *, but: str) -> tuple[Release, ...]:
-        """Costs of all runs but one for the records of a data set, or for any records if it is empty."""
+        """Costs of all runs except one, charged to the records of a data set, or to any records if it is empty."""
         with self._open() as (log, database):
             return tuple(entry.cost for entry in _charged(log, database, data_set) if entry.run != but)
 
     def sample_key(self, run: str, draw: str, fresh: bytes) -> bytes:
-        """The secret key of one Poisson subsample: the first key given, since one subsample serves all rounds.
+        """The secret key of one Poisson subsample: the first one stored, since one subsample serves all rounds.
 
         Args:
             run: Name of the run.

@@ -37,7 +37,7 @@ _COEFFICIENTS = (
 
 
 class Bert:
-    """An encoder of this form, as `common.models.encoder.EmbeddingModel` has it.
+    """An encoder of this form; a `common.models.encoder.EmbeddingModel`.
 
     Args:
         folder: The encoder's files.

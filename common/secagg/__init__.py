@@ -31,7 +31,7 @@ open and signatures hold only among parties that were shown the same in everythi
 
 Records, limits and noise are each party's own affair. Before version 5 the plan was missing here: a
 hospital charged for ε = 1 was summed with others whose plan added the noise of ε = 8 (3.2 for ten hospitals).
-`tests/properties/test_one_plan_for_all.py` shows each field of all these types to one party otherwise.
+`tests/properties/test_one_plan_for_all.py` changes each field of all these types for one party.
 
 **Semi-honest mode.** All follow the protocol; then the coordinator pools its view with `AggregationSetup.corrupt`
 parties. Bonawitz et al., section 6 (honest-but-curious server): a round's view can be simulated from its sum as long as

@@ -53,11 +53,12 @@ class Identity:
 
 @dataclass(frozen=True, slots=True)
 class Roster:
-    """Knowledge of the parties about each other: their keys, and the number of records that each may have.
+    """The parties' knowledge of each other: their keys, and the number of records that each may have.
 
     Attributes:
         keys: Party to Ed25519 public key, 32 bytes; no two alike, or one party could sign for two.
-        max_records: The most records of any of them: a public bound, the largest that one has declared.
+        max_records: Public bound on the number of records of each party: the largest number that one of them has
+            declared.
         digest: SHA-256 over the bound, and the parties and keys in ascending order.
     """
 
@@ -89,7 +90,7 @@ class Roster:
 
     @classmethod
     def of_hospitals(cls, file: RosterFile) -> Self:
-        """The hospitals' keys by number, and the most records that any declares."""
+        """The hospitals' keys by number, and the largest number of records that one declares."""
         return cls(
             {number: bytes.fromhex(party.identity) for number, party in enumerate(file.parties)},
             max((party.max_records for party in file.parties), default=MOST_RECORDS),

@@ -135,7 +135,7 @@ def open_sealed(agreed: Secret, binding: bytes, sender: PartyId, receiver: Party
 
 
 def check_public(public: bytes, *, where: str | Phrase) -> X25519PublicKey:
-    """The public key of these 32 bytes; one of low order is refused: it agrees on zero with every private key alike.
+    """The public key in these 32 bytes. A key of low order is refused, since it agrees on zero with every private key.
 
     Raises:
         PublicKeyError: Naming party and step.

@@ -1,4 +1,4 @@
-"""Rules that both sides of secure aggregation share, down to a sign: checks, statements, graph, layout."""
+"""Rules that both sides of secure aggregation must apply identically: checks, statements, graph, layout."""
 
 import hashlib
 import struct
@@ -93,7 +93,7 @@ def check_signatures(
     survivors: Collection[PartyId],
     signatures: Mapping[PartyId, bytes],
 ) -> None:
-    """Refuse to unmask unless enough survivors signed this very statement.
+    """Refuse to unmask unless enough survivors signed exactly this statement.
 
     Raises:
         MembershipError: If a signer did not survive.
@@ -159,7 +159,7 @@ def check_exactly(step: str | Phrase, parties: Collection[PartyId], expected: Co
 
 
 def check_enough(step: str | Phrase, count: int, needed: int) -> None:
-    """Refuse to go on with too few parties.
+    """Refuse to continue with too few parties.
 
     Raises:
         DropoutError: With both numbers and the step.

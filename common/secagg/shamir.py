@@ -38,7 +38,7 @@ Name = TypeVar("Name", bound=Hashable)
 def split(
     secret: bytes, threshold: int, points: Sequence[int], entropy: bytes, *, label: bytes = b""
 ) -> dict[int, bytes]:
-    """Point to share; any `threshold` shares give the secret back, fewer are uniform. See `split_many`."""
+    """Map each point to its share; any `threshold` shares recover the secret, fewer are uniform. See `split_many`."""
     return split_many([secret], threshold, points, entropy, label=label)[0]
 
 
@@ -111,7 +111,7 @@ def combine_many(
 
 
 def check_shares(shares: Iterable[bytes], *, where: object) -> None:
-    """Refuse shares that are no vectors of residues.
+    """Refuse shares that are not vectors of residues.
 
     Raises:
         ProtocolError: If one has the wrong type or length, or a number that is not below p.
@@ -123,7 +123,7 @@ def check_shares(shares: Iterable[bytes], *, where: object) -> None:
 
 
 def check_words(shares: bytes, *, where: object) -> None:
-    """Refuse whole shares, one after the other, that are no vectors of residues.
+    """Refuse concatenated shares that are not vectors of residues.
 
     Raises:
         ProtocolError: If a number is not below p.

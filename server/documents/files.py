@@ -1,7 +1,7 @@
-"""Documents in files: written whole or not at all, and read strictly, or with a list of what cannot be read.
+"""Documents in files, written whole or not at all, and read strictly or with a list of problems.
 
-A file that is one JSON object ends with `"format": 1`, the version of its form. It rises where an older program would
-misread a new file; a field that is only added needs no new number. A file without it is of version 0.2.0 or before.
+A file that is one JSON object ends with `"format": 1`, the version of its form. It increases when an older program
+would misread a new file; an added field needs no new number. A file without it is from version 0.2.0 or earlier.
 """
 
 import json
@@ -24,10 +24,10 @@ class LaterFormatError(ValueError):
 
 
 class Document:
-    """A frozen dataclass that is a JSON object, or all of a file in the run folder.
+    """A frozen dataclass that is stored as a JSON object, or as a whole file in the run folder.
 
     Attributes:
-        FILE: The document's name in the run folder, if it is a file there.
+        FILE: The document's file name in the run folder, if it is a file there.
     """
 
     __slots__ = ()
@@ -61,7 +61,7 @@ class Document:
 
         Raises:
             LaterFormatError: A later version of Caucus wrote it.
-            KeyError, TypeError, ValueError: As `from_json`.
+            KeyError, TypeError, ValueError: As in `from_json`.
         """
         if isinstance(value, Mapping) and _FORMAT in value:
             number = value[_FORMAT]
@@ -89,7 +89,7 @@ class Document:
 
     @classmethod
     def read(cls, folder: Path, problems: list[str], *, needed: bool = True) -> Self | None:
-        """The document of a run folder, or None, and why in `problems`: see `read`."""
+        """The document of a run folder; or None, with the reason added to `problems`: see `read`."""
         return read(folder / cls.FILE, cls.parse, problems, needed=needed)
 
     def save(self, folder: Path, name: str | None = None) -> None:
@@ -108,7 +108,7 @@ def write_lines(path: Path, rows: Iterable[Any]) -> None:
 
 
 def read(path: Path, parse: Callable[[str], _T], problems: list[str], *, needed: bool = True) -> _T | None:
-    """Parse a file, or add the reason to `problems` if that fails; what the file says is never quoted.
+    """Parse a file, or add the reason to `problems` if that fails; the file is never quoted.
 
     Args:
         path: The file.

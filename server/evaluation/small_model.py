@@ -39,7 +39,7 @@ class Evaluation(EvaluationSettings):
 
     Attributes:
         embedding: Encoder for the small model alone; None uses the run's.
-        own: Metrics of the user's own, by name.
+        own: The user's own metrics, by name.
     """
 
     # What the parts of the settings make, in place of these.
@@ -166,7 +166,7 @@ def predictions(
     """Labels of the test texts by that model, and the reason if there was nothing to fit.
 
     Raises:
-        DataError: As `score`.
+        DataError: As in `score`.
     """
     settings = evaluation or Evaluation()
     target = _target(settings, test)

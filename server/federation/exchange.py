@@ -31,7 +31,7 @@ class Absence:
     """Reason why a party is missing from an exchange.
 
     Attributes:
-        words: Clause on what it did, to follow its name.
+        words: Clause that says what it did, to follow its name.
         refusal: The reason that it gave, if it refused.
         silent: Whether nothing came from it.
     """

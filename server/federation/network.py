@@ -44,7 +44,7 @@ class Network(Protocol):
         """Send each party its parcel; return the replies that came in time.
 
         Args:
-            parcels: Party to what it is sent.
+            parcels: Party to its parcel.
             computing: Seconds that a hospital's reply takes by its schedule, before a timeout begins.
         """
 

@@ -1,4 +1,4 @@
-"""Flower's own commands, as the coordinator runs them: their configuration, output and errors."""
+"""Flower's own commands as the coordinator runs them: their configuration, output and errors."""
 
 import base64
 import hashlib
@@ -95,7 +95,7 @@ def flwr(folder: Path, *arguments: str) -> Mapping[str, Any]:
     """Run one of Flower's commands and return its JSON output.
 
     Raises:
-        CaucusError: It failed; the error has its message.
+        CaucusError: The command failed; the error has its message.
     """
     output = _run([program("flwr"), *arguments, CONNECTION, "--format", "json"], environment(folder), folder)
     try:

@@ -1,4 +1,4 @@
-"""The figures of a guarantee as people read them. Bounds on a loss are rounded up, never down."""
+"""The figures of a guarantee in the form that people read. Bounds on a loss are rounded up, never down."""
 
 import math
 

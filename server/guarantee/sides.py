@@ -23,8 +23,8 @@ class Guarantee(Document):
         epsilon: ε for one protected unit, 0 if nothing was asked, infinite without a bound.
         title: The guarantee in a few words, beginning with "No guarantee" where there is none.
         reader: Sentences on what a reader of the texts can tell about one protected unit.
-        insiders: The same of the coordinator and the parties.
-        assumes: Sentences on what this rests on, and what it leaves out.
+        insiders: The same for the coordinator and the parties.
+        assumes: Sentences on the assumptions of the guarantee, and on what it leaves out.
     """
 
     kind: Kind
