@@ -1,4 +1,4 @@
-"""Nouns of the coordinator: the public task, public and models' texts, the privacy target, members and earlier runs."""
+"""Basic terms of the coordinator: task, public and synthetic texts, privacy target, members, and earlier runs."""
 
 import math
 from collections.abc import Iterable
@@ -83,7 +83,7 @@ class Task:
     structure: Structure | None = None
 
     def classifier_inputs(self, texts: Iterable[ClassifierInput]) -> list[ClassifierInput]:
-        """Candidates or records with what a classifier reads of each: its text field, or all of a plain text."""
+        """Candidates or records, cut to the part that a classifier reads: the text field, or all of a plain text."""
         if self.structure is None:
             return list(texts)
         return [replace(text, text=self.structure.reading(text.text)) for text in texts]

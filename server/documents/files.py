@@ -51,7 +51,7 @@ class Document:
         """The document in the text of its file.
 
         Raises:
-            LaterFormatError, KeyError, TypeError, ValueError: As `of_file`.
+            LaterFormatError, KeyError, TypeError, ValueError: As in `of_file`.
         """
         return cls.of_file(json.loads(text))
 
@@ -78,7 +78,7 @@ class Document:
 
         Raises:
             OSError: There is no such file, or it cannot be opened.
-            LaterFormatError, KeyError, TypeError, ValueError: As `of_file`.
+            LaterFormatError, KeyError, TypeError, ValueError: As in `of_file`.
         """
         return cls.parse((folder / cls.FILE).read_text(encoding="utf-8"))
 
@@ -150,5 +150,5 @@ def read_lines(path: Path, parse: Callable[[Any], _T], problems: list[str]) -> l
 
 
 def split(text: str) -> list[str]:
-    """The lines of a JSON Lines file. Not `splitlines`: a JSON text may hold other separators, such as U+2028."""
+    """The lines of a JSON Lines file; `splitlines` would also split at other separators, such as U+2028."""
     return [line for line in text.split("\n") if line.strip()]

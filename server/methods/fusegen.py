@@ -1,4 +1,4 @@
-"""FuseGen: models learn from one another's synthetic texts, and nothing private is asked (Zou et al. 2024).
+"""FuseGen: models learn from one another's synthetic texts, without any query to private data (Zou et al. 2024).
 
 One round t of T, N/T texts evenly over K models and C labels:
 1. Prompt zero-shot at t = 0; later with S exemplars of the label, drawn from its pool.
@@ -7,9 +7,8 @@ One round t of T, N/T texts evenly over K models and C labels:
 4. The next pool of a label: the R/2 texts on which the small models differ least, easy ones, and the R/2 on which they
    differ most, ambiguous ones, whichever language model wrote them.
 
-After T rounds D is the synthetic data set, each text weighed by how well it is learned (self-boosting weight
-adjustment). Selection and weights are functions of synthetic texts alone: no question is put to any party, and epsilon
-is 0.
+After T rounds D is the synthetic data set, with each text weighted by how well it is learned (self-boosting weight
+adjustment). Selection and weights are functions of synthetic texts alone: no party is asked anything, and epsilon is 0.
 """
 
 from collections.abc import Mapping, Sequence
@@ -81,7 +80,7 @@ class FuseGen(FuseGenSettings):
         return self.samples
 
     def compared(self, task: Task) -> dict[str, int]:
-        """No query compares anything, since nothing is asked."""
+        """Empty, since the method asks no query."""
         del task
         return {}
 

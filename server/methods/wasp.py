@@ -91,11 +91,11 @@ class Wasp(WaspSettings):
         return (PlannedQuery(name=VOTES, spec=spec, times=self.rounds - 1),)
 
     def max_texts(self, task: Task, models: Sequence[str]) -> int:
-        """N, with their paraphrases, and what rounding to whole texts for each model and label may add."""
+        """N, with their paraphrases, and the texts that rounding up for each model and label may add."""
         return max(self.samples * (1 + self.look_ahead), self.rounds * len(task.labels) * len(models))
 
     def compared(self, task: Task) -> dict[str, int]:
-        """D before the last round, which all its texts so far are in."""
+        """D before the last round, with all texts so far."""
         del task
         return {VOTES: self.samples * (self.rounds - 1) // self.rounds}
 

@@ -1,7 +1,7 @@
 """The rehearsal of a run: the method's tools with simulated models and parties.
 
-Models write placeholders of the expected length, parties answer at random as if their records had that length too, and
-nothing is sent. The requests of a method to the models are added up by kind.
+Models write placeholders of the expected length, parties answer at random as if their records also had that length, and
+nothing is sent. The requests of a method to the models are summed by kind.
 """
 
 import itertools

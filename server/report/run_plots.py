@@ -54,7 +54,7 @@ _BOOKKEEPING = {"population", "metadata"}
 
 
 def of_rounds(rounds: Sequence[RoundReport], groups: Sequence[FigureGroup] = ()) -> list[plots.Lines]:
-    """One plot for each figure of the rounds, known ones first, with one line or one line for each model.
+    """One plot for each figure of the rounds, known figures first, with a single line or a line for each model.
 
     Args:
         rounds: The rounds.

@@ -37,12 +37,13 @@ class Parts:
         method: The method to run.
         plan: The agreed privacy plan.
         roster: The parties' identities, if the plan names their digest.
-        encoder: The encoder that the parties use as well.
+        encoder: The encoder that the parties also use.
         providers: Language models by name.
         cleaner: Rules that clean the models' texts.
         spending: Account of payments for remote models.
         evaluation: The small model that measures the quality of the texts.
-        earlier: The run whose released numbers are used instead of asking; None if the plan's queries are all.
+        earlier: The run whose released numbers are used instead of asking; None if the method asks the queries of the
+            plan itself.
     """
 
     source: Source
@@ -66,8 +67,8 @@ def build_parts(settings: Settings, *, folder: Path | None = None) -> Parts:
     """Build and check everything that the settings name, before anything private is touched.
 
     Args:
-        settings: They may have `auto`.
-        folder: Folder of caches and accounts, created if missing; None keeps nothing on disk.
+        settings: The settings, which may have `auto`.
+        folder: Folder of caches and accounts, created if missing; None stores nothing on disk.
     """
     settings = settled(settings)
     tensorboard.check(settings.tracking)

@@ -32,7 +32,7 @@ class Source(Protocol):
         """The public texts that a prompt may show, with their topics; may be empty."""
 
     def held_out(self) -> list[Record]:
-        """Real texts that are no party's records; may be empty."""
+        """Real texts that do not belong to any party; may be empty."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -130,7 +130,7 @@ class LabelledFiles(LabelledFilesSettings):
         """The records of a file of this task.
 
         Raises:
-            DataError: Their texts are not of its structure.
+            DataError: Their texts do not have the task's structure.
         """
         if structure := self.task().structure:
             check_records(records, structure, path)

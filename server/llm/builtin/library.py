@@ -159,7 +159,7 @@ def _encoded(texts: tuple[str, ...], encoder: TextEncoder) -> Vector:
 
 
 def described(label: str, description: str) -> str:
-    """A label in words."""
+    """A label's name and description in one text."""
     return f"{label.replace('_', ' ')}: {description}"
 
 
@@ -170,13 +170,13 @@ def _apart(vectors: Vector) -> Vector:
 
 
 def unit(vectors: Vector) -> Vector:
-    """Vectors scaled to unit norm; one that is next to nothing stays so."""
+    """Vectors scaled to unit norm; a vector of almost zero length stays as it is."""
     norms = np.linalg.norm(vectors, axis=-1, keepdims=True)
     scaled: Vector = (vectors / np.maximum(norms, np.float32(1e-6))).astype(np.float32)
     return scaled
 
 
 def whole_numbers(vectors: Vector) -> Vector:
-    """Unit vectors as whole numbers, so that a cosine has the same bits whichever requests share a batch."""
+    """Unit vectors as integers, so that a cosine has the same bits whichever requests share a batch."""
     whole: Vector = np.rint(vectors * np.float32(NORM))
     return whole

@@ -35,9 +35,9 @@ def provider(
 
     Args:
         key_variable: See `RemoteSettings`.
-        length_field: See `ChatCompletions`, as for `temperature` and `seed`.
-        temperature: See there.
-        seed: See there.
+        length_field: See `ChatCompletions`.
+        temperature: See `ChatCompletions`.
+        seed: See `ChatCompletions`.
         spending: Account of the run.
         shared: Further fields of `RemoteSettings`.
 
