@@ -33,11 +33,11 @@ class PartyTexts(PartyTextsSettings):
 
     @property
     def modes(self) -> dict[str, str | None]:
-        """None, as the parties write all texts."""
+        """Empty, as the parties write all texts."""
         return {}
 
     def max_texts(self, task: Task, models: Sequence[str]) -> int:
-        """None, as the parties write all texts."""
+        """Zero, as the parties write all texts."""
         del task, models
         return 0
 

@@ -1,4 +1,4 @@
-"""Folders of the data sets, and files that are made from them."""
+"""Folders of the data sets, and files derived from them."""
 
 import csv
 import os
@@ -34,7 +34,7 @@ def is_there(data: str) -> bool:
 
 
 def write_files(work: Path) -> None:
-    """Public texts, a public vocabulary, and a division of banking10's records into private ones and a recipient's."""
+    """Public texts, a public vocabulary, and a split of banking10's records into private ones and a recipient's."""
     _write_public_texts(work)
     _write_vocabulary(work)
     _write_target(work)
