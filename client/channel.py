@@ -17,7 +17,7 @@ from common.errors import ConfigError, ProtocolError
 SOCKET = "unix:run/party.sock"
 """Address of a deployed service, relative to the hospital's folder: a Unix socket's path may have 107 characters."""
 SOCKET_NAME = "CAUCUS_PARTY_SOCKET"
-"""Environment variable of the relay: where its own party's service listens. Never taken from a message."""
+"""The relay's environment variable with the address of its own party's service, never taken from a message."""
 PATIENCE = 60.0
 """Seconds that a service may take to come back, restarted or frozen, before a message to it counts as lost."""
 _RECONNECT = [("grpc.initial_reconnect_backoff_ms", 100), ("grpc.max_reconnect_backoff_ms", 500)]

@@ -33,7 +33,7 @@ _REASONS: tuple[tuple[type[Exception], Reason], ...] = (
     (PlanError, Reason.MALFORMED),
     (OverflowError, Reason.MALFORMED),
 )
-"""The first that fits holds."""
+"""Reasons by class of error; the first class that fits applies."""
 
 
 def reason(error: Exception) -> Reason:

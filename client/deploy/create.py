@@ -44,7 +44,7 @@ structure: null            # or text_field and schema of texts that are JSON obj
 
 
 MOST_BY_DEFAULT = 1_000
-"""The most records that a hospital declares by default: the same for all, so that it tells nothing."""
+"""Number of records that a hospital declares by default: the same for all, so that it reveals nothing."""
 MAX_RECORDS = "the most records that this hospital will ever have; public: answers take as long as so many would"
 
 

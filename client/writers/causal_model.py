@@ -24,7 +24,7 @@ _HEADS = 4
 _PUBLIC_SEED = 0
 """Seed of weights that are initialised here: everybody can make the same ones."""
 _FEWEST_TOKENS = 8
-"""Least number of tokens of a text, after its label."""
+"""Smallest number of tokens of a text, after its label."""
 _AT_ONCE = 64
 """Number of texts that are drawn together."""
 _TRIES = 3

@@ -42,7 +42,7 @@ log = logging.getLogger("caucus.party")
 
 _WORDS = re.compile(r"\[[A-Z]+\]|\w+(?:['’-]\w+)*")
 _RUN = 3
-"""Words in a row that make a copy."""
+"""Number of consecutive words that make a copy."""
 
 
 class Verdict(NamedTuple):

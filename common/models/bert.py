@@ -20,7 +20,7 @@ from common.system.progress import progress
 Vectors = NDArray[np.float32]
 
 _BLOCK = 4096
-"""Number of texts whose tokens are held at once."""
+"""Number of texts whose tokens are in memory at once."""
 _TOKENS = 1024
 """Tokens of a batch: from 512 to 2,048 the time is the same within its noise."""
 

@@ -50,7 +50,7 @@ _COMPOSE = 1_000
 _AMPLIFY = 4_000
 """Approximate work, in lattice points, to amplify one distribution."""
 _MOST_EQUAL = 200_000
-"""Grids grow with the number of times that one distribution is composed."""
+"""Largest number of compositions of one distribution, since grids grow with it."""
 _MOST_POINTS = 200_000
 _WIDEST = 10.2
 """Number of standard deviations of a Gaussian beyond which less than e^-50 lies."""

@@ -21,7 +21,7 @@ from server.method import Tools
 from server.settings.voting import Variation
 
 SHORTEST = 3
-"""Words: no variation is asked to be shorter, however short its parent."""
+"""Smallest number of words that a variation is asked to have, however short its parent."""
 
 Ahead = Mapping[str, Sequence[str]]
 """Variations of each candidate, by its text; none where its model wrote none."""

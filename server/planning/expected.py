@@ -50,8 +50,7 @@ from common.queries.votes import VotesSpec
 from server.planning.guarantee_facts import noise_error
 
 LEANING = 0.4
-"""Radii by which the mean of a label's records lies off its public centre along a direction: a guess, for the
-directions that tell something."""
+"""Distance in radii of the mean of a label's records from its public centre along an informative direction: a guess."""
 
 
 class Expected(NamedTuple):

@@ -12,7 +12,7 @@ from common.plan.plan import Plan
 from server.planning.signal import records_for, signals, weakest
 
 LARGEST = 2000
-"""Hundredths of epsilon up to which it is searched. Above 20 the guarantee means nothing: e^20 is half a billion."""
+"""Largest epsilon that is searched, in hundredths. Above 20 the guarantee means nothing: e^20 is half a billion."""
 _FIRST = 100
 
 

@@ -26,7 +26,7 @@ CONFIGS = "configs"
 """The package that has all settings."""
 
 NEEDED = ("method", "task", "embedding")
-"""Groups without a choice of which there is no run."""
+"""Groups without which there is no run."""
 
 
 def explained(

@@ -22,8 +22,7 @@ from server.settings.tasks import TASKS
 AUTO = "auto"
 FEWEST_ROUNDS = 2
 AUTOMATIC = {"directions": DIRECTIONS, "rounds": FEWEST_ROUNDS}
-"""Settings of a method that are whole numbers, or `auto`: then `automatic.settled` chooses the number. And the numbers
-until it is chosen."""
+"""Settings of a method that are whole numbers or `auto`, each with its number until `automatic.settled` chooses one."""
 
 S = TypeVar("S")
 

@@ -7,7 +7,7 @@ from typing import Any, ClassVar, TypeVar
 from common import validate
 
 TARGET = "_target_"
-"""Hydra's key for what makes a part."""
+"""Hydra's key for the class or function that makes a part."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -21,7 +21,7 @@ from simulations.federation import parties
 log = logging.getLogger("caucus.simulation")
 
 _ALONE = "(simulation only)"
-"""Ends a line that tells something of the private records without noise."""
+"""End of a line with information about the private records without noise."""
 _SHOWN = 5
 """Labels that a line names."""
 

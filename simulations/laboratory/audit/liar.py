@@ -52,7 +52,7 @@ METHODS = {
     "dpga": ["method.samples=200", "method.rounds=4"],
     "census": ["method.samples=600"],
 }
-"""Methods whose statistics are sums over hospitals and need no further file; smaller ones where they write much."""
+"""Methods whose statistics are sums over hospitals and need no further file; smaller if they write much."""
 LABELS, EXEMPLARS, DIRECTIONS = 10, 8, 32
 
 

@@ -37,7 +37,7 @@ NAMES = (
     "models",
 )
 THREADS = {"suppression": "2", "keyphrases": "2", "metrics": "2", "models": "2"}
-"""Threads of a benchmark; of any other one."""
+"""Number of threads of these benchmarks; all others have one."""
 REGRESSION = 1.5
 RECORDED = Path(__file__).with_name("ratios.json")
 PAGE = Path(__file__).with_name("README.md")

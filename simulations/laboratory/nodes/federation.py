@@ -32,7 +32,7 @@ from simulations.laboratory.nodes.usage import stat
 PARTY = "client.command:main"
 (FLOWER,) = (script.value for script in entry_points(group="console_scripts", name="flwr"))
 GROUP = 10
-"""Hospitals that are started at a time: their first connections are most of the work of a start."""
+"""Number of hospitals that start at the same time: their first connections are most of the work of a start."""
 FRONT = "127.0.0.2"
 """Address of the front door; with the same port, the near end of a line to it is on the usual address."""
 _MODULES = ("client.deploy.host", "client.flower.supernode", "client.flower.relay")

@@ -18,7 +18,7 @@ ABSENT = (
 BANKING67 = "banking67.csv"
 ENGLISH = "english.txt"
 COMMONEST = 300
-"""Number of words that nearly every text has: they leave no room for informative ones among its first terms."""
+"""Number of words that occur in nearly every text and would displace informative ones from its first terms."""
 TARGET_PART = 4
 """One record in this number is the recipient's, unlabelled, and no hospital's private record."""
 
