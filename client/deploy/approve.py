@@ -36,7 +36,7 @@ def register(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") ->
         _approve,
         summary="show the plans that await approval, and decide",
         description="Show each plan that awaits approval and ask whether this hospital takes part. The approval is of "
-        "this run and this very plan; the coordinator then resumes the run. A decision can be changed: a plan that was "
+        "this run and this plan only; the coordinator then resumes the run. A decision can be changed: a plan that was "
         "refused is shown with --refused, any with --run. A run that is refused after it began stops at its next "
         "question.",
         example="caucus-party approve hospital",

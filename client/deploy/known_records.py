@@ -75,5 +75,5 @@ def _read(path: Path) -> tuple[bytes, list[_Noted], str]:
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
         key, entries = b"", []
     if len(key) != _KEY_BYTES:
-        return secure_bytes(_KEY_BYTES), [], f"{path} was no such note, and is begun anew"
+        return secure_bytes(_KEY_BYTES), [], f"{path} was no valid note, and is replaced"
     return key, entries, ""

@@ -61,12 +61,14 @@ class HospitalMetrics(Collector):
         if limits.lifetime_epsilon is not None:
             yield _gauge("epsilon_limit", "Largest epsilon of all runs together.", limits.lifetime_epsilon)
         if status.epsilon_left is not None:
-            yield _gauge("epsilon_left", "What is left of it.", status.epsilon_left)
+            yield _gauge("epsilon_left", "Rest of the largest epsilon of all runs.", status.epsilon_left)
         yield _gauge("epsilon_spent", "Epsilon of all answers together.", spending.epsilon)
         yield _gauge("ledger_accepted", "1 if the service starts over this ledger, else 0.", not spending.problem)
         yield _counter("ledger_events", "Events in the ledger.", spending.events)
         yield _counter("requests_answered", "Answered requests in the audit log.", requests.answered)
-        refused = CounterMetricFamily("caucus_requests_refused", "Refused ones, by reason.", labels=["reason"])
+        refused = CounterMetricFamily(
+            "caucus_requests_refused", "Refused requests in the audit log, by reason.", labels=["reason"]
+        )
         for reason, number in sorted(requests.refused.items()):
             refused.add_metric([reason], number)
         yield refused

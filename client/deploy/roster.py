@@ -27,7 +27,7 @@ def register(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") ->
         _roster,
         summary="take the roster that the coordinator sent",
         description="Check that this hospital is on the roster, show every hospital's fingerprint and what has changed "
-        "since the roster that is kept, ask whether hospitals or keys that are new are taken, and keep the roster.",
+        "since the stored roster, ask whether to accept new hospitals or keys, and store the roster.",
         example="caucus-party roster hospital roster.json",
     )
     parser.add_argument("--yes", action="store_true", help="take them without asking")
@@ -73,7 +73,7 @@ def _asked() -> bool:
             "hospitals or keys that are new, or gone", expected="a terminal, or --yes", got="neither", do=do
         )
     try:
-        return input("take these hospitals for the others? [y/N] ").strip().lower() in {"y", "yes"}
+        return input("accept these hospitals and keys? [y/N] ").strip().lower() in {"y", "yes"}
     except EOFError:
         return False
 

@@ -62,7 +62,7 @@ def test_the_table_and_the_json_say_the_same_and_then_what_leaves(made, capsys):
     assert {name for name, check in checks.items() if check["result"] == "skipped"} >= UNCONNECTED
     assert checks["roster"]["detail"] == "party 1 of 2: St. Luke, St. Mary: #1"
     leaves, never = out[out.index("leaves: ") :].split("never leaves: ")
-    assert "when this hospital answers; not how long it took" in leaves
+    assert "the time at which this hospital answers" in leaves
     assert "texts, labels and embeddings of records, counts without noise" in never
     assert "how many records" not in never
 
@@ -299,7 +299,7 @@ def test_a_writer_whose_packages_are_not_installed_names_the_extra(made, capsys,
 def test_whether_the_relays_account_can_execute_the_interpreter(made, monkeypatch, capsys):
     check = checked(capsys, made, "--offline")["relay's account"]
     assert check["result"] == "warning"
-    assert "nothing but the relay's own code keeps it from the records" in check["detail"]
+    assert "only the relay's own code keeps it from the records" in check["detail"]
     change(made, relay_user="no-such-account")
     check = checked(capsys, made, "--offline", code=1)["relay's account"]
     assert check["detail"] == "relay_user; expected an account of this machine; got no-such-account"

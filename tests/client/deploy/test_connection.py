@@ -71,7 +71,7 @@ def test_this_machine_and_a_hospital_without_a_proxy_go_the_direct_way(host, nam
     [
         ({"login": "user:other"}, "407 Proxy Authentication Required", "Write the proxy's login, USER:PASSWORD"),
         ({"only": "elsewhere:443"}, "403 Forbidden", "Ask for a rule of the proxy"),
-        ({}, "502 Bad Gateway", "Is the coordinator served, and does the proxy reach 127.0.0.2:1?"),
+        ({}, "502 Bad Gateway", "Is the coordinator running, and does the proxy reach 127.0.0.2:1?"),
     ],
 )
 def test_a_refusal_of_the_proxy_is_one_line_with_its_reason(how, got, do, made):

@@ -90,7 +90,7 @@ def test_what_is_no_note_is_told_and_begun_anew(content, init, note, tmp_path):
     note.parent.mkdir(parents=True)
     note.write_bytes(content.encode("latin-1"))
     file = records(tmp_path / "one.csv")
-    assert f"is not known: {note} was no such note, and is begun anew" in init("a", file)
+    assert f"is not known: {note} was no valid note, and is replaced" in init("a", file)
     assert str(tmp_path / "a") in init("b", file)
 
 

@@ -106,7 +106,7 @@ def test_hospitals_and_keys_that_are_new_are_taken_by_a_person_or_with_yes_alone
 
     def answered(reply):
         def asked(prompt):
-            assert prompt == "take these hospitals for the others? [y/N] "
+            assert prompt == "accept these hospitals and keys? [y/N] "
             assert f"party {len(parties) - 1}, {parties[-1].name}: " in capsys.readouterr().out
             if reply is None:
                 raise EOFError
