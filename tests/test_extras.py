@@ -164,9 +164,9 @@ def test_with_the_base_alone_a_hospital_s_code_loads_and_the_other_programs_say_
     assert {"hf_xet", "hydra", "pandas", "sentence_transformers", "sklearn", "torch", "transformers", "uv"} <= {*HIDDEN}
     mine = [name for name in files() if folder_of(name) in {"client", "common"} and GUARDED.get(name) is None]
     modules = [name.removesuffix(".py").removesuffix("/__init__").replace("/", ".") for name in mine]
-    said = run_without(HIDDEN, ALONE, tmp_path / "installed", *modules).splitlines()
+    lines = run_without(HIDDEN, ALONE, tmp_path / "installed", *modules).splitlines()
     missing = "what is installed; expected the package hydra; got none. pip install"
-    assert said == [
+    assert lines == [
         f"caucus-coordinator: {missing} 'caucus[coordinator]'",
         "2",
         "caucus-simulate: reading the settings",

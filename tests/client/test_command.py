@@ -77,26 +77,26 @@ def test_show_is_a_table_of_runs_and_their_sum(path, capsys):
 def test_a_hospital_s_folder_will_do(path, capsys):
     private = path.parent / "hospital" / "private"
     private.mkdir(parents=True)
-    shown = output_of(capsys, "show", path)
+    output = output_of(capsys, "show", path)
     path.rename(private / "ledger.db")
-    assert output_of(capsys, "show", private.parent) == shown
+    assert output_of(capsys, "show", private.parent) == output
 
 
 def test_show_at_another_delta_as_json(path, capsys):
-    shown = json.loads(output_of(capsys, "show", path, "--json", "--delta", "1e-7"))
-    (data_set,) = shown["all"]["data_sets"]
-    assert (shown["delta"], [run["run"] for run in shown["runs"]]) == (1e-7, ["first", "second"])
+    output = json.loads(output_of(capsys, "show", path, "--json", "--delta", "1e-7"))
+    (data_set,) = output["all"]["data_sets"]
+    assert (output["delta"], [run["run"] for run in output["runs"]]) == (1e-7, ["first", "second"])
     assert data_set == Ledger(path).entries()[0].data_set
-    assert [(row["charged"], row["closed"]) for row in (*shown["runs"], shown["all"])] == [(2, 1), (1, 0), (3, 1)]
-    assert shown["all"]["noise"] == {"laplace": 1, "gaussian": 2}
-    assert shown["runs"][1]["epsilon"] == epsilon([VOTES], 1e-7)
-    assert shown["all"]["epsilon"] == epsilon([SEXES, VOTES, VOTES], 1e-7)
+    assert [(row["charged"], row["closed"]) for row in (*output["runs"], output["all"])] == [(2, 1), (1, 0), (3, 1)]
+    assert output["all"]["noise"] == {"laplace": 1, "gaussian": 2}
+    assert output["runs"][1]["epsilon"] == epsilon([VOTES], 1e-7)
+    assert output["all"]["epsilon"] == epsilon([SEXES, VOTES, VOTES], 1e-7)
 
 
 def test_without_noise_epsilon_is_infinite(path, capsys):
     Ledger(path).reserve(**place("open", 0), release=dataclasses.replace(VOTES, scale=0.0))
-    shown = {line.split()[0]: line.split()[-1] for line in output_of(capsys, "show", path).splitlines()}
-    assert [run for run, epsilon in shown.items() if epsilon == "infinite"] == ["open", "all"]
+    output = {line.split()[0]: line.split()[-1] for line in output_of(capsys, "show", path).splitlines()}
+    assert [run for run, epsilon in output.items() if epsilon == "infinite"] == ["open", "all"]
     assert json.loads(output_of(capsys, "show", path, "--json"))["all"]["epsilon"] is None
 
 

@@ -190,9 +190,9 @@ def test_true_counts_never_leave(tmp_path):
 
 def test_without_masks_the_counts_leave_under_noise_only(tmp_path):
     for party in range(3):
-        asked = service(tmp_path, party)
-        send(asked, m.Open(PLAIN.to_json()))
-        words = send(asked, m.Ask(query()), party=party).words
+        host = service(tmp_path, party)
+        send(host, m.Open(PLAIN.to_json()))
+        words = send(host, m.Ask(query()), party=party).words
         # A noise of sigma 20 is zero in 2 % of the coordinates: in 8 or more of 24 with probability 2e-8.
         assert (words == ring.encode(true_counts(query(), records(party)))).sum() < 8
 
@@ -205,9 +205,9 @@ def test_whether_the_plan_knows_all_labels_of_its_records_is_not_told(tmp_path):
 
 
 def test_a_limit_refuses_before_any_record_is_looked_at(tmp_path, monkeypatch):
-    asked = service(tmp_path, 0, limits=lenient(max_epsilon=3.0))
+    host = service(tmp_path, 0, limits=lenient(max_epsilon=3.0))
     monkeypatch.setattr(PartyRecords, "for_plan", lambda *_, **__: pytest.fail("private records were touched"))
-    assert send(asked, m.Open(PLAIN.to_json())) == m.Refusal(m.Reason.OVER_LIMIT)
+    assert send(host, m.Open(PLAIN.to_json())) == m.Refusal(m.Reason.OVER_LIMIT)
 
 
 def test_another_run_gets_no_fresh_budget(tmp_path):

@@ -13,8 +13,8 @@ pytestmark = pytest.mark.deployment
 
 
 def checked(deployed, number, *, code=0):
-    said = party("check", deployed.at(number), "--json", code=code)
-    return {check["check"]: check for check in json.loads(said[: said.rindex("}") + 1])["checks"]}
+    output = party("check", deployed.at(number), "--json", code=code)
+    return {check["check"]: check for check in json.loads(output[: output.rindex("}") + 1])["checks"]}
 
 
 def test_the_node_s_key_is_known_from_enrolment_to_removal(deployed):

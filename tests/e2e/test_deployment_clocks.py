@@ -120,9 +120,9 @@ def test_a_run_without_the_hospital_with_the_wrong_clock_goes_on_once_it_is_set(
     with_clock(deployed, shifted(7200))
     wait(lambda: deployed.online() == 2, "the node is away")
     started = time.monotonic()
-    said = deployed.run("clock", EXACT, "federation.timeout=60", "--wait", code=1).splitlines()[-1]
-    measured("run with a hospital 2 h ahead: ends", started, said)
-    assert "Hospital 2 did not answer" in said
+    output = deployed.run("clock", EXACT, "federation.timeout=60", "--wait", code=1).splitlines()[-1]
+    measured("run with a hospital 2 h ahead: ends", started, output)
+    assert "Hospital 2 did not answer" in output
     del deployed.path["h2"]
     restarted(deployed, 2)
     deployed.resume("clock")

@@ -77,8 +77,8 @@ def filled(deployed, run, number, after, folder):
     deployed.begin(run, EXACT, "federation.timeout=60")
     asked(deployed, number, run, after)
     filler, full = fill(folder), time.monotonic()
-    code, said = deployed.finish(run)
-    line = said.splitlines()[-1]
+    code, output = deployed.finish(run)
+    line = output.splitlines()[-1]
     measured(f"disk full, {run}: {'noticed' if code else 'nothing lost'}", full, line)
     assert "resume" in line if code else "next: " in line
     return filler, line

@@ -104,8 +104,8 @@ def test_a_lost_coordinator_is_replaced_and_no_budget_is_forgotten(deployed):
     deployed.coordinator("invite", deployed.here)
     assert (deployed.here / "invitation.json").read_text() == invitation  # of one version there is one bundle
     for number in range(3):
-        said = party("invitation", deployed.at(number), deployed.here / "invitation.json")
-        assert said.count("(changed)") == 2  # not the bundle
+        output = party("invitation", deployed.at(number), deployed.here / "invitation.json")
+        assert output.count("(changed)") == 2  # not the bundle
         deployed.coordinator("enrol", deployed.here, deployed.at(number) / "party.json")
     for number in range(3):
         party("roster", "--yes", deployed.at(number), deployed.here / "roster.json")

@@ -116,31 +116,31 @@ def test_flwr_run_as_written_gives_the_same_texts_as_one_process_and_leaves_no_p
             check=False,
             timeout=400,
         )
-    said = (tmp_path / "out").read_text("utf-8")
+    output = (tmp_path / "out").read_text("utf-8")
     there = project / "runs" / "mine"
-    assert (there / "run.json").exists(), said + (tmp_path / "err").read_text("utf-8")
-    assert read(there, "run.json")["status"] == "complete", said
+    assert (there / "run.json").exists(), output + (tmp_path / "err").read_text("utf-8")
+    assert read(there, "run.json")["status"] == "complete", output
     assert texts(there) == texts(here)
-    shown = said.splitlines()
+    shown = output.splitlines()
     for number in (1, 2, 3):
         assert sum(f"round {number} of 3: " in line for line in shown) == 1
     assert f"done: {there}/report.html" in shown
     assert shown[-1] == f"{there}/report.html"
-    assert "Installing application dependencies" not in said
+    assert "Installing application dependencies" not in output
 
 
 @pytest.mark.parametrize(
-    ("setting", "said"),
+    ("setting", "message"),
     [
         ("privacy.epsilon=0", "caucus-simulate: privacy.epsilon; expected a finite number > 0"),
         ("client.limits.max_epsilon=1", "caucus-simulate: too few parties"),
     ],
 )
-def test_a_run_that_fails_on_ray_ends_with_its_line_and_a_code(setting, said, environment, tmp_path):
+def test_a_run_that_fails_on_ray_ends_with_its_line_and_a_code(setting, message, environment, tmp_path):
     ended = simulate(environment, *SMALL, setting, "engine=flower", f"hydra.run.dir={tmp_path}/run")
     assert ended.returncode != 0
-    assert said in ended.stderr
-    assert said in ended.stderr.splitlines()[-1] + ended.stderr.splitlines()[-2]
+    assert message in ended.stderr
+    assert message in ended.stderr.splitlines()[-1] + ended.stderr.splitlines()[-2]
 
 
 def test_a_run_that_was_killed_on_ray_resumes_and_leaves_no_process(environment, tmp_path):

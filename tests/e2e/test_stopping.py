@@ -40,7 +40,7 @@ def signals(monkeypatch, owner, name, number, *, call=1):
 
 
 @pytest.mark.parametrize(
-    ("place", "number", "said"),
+    ("place", "number", "message"),
     [
         ((BuiltinModel, "generate", 1), signal.SIGINT, "stopped before the end of round 1"),
         ((loop, "track", 2), signal.SIGINT, "stopped after round 2"),
@@ -50,14 +50,14 @@ def signals(monkeypatch, owner, name, number, *, call=1):
     ],
     ids=["round 1", "round 2", "SIGTERM", "evaluation", "comparison"],
 )
-def test_a_run_that_is_stopped_says_where_and_how_it_goes_on(place, number, said, tmp_path, monkeypatch):
+def test_a_run_that_is_stopped_says_where_and_how_it_goes_on(place, number, message, tmp_path, monkeypatch):
     owner, name, call = place
     run = tmp_path / "run"
     with monkeypatch.context() as patch:
         signals(patch, owner, name, number, call=call)
         ended, output = command(tmp_path, *SHORT, f"hydra.run.dir={run}")
     assert ended == 128 + number
-    assert output.splitlines()[-1] == f"caucus-simulate: {said}; caucus-simulate --resume {run} goes on"
+    assert output.splitlines()[-1] == f"caucus-simulate: {message}; caucus-simulate --resume {run} goes on"
     assert "Traceback" not in output
     if name == "track":
         ended, output = command(tmp_path, "--resume", str(run))
@@ -106,14 +106,14 @@ def test_a_parallel_sweep_stops_too(tmp_path):
         text=True,
         start_new_session=True,
     ) as process:
-        said = []
+        lines = []
         for line in process.stdout:
-            said.append(line)
+            lines.append(line)
             if "run 1 of 2: " in line:
                 os.killpg(process.pid, signal.SIGINT)  # as a terminal does: the workers get it as well
-    assert process.returncode == 130, said
-    assert said[-1] == f"caucus-simulate: stopped: no run is done; caucus-simulate --resume {tmp_path}/sweep goes on\n"
-    assert "Traceback" not in "".join(said)
+    assert process.returncode == 130, lines
+    assert lines[-1] == f"caucus-simulate: stopped: no run is done; caucus-simulate --resume {tmp_path}/sweep goes on\n"
+    assert "Traceback" not in "".join(lines)
 
 
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])

@@ -57,8 +57,10 @@ def test_a_query_has_its_signal_and_what_is_hopeless_is_said(capsys):
     assert signal["ratio"] == pytest.approx(signal["signal"] / signal["noise"])
     assert 0.5 < signal["ranked_rightly"] < 0.6
     assert report["expected_records"] == 100
-    (said,) = report["advice"]
-    assert said.startswith("nearest and furthest votes will be noise: 0.42 votes a candidate against 12 of noise if ")
+    (message,) = report["advice"]
+    assert message.startswith(
+        "nearest and furthest votes will be noise: 0.42 votes a candidate against 12 of noise if "
+    )
     assert "chosen" not in report
 
 
@@ -99,7 +101,7 @@ def test_a_plan_is_solved_for_the_least_epsilon_without_a_rehearsal(capsys, monk
 
 
 @pytest.mark.parametrize(
-    ("words", "said"),
+    ("words", "message"),
     [
         (
             ["--signal", "3"],
@@ -119,11 +121,11 @@ def test_a_plan_is_solved_for_the_least_epsilon_without_a_rehearsal(capsys, monk
     ],
     ids=lambda value: " ".join(value) if isinstance(value, list) else "",
 )
-def test_a_wrong_question_is_one_clear_line_and_a_code(words, said, capsys):
+def test_a_wrong_question_is_one_clear_line_and_a_code(words, message, capsys):
     assert main(["plan", *words, "task.public_notes=60"]) == 2
     captured = capsys.readouterr()
     assert not captured.out
-    assert said in captured.err
+    assert message in captured.err
     assert captured.err.startswith("caucus-coordinator: ")
     assert captured.err.count("\n") == 1
 
@@ -148,7 +150,7 @@ def test_files_of_a_simulation_are_not_even_looked_at(capsys, tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("overrides", "said"),
+    ("overrides", "message"),
     [
         (
             ["task=csv", "task.train=private.csv"],
@@ -173,25 +175,25 @@ def test_files_of_a_simulation_are_not_even_looked_at(capsys, tmp_path):
     ],
     ids=lambda value: " ".join(value) if isinstance(value, list) else "",
 )
-def test_a_wrong_setting_is_one_clear_line_and_a_code(overrides, said, capsys):
+def test_a_wrong_setting_is_one_clear_line_and_a_code(overrides, message, capsys):
     assert main(["plan", *overrides]) == 2
     captured = capsys.readouterr()
     assert not captured.out
-    assert said in captured.err
+    assert message in captured.err
     assert captured.err.startswith("caucus-coordinator: ")
     assert "Traceback" not in captured.err
 
 
 def test_a_delta_above_one_over_the_expected_records_is_advised_against(capsys):
-    said = (
+    message = (
         "privacy.delta=0.01 is above 1 / 101, one over federation.expected_records: choose a smaller, as a mechanism "
         "that publishes one of them whole would satisfy it"
     )
     settings = ("llm.use=[broad]", "method.samples=60", "method.rounds=2", "privacy.delta=0.01")
-    assert said in plan(capsys, *settings, "federation.expected_records=101")["advice"]
-    assert said not in plan(capsys, *settings, "federation.expected_records=100")["advice"]
+    assert message in plan(capsys, *settings, "federation.expected_records=101")["advice"]
+    assert message not in plan(capsys, *settings, "federation.expected_records=100")["advice"]
     assert main(["check", *settings, "federation.expected_records=101"]) == 0
-    assert said in capsys.readouterr().out
+    assert message in capsys.readouterr().out
 
 
 def test_without_noise_it_is_still_json(capsys):

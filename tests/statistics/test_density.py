@@ -43,8 +43,8 @@ def data(records, seed=0):
     vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
     vectors += 0.36 * vectors[0]
     vectors = (vectors / np.linalg.norm(vectors, axis=1, keepdims=True)).astype(np.float32)
-    held = [generator.choice(len(TERMS), PHRASES, replace=False) for _ in range(records)]
-    return vectors, held
+    phrases = [generator.choice(len(TERMS), PHRASES, replace=False) for _ in range(records)]
+    return vectors, phrases
 
 
 def scale(spec, mechanism):
@@ -68,11 +68,11 @@ def errors(way, records, features, draws, noises, *, from_plain=False):
     """
     paired, mechanism = WAYS[way]
     spec = SketchSpec(labels=1, features=features, paired=paired, first=PHRASES, grid=GRID)
-    vectors, held = data(records)
+    vectors, phrases = data(records)
     private = embed(
-        [Record(" ".join(TERMS[i] for i in terms_of_record), "a") for terms_of_record in held], ENCODER
+        [Record(" ".join(TERMS[i] for i in terms_of_record), "a") for terms_of_record in phrases], ENCODER
     ).for_plan(("a",))
-    of_terms = np.bincount(np.concatenate(held), minlength=len(TERMS)) / (PHRASES * records)
+    of_terms = np.bincount(np.concatenate(phrases), minlength=len(TERMS)) / (PHRASES * records)
     asked_for = vectors[:50].astype(np.float64)
     exact = np.exp(-((asked_for[:, None] - vectors[None]) ** 2).sum(axis=2)) @ of_terms
     assert exact.mean() == pytest.approx(0.17, abs=0.02)

@@ -175,11 +175,11 @@ def test_a_sensitivity_stated_too_small_by_a_hundredth_is_found(run, kind, monke
 
 def test_a_replay_gives_what_the_parties_of_the_run_gave():
     """Without noise the run's own answers are there to compare with."""
-    given = {}
+    arguments = {}
     real = answer.answer
 
     def keeping(query, **how):
-        values = given[how["index"], how["records"].vectors.tobytes()] = real(query, **how)
+        values = arguments[how["index"], how["records"].vectors.tobytes()] = real(query, **how)
         return values
 
     with mock.patch.object(answer, "answer", keeping):
@@ -192,9 +192,9 @@ def test_a_replay_gives_what_the_parties_of_the_run_gave():
         again = Replay(question.query, index=question.index, plan=question.plan, party=question.party)
         with again.replaced():
             for private in map(neighbourhood._private, question.starts):
-                values = given.pop((question.index, private.vectors.tobytes()))
+                values = arguments.pop((question.index, private.vectors.tobytes()))
                 assert np.array_equal(again.before_noise(private), values[None])
-    assert not given
+    assert not arguments
 
 
 def test_nothing_is_replaced_when_a_replay_has_ended():
@@ -220,6 +220,6 @@ def test_the_table_and_the_exit_code(sound, capsys, monkeypatch):
     else:
         with pytest.raises(SystemExit, match="1"):
             replay.main(["--neighbours", "200", "--runs", "wasp"])
-    said = capsys.readouterr().out.splitlines()
-    assert said[1].split() == ["wasp:", "choices", "200", "0", "passed" if sound else "FAILED"]
-    assert said[-1].startswith(f"{int(not sound)} of 1 queries moved by more than is stated; 1 of 11 kinds")
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[1].split() == ["wasp:", "choices", "200", "0", "passed" if sound else "FAILED"]
+    assert lines[-1].startswith(f"{int(not sound)} of 1 queries moved by more than is stated; 1 of 11 kinds")

@@ -45,8 +45,8 @@ def choose(path, act):
 
 def replies(path, step=None):
     """Answers of the hospitals, to all steps or to one step of an act."""
-    held = (path / "replies.jsonl").read_text() if (path / "replies.jsonl").exists() else ""
-    return [reply for reply in map(json.loads, held.splitlines()) if step in {None, reply["step"]}]
+    content = (path / "replies.jsonl").read_text() if (path / "replies.jsonl").exists() else ""
+    return [reply for reply in map(json.loads, content.splitlines()) if step in {None, reply["step"]}]
 
 
 def outcomes(path, step):

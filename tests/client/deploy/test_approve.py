@@ -44,8 +44,8 @@ def opened(folder, agreed, run=RUN):
 
 def approve(capsys, folder, *arguments, code=0):
     assert main(["approve", str(folder), *arguments]) == code
-    said = capsys.readouterr()
-    return said.out if code == 0 else said.err
+    captured = capsys.readouterr()
+    return captured.out if code == 0 else captured.err
 
 
 def facts(capsys, folder):
@@ -203,13 +203,13 @@ def test_no_mask_and_no_proof_are_said_and_no_word_of_the_coordinators_writes_ov
     assert "NO masks" in seeds
     assert "NO proof" in seeds
     assert "NO" not in sizes
-    (asked,) = json.loads(approve(capsys, made, "--json"))
-    assert asked["epsilon"] == asked["epsilon_alone"] == "inf"
+    (entry,) = json.loads(approve(capsys, made, "--json"))
+    assert entry["epsilon"] == entry["epsilon_alone"] == "inf"
 
 
 def test_as_json_for_other_programs(made, capsys):
     opened(made, plan(2, purpose="triage"))
-    (asked,) = json.loads(approve(capsys, made, "--json"))
+    (entry,) = json.loads(approve(capsys, made, "--json"))
     expected = {
         "run": RUN,
         "decision": "awaiting",
@@ -227,10 +227,10 @@ def test_as_json_for_other_programs(made, capsys):
         "epsilon": 4.0,
         "beyond_limits": "",
     }
-    assert expected.items() <= asked.items()
-    assert asked["epsilon_alone"] > 4 > asked["epsilon_against"] > 3.99
-    assert asked["lifetime"]["left"] == 10.0 - asked["lifetime"]["after"]
-    assert asked["records"] == {
+    assert expected.items() <= entry.items()
+    assert entry["epsilon_alone"] > 4 > entry["epsilon_against"] > 3.99
+    assert entry["lifetime"]["left"] == 10.0 - entry["lifetime"]["after"]
+    assert entry["records"] == {
         "total": 2,
         "of_label": {"a": 1, "b": 1},
         "labels_without_records": [],
@@ -248,11 +248,11 @@ def test_a_person_is_told_what_each_query_asks(made, capsys):
         PlannedQuery(name="census", spec=spec, share=0.5),
     )
     opened(made, plan(2, queries=queries))
-    votes, voted, census, *asked = facts(capsys, made)["query"]
+    votes, voted, census, *others = facts(capsys, made)["query"]
     assert votes.startswith("1 x votes (votes): gaussian noise, scale ")
     assert voted == "asks: for each of the coordinator's texts, how many records are most like it, or most unlike it"
     assert census.startswith("1 x census (class sums): gaussian noise, scale ")
-    assert " ".join(asked) == (
+    assert " ".join(others) == (
         "asks: 20 numbers: for each label, where its records lie along 9 directions of meaning, added up, and how "
         "many they are; the coordinator takes the directions from its models' texts, and the noise would be enough for "
         "any others"

@@ -129,8 +129,8 @@ def test_supernode_alone_learns_of_the_proxy_and_no_process_starts_with_its_logi
     change(made, proxy="http://proxy:3128", metrics_port=9470)
     children = start.children(HospitalSettings.load(made), ("service", "relay"))
     assert [child.name for child in children] == ["service", "metrics", "supernode", "relay"]
-    given = {child.name for child in children if any("proxy" in name.lower() for name in child.environment)}
-    assert given == {"supernode"}
+    names = {child.name for child in children if any("proxy" in name.lower() for name in child.environment)}
+    assert names == {"supernode"}
     started = "".join(f"{child.command}{child.environment}" for child in children)
     assert started.count("http://proxy:3128") == 1
     assert "s3cr" not in started

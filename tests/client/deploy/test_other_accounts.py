@@ -179,16 +179,16 @@ def test_no_step_leads_outside_whenever_the_account_puts_a_link_there(name, hosp
     assert hospital.init() == 0
     rotate, invite, *_ = hospital.commands()
     path, steps, when = hospital.here / "node" / name, 1, 0
-    beside = path.with_name(f"{name}.part")
+    partial = path.with_name(f"{name}.part")
 
     def strike():
-        for place_of_link in (path, beside):
+        for place_of_link in (path, partial):
             if os.path.lexists(place_of_link):
                 place_of_link.rename(path.with_name("aside"))
             hospital.link(place_of_link)
 
     while when < steps:
-        for place_of_link in (path, beside):
+        for place_of_link in (path, partial):
             place_of_link.unlink(missing_ok=True)
         path.touch(mode=0o600)
         os.chown(path, ACCOUNT.pw_uid, ACCOUNT.pw_gid)

@@ -24,7 +24,7 @@ def test_extracts_are_shorter_general_and_in_the_texts_order():
     assert 3 <= len(extracts) <= 10
     assert len(set(extracts)) == len(extracts)
     for extract in extracts:
-        assert not any(said in extract for said in ("7", "39.5", "Anna", "Burns", "Springfield", "party", "dying", "["))
+        assert not any(word in extract for word in ("7", "39.5", "Anna", "Burns", "Springfield", "party", "dying", "["))
         assert len(extract.split()) <= 0.75 * len(NOTE.split())
     assert "chest pain for some days" in " ".join(extracts)
     assert extracts[0].index("chest pain") < extracts[0].index("The film shows chest consolidation.")
@@ -66,8 +66,8 @@ def test_a_summariser_by_its_folder_writes_by_beams_and_by_chance(tmp_path):
     assert torch.equal(torch.random.get_rng_state(), before)
 
 
-@pytest.mark.parametrize(("tone", "said"), [(1, "Keep positive tone: fever"), (-1, "Keep negative tone: fever")])
-def test_the_control_phrase_says_the_tone(tone, said, tmp_path, monkeypatch):
+@pytest.mark.parametrize(("tone", "phrase"), [(1, "Keep positive tone: fever"), (-1, "Keep negative tone: fever")])
+def test_the_control_phrase_says_the_tone(tone, phrase, tmp_path, monkeypatch):
     summariser = Summariser(str(tiny_summariser(tmp_path)), longest=8, shortest=2)
     read, tokenizer = [], summariser._tokenizer
     monkeypatch.setattr(summariser, "_tokenizer", lambda text, **how: read.append(text) or tokenizer(text, **how))
@@ -76,7 +76,7 @@ def test_the_control_phrase_says_the_tone(tone, said, tmp_path, monkeypatch):
     write(summariser, "fever", count=1)
     summariser._control = False
     write(summariser, "fever", count=1, tone=tone)
-    assert read == [said, "fever", "fever"]
+    assert read == [phrase, "fever", "fever"]
 
 
 @pytest.mark.parametrize("name", ["no/such-model", "."])

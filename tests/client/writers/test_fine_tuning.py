@@ -93,9 +93,9 @@ def test_gradients_of_records_computed_together_are_those_of_each_alone(lora):
 
 def test_a_record_computed_alone_has_the_same_gradient_to_the_last_bit_whoever_is_with_it():
     one = tuner()
-    some = read(one.causal)
+    tokens = read(one.causal)
     for place in range(len(TEXTS)):
-        assert torch.equal(one.gradients(some)[place], one.gradients(some[place : place + 1])[0])
+        assert torch.equal(one.gradients(tokens)[place], one.gradients(tokens[place : place + 1])[0])
 
 
 def test_without_noise_or_clipping_it_is_plain_gradient_descent():

@@ -64,7 +64,7 @@ tiny:
 
 
 @pytest.mark.parametrize(
-    ("right", "wrong", "said"),
+    ("right", "wrong", "message"),
     [
         ("purpose: encoder", "purpose: decoder", r"tiny\.purpose; expected one of encoder, language model.*yaml:3"),
         ("licence: MIT", "license: MIT", r"tiny\.license; expected one of .*yaml:4\. Did you mean licence"),
@@ -73,13 +73,13 @@ tiny:
         ("inside: tiny", "inside: tiny\n  conversion: magic", r"tiny\.conversion; expected one of none, gguf to"),
     ],
 )
-def test_a_wrong_entry_is_named_with_its_line(right, wrong, said, tmp_path):
+def test_a_wrong_entry_is_named_with_its_line(right, wrong, message, tmp_path):
     file = tmp_path / "catalogue.yaml"
     file.write_text(ENTRY)
     assert catalogue.catalogue(file)["tiny"].conversion == "none"
     other = tmp_path / "other.yaml"
     other.write_text(ENTRY.replace(right, wrong))
-    with pytest.raises(ConfigError, match=said):
+    with pytest.raises(ConfigError, match=message):
         catalogue.catalogue(other)
 
 

@@ -50,11 +50,11 @@ def test_every_ring_is_as_likely_as_any_other():
 
 
 @pytest.mark.parametrize(
-    ("parties", "degree", "given"), [((0, 1, 1), 2, SEED), ((0, 1), 0, SEED), ((0, 1), 1, b""), ((0, 1), 1, bytes(33))]
+    ("parties", "degree", "seed"), [((0, 1, 1), 2, SEED), ((0, 1), 0, SEED), ((0, 1), 1, b""), ((0, 1), 1, bytes(33))]
 )
-def test_what_makes_no_graph_is_our_bug(parties, degree, given):
+def test_what_makes_no_graph_is_our_bug(parties, degree, seed):
     with pytest.raises(InternalError):
-        neighbours(parties, degree, given)
+        neighbours(parties, degree, seed)
 
 
 @pytest.mark.parametrize(

@@ -77,8 +77,8 @@ def test_a_holder_in_another_container_is_seen_from_outside_and_has_no_number_in
     ask = "import sys; from pathlib import Path; from common.system.locks import holder\n"
     ask += "print(holder(Path(sys.argv[1]), 'service'))"
     command = [*inside, sys.executable, "-c", ask, str(tmp_path)]
-    asked = subprocess.run(command, capture_output=True, text=True, check=True)
-    assert asked.stdout == "0\n"
+    completed = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert completed.stdout == "0\n"
 
 
 @pytest.mark.parametrize(

@@ -268,9 +268,9 @@ def test_a_cancelled_run_is_stopped_marked_and_can_be_resumed(flower, capsys):
     assert start(flower) == 1
     capsys.readouterr()
     assert again(flower, "cancel") == 0
-    said = capsys.readouterr().out
-    assert "first is cancelled; caucus-coordinator resume" in said
-    assert "hospitals keep their answers" in said
+    output = capsys.readouterr().out
+    assert "first is cancelled; caucus-coordinator resume" in output
+    assert "hospitals keep their answers" in output
     assert "stop" in flower.asked
     line, run = status(flower, capsys)
     assert line.startswith("run first: cancelled at 20")
@@ -406,10 +406,10 @@ def end_of():
     return of
 
 
-@pytest.mark.parametrize(("words", "said"), EARLY, ids=lambda value: " ".join(value)[:40] if value else "")
-def test_what_is_wrong_is_said_before_anything_heavy_is_imported_or_left(words, said, flower, end_of):
+@pytest.mark.parametrize(("words", "message"), EARLY, ids=lambda value: " ".join(value)[:40] if value else "")
+def test_what_is_wrong_is_said_before_anything_heavy_is_imported_or_left(words, message, flower, end_of):
     code, error, heavy, left = end_of(words, flower.folder)
-    assert said in error
+    assert message in error
     assert error.count("\n") == 1
     assert (code, heavy, left) == (2, [], ["taken"])
 
@@ -431,6 +431,6 @@ def test_a_longest_name_in_any_script_makes_a_run(flower):
 def test_a_name_with_spaces_and_quotes_reaches_flower_whole(flower):
     name = 'the "first" year\'s'
     assert start(flower, name=name) == 0
-    given = Path(flower.given[flower.given.index("--run-config") + 1])
-    assert tomllib.loads(given.read_text()) == {"run-folder": str(flower.folder / "runs" / name)}
+    configuration = Path(flower.given[flower.given.index("--run-config") + 1])
+    assert tomllib.loads(configuration.read_text()) == {"run-folder": str(flower.folder / "runs" / name)}
     assert CoordinatorSettings.load(flower.folder).folder == flower.folder

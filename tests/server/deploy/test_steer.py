@@ -34,13 +34,13 @@ def said(capsys, *arguments, code=2):
 def test_other_models_write_further_texts_and_nobody_is_asked(finished, tmp_path, capsys):
     folder = tmp_path / "more"
     out = said(capsys, finished, "llm.use=[noisy]", "method.samples=24", "--out", folder, code=0)
-    asked = read(finished, "run.json")["run"]
-    assert f"no party is asked: the texts have the guarantee of run {asked}, epsilon 4" in out
+    origin = read(finished, "run.json")["run"]
+    assert f"no party is asked: the texts have the guarantee of run {origin}, epsilon 4" in out
     assert out.endswith(f"done: {folder / 'report.html'}\n")
     rows = lines(folder, "synthetic.jsonl")
     assert (len(rows), {row["model"] for row in rows}) == (24, {"noisy"})
     privacy = read(folder, "privacy.json")
-    assert (privacy["epsilon"], privacy["delta"], privacy["earlier"]["run"]) == (4.0, 1e-5, asked)
+    assert (privacy["epsilon"], privacy["delta"], privacy["earlier"]["run"]) == (4.0, 1e-5, origin)
     assert privacy["spent"] == {"epsilon": 0.0, "queries_asked": 0, "queries_planned": 0}
     assert privacy["not_covered"] == read(finished, "privacy.json")["not_covered"]
     assert privacy["statement"].startswith("No question")

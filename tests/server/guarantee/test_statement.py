@@ -15,32 +15,32 @@ def headings(fields):
 
 
 def test_figures_are_bounds():
-    said = statement(privacy())
-    assert "ε = 4 and δ = 1e-5" in said
-    assert "54.6 times" in said  # e^4 = 54.598
-    assert "98.21 %" in said  # (e^4 + 1e-5) / (1 + e^4) = 0.982014
-    assert "1 in 100,000" in said
+    text = statement(privacy())
+    assert "ε = 4 and δ = 1e-5" in text
+    assert "54.6 times" in text  # e^4 = 54.598
+    assert "98.21 %" in text  # (e^4 + 1e-5) / (1 + e^4) = 0.982014
+    assert "1 in 100,000" in text
 
 
 @pytest.mark.parametrize("epsilon", [0.1, 1.0, 8.0, 19.9, 50.0, 2000.0])
 def test_chance_of_a_right_guess_is_never_understated(epsilon):
-    said = statement(privacy(epsilon=epsilon))
-    percent = float(said.partition("is right in ")[2].partition(" %")[0])
+    text = statement(privacy(epsilon=epsilon))
+    percent = float(text.partition("is right in ")[2].partition(" %")[0])
     assert percent >= 100 / (1 + math.exp(-epsilon))
     assert percent <= 100
 
 
 @pytest.mark.parametrize(
-    ("value", "shown"),
+    ("value", "text"),
     [(4.0, "4"), (3.999999, "4"), (1.0000008, "1"), (5.12341, "5.124"), (0.2831, "0.284"), ("inf", "∞")],
 )
-def test_epsilon_is_rounded_up(value, shown):
-    assert show_epsilon(value) == shown
+def test_epsilon_is_rounded_up(value, text):
+    assert show_epsilon(value) == text
 
 
-@pytest.mark.parametrize(("value", "shown"), [(1e-5, "1e-5"), (1.234e-6, "1.23e-6"), (0.01, "0.01"), (0.0, "0")])
-def test_delta_is_short(value, shown):
-    assert show_delta(value) == shown
+@pytest.mark.parametrize(("value", "text"), [(1e-5, "1e-5"), (1.234e-6, "1.23e-6"), (0.01, "0.01"), (0.0, "0")])
+def test_delta_is_short(value, text):
+    assert show_delta(value) == text
 
 
 def test_pure_privacy_has_no_extra_probability():
@@ -63,9 +63,9 @@ def test_collusion_is_quoted_from_the_table():
 
 def test_infinite_epsilon_promises_nothing():
     fields = privacy(epsilon="inf", against_colluders=[])
-    said = statement(fields)
-    assert said.startswith("No privacy")
-    assert "protected by differential privacy" not in said
+    text = statement(fields)
+    assert text.startswith("No privacy")
+    assert "protected by differential privacy" not in text
     assert not_covered(fields)[0].startswith("The private records: without noise, nothing about them is protected")
     assert not any("share of the noise" in item for item in not_covered(fields))
     alone = privacy(epsilon="inf", aggregation="none", against_colluders=[])
@@ -102,9 +102,9 @@ def test_answers_of_a_partys_own_are_named():
 
 
 def test_where_no_answer_is_summed_no_sum_is_spoken_of():
-    said = statement(privacy(queries=[{"name": "choices", "summed": False}]))
-    assert "Each party adds the whole noise to its own answers" in said
-    assert "only the sum" not in said
+    text = statement(privacy(queries=[{"name": "choices", "summed": False}]))
+    assert "Each party adds the whole noise to its own answers" in text
+    assert "only the sum" not in text
 
 
 def test_without_noise_answers_of_a_partys_own_are_named_too():
@@ -179,8 +179,8 @@ def test_each_threat_of_the_default_plan_is_named():
 def test_a_secret_subsample_is_said_to_be_what_the_figure_rests_on():
     drawn = {"subsampling": {"rate": 0.8, "redrawn": False}}
     for aggregation in ("none", "secure, semi-honest coordinator"):
-        said = statement(privacy(queries=[drawn], aggregation=aggregation))
-        assert "takes part with probability 0.8, and only its party knows whether it does" in said
+        text = statement(privacy(queries=[drawn], aggregation=aggregation))
+        assert "takes part with probability 0.8, and only its party knows whether it does" in text
 
 
 def test_labels_taken_from_private_records_are_named():

@@ -102,13 +102,13 @@ def test_phrases_follow_the_density_of_their_label_and_the_prompt_never_names_it
     state = run(settings, world)
     assert all(request.label is None and request.n == 1 and request.attribute is None for request in world.requests)
     assert len(world.requests) == len(state.candidates) == 200
-    said = {
+    keywords = {
         f"{model.name} wrote {request.seed} number 0": request
         for model in world.providers.values()
         for request in model.requests
     }
     for label, phrase in (("a", "Fever"), ("b", "rash")):
-        seeds = [said[candidate.text].must for candidate in state.candidates if candidate.label == label]
+        seeds = [keywords[candidate.text].must for candidate in state.candidates if candidate.label == label]
         counts = Counter(term for must in seeds for term in must)
         # Other phrases have a kernel of about e^-12 and what 2,000 features are off: hardly any.
         assert all(phrase in must for must in seeds)

@@ -20,14 +20,14 @@ def dpga(**changes):
     return Dpga(**{"samples": 20, "rounds": 3, "keywords": 4, "longest": 60, "bins": 10, "tau": None} | changes)
 
 
-def answers(**given):
+def answers(**replies):
     """Parties without noise: as many records of each label, of 10 to 20 words, whose pairs are alike by 0.3."""
     fixed = {
         LABELS: lambda query: [50.0, 50.0],
         LENGTH_RANGE: lambda query: [[10.0, 20.0]] * 3,
         LENGTHS: lambda query: [0.0] * (query.length - 8) + [5.0] + [0.0] * 7,
         SIMILARITY: lambda query: [6.0, 20.0],
-    } | given
+    } | replies
     return lambda name, nth, query: fixed[name](query) if name in fixed else None
 
 
@@ -180,8 +180,8 @@ def test_a_label_that_no_record_has_gets_no_text_and_is_named():
 
 def test_a_search_for_lengths_that_ends_at_the_cap_and_pairs_without_mean_are_stated():
     method = dpga(samples=10, rounds=1)
-    given = answers(**{LENGTH_RANGE: lambda query: [[0.0, 60.0]] * 3, SIMILARITY: lambda query: [3.0, -8.0]})
-    report = run(method, World(method, answers=given)).rounds[0]
+    replies = answers(**{LENGTH_RANGE: lambda query: [[0.0, 60.0]] * 3, SIMILARITY: lambda query: [3.0, -8.0]})
+    report = run(method, World(method, answers=replies)).rounds[0]
     assert any("cap of 60 words" in note for note in report.notes)
     assert any("tau starts at 0" in note for note in report.notes)
     assert report.figures["metadata"]["tau"] == 0

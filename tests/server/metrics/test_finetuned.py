@@ -21,8 +21,8 @@ def texts(count, wrong=0.0, seed=0):
     rng = np.random.default_rng(seed)
     labels = np.arange(count) % 2
     others = rng.choice(["word", "one", "two", "three"], (count, 3))
-    said = np.where(rng.random(count) < wrong, 1 - labels, labels)
-    return [" ".join([*row, FRUIT[of], "word"]) for row, of in zip(others, said, strict=True)], labels
+    predicted = np.where(rng.random(count) < wrong, 1 - labels, labels)
+    return [" ".join([*row, FRUIT[of], "word"]) for row, of in zip(others, predicted, strict=True)], labels
 
 
 def training(folder, **changes):

@@ -34,10 +34,13 @@ def test_a_density_is_the_mean_over_features_of_sketch_times_feature(paired):
     rng = np.random.default_rng(0)
     points = units(rng, 10).reshape(2, 5, DIM)
     density, frequencies, phases = made(rng, points, paired=paired)
-    asked = units(rng, 7)
-    of = [features(some.astype(np.float64) @ frequencies.T, phases) for some in (points[0], points[1], asked)]
+    targets = units(rng, 7)
+    of = [
+        features(part.astype(np.float64) @ frequencies.T, phases)
+        for part in (points[0], points[1], targets)
+    ]
     expected = [sums.sum(axis=0) @ of[2].T * (2 if paired else 1) / of[2].shape[1] for sums in of[:2]]
-    np.testing.assert_allclose(density.at(asked), expected, rtol=0, atol=1e-4)
+    np.testing.assert_allclose(density.at(targets), expected, rtol=0, atol=1e-4)
 
 
 @pytest.mark.parametrize("paired", [True, False])
@@ -63,12 +66,12 @@ def test_a_zero_padded_query_estimates_the_density_of_the_prefix(paired):
     density, _, _ = made(rng, points, paired=paired, prefix=blocks, rows=rows, bandwidth=bandwidth, labels=1)
     for j in range(1, blocks + 1):
         near, far = points[0, 3, : j * DIM], units(rng, j).reshape(-1)
-        for asked in (near, far):
+        for target in (near, far):
             # Each block has squared norm 1/blocks after matching the bandwidth.
-            distances = ((points[0, :, : j * DIM] - asked) ** 2).sum(axis=1) / blocks
+            distances = ((points[0, :, : j * DIM] - target) ** 2).sum(axis=1) / blocks
             exact = np.exp(-distances / bandwidth**2).mean()
             behind = math.exp((blocks - j) / blocks / bandwidth**2)
-            got = density.at(asked[None])[0, 0] / records * behind
+            got = density.at(target[None])[0, 0] / records * behind
             # A row's part is within [-2, 2], 5 standard errors: a false alarm of 6e-7 over draws, none for these.
             assert abs(got - exact) < 5 * behind * 2 / math.sqrt(rows)
             # Without the factor it would be another value.

@@ -197,22 +197,22 @@ def test_without_noise_all_is_clear_and_still_json():
 def test_what_is_hopeless_is_said_in_words():
     method = Wasp(samples=6000)
     estimates = signals(planned(method, 4.0), method.compared(TEN), 100)
-    said = (
+    sentence = (
         "nearest and furthest votes will be noise: 0.042 votes a candidate against 3.5 of noise if there are 100 "
         "records; it takes more records (25,524 for 3 times the noise), a larger epsilon, fewer candidates or "
         "method=census"
     )
-    assert advice(estimates) == [said]
-    assert hopeless(estimates) == {VOTES: said}
+    assert advice(estimates) == [sentence]
+    assert hopeless(estimates) == {VOTES: sentence}
 
 
 def test_what_is_weak_is_advised_on_and_no_reason_to_warn():
     weak = estimate(LabelHistogramSpec(labels=10), 20, mechanism="laplace")
-    said = (
+    sentence = (
         "q will be weak: 2 records a label against 1.4 of noise if there are 20 records; it takes more records (43 for "
         "3 times the noise) or a larger epsilon"
     )
-    assert (hopeless([weak]), advice([weak])) == ({}, [said])
+    assert (hopeless([weak]), advice([weak])) == ({}, [sentence])
     assert advice([estimate(LabelHistogramSpec(labels=10), 43, mechanism="laplace")]) == []
     full = estimate(SelfSimilaritySpec(buckets=2), 8, mechanism="laplace")
     assert advice([full])[0].endswith("if there are 8 records; it takes a larger epsilon")

@@ -18,16 +18,16 @@ from tests.support.plans import TEN, planned
 @pytest.mark.parametrize("target", [0.02, 0.3, 1.0, 3.0, 7.9])
 @pytest.mark.parametrize("power", [0.8, 1.0, 1.1])
 def test_the_least_epsilon_is_found_with_few_plans(power, target):
-    asked = []
+    epsilons = []
 
     def ratio(epsilon):
-        asked.append(epsilon)
+        epsilons.append(epsilon)
         return epsilon**power
 
     solved_epsilon = least_epsilon(ratio, target)
     assert ratio(solved_epsilon) >= target
     assert solved_epsilon == 0.01 or ratio(solved_epsilon - 0.01) < target
-    assert len(asked) <= 10
+    assert len(epsilons) <= 10
 
 
 def test_a_signal_that_no_sensible_epsilon_gives_is_refused_with_what_there_would_be():

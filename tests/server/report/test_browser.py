@@ -124,10 +124,10 @@ def test_search_and_filters(visit, report):
 
 def test_one_label_on_the_map(visit, report):
     page = visit(report)
-    shown = "#plot-map .dots[data-label]:not([hidden])"
-    assert page.locator(shown).count() == 4
+    selector = "#plot-map .dots[data-label]:not([hidden])"
+    assert page.locator(selector).count() == 4
     page.select_option("#map-label", label="sepsis")
-    assert page.locator(shown).count() == 2
+    assert page.locator(selector).count() == 2
     displayed = "marks => marks.map((mark) => getComputedStyle(mark).display)"
     assert page.locator("#plot-map .legend .dots").evaluate_all(displayed) == ["inline"] * 4
 

@@ -82,8 +82,8 @@ def test_a_figure_is_better_in_one_direction_or_has_none(name, direction):
 def test_every_figure_is_on_the_page_with_its_interval_reason_and_mark(run):
     (run / "metrics.json").write_text(json.dumps(METRICS))
     page = report(run)
-    for said in ("0.4 to 0.6", "∞", "there is no record", "not measured", "An attack.", "email"):
-        assert said in page.text
+    for words in ("0.4 to 0.6", "∞", "there is no record", "not measured", "An attack.", "email"):
+        assert words in page.text
     # The row in the table of utility, the private column of the shared table, and the table of its own.
     assert sum(attrs.get("class") == "tag" for attrs in page.tags("span")) == 3
 

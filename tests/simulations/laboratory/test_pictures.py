@@ -38,10 +38,10 @@ def test_plots_of_a_row_share_the_width_and_everything_lies_inside():
 
 def test_every_line_is_named_in_the_legend_of_its_row_which_has_several_rows_of_names():
     _, root = drawn()
-    shown = [text.text for text in root.iter(f"{SVG}text")]
-    assert [shown.count(name) for name in NAMES] == [2] * 6
+    labels = [text.text for text in root.iter(f"{SVG}text")]
+    assert [labels.count(name) for name in NAMES] == [2] * 6
     assert placed(root)["line 0"][1] == placed(root)["line 3"][1] < placed(root)["line 4"][1]
-    assert {"parties", "1", "2", "3", "a note"} <= set(shown)
+    assert {"parties", "1", "2", "3", "a note"} <= set(labels)
 
 
 def test_screen_readers_are_given_every_value():

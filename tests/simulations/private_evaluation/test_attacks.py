@@ -96,8 +96,8 @@ def test_copies_are_at_distance_nothing():
 
 
 def test_personal_information_is_counted_by_text():
-    held, kinds = personal_information(["mail a@b.org or c@d.org", "nothing here", "mail x@y.org from 212-555-0123"])
-    assert held.tolist() == [True, False, True]
+    flags, kinds = personal_information(["mail a@b.org or c@d.org", "nothing here", "mail x@y.org from 212-555-0123"])
+    assert flags.tolist() == [True, False, True]
     assert kinds["EMAIL"] == 2
     with pytest.raises(DataError, match="at least one"):
         personal_information([])

@@ -199,9 +199,9 @@ def test_good_exemplars_draw(model):
 def test_bad_exemplars_push(model):
     good = ("Why is my transfer pending?", "How come my transfer is declined?")
     bad = ("Why is the payment pending?", "How come the payment is pending?")
-    alone, beside = written(model, ask(good=good)), written(model, ask(good=good, bad=bad))
-    assert share(beside, "pending") < 0.7 * share(alone, "pending")
-    assert share(beside, "transfer") > share(alone, "transfer")
+    alone, contrastive = written(model, ask(good=good)), written(model, ask(good=good, bad=bad))
+    assert share(contrastive, "pending") < 0.7 * share(alone, "pending")
+    assert share(contrastive, "transfer") > share(alone, "transfer")
 
 
 def test_an_abstract_gives_the_subject_and_not_the_shape(model, ward):
@@ -210,8 +210,8 @@ def test_an_abstract_gives_the_subject_and_not_the_shape(model, ward):
     assert len(texts) > 100
     for word in ("transfer", "pending"):
         assert share(texts, word) > 2 * share(plain, word)
-    asked = {"task_kind": "note", "labels": NOTES, "source": ("Fever and cough since two days.",)}
-    notes, same = (written(ward, ask(100, n=1, **asked, abstract=abstract)) for abstract in (True, False))
+    fields = {"task_kind": "note", "labels": NOTES, "source": ("Fever and cough since two days.",)}
+    notes, same = (written(ward, ask(100, n=1, **fields, abstract=abstract)) for abstract in (True, False))
     assert np.mean([len(note) for note in notes]) > 2 * np.mean([len(note) for note in same])
 
 
@@ -274,9 +274,9 @@ def test_keyphrases_by_example_take_the_layout_of_the_examples(ward):
     headed = [text for text in public_text(600, 8) if text.count("\n") >= 4][:3]
     must = ("swollen calf", "raised CRP", "oxygen")
     plain = written(ward, ask(30, labels=NOTES, must=must))
-    shown = written(ward, ask(30, labels=NOTES, must=must, good=tuple(headed), good_must=(("fall",),) * 3))
-    assert all(phrase in text for text in shown for phrase in must)
-    assert np.mean(["\n" in text for text in shown]) > np.mean(["\n" in text for text in plain]) + 0.2
+    texts = written(ward, ask(30, labels=NOTES, must=must, good=tuple(headed), good_must=(("fall",),) * 3))
+    assert all(phrase in text for text in texts for phrase in must)
+    assert np.mean(["\n" in text for text in texts]) > np.mean(["\n" in text for text in plain]) + 0.2
 
 
 def test_keyphrases_beside_a_source_are_added(model):

@@ -67,14 +67,14 @@ def provider(served, **changes):
     return openai.provider(**settings(served, **changes), length_field="max_tokens", seed=True)
 
 
-def completions(served, asked, *, system=SYSTEM, user=USER, **changes):
+def completions(served, batch, *, system=SYSTEM, user=USER, **changes):
     """Whole completions, one after the other."""
     made = RemoteSettings(**settings(served, **changes))
     chat = openai.ChatCompletions(settings=made, length_field="max_tokens", temperature=True, seed=True)
 
     async def ask():
         async with chat.client() as client:
-            return [await chat.complete(client, system, user, request) for request in asked]
+            return [await chat.complete(client, system, user, request) for request in batch]
 
     return asyncio.run(ask())
 
@@ -134,10 +134,10 @@ def test_a_prompt_that_does_not_fit_is_one_lost_item(served):
 
 def test_a_body_that_is_refused_is_a_lost_item_and_not_the_end(served):
     wrong = {"temperature": "warm"} if served.kind == "llama.cpp" else {"unheard_of": 1}
-    said = [{"role": "user", "content": USER}]
+    messages = [{"role": "user", "content": USER}]
     client = sdk.OpenAI(base_url=served.url, api_key="none", max_retries=0)
     with client, pytest.raises(sdk.APIStatusError) as caught:
-        client.chat.completions.create(model=served.model, messages=said, extra_body=wrong)
+        client.chat.completions.create(model=served.model, messages=messages, extra_body=wrong)
     assert failure_of(caught.value, date=0).kind == "failed"
 
 
@@ -205,14 +205,14 @@ def test_the_real_weights(kind, tmp_path):
         model = provider(server, max_tokens=40, concurrency=2)
         model.check()
         system, user = "You answer in one sentence.", "Which city is the capital of France?"
-        (said,) = completions(server, requests(1, temperature=0.1), system=system, user=user, max_tokens=40)
-        assert "Paris" in said.text
+        (completion,) = completions(server, requests(1, temperature=0.1), system=system, user=user, max_tokens=40)
+        assert "Paris" in completion.text
         replies = model.generate(requests(4, n=1, temperature=0.8))
         assert all(reply.output_tokens > 0 for reply in replies)
         prompt = render(requests(1, n=1, temperature=0.8)[0])
         texts = [
-            [one.text for one in completions(server, asked, system=prompt[0], user=prompt[1], max_tokens=16)]
-            for asked in (requests(2, temperature=0.8), requests(2, temperature=0.8))
+            [one.text for one in completions(server, batch, system=prompt[0], user=prompt[1], max_tokens=16)]
+            for batch in (requests(2, temperature=0.8), requests(2, temperature=0.8))
         ]
         assert texts[0] == texts[1]
         assert texts[0][0] != texts[0][1]

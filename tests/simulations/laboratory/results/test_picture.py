@@ -37,11 +37,11 @@ def texts(picture):
 
 def test_two_panels_with_axes_and_every_line_named():
     _, picture = drawn()
-    shown = texts(picture)
-    assert {f"Accuracy on real texts, %: {records} private records" for records in (100, 1000)} <= set(shown)
-    assert {"no votes", "WASP", "Aug-PE", "census", "private exemplars (no privacy)"} <= set(shown)
-    assert [shown.count(tick) for tick in ("1", "2", "4", "8", "∞")] == [2] * 5
-    assert "banking10, means of 3 seeds; bars: one standard deviation. Level lines do not depend on ε." in shown
+    labels = texts(picture)
+    assert {f"Accuracy on real texts, %: {records} private records" for records in (100, 1000)} <= set(labels)
+    assert {"no votes", "WASP", "Aug-PE", "census", "private exemplars (no privacy)"} <= set(labels)
+    assert [labels.count(tick) for tick in ("1", "2", "4", "8", "∞")] == [2] * 5
+    assert "banking10, means of 3 seeds; bars: one standard deviation. Level lines do not depend on ε." in labels
 
 
 def test_both_panels_have_one_axis_and_heights_are_those_of_the_numbers():
