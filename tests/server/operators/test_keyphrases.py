@@ -35,10 +35,7 @@ def test_a_density_is_the_mean_over_features_of_sketch_times_feature(paired):
     points = units(rng, 10).reshape(2, 5, DIM)
     density, frequencies, phases = made(rng, points, paired=paired)
     targets = units(rng, 7)
-    of = [
-        features(part.astype(np.float64) @ frequencies.T, phases)
-        for part in (points[0], points[1], targets)
-    ]
+    of = [features(part.astype(np.float64) @ frequencies.T, phases) for part in (points[0], points[1], targets)]
     expected = [sums.sum(axis=0) @ of[2].T * (2 if paired else 1) / of[2].shape[1] for sums in of[:2]]
     np.testing.assert_allclose(density.at(targets), expected, rtol=0, atol=1e-4)
 
