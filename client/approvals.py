@@ -118,7 +118,7 @@ class Approvals:
         """Refuse to continue if the file of records has changed since this service read it.
 
         Raises:
-            RefusalError: RECORDS.
+            RefusalError: The file has changed; the reason is RECORDS.
         """
         try:
             current = self.digest()

@@ -37,7 +37,7 @@ class AuditLog:
         """Refuse a request that the log has no room for, before any work on it.
 
         Raises:
-            RefusalError: FULL.
+            RefusalError: The log is full; the reason is FULL.
         """
         try:
             size = self.path.stat().st_size

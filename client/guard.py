@@ -97,7 +97,8 @@ class Limits:
             earlier: Charges of other runs.
 
         Raises:
-            RefusalError: OVER_LIMIT, with the limit that is exceeded for this party's own log.
+            RefusalError: A limit is exceeded; the reason is OVER_LIMIT, and the limit is named for this party's own
+                log.
         """
         for query in plan.queries:
             if query.spec.kind not in self.queries:
@@ -146,7 +147,7 @@ class Limits:
             charges: All charges, the requested one included.
 
         Raises:
-            RefusalError: OVER_LIMIT.
+            RefusalError: A lifetime limit is exceeded; the reason is OVER_LIMIT.
         """
         if self.lifetime_epsilon is not None:
             _at_most("epsilon of all runs", self.spent(charges), self.lifetime_epsilon)

@@ -80,7 +80,7 @@ class EmbeddedRecords:
         same key draws the same units, so one subsample can serve several queries.
 
         Args:
-            rate: In [0, 1].
+            rate: The probability, in [0, 1].
             key: Secret bytes, used for this subsample alone.
 
         Raises:
@@ -162,7 +162,8 @@ def read(path: Path, *, may_be_empty: bool = False, structure: Structure | None 
     embedded as they stand, structured or not; a structure is what this party itself expects of its file.
 
     Raises:
-        DataError: With path and line, or the number of the record, and never a word of the text.
+        DataError: The file is wrong; the message has path and line, or the number of the record, and never a word of
+            the text.
     """
     with named_by("records"):
         private = read_records(path, may_be_empty=may_be_empty)

@@ -116,7 +116,7 @@ class Advertised:
             adverts: Everybody's keys as broadcast, this party's own among them.
 
         Returns:
-            The next state; and neighbour to the ciphertext for it.
+            The next state; and the ciphertext for each neighbour.
 
         Raises:
             MembershipError: If a party takes no part.

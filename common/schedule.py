@@ -44,7 +44,7 @@ _ROUND, _SLOW_NUMBER, _STEP = 250_000, 60_000, 128_000
 """Operations for the keys of a round of secure aggregation, for a number whose noise comes from no table, and for a
 length of the sparse vector technique, which may take a step from below and one from above."""
 _PAIR, _READ = 128, 32
-"""Operations for a record and a candidate besides their product, and for each number that is read from the message."""
+"""Operations for a record and a candidate without their product, and for each number read from the message."""
 _WIDTH = 1024
 """Numbers of a record's vector, where the question itself has no vectors."""
 

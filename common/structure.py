@@ -161,7 +161,8 @@ def check_records(records: Sequence[Record], structure: Structure, path: str | P
     """Refuse records whose texts, unrepaired, do not have the structure: nothing is repaired in real records.
 
     Raises:
-        DataError: With the numbers of such records in their file, from 1, and the reasons, but no part of their texts.
+        DataError: There are such records; the message has their numbers in the file, from 1, and the reasons, but no
+            part of their texts.
     """
     reasons = {number: reason for number, record in enumerate(records, 1) if (reason := structure.reason(record.text))}
     if not reasons:

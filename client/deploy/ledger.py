@@ -1,6 +1,6 @@
 """`caucus-party ledger`: what was answered, run by run, and what it cost.
 
-Nothing is ever removed, and only `accept` adds to the file: the charge of what a lost ledger held.
+Nothing is ever removed, and only `accept` adds to the file: it charges what a lost ledger contained.
 """
 
 import argparse

@@ -46,7 +46,7 @@ _ENCODER = json.JSONEncoder(sort_keys=True, separators=(",", ":"), allow_nan=Fal
 
 
 def canonical(value: object) -> str:
-    """The one JSON text of a value."""
+    """The canonical JSON text of a value."""
     return _ENCODER.encode(value)
 
 

@@ -327,7 +327,7 @@ class Ledger:
             head: Hex digest noted before: no event up to it may be missing or changed.
 
         Raises:
-            LedgerError: With the first wrong event.
+            LedgerError: The file is wrong; the message names the first wrong event.
         """
         with self._open(read_again=True) as (log, database):
             (sound, *_), *_ = database.execute("PRAGMA integrity_check(1)")
@@ -366,7 +366,7 @@ def _one_sum(log: Log, entry: Entry, parties: AbstractSet[PartyId]) -> None:
     """Refuse to open a question over these parties if it was opened over others.
 
     Raises:
-        SurvivorsError: Naming the other answer.
+        SurvivorsError: It was; the message names the other answer.
     """
     for other in log.same_question(entry):
         if other.unmasked and other.survivors != parties:

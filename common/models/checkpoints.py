@@ -247,7 +247,7 @@ def explained(what: str, where: object) -> Iterator[None]:
     """Like `readable`, for libraries that take seconds and print: their output is suppressed, and a clock is shown.
 
     Raises:
-        ConfigError: In place of any error that means damaged or unsuitable files.
+        ConfigError: The files are damaged or unsuitable.
     """
     with readable(what, where), quiet(), progress(f"loading the {what}"):
         yield
@@ -258,7 +258,7 @@ def readable(what: str, where: object) -> Iterator[None]:
     """Convert the errors of libraries that load files into one error of ours.
 
     Raises:
-        ConfigError: In place of any error that means damaged or unsuitable files.
+        ConfigError: The files are damaged or unsuitable.
     """
     from safetensors import SafetensorError
 

@@ -85,7 +85,7 @@ def readable(answers: npt.ArrayLike, count: int, longest: int, labels: int) -> t
     One party with a malformed answer must not end a run whose other answers are paid for.
 
     Raises:
-        ProtocolError: None can be read.
+        ProtocolError: No answer can be read.
     """
     read: list[Labelled] = []
     failed: list[ProtocolError] = []

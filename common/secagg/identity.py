@@ -70,7 +70,7 @@ class Roster:
         """Refuse an invalid roster.
 
         Raises:
-            ConfigError: Naming the party.
+            ConfigError: An entry is invalid; the message names the party.
         """
         for party, key in self.keys.items():
             if type(party) is not int or not 0 <= party < 2**20:
@@ -90,7 +90,7 @@ class Roster:
 
     @classmethod
     def of_hospitals(cls, file: RosterFile) -> Self:
-        """The hospitals' keys by number, and the largest number of records that one declares."""
+        """Make the roster from the hospitals' keys by number, and the largest number of records that one declares."""
         return cls(
             {number: bytes.fromhex(party.identity) for number, party in enumerate(file.parties)},
             max((party.max_records for party in file.parties), default=MOST_RECORDS),
@@ -127,7 +127,7 @@ def check_roster(setup: AggregationSetup, roster: Roster | None) -> None:
     """Refuse a set-up that was made for another roster, or for parties that are not on it.
 
     Raises:
-        MembershipError: Naming them.
+        MembershipError: The rosters differ, or parties are missing; the message names these.
     """
     if (roster.digest if roster else b"") != setup.roster_digest:
         raise MembershipError(
@@ -152,7 +152,7 @@ def verify(roster: Roster | None, party: PartyId, statement: bytes, signature: b
     """Refuse a statement that `party` did not sign; in semi-honest mode, refuse any signature.
 
     Raises:
-        SignatureError: Naming party and step.
+        SignatureError: The signature is invalid; the message names party and step.
     """
     if roster:
         expected = Phrase("that of ", Party(party), " over this very statement")

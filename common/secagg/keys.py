@@ -138,7 +138,7 @@ def check_public(public: bytes, *, where: str | Phrase) -> X25519PublicKey:
     """The public key in these 32 bytes. A key of low order is refused, since it agrees on zero with every private key.
 
     Raises:
-        PublicKeyError: Naming party and step.
+        PublicKeyError: The key is refused; the message names party and step.
     """
     # X25519 ignores the topmost bit.
     if int.from_bytes(public, "little") & (2**255 - 1) in _LOW_ORDER:

@@ -191,7 +191,7 @@ class UnmaskShares:
         """Refuse both kinds of share for one party.
 
         Raises:
-            ProtocolError: Naming the parties.
+            ProtocolError: A party has both; the message names such parties.
         """
         both = set(self.self_seeds) & set(self.mask_keys)
         if both:

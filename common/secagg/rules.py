@@ -110,7 +110,7 @@ def check_sealed(setup: AggregationSetup, sealed: bytes, *, where: Phrase) -> No
     """Refuse bytes that cannot be a ciphertext of a pair of shares for each round.
 
     Raises:
-        SealError: Naming party and step.
+        SealError: The length is wrong; the message names party and step.
     """
     expected = PAIR_BYTES * len(setup.rounds) + SEAL_OVERHEAD
     if not isinstance(sealed, bytes) or len(sealed) != expected:
@@ -136,7 +136,7 @@ def check_members(step: str, parties: Collection[PartyId], allowed: Collection[P
     """Refuse messages of or about parties that take no part in this step.
 
     Raises:
-        MembershipError: Naming the strangers and the step.
+        MembershipError: There are such parties; the message names them and the step.
     """
     strangers = set(parties) - set(allowed)
     if strangers:
@@ -152,7 +152,7 @@ def check_exactly(step: str | Phrase, parties: Collection[PartyId], expected: Co
     """Refuse messages unless they are of or about exactly the expected parties.
 
     Raises:
-        MembershipError: Naming both and the step.
+        MembershipError: The parties differ; the message names both and the step.
     """
     if set(parties) != set(expected):
         raise MembershipError("parties in this step", expected=listed(expected), got=listed(parties), where=step)
@@ -162,7 +162,7 @@ def check_enough(step: str | Phrase, count: int, needed: int) -> None:
     """Refuse to continue with too few parties.
 
     Raises:
-        DropoutError: With both numbers and the step.
+        DropoutError: There are too few; the message has both numbers and the step.
     """
     if count < needed:
         raise DropoutError(

@@ -55,7 +55,7 @@ def split_many(
         label: Context of the shares, such as the round; needed again to combine.
 
     Returns:
-        For each secret, point to share.
+        The shares of each secret, by point.
 
     Raises:
         ProtocolError: If threshold or points are out of range.

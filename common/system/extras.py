@@ -20,7 +20,7 @@ def needs(what: str, *packages: str, extra: str) -> None:
         extra: Name of the extra that brings them.
 
     Raises:
-        MissingPackageError: One of them is not installed; it names the command that installs it.
+        MissingPackageError: A package is not installed; the message has the command that installs it.
     """
     for package in packages:
         if find_spec(package) is None:

@@ -35,7 +35,7 @@ def write_atomic(path: Path, data: bytes, *, mode: int = PUBLIC) -> None:
     A file that root replaces keeps its owner.
 
     Raises:
-        OSError: Naming `path`, which is unchanged.
+        OSError: The file cannot be written; the message names `path`, which is unchanged.
     """
     name, beside = path.name, path.name + ".part"
     with _folder_of(path) as folder:
@@ -62,7 +62,7 @@ def content_of(path: Path) -> bytes:
     """The content of a file that another account may have written, up to `LARGEST_READ` bytes.
 
     Raises:
-        OSError: There is no file, or a link, a pipe or a folder is in its place; naming `path`.
+        OSError: There is no file, or a link, a pipe or a folder is in its place; the message names `path`.
     """
     with _folder_of(path) as folder, open(path.name, "rb", opener=_opener(folder)) as file:
         if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
@@ -148,7 +148,7 @@ def check_secret(path: Path) -> None:
     """Refuse a secret that is missing or that other users of the machine can read.
 
     Raises:
-        ConfigError: Naming the file and its mode.
+        ConfigError: It is missing or readable; the message names the file and its mode.
     """
     if not path.is_file():
         raise ConfigError("secret file", expected="an existing file", got="none", where=path)
@@ -159,7 +159,7 @@ def check_records(path: Path) -> None:
     """Refuse a file of private records that is missing, or that other users of the machine can read.
 
     Raises:
-        DataError: Naming the file.
+        DataError: It is missing or readable; the message names the file.
     """
     if not path.is_file():
         got = "a folder" if path.is_dir() else "none"

@@ -25,7 +25,7 @@ def refuse_strangers() -> None:
     """If one of our names is taken, end a command of ours with one line and code 2, or fail any other import.
 
     Raises:
-        ImportError: Naming one package and where it is.
+        ImportError: A name is taken; the message has the package and its place.
     """
     for name, place in strangers().items():
         message = (

@@ -145,7 +145,7 @@ def stop(folder: Path, names: Sequence[str], *, wait: float = 3 * GRACE) -> bool
         False if there were none.
 
     Raises:
-        ConfigError: One does not end, or runs in another container.
+        ConfigError: A supervisor does not end, or runs in another container.
     """
     processes = {name: process for name in names if (process := locks.holder(folder, name)) is not None}
     for process in set(processes.values()) - {0}:

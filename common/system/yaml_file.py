@@ -44,8 +44,8 @@ class YamlFile:
         """Read the file.
 
         Raises:
-            ConfigError: It is no YAML, or has a key twice; with the line.
-            OSError: It cannot be read.
+            ConfigError: The file is no YAML, or has a key twice; the message has the line.
+            OSError: The file cannot be read.
         """
         lines: dict[str, int] = {}
         content = path.read_bytes()

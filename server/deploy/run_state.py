@@ -171,7 +171,7 @@ def _followed(settings: CoordinatorSettings, folder: Path, at: int) -> Iterator[
 
 
 def command(settings: CoordinatorSettings, verb: str, name: str) -> str:
-    """A command about a run, for the operator to type."""
+    """The text of a command about a run, for the operator to type."""
     return shlex.join(["caucus-coordinator", verb, str(settings.folder), name])
 
 

@@ -204,7 +204,7 @@ class Provider(Protocol):
 
     @property
     def identity(self) -> str:
-        """Everything that a reply depends on besides the request, such as model and settings; never a key."""
+        """Everything that a reply depends on in addition to the request, such as model and settings; never a key."""
 
     @property
     def remote(self) -> bool:

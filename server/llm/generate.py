@@ -205,7 +205,7 @@ def complete(
         The clean texts of each request, in order.
 
     Raises:
-        ProviderError: From the first model that failed, once all have finished.
+        ProviderError: A model failed; the error is that of the first one, raised once all have finished.
     """
     texts = []
     for (model, request), reply in zip(requests, _ask(providers, requests, progress), strict=True):
@@ -220,7 +220,7 @@ def refuse_missing(labels: Iterable[str], candidates: Iterable[Candidate]) -> No
     """Refuse to continue if a label got no text from any model.
 
     Raises:
-        ProviderError: With the names of these labels.
+        ProviderError: There are such labels; the message names them.
     """
     written = {candidate.label for candidate in candidates}
     if missing := [label for label in labels if label not in written]:
@@ -252,7 +252,7 @@ def _ask(
     If a model fails, the others finish first, so that their paid replies reach the cache.
 
     Raises:
-        ProviderError: From the first model that failed.
+        ProviderError: A model failed; the error is that of the first one.
     """
     lock = threading.Lock()
     replies: dict[int, Reply] = {}

@@ -95,7 +95,7 @@ def check_labels(census: Census, labels: tuple[str, ...], path: Path) -> None:
     """Refuse a census whose labels are not the task's.
 
     Raises:
-        ConfigError: Naming both.
+        ConfigError: The labels differ; the message has both lists.
     """
     if census.labels != labels:
         raise ConfigError(

@@ -18,18 +18,18 @@ _HALVINGS = 30
 
 
 def exemplars(posterior: Floats, models: Labels, size: int) -> list[list[int]]:
-    """Texts with the highest posterior of each label, whichever label was requested of them.
+    """Texts with the highest posterior for each label, whichever label they were requested with.
 
     They are chosen among the texts whose most probable label it is, if there are enough, and otherwise among all. At
     most 60 % (rounded up) come from one model, as long as there are others.
 
     Args:
-        posterior: (n, C) of the texts.
+        posterior: (n, C) probability of each label for each text.
         models: (n,) number of the model that wrote each text.
         size: Number of texts of a label; fewer if there are fewer in all.
 
     Returns:
-        For each label positions, best first.
+        Positions of the chosen texts by label, best first.
     """
     likeliest, most = posterior.argmax(axis=1), int(np.ceil(_MOST_OF_A_MODEL * size))
     chosen = []
@@ -55,7 +55,7 @@ def needs(posterior: Floats, shares: Floats, coming: int) -> Floats:
     least a quarter of an equal part of the coming texts.
 
     Args:
-        posterior: (n, C) of the texts so far.
+        posterior: (n, C) probability of each label for each text so far.
         shares: (C,) estimated shares of the labels.
         coming: Number of texts to come, at least 1.
     """

@@ -12,7 +12,7 @@ def refuse_declined(method: Method[Any], providers: Mapping[str, Provider]) -> N
     """Refuse a run whose method uses a mode that a model declines, except contrast, which is simplified instead.
 
     Raises:
-        ConfigError: Naming the models, the modes that they decline, and the alternatives.
+        ConfigError: A model declines a mode; the message names models, modes and alternatives.
     """
     needed = {mode: setting for mode, setting in method.modes.items() if mode != SIMPLIFIED}
     declined = {name: [mode for mode in needed if mode in model.declines] for name, model in providers.items()}

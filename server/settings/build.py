@@ -81,7 +81,7 @@ def _check_kinds(part: Part) -> None:
     """Compare a part's settings with the annotations of what makes it, as far as they are of YAML's kinds.
 
     Raises:
-        ConfigError: Naming the setting.
+        ConfigError: The setting is wrong; the message names it.
     """
     try:
         parameters = inspect.signature(get_object(part.settings[TARGET])).parameters

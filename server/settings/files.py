@@ -52,7 +52,7 @@ def check_files(settings: Settings) -> None:
     """Refuse a setting that names a file which cannot be read.
 
     Raises:
-        ConfigError: Naming the setting and the file.
+        ConfigError: A file cannot be read; the message names the setting and the file.
     """
     for name, path in given_paths(settings, FILES):
         check_file(name, path)

@@ -123,7 +123,7 @@ def _check_structure(method: Method[Any], task: Task) -> None:
     """Refuse structured texts where parties' own models write the texts, which read no schema.
 
     Raises:
-        ConfigError: Naming the method.
+        ConfigError: The method is refused; the message names it.
     """
     if task.structure and isinstance(method, PartyTexts):
         raise ConfigError(
@@ -138,7 +138,7 @@ def _check_directions(plan: Plan, encoder: Encoder) -> None:
     """Refuse more directions than the encoder has dimensions, before texts are paid for.
 
     Raises:
-        ConfigError: Naming both numbers.
+        ConfigError: The numbers do not fit; the message has both.
     """
     for query in plan.queries:
         if isinstance(query.spec, ClassSumsSpec) and query.spec.directions > encoder.dimensions:
@@ -153,7 +153,7 @@ def _check_earlier(earlier: Earlier, encoder: Encoder, plan: Plan) -> None:
     """Refuse an earlier run's numbers that belong to another encoder, or that would not be the only ones used.
 
     Raises:
-        ConfigError: Naming the setting.
+        ConfigError: The setting is wrong; the message names it.
     """
     if encoder.digest != earlier.encoder:
         raise ConfigError(

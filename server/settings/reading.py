@@ -135,7 +135,7 @@ def number(name: str, value: object, *, null: bool = False) -> float:
     """A number, or inf in any spelling, but not nan, which passes any limit.
 
     Raises:
-        ConfigError: Naming the setting.
+        ConfigError: The value is no such number; the message names the setting.
     """
     with contextlib.suppress(ValueError):
         converted = float(str(value).replace(".inf", "inf"))

@@ -26,7 +26,7 @@ class Labelled:
     """Embedded texts.
 
     Attributes:
-        vectors: (n, d) of norm 1.
+        vectors: (n, d) vectors of norm 1.
         labels: (n,).
     """
 

@@ -83,7 +83,7 @@ class Messages:
 
     @property
     def identity(self) -> str:
-        """Everything that an answer depends on besides the prompt."""
+        """Everything that an answer depends on in addition to the prompt."""
         at = f"{self.settings.model}/{self.settings.base_url or ''}"
         return f"anthropic/{at}/max_tokens={self.settings.max_tokens}/wording={WORDING}"
 

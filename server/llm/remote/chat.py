@@ -104,7 +104,7 @@ class Chat(Protocol):
 
     @property
     def identity(self) -> str:
-        """Everything that an answer depends on besides the prompt."""
+        """Everything that an answer depends on in addition to the prompt."""
 
     @property
     def errors(self) -> tuple[type[Exception], ...]:

@@ -74,7 +74,7 @@ class ChatCompletions:
 
     @property
     def identity(self) -> str:
-        """Everything that an answer depends on besides the prompt."""
+        """Everything that an answer depends on in addition to the prompt."""
         at = f"{self.settings.model}/{self.settings.base_url or ''}"
         sent = f"max_tokens={self.settings.max_tokens}/temperature={self.temperature}/seed={self.seed}"
         return f"openai/{at}/{sent}/wording={WORDING}"

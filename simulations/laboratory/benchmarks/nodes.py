@@ -150,7 +150,7 @@ def _time_of_answer(nodes: Nodes, number: int) -> float:
     """Time at which the first hospital has answered the query of this number, from 0, in monotonic seconds.
 
     Raises:
-        RuntimeError: The run has ended before; with what it said.
+        RuntimeError: The run has already ended; the message has its output.
     """
 
     def answered() -> bool:

@@ -70,7 +70,7 @@ class Claim:
         """Check the values.
 
         Raises:
-            ConfigError: One of them is not possible.
+            ConfigError: A value is not possible.
         """
         section = f"claims.{self.name}"
         if bool(self.rows) == bool(self.computed):
