@@ -13,8 +13,8 @@ log says so. A coordinator may try to make replies late, by work for other progr
 close to T the hospital's own work is. A message that comes while a service starts waits until the records are embedded,
 so the time of its reply tells roughly how many there are. The time for texts of a hospital's own model is not limited,
 but rounded up to T, 2 T, 4 T, ... Lengths of texts are counted to their end: where texts have tens of thousands of
-words, such an answer is late. That the processor works less while a reply waits can be measured by whoever shares the
-machine. Other messages neither use records nor free them.
+words, such an answer is late. Other users of the machine can measure that the processor works less while a reply waits.
+Other messages neither use records nor free them.
 """
 
 import logging

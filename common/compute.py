@@ -26,5 +26,5 @@ class Compute(Protocol):
 
 
 def directly(function: Callable[Arguments, Result], *arguments: Arguments.args, **named: Arguments.kwargs) -> Result:
-    """Compute the value with a plain call."""
+    """Compute the value by calling the function."""
     return function(*arguments, **named)

@@ -51,7 +51,7 @@ def login(folder: Path) -> tuple[str, str] | None:
     """User and password for the proxy; None if there is no file.
 
     Args:
-        folder: The relay's.
+        folder: Folder of the relay.
 
     Raises:
         ConfigError: The file is open to others, or is not one line USER:PASSWORD.
@@ -80,8 +80,8 @@ def used(url: str | None, folder: Path) -> Iterator[None]:
     """Make this process use this proxy, or none.
 
     Args:
-        url: The proxy's, without its login; None: no proxy.
-        folder: The relay's.
+        url: URL of the proxy, without its login; None: no proxy.
+        folder: Folder of the relay.
 
     Raises:
         ConfigError: As in `address` and `login`.

@@ -38,7 +38,7 @@ log = logging.getLogger("caucus.party")
 
 
 class Seeds:
-    """Makes seeds of a party's records, as the party's own file says: a `PartyWriter`. Defaults are table 4's.
+    """The `PartyWriter` that makes seeds of a party's records; the defaults are those of table 4.
 
     Args:
         abstraction: Writer of the abstractions.

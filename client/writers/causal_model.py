@@ -4,7 +4,7 @@ The party's own file names it. A model and its tokenizer are public, or at least
 they learnt before is outside every guarantee. The one made on the spot has random weights and one token per byte, so
 that nothing about it comes from a text.
 
-A record is read as: start sign (if the tokenizer has one), its label and a line feed, its text, end sign.
+A record is read as: start token (if the tokenizer has one), its label and a line feed, its text, end token.
 """
 
 from collections.abc import Iterator, Sequence
@@ -36,7 +36,7 @@ class Tokens(NamedTuple):
 
     Attributes:
         ids: Tokens.
-        prefix: Number of leading tokens for start sign and label, which are public and not learnt.
+        prefix: Number of leading tokens for start token and label, which are public and not learnt.
     """
 
     ids: tuple[int, ...]
@@ -107,7 +107,7 @@ def load(name_or_path: str | None, labels: Sequence[str], *, max_tokens: int, de
         device: Device to compute on, as torch names it.
 
     Raises:
-        ConfigError: There is no such model, its tokenizer has no end sign, or texts and labels do not fit into it.
+        ConfigError: There is no such model, its tokenizer has no end token, or texts and labels do not fit into it.
     """
     check_installed()
     # First as a whole: while one thread imports it, another finds none of its parts. Simulated hospitals are threads.

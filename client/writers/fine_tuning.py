@@ -48,7 +48,7 @@ Optimizer = Callable[[Iterable[Any], float], Any]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FineTuning:
-    """Fine-tunes a language model, as the party's own file says: a `PartyWriter`.
+    """The `PartyWriter` that fine-tunes a language model, with settings from the party's own file.
 
     Attributes:
         name_or_path: A transformers checkpoint: a folder, or a name in the local cache; None: a small one made on the

@@ -60,7 +60,7 @@ class Verdict(NamedTuple):
 
 
 class Rewriting:
-    """Rewrites a party's records, as the party's own file says: a `PartyWriter`.
+    """The `PartyWriter` that rewrites a party's records, with settings from the party's own file.
 
     Args:
         rewriter: `client.writers.abstractors.Extracts`, its `Summariser`, or
@@ -104,7 +104,7 @@ class Rewriting:
     def write(
         self, planned: PlannedQuery, records: EmbeddedRecords, *, labels: Sequence[str], encoder: Encoder, key: bytes
     ) -> list[Labelled]:
-        """The rewritten records; fewer where there are fewer, or some are withheld."""
+        """The rewritten records; fewer if there are too few records, or some texts are withheld."""
         spec, stream = _spec(planned), Keystream(key)
         positions = np.argsort(records.digests(stream.read(32)), kind="stable")[: spec.texts].tolist()
         evaluators = Evaluators(

@@ -133,7 +133,7 @@ class LedgerFile:
             raise LedgerError(what, got=error, where=self._path, do=do) from error
 
     def copy(self, to: Path) -> None:
-        """Copy the whole file as it is at one moment to a new one, readable by its owner only.
+        """Copy a consistent state of the whole file to a new one, readable by its owner only.
 
         Raises:
             LedgerError: There is a file of that name, or it cannot be written.

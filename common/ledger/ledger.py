@@ -198,7 +198,7 @@ class Ledger:
                 raise SurvivorsError("this set of survivors is not the first", where=f"run {run}, answer {index}")
 
     def unmask(self, run: str, index: int) -> None:
-        """Record that shares which open this entry's sum are given, before they leave. Repeated calls have no effect.
+        """Record that shares for opening this entry's sum leave, before they do. Repeated calls have no effect.
 
         Raises:
             SurvivorsError: If no survivors were recorded, or the same question was opened over another set.
@@ -306,7 +306,7 @@ class Ledger:
             return Head(events=log.events, chain=log.head.hex())
 
     def copy(self, to: Path) -> Head:
-        """Copies the whole file as it is at one moment, also while others write it.
+        """Copies a consistent state of the whole file, also while others write it.
 
         Args:
             to: A new file, readable by its owner only. It is as secret as the ledger.

@@ -56,7 +56,7 @@ class Roster:
     """The parties' knowledge of each other: their keys, and the number of records that each may have.
 
     Attributes:
-        keys: Party to Ed25519 public key, 32 bytes; no two alike, or one party could sign for two.
+        keys: Ed25519 public key of each party, 32 bytes; all different, or one party could sign for two.
         max_records: Public bound on the number of records of each party: the largest number that one of them has
             declared.
         digest: SHA-256 over the bound, and the parties and keys in ascending order.

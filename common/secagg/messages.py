@@ -181,7 +181,7 @@ class UnmaskShares:
 
     Attributes:
         self_seeds: Surviving neighbour, or itself, to this party's share of its self-mask seed.
-        mask_keys: Dropped neighbour to this party's share of its mask key. No party is in both.
+        mask_keys: This party's share of each dropped neighbour's mask key. No party is in both.
     """
 
     self_seeds: Mapping[PartyId, bytes] = field(repr=False)

@@ -28,7 +28,7 @@ def check_adverts(
 
     Args:
         setup: The set-up, as both sides made it.
-        adverts: Party to its keys, of all that advertised.
+        adverts: The keys of all parties that advertised, by party.
         roster: The parties' identities; None in semi-honest mode.
         step: Name of the step, for errors.
 

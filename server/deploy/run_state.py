@@ -129,7 +129,7 @@ def followed(settings: CoordinatorSettings, folder: Path, *, at: int = 0) -> Ite
     """Print the run's log until the run ends.
 
     Args:
-        settings: The coordinator's.
+        settings: Settings of the coordinator.
         folder: The run folder.
         at: Number of bytes at the start of the log that are not printed.
 

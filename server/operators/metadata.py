@@ -1,8 +1,8 @@
-"""Metadata, the "genes" of DPGA-TextSyn: noised statistics of the private records, asked first (section 3.2).
+"""Metadata, the "genes" of DPGA-TextSyn: noised statistics of the private records (section 3.2).
 
-It has the shares of labels, of lengths and of keywords, from answers that are already noised: nothing here can cost
-privacy. Negative counts are set to zero, and if no count is positive, shares are equal. Each function also returns
-notes for the report.
+It is queried before the first generation. It has the shares of labels, of lengths and of keywords, from answers that
+are already noised: nothing here can cost privacy. Negative counts are set to zero, and if no count is positive, shares
+are equal. Each function also returns notes for the report.
 """
 
 import math

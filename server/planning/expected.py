@@ -23,7 +23,7 @@ are taken to be spread evenly over labels, candidates and parties; with Poisson 
 
 Here C is the number of labels, L of parties, c of a party's choices, p = 1 / (n + (K - n) e^(-1/b)) the probability of
 choosing a given one of the n of K abstracts that a record is near to, and p' = p e^(-1/b) that of any other one. The
-noise of a sum is that of a round in which nobody is missing: its scale, sqrt(2) b for Laplace noise, times
+noise of a sum is that of a round in which no party is missing: its scale, sqrt(2) b for Laplace noise, times
 sqrt(L / U), since all L parties add a U-th of the variance.
 
 Operations of a method on many numbers together are not included: the votes for all texts of a model, or votes smoothed

@@ -31,7 +31,7 @@ class Signal:
     Attributes:
         query: Name of the query.
         kind: The query's kind.
-        expected: Signal and noise; None where there is no estimate.
+        expected: Signal and noise; None if there is no estimate.
         records: M; None if no number is expected.
         reason: Why there is no estimate; empty if there is one.
         clear_from: Smallest number of records with which the signal is `CLEAR`; None if no number of records is enough.

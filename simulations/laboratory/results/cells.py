@@ -56,7 +56,7 @@ class Preset:
     data: tuple[str, ...] | None = None
 
     def claims(self, claims: Sequence[Claim]) -> list[Claim]:
-        """The claims of the preset."""
+        """The claims that the preset measures."""
         return [claim for claim in claims if self.seeds is None or claim.small or claim.computed]
 
     def data_sets(self, claim: Claim) -> tuple[str, ...]:
