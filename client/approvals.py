@@ -3,8 +3,8 @@
 A decision is about one run and its plan's digest. A person makes it (`caucus-party approve`) and can change it: a
 refused plan can be approved later, and an approved one refused. Where no person has decided, `approval: auto` leaves
 the decision to the limits, and `approval: manual` waits for one. It is looked up at each opening and each question, so
-that a change takes effect at the next of them. The coordinator learns that the decision is awaited, or what it is, and
-never who made it.
+that a change takes effect at the next of them. The coordinator learns that a decision is pending, or the decision
+itself, but never who made it.
 
     FOLDER/runs/HEX.json     one file for each run and plan: the plan, who decided, over which file of records
 

@@ -3,7 +3,7 @@
 How long an answer takes depends on the records: on their number, and where candidates lie at one distance from a record
 that somebody knows, on whether it is there (votes are then computed exactly). So a reply to an opening or a question
 leaves T after its message came, or, if it is late, at the first of 2 T, 4 T, ... at which it is ready. T is computed
-from what is asked, the plan and the most records that the hospital declares to all
+from the question, the plan and the number of records that the hospital declares to all
 ([common/schedule.py](../common/schedule.py)). So does the reply to a closing, which frees the run's records. A refusal
 leaves on the same schedule as an answer, but a refusal that public facts alone decide, as of a question that is not
 planned or out of order, leaves as soon as possible: nobody else has to wait for it.

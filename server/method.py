@@ -25,7 +25,7 @@ class Memory(Protocol):
     """A method's memory from step to step in addition to its texts: a frozen value."""
 
     def to_dict(self) -> dict[str, Any]:
-        """JSON-ready form."""
+        """Plain values, ready for JSON."""
 
     @classmethod
     def from_dict(cls, saved: Mapping[str, Any]) -> Self:
@@ -37,7 +37,7 @@ class NoMemory:
     """The memory of a method that needs none."""
 
     def to_dict(self) -> dict[str, Any]:
-        """JSON-ready form."""
+        """Plain values, ready for JSON."""
         return {}
 
     @classmethod
@@ -57,7 +57,7 @@ class State(Generic[M]):
     Attributes:
         round: Number of the next step.
         candidates: The synthetic texts as they would be released now.
-        rounds: One report for each step done, as `rounds.jsonl` has it.
+        rounds: One report for each completed step, as in `rounds.jsonl`.
         released: Noised numbers that belong to the result, so that later runs can use them (`Reusing`): JSON-ready, by
             name of their file in the run folder. `server/run.py` adds their origin.
         memory: The method's memory.
@@ -70,7 +70,7 @@ class State(Generic[M]):
     memory: M
 
     def to_dict(self) -> dict[str, Any]:
-        """JSON-ready form."""
+        """Plain values, ready for JSON."""
         return {
             "round": self.round,
             "candidates": [asdict(candidate) for candidate in self.candidates],

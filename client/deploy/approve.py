@@ -1,4 +1,4 @@
-"""`caucus-party approve`: what a plan asks of this hospital's records, shown to the person who decides.
+"""`caucus-party approve`: the questions of a plan to this hospital's records, shown to the person who decides.
 
 Losses of privacy are rounded up; noise and the rest of a budget are rounded down. Labels, purpose, recipient and names
 of queries are the coordinator's words; their unprintable characters are shown escaped, so that they cannot overwrite

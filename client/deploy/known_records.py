@@ -4,8 +4,8 @@
 
 `init` notes there the folder, the path of its file of records, and a keyed digest of the file's bytes; the key is in
 the note, and nowhere else. A path or a digest that another folder has is reported. It does not detect a folder of
-another account or machine, or a copy with other bytes at another path. The note is an aid: what is wrong with it is
-reported, and `init` goes on.
+another account or machine, or a copy with other bytes at another path. The note is an aid: problems with it are
+reported, and `init` continues.
 """
 
 import hmac

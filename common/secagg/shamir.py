@@ -74,22 +74,22 @@ def split_many(
 
 
 def combine(shares: Mapping[int, bytes], threshold: int, *, label: bytes = b"") -> bytes:
-    """The secret of which `shares` (point to share) are parts. See `combine_many`."""
+    """The secret of these shares, which are given by point. See `combine_many`."""
     return combine_many({"secret": shares}, threshold, label=label)["secret"]
 
 
 def combine_many(
     shares: Mapping[Name, Mapping[int, bytes]], threshold: int, *, label: bytes = b""
 ) -> dict[Name, bytes]:
-    """Recover several secrets of which the same points hold shares, with one Lagrange basis.
+    """Recover several secrets from shares at the same points, with one Lagrange basis.
 
     Args:
-        shares: Name of each secret to its shares, point to share. The `threshold` lowest points are used.
+        shares: Shares of each secret, by its name and by point. The `threshold` lowest points are used.
         threshold: Threshold with which they were split.
         label: Label with which they were split.
 
     Returns:
-        Name to secret, 32 bytes.
+        The secrets by name, 32 bytes each.
 
     Raises:
         ProtocolError: If there are too few shares, a point is out of range, a share is malformed, the secrets' points

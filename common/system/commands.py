@@ -1,7 +1,7 @@
 """Base of all command lines: commands that print lines, one clear error, one scheme of exit codes.
 
 0    success
-1    failure: what was begun did not succeed, or a check found a problem; it may succeed when something else has changed
+1    failure: the command did not succeed, or a check found a problem; it may succeed when something else has changed
 2    wrong input: usage, a setting, a plan, or a file or folder that was named; it fails again until that is corrected
 130  Ctrl-C: what was begun stopped, or goes on without this command; the line says which, and how to go on
 141  the reader has closed the pipe (`| head`); no message, as with any program that a closed pipe ends

@@ -23,7 +23,7 @@ _CLOCK = "{desc} {elapsed}"
 def progress(
     title: str, total: int | None = None, unit: str = "text", *, logged: bool = True
 ) -> Iterator[Callable[[int], None]]:
-    """Show a step while it lasts: a bar if there is a total, otherwise a clock. It moves by itself every second.
+    """Show a step while it lasts: a bar if there is a total, otherwise a clock. It is updated every second.
 
     Where standard error is no terminal, the log has the title once, as soon as the step has taken `LONG` seconds. A
     single item has no bar and no line, since records are embedded one by one, and there are many.

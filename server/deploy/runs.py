@@ -98,7 +98,7 @@ def with_hospitals(settings: CoordinatorSettings, overrides: list[str], name: st
 
     Args:
         settings: Settings of the coordinator.
-        overrides: As the operator typed them; relative paths count from here.
+        overrides: The operator's overrides; relative paths are relative to the working directory.
         name: Name of the run; its identity adds eight random digits.
 
     Raises:

@@ -75,7 +75,7 @@ def reusing(run: Path, overrides: Sequence[str], folder: Path) -> Settings:
 
     Args:
         run: Folder of the finished run.
-        overrides: As the operator typed them; relative paths count from here.
+        overrides: The operator's overrides; relative paths are relative to the working directory.
         folder: Folder of the new run.
 
     Raises:

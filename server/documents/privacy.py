@@ -1,4 +1,4 @@
-"""`privacy.json`: a run's guarantee, its assumptions, what it does not cover, and the part of it that was spent.
+"""`privacy.json`: a run's guarantee, its assumptions and limits, and the part of it that was spent.
 
 `server/planning/guarantee_facts.py` makes it from the plan and the ledger; `server/run_folder.py` writes it after each
 step. Epsilons are infinite where nothing bounds a loss. Scales and sensitivities are in votes, records, cosines,

@@ -31,7 +31,7 @@ def by_example(
     temperature: float = 1.0,
     words: int | None = None,
 ) -> Request:
-    """Task, label, one public attribute, and exemplars.
+    """A request with task, label, one public attribute, and exemplars.
 
     Without exemplars the prompt is zero-shot (WASP, section 4.3; DPGA-TextSyn's first population, with a keyword as the
     attribute and a length); with good ones alone it asks for more texts of the kind (PrE-Text's expansion of its

@@ -53,7 +53,7 @@ class AugPeMemory:
     ahead: Ahead = field(default_factory=dict)
 
     def to_dict(self) -> dict[str, Any]:
-        """JSON-ready form."""
+        """Plain values, ready for JSON."""
         return asdict(self)
 
     @classmethod

@@ -63,7 +63,7 @@ class CensusMemory:
     pool: Mapping[str, Sequence[int]] = field(default_factory=dict)
 
     def to_dict(self) -> dict[str, Any]:
-        """JSON-ready form."""
+        """Plain values, ready for JSON."""
         return asdict(self)
 
     @classmethod
@@ -110,7 +110,7 @@ class CensusMethod(CensusSettings):
         return (PlannedQuery(name=CLASS_SUMS, spec=spec),)
 
     def max_texts(self, task: Task, models: Sequence[str]) -> int:
-        """N."""
+        """N, the number of texts."""
         del task, models
         return self.samples
 

@@ -1,8 +1,9 @@
 """DPGA-TextSyn: a genetic algorithm whose operators are prompts (Sun et al. 2025).
 
 0. Before the first generation, ask for metadata: the number of records with each label; their lengths, as a range by
-the sparse vector technique and a histogram over it; the keywords to which a label's records are nearest, among those
-that the models list for the label; the similarity of pairs of records. Then one generation t of T:
+   the sparse vector technique and a histogram over it; the keywords to which a label's records are nearest, among those
+   that the models list for the label; the similarity of pairs of records.
+Then one generation t of T:
 1. The population: at t = 0 new texts, of a label, keyword and length drawn from the metadata; later the elites and
    their offspring: elites rewritten; elites with half of their words replaced; crossovers of two elites of one label;
    new texts as at t = 0. A child has the length of its parent, or the mean of both.
@@ -63,7 +64,7 @@ class DpgaMemory:
     metadata: Metadata | None = None
 
     def to_dict(self) -> dict[str, Any]:
-        """JSON-ready form."""
+        """Plain values, ready for JSON."""
         return asdict(self)
 
     @classmethod

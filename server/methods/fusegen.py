@@ -43,7 +43,7 @@ class FuseGenMemory:
     pool: Mapping[str, Sequence[int]] = field(default_factory=dict)
 
     def to_dict(self) -> dict[str, Any]:
-        """JSON-ready form."""
+        """Plain values, ready for JSON."""
         return asdict(self)
 
     @classmethod
@@ -75,7 +75,7 @@ class FuseGen(FuseGenSettings):
         return ()
 
     def max_texts(self, task: Task, models: Sequence[str]) -> int:
-        """N."""
+        """N, the number of texts."""
         del task, models
         return self.samples
 

@@ -5,9 +5,8 @@
      choices leave the party unsummed. Pure epsilon, end to end.
    - "histogram": the records vote for their nearest abstracts of the same pool; the votes are summed over all parties
      under secure aggregation, noised, and seeds are drawn in proportion. (epsilon, delta) or pure, end to end.
-   - "seed_unproven": the paper's source. Each drawn record is rewritten as abstracts within its party, and the one that
-   wins a
-     noised choice leaves it, as text. The choice is private, the text is not: no guarantee, epsilon is infinite.
+   - "seed_unproven": the paper's source. Each drawn record is rewritten as abstracts within its party, and the winner
+     of a noised choice leaves it, as text. The choice is private, the text is not: no guarantee, epsilon is infinite.
 2. A variant of each seed: the models infer from the abstract a text that it could stand for (section 3.3, Table 6).
 3. A rephrasing of each variant, one to one.
 4. Refinement (`server/operators/refinement.py`), which needs no private data: enough texts are written at first that

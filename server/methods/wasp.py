@@ -54,7 +54,7 @@ class WaspMemory:
     ahead: Ahead = field(default_factory=dict)
 
     def to_dict(self) -> dict[str, Any]:
-        """JSON-ready form."""
+        """Plain values, ready for JSON."""
         return asdict(self)
 
     @classmethod

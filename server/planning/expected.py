@@ -85,12 +85,12 @@ class Setting:
 
     @property
     def labels(self) -> int:
-        """C."""
+        """C, number of labels."""
         return len(self.plan.labels)
 
     @property
     def parties(self) -> int:
-        """L."""
+        """L, number of parties."""
         return self.plan.parties
 
     @property

@@ -40,7 +40,7 @@ def describe(
     labels_from_records: bool = False,
     earlier: Earlier | None = None,
 ) -> Privacy:
-    """`privacy.json`: the plan's guarantee, its assumptions, what it does not cover and what has been spent.
+    """`privacy.json`: the plan's guarantee, its assumptions and limits, and the part of it that has been spent.
 
     Texts that are made only from an earlier run's released numbers have the guarantee of those numbers.
     """

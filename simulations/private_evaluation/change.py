@@ -27,7 +27,7 @@ class Labelled:
 
     Attributes:
         vectors: (n, d) vectors of norm 1.
-        labels: (n,).
+        labels: (n,) labels of the texts.
     """
 
     vectors: NDArray[np.float32]

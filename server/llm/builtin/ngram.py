@@ -85,7 +85,7 @@ class Between:
     def refill(
         self, tokens: Sentence, holes: Sequence[int], boost: Mapping[str, float], rng: random.Random, *, strict: bool
     ) -> Sentence:
-        """The tokens with each hole refilled by another token that fits its neighbours, if there is one.
+        """The tokens with each hole refilled by another token that fits its neighbours, if such a token exists.
 
         If none was ever read between the two, a token is used that fits on either side or, unless `strict`, on one
         side.

@@ -6,8 +6,8 @@ r"""Effect of one lying hospital of ten on a result, by method: no hospital can 
 Masks hide false values as well as true ones. A hospital that follows the protocol with false records is not detected; a
 sum that no records can produce is refused (`server/federation/plausible.py`). So the liar here has two means:
 
-- as many false records as an honest hospital has real ones (1 x), or ten times as many, the largest number that it
-declares;
+- as many false records as an honest hospital has real ones (1 x), or ten times as many, the largest number that
+  it declares;
 - its own records, each with the label after its own, so that texts count for another label.
 
 The first table has whole runs over the demo's notes, with the built-in models: the accuracy, on real test notes, of a
