@@ -181,7 +181,7 @@ def check(query: Query, plan: Plan, planned: PlannedQuery, *, dimensions: int) -
     """Refuse, by public facts alone and before any charge, a query that is not the planned one or does not fit.
 
     Raises:
-        RefusalError: With the reason.
+        RefusalError: The query is refused; the error has the reason.
     """
     if query.spec != planned.spec:
         raise RefusalError(Reason.UNPLANNED, "query", expected=planned.spec, got=query.spec)

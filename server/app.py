@@ -1,7 +1,7 @@
 """Flower's ServerApp: compose the configuration, build the parts, call `server/run.py`.
 
 A simulation or `caucus-coordinator` leaves a resolved `config.yaml` in a run folder and names the folder in Flower's
-run configuration; `flwr run` alone may give Hydra overrides instead, and a new folder is created.
+run configuration. A bare `flwr run` may give Hydra overrides instead, and a new folder is created.
 """
 
 import contextlib
@@ -70,7 +70,7 @@ def coordinate(settings: Settings, network: Network, folder: Path) -> None:
 
 
 def run_with(parts: Parts, settings: Settings, network: Network, folder: Path) -> State[Any]:
-    """Run: each stage of the loop gets the parts and settings that it uses."""
+    """Run the loop, passing to each stage the parts and settings that it uses."""
     simulation = isinstance(settings, SimulationSettings)
     method, plan, source = parts.method, parts.plan, parts.source
     task = source.task()

@@ -1,4 +1,4 @@
-"""Nouns of the coordinator: the public task, public and models' texts, the privacy target, members and earlier runs."""
+"""Basic terms of the coordinator: task, public and synthetic texts, privacy target, members, and earlier runs."""
 
 import math
 from collections.abc import Iterable, Mapping
@@ -86,7 +86,7 @@ class Task:
     structure: Structure | None = None
 
     def classifier_inputs(self, texts: Iterable[ClassifierInput]) -> list[ClassifierInput]:
-        """Candidates or records with what a classifier reads of each: its text field, or all of a plain text."""
+        """Candidates or records, cut to the part that a classifier reads: the text field, or all of a plain text."""
         if self.structure is None:
             return list(texts)
         return [replace(text, text=self.structure.reading(text.text)) for text in texts]
@@ -96,7 +96,7 @@ class Task:
 class PrivacyTarget:
     """The guarantee that a plan is calibrated to.
 
-    That of a run has the values of its settings, `privacy`; the defaults are for tests of a method of one's own.
+    A run takes the values from its settings, `privacy`; the defaults are for tests of your own method.
 
     Attributes:
         epsilon: Privacy loss of all answers together, all attempts included; infinite means no noise.
@@ -139,7 +139,7 @@ class Earlier(Document):
 class Membership:
     """The parties of a run, and a plan's assumptions about them.
 
-    Those of a run have the values of its settings, `federation`; the defaults are for tests of a method of one's own.
+    A run takes the values from its settings, `federation`; the defaults are for tests of your own method.
 
     Attributes:
         parties: L, number of parties.

@@ -1,10 +1,10 @@
-"""The loop. Read this first.
+"""The main loop of a run; read this first.
 
     plan -> open -> for each round: step, measure, save -> close -> evaluate -> report
 
 The run folder is the product (`server/run_folder.py` lists its files). It is complete, or `run.json` says "partial" and
 `--resume` continues from the last whole step: the models' texts come from the reply cache, the parties' answers from
-the checkpoint. `server/app.py` makes the plan and everything else that the loop is given.
+the checkpoint. `server/app.py` makes the plan and all other arguments of the loop.
 """
 
 import logging
@@ -50,9 +50,9 @@ def run(
     Args:
         method: The method.
         tools: The run's tools: models, encoder, queries.
-        federation: The parties, as the tools ask them.
+        federation: The parties, which the tools ask.
         folder: The run folder.
-        test: Real texts that are no party's records, as a classifier reads them.
+        test: Real texts that do not belong to any party, in the form that a classifier reads.
         public: Reads the public texts.
         evaluation: Settings of the measurements.
         tracking: "tensorboard", or None.

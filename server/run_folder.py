@@ -1,4 +1,4 @@
-"""The files of a run folder, and how they are written and read.
+"""The files of a run folder, with functions that write and read them.
 
 config.yaml       the resolved configuration            (written by the entry point)
 synthetic.jsonl   text, label, model, round, weight (1 unless the method weighs its texts),
@@ -43,7 +43,7 @@ _IDENTITY = {"run": "run", "plan": "privacy plan", "models": "language models", 
 
 
 class RunFolder:
-    """The folder of a run that is under way: the state that it continues from, and the files written after each step.
+    """The folder of a running run: the state from which it continues, and the files written after each step.
 
     Args:
         path: The folder.
@@ -87,13 +87,13 @@ class RunFolder:
         self._started = time.monotonic()
 
     def resumed(self, memory: type[Any]) -> State[Any] | None:
-        """The state after the last whole step, or None in a new run; the clock goes on from there.
+        """The state after the last whole step, or None in a new run; the clock continues from its time.
 
         Args:
             memory: Class of the method's memory.
 
         Raises:
-            CheckpointError: It is of another run, plan or choice of models.
+            CheckpointError: The state belongs to another run, plan or choice of models.
         """
         snapshot = self.checkpoint.load()
         self._started = time.monotonic() - (snapshot["seconds"] if snapshot else 0.0)
@@ -111,7 +111,7 @@ class RunFolder:
         return State.from_dict(snapshot["state"], memory)
 
     def save(self, state: State[Any], status: str) -> None:
-        """Keep the state, and write the files that follow from it."""
+        """Store the state, and write the files that follow from it."""
         seconds = time.monotonic() - self._started
         self.checkpoint.save(self._identity | {"seconds": seconds, "state": state.to_dict()})
         privacy = describe(
@@ -128,7 +128,7 @@ class RunFolder:
         write_run(self.path, state, privacy=privacy, summary=summary)
 
     def epsilon(self) -> float:
-        """Privacy loss of all answers so far, those of an earlier run that are used again included."""
+        """Privacy loss of all answers so far, including those of an earlier run that are used again."""
         if self._earlier:
             return self._earlier.epsilon
         return accountant.epsilon(self.ledger.releases(self._summary.run), self._plan.delta)
@@ -144,15 +144,16 @@ def write_run(folder: Path, state: State[Any], *, privacy: Privacy, summary: Run
 
 
 def started(folder: Path) -> str:
-    """The day on which the run began: the first one, if it was resumed."""
+    """The day on which the run began; for a resumed run, that of its first start."""
     before = RunSummary.load_if_there(folder)
     return (before and before.started) or datetime.now().astimezone().date().isoformat()
 
 
 def first_round(rounds: Collection[int], done: int) -> int:
-    """Number that people read for the program's round 0, the first that the program counts.
+    """The number that people read for the first round, which is round 0 in the program.
 
-    Methods that vary texts after the votes of a round number the new ones by the rounds done: their 0 is before all.
+    Methods that vary texts after the votes of a round number the new texts by the rounds done: for them 0 is before all
+    rounds.
     """
     return 0 if done in rounds else 1
 
@@ -160,7 +161,7 @@ def first_round(rounds: Collection[int], done: int) -> int:
 def from_round_1(
     rounds: Sequence[RoundReport], texts: Sequence[Candidate]
 ) -> tuple[list[RoundReport], list[Candidate]]:
-    """Rounds and texts as read from a run folder; an earlier version, which counted from 0, is counted from 1."""
+    """Rounds and texts of a run folder, counted from 1, also if an earlier version wrote them, which counted from 0."""
     if not rounds or rounds[0].round != 0:
         return list(rounds), list(texts)
     first = first_round({text.round for text in texts}, len(rounds))

@@ -92,7 +92,7 @@ class RunTools:
         return self._planned[name].spec
 
     def ask(self, name: str, nth: int, **arrays: NDArray[Any]) -> NDArray[np.float64]:
-        """Ask the parties; the answer in votes, records, cosines or features, as `server.method.Tools` says."""
+        """Ask the parties; the answer is in votes, records, cosines or features, see `server.method.Tools`."""
         with self.meter.timed("ask"):
             spec = self.spec(name)
             answered = self._federation.ask(name, nth, make_query(spec, arrays))
@@ -101,12 +101,12 @@ class RunTools:
             return answered.values / spec.grid
 
     def noise(self, name: str, nth: int) -> float:
-        """Standard deviation of the noise in an answer to `ask`, in its unit; every survivor has added its share."""
+        """Standard deviation of the noise in an answer to `ask`, in its unit, with the share of every survivor."""
         return noise_in(self.plan, self._planned[name], self._survivors[name, nth])
 
 
 class RememberingEncoder:
-    """An encoder that embeds each text once in a run: every round needs the vectors of earlier and held-out texts."""
+    """An encoder that embeds each text once per run, since every round needs vectors of earlier and held-out texts."""
 
     def __init__(self, encoder: Encoder) -> None:
         self.encoder = encoder

@@ -1,4 +1,4 @@
-"""`caucus-party status`: what runs, what was asked, what was spent and what is left; for the hospital alone.
+"""`caucus-party status`: what runs, what was asked, what was spent and what is left. Only the hospital may see it.
 
 The limits are those of `client.yaml`. The epsilon that is left is for a record that took part in every answer so far.
 """

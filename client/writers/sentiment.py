@@ -51,7 +51,8 @@ class Classifier:
     The paper's is siebert/sentiment-roberta-large-english.
 
     Args:
-        name_or_path: A folder, or a name in the local cache; nothing is downloaded and no code that comes with it run.
+        name_or_path: A folder, or a name in the local cache; nothing is downloaded, and no code that comes with it is
+            run.
         device: Device, as torch names it.
 
     Raises:

@@ -20,7 +20,7 @@ from common.system.progress import progress
 Vectors = NDArray[np.float32]
 
 _BLOCK = 4096
-"""Number of texts whose tokens are held at once."""
+"""Number of texts whose tokens are in memory at once."""
 _TOKENS = 1024
 """Tokens of a batch: from 512 to 2,048 the time is the same within its noise."""
 
@@ -37,7 +37,7 @@ _COEFFICIENTS = (
 
 
 class Bert:
-    """An encoder of this form, as `common.models.encoder.EmbeddingModel` has it.
+    """An encoder of this form; a `common.models.encoder.EmbeddingModel`.
 
     Args:
         folder: The encoder's files.

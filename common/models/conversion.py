@@ -1,6 +1,6 @@
-"""Weights in the form that transformers loads, made once from those that a package carries.
+"""Conversion of the weights that a package contains to the form that transformers loads, done once.
 
-The fetched file stays in the same folder: its own engine reads it as it is.
+The fetched file stays in the same folder: its own engine reads it unchanged.
 """
 
 from collections.abc import Mapping

@@ -1,7 +1,7 @@
-"""`caucus-coordinator check`: what a run would use and what it lacks, part by part, before anything private is touched.
+"""`caucus-coordinator check`: parts that a run would use, and what is missing, before anything private is touched.
 
-Every part is built by itself, so that everything that is missing is reported at once. No record is read, and
-only public text of a task's files. Remote language models are asked whether they would answer. For local ones,
+Every part is built separately, so that everything missing is reported at once. No record is read, and of a
+task's files only public text is read. Remote language models are asked whether they would answer. For local ones,
 configuration and tokenizer are loaded, and the weights are read for their digest but not loaded.
 """
 

@@ -1,7 +1,7 @@
 """`caucus-coordinator plan`: the privacy cost, signal and forecast of a run, before anything private is touched.
 
 With `--signal` it solves backwards: the least epsilon for a number of records, or the least number of records for an
-epsilon. Nothing is rehearsed then, and no language model is looked at.
+epsilon. In that case nothing is rehearsed, and no language model is loaded.
 """
 
 import argparse
@@ -80,7 +80,7 @@ def _target(chosen: argparse.Namespace) -> float:
 
 
 def forwards(settings: Settings) -> dict[str, Any]:
-    """Queries, noise, signal, guarantee and forecast of these settings: what `plan` prints without `--signal`."""
+    """Queries, noise, signal, guarantee and forecast of these settings, as `plan` prints them without `--signal`."""
     from server.planning import collusion
     from server.planning.forecast import forecast
     from server.planning.guarantee_facts import describe

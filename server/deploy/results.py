@@ -1,4 +1,4 @@
-"""`caucus-coordinator evaluate` and `report`: recompute a run's figures and report, complete or partial."""
+"""`caucus-coordinator evaluate` and `report`: recompute the figures and the report of a complete or partial run."""
 
 import argparse
 import json

@@ -1,6 +1,7 @@
-"""`metrics.json`: figures in groups, some by name and all others as they come (`figure_groups.py`).
+"""`metrics.json`: figures in groups, some of them typed fields and all others free (`figure_groups.py`).
 
-Anybody may add groups (`evaluation.own`), so the file is kept unchanged, and the parts that are read are typed.
+Anybody may add groups (`evaluation.own`), so the file is kept unchanged, and the parts that the program reads are
+typed.
 """
 
 import math
@@ -36,10 +37,10 @@ class Classifier(Document):
         accuracy: The classifier's accuracy.
         macro_f1: The classifier's macro-F1.
         records: Number of texts that it was trained on.
-        trained_on: The same, where it is one of several trainings.
+        trained_on: The same number, if this is one of several trainings.
         recall_by_label: Share of the test texts of each label that it gives that label; empty in earlier versions.
         rows: Number of texts or records behind the accuracy.
-        test: Name of the file of test texts, of a later evaluation.
+        test: Name of the file of test texts, in a later evaluation.
         definition: The classifier's definition.
         note: A remark on its training.
         reason: Why it has no accuracy.
@@ -93,7 +94,7 @@ class Metrics(Document):
         return metrics
 
     def adding(self, more: Mapping[str, Any]) -> "Metrics":
-        """The same metrics with these figures and groups, which replace others of the same name."""
+        """The same metrics with these figures and groups added; they replace others of the same name."""
         return Metrics({**self.content, **more})
 
     @property
@@ -108,7 +109,7 @@ class Metrics(Document):
 
     @property
     def finite(self) -> dict[str, float]:
-        """The values of the same, where they are finite."""
+        """The finite values among `named`."""
         values = {name: figure.value for name, figure in self.named.items()}
         return {name: value for name, value in values.items() if value is not None and math.isfinite(value)}
 
@@ -134,7 +135,7 @@ class Metrics(Document):
 
     @property
     def utility_real(self) -> Classifier | None:
-        """The same, trained on the same number of private records; in a simulation alone."""
+        """The same model, trained on the same number of private records; in a simulation alone."""
         return self._classifier("utility_real")
 
     @property

@@ -1,4 +1,4 @@
-"""Figures with their intervals, or the reason why one is missing, and the groups that any set of texts can have."""
+"""Figures with their intervals, or reasons why they are missing, and the groups that any set of texts can have."""
 
 import logging
 import math
@@ -34,7 +34,7 @@ class Measured:
 
     Attributes:
         candidates: The synthetic texts.
-        test: Real texts that are no party's records.
+        test: Real texts that do not belong to any party.
         evaluation: Settings of the small model and of all other figures.
         encoder: The agreed encoder.
         experiment_seed: Seed of all sampling.
@@ -96,7 +96,7 @@ def figure(
 
 
 def together(make: Callable[[], Mapping[str, float]], names: Sequence[str], *, rows: int) -> dict[str, Figure]:
-    """Figures from one computation: all of them, or the same reason for each."""
+    """Figures from one computation: all of them, or the same reason for each in their place."""
     try:
         values = make()
     except (CaucusError, ValueError, ArithmeticError) as error:
@@ -189,7 +189,7 @@ def language_modelling(measured: Measured, train: Sequence[str]) -> Group:
 
 
 def real_against_real(measured: Measured, records: Sequence[Record], real: Sequence[Record], about: str) -> Group:
-    """The same figures of real texts in place of the synthetic ones, as the level that these could reach.
+    """The same figures for real texts in place of the synthetic ones, as the level that these could reach.
 
     Args:
         measured: Settings and encoder.

@@ -40,7 +40,7 @@ class Evaluation(EvaluationSettings):
 
     Attributes:
         embedding: Encoder for the small model alone; None uses the run's.
-        own: Metrics of the user's own, by name.
+        own: The user's own metrics, by name.
     """
 
     # What the parts of the settings make, in place of these.
@@ -161,7 +161,7 @@ def predictions(
     It is trained on the candidates' weights, and on their probabilities of labels where they have any.
 
     Raises:
-        DataError: As `score`.
+        DataError: As in `score`.
     """
     settings = evaluation or Evaluation()
     target = _target(settings, test)

@@ -124,7 +124,7 @@ def _clock(signed: bytes, now: datetime) -> str:
 
 
 async def answer(send: Send, status: int, headers: list[tuple[bytes, bytes]], body: bytes) -> None:
-    """Send a whole answer."""
+    """Send a complete response."""
     length = (b"content-length", str(len(body)).encode())
     await send({"type": "http.response.start", "status": status, "headers": [*headers, length]})
     await send({"type": "http.response.body", "body": body})

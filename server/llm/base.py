@@ -37,8 +37,8 @@ class Request:
 
     The mode follows from the fields: `phrases` asks for a list of subtopics; two `source` texts for a crossover, one
     with `blanks` for filling in, one that is an `abstract` for a text of that content, one without either for a
-    paraphrase; else `good` and `bad` for a contrastive prompt, `good` alone for one by example;
-    else zero-shot. `label`, `attribute`, `must` and `words` narrow any of them.
+    paraphrase; otherwise `good` and `bad` ask for a contrastive prompt, and `good` alone for a prompt by example;
+    otherwise it is zero-shot. `label`, `attribute`, `must` and `words` narrow any of them.
 
     Attributes:
         task_kind: Kind of one text, for example "emergency-department note".
@@ -142,7 +142,7 @@ class Request:
         return self.good + self.bad + self.source
 
     def canonical(self) -> str:
-        """The one JSON form of this request: sorted keys, no spaces, ASCII."""
+        """The canonical JSON of this request: sorted keys, no spaces, ASCII."""
         fields = asdict(self)
         if self.structure is None:
             del fields["structure"]  # the form from before there were structures: caches keep their replies
@@ -154,7 +154,7 @@ class Request:
 
 
 def accepted(request: Request, declines: frozenset[str]) -> Request:
-    """The request as a model that declines these modes answers it: if one is contrast, with good exemplars alone.
+    """The request in the form for a model that declines these modes: without contrast, it has good exemplars alone.
 
     Raises:
         InternalError: It uses another declined mode; a run whose method does so is refused beforehand.
@@ -204,7 +204,7 @@ class Provider(Protocol):
 
     @property
     def identity(self) -> str:
-        """Everything that a reply depends on besides the request, such as model and settings; never a key."""
+        """Everything that a reply depends on in addition to the request, such as model and settings; never a key."""
 
     @property
     def remote(self) -> bool:

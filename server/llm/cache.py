@@ -1,4 +1,4 @@
-"""Cache of replies on disk, so that a resumed or repeated run pays for no text twice.
+"""Cache of replies on disk, so that a resumed or repeated run never pays twice for a text.
 
 One SQLite file serves any number of models and processes. It contains hashes of requests and synthetic texts, never a
 prompt. Each reply is a separate transaction and is written when it arrives, not at the end of its batch.
@@ -24,7 +24,7 @@ create table if not exists answers (
 
 
 class Cached:
-    """A provider that asks the wrapped one only for replies that are not on disk yet.
+    """A provider that sends the wrapped provider only requests whose replies are not on disk yet.
 
     Args:
         provider: The model to ask.

@@ -1,4 +1,4 @@
-"""Removes what models add around a text or write in place of it; each rule is separate and counts its changes.
+"""Removal of additions that models make around a text or in place of it; each rule is separate and counts its changes.
 
 Rules change only the form of a text. A text of which nothing remains is lost and requested again. A structured text is
 read by its structure instead of the first rules, whether these are on or off; each kind of repair is counted as

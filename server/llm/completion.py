@@ -1,7 +1,7 @@
 """Prompts for models that continue a text better than they follow instructions: examples as a list, then a beginning.
 
-A small instruct model cannot count, write a JSON list, or read "unlike these"; asked in a chat it writes letters. Shown
-three or four texts of the kind, it continues the list well. One prompt yields one text, sampled as often as the request
+A small instruct model cannot count, write a JSON list, or read "unlike these"; in a chat it writes letters. But after
+three or four texts of the kind it continues the list well. One prompt yields one text, sampled as often as the request
 has texts:
 
     Kind of text: message that a customer of a bank sends to its support.
@@ -53,7 +53,7 @@ class Beginning:
     """The text that a model continues.
 
     Attributes:
-        prompt: All that the model reads.
+        prompt: The whole input of the model.
         longest: Largest number of words of one example; 0 without examples.
     """
 

@@ -1,7 +1,7 @@
-"""Checkpoints as language models: read from a folder, run here, no key and no network.
+"""Checkpoints as language models, read from a folder and run on this machine, without key and network.
 
-A model is asked in one of two ways. In a chat it gets the prompts of `render` as its template has them; a causal model
-without template gets them as one text that ends in `["`, so that the continuation is the requested list. Or it
+A model is prompted in one of two ways. In a chat it gets the prompts of `render` in the form of its template; a causal
+model without a template gets them as one text that ends in `["`, so that the continuation is the requested list. Or it
 completes a list of examples (`completion`), which small models do better. The tokens come from one of two engines:
 transformers for any checkpoint on any device, OpenVINO for GGUF files on processors, several times as fast.
 """
@@ -47,7 +47,7 @@ class Local:
         name: Name in reports and candidates.
         model: Folder, name in `common/models/catalogue.yaml`, or name of a model in the local cache.
         engine: "transformers", or "openvino" for a folder with a GGUF file.
-        completion: Form of the model's prompts, each for one text; None asks it in a chat.
+        completion: Form of the model's prompts, each for one text; None prompts it in a chat.
         public_examples: Public texts that a completion may show.
         device: Device of transformers, as torch names it: "cpu", "cuda", "cuda:1"; None: the GPU, if there is one.
             OpenVINO computes on processors alone.
@@ -173,7 +173,7 @@ class Local:
         return [replies[place] for place in range(len(jobs))]
 
     def estimate(self, request: Request) -> tuple[int, int]:
-        """Expected input tokens, by the first prompt's number of characters a token, and output tokens, 1.4 a word."""
+        """Expected input tokens, by the characters per token of the first prompt, and output tokens, 1.4 per word."""
         prompt = (
             render(request)
             if self._completion is None

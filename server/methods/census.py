@@ -1,4 +1,4 @@
-"""Census: one noised question about where the records lie, whose answer steers all rounds (our own method).
+"""Census: one noised question about the position of the records, whose answer steers all rounds (our own method).
 
 One round t of T:
 1. Order N/T texts, split over models by weight, and over labels evenly until there is an answer, later by need.
@@ -9,8 +9,8 @@ One round t of T:
 5. Estimate each label's share and the mean of its records (`server/operators/census.py`). The means are a classifier
    that gives each text of D the probability of each label, independently of the requested label.
 6. The 2 S texts to which a label is most probable are its next pool. A model's weight is the squared mean probability
-   of the labels that were requested of it. A label needs the more texts, the larger its share is and the fewer texts
-   of D are most probably of it.
+   of the labels that were requested of it. A label needs more texts the larger its share is, and the fewer texts of D
+   most probably have it.
 7. After the last round each text gets the probability of each label, as soft as a model learns most from them
    (`server/operators/distillation.py`), and weights by which the labels have their shares.
 
@@ -57,7 +57,7 @@ class CensusMemory:
 
     Attributes:
         weights: Each model's share of the next round's texts, sum 1.
-        needs: Number of the next round's texts that each label needs, in any unit; none: all labels as many.
+        needs: Relative number of the next round's texts that each label needs; empty: all labels need equally many.
         pool: Positions in D of each label's exemplars of the next round.
     """
 
@@ -66,7 +66,7 @@ class CensusMemory:
     pool: Mapping[str, Sequence[int]] = field(default_factory=dict)
 
     def to_dict(self) -> dict[str, Any]:
-        """JSON-ready form."""
+        """Plain values, ready for JSON."""
         return asdict(self)
 
     @classmethod
@@ -91,7 +91,7 @@ class CensusMethod(CensusSettings):
         return None if self.census is None else census_file.read(Path(self.census))[1]
 
     def plan(self, task: Task, target: PrivacyTarget, membership: Membership) -> tuple[PlannedQuery, ...]:
-        """One query; none with the census of a finished run."""
+        """One query, or none with the census of a finished run."""
         del membership
         if self.samples // self.rounds < len(task.labels):
             raise ConfigError(
@@ -113,12 +113,12 @@ class CensusMethod(CensusSettings):
         return (PlannedQuery(name=CLASS_SUMS, spec=spec),)
 
     def max_texts(self, task: Task, models: Sequence[str]) -> int:
-        """N."""
+        """N, the number of texts."""
         del task, models
         return self.samples
 
     def compared(self, task: Task) -> dict[str, int]:
-        """No query compares anything: records add up, and choose nothing."""
+        """Empty: records are summed, and choose among nothing."""
         del task
         return {}
 
@@ -132,7 +132,7 @@ class CensusMethod(CensusSettings):
         return State(released=_released(census), memory=memory)
 
     def step(self, state: State[CensusMemory], tools: Tools) -> State[CensusMemory]:
-        """One round, top to bottom."""
+        """Do one round, from top to bottom."""
         harvest = tools.generate(self._order(state, tools), self._writer(state, tools), round_number=state.round)
         candidates = (*state.candidates, *harvest.candidates)
         vectors = tools.embed([candidate.text for candidate in candidates])

@@ -181,7 +181,7 @@ def predict(
     """Labels of the test texts by the pipeline of `DEFINITION`, and the reason if there was nothing to fit.
 
     Raises:
-        DataError: As `train_and_test`.
+        DataError: As in `train_and_test`.
     """
     _check("training set", train_texts, range(len(train_labels)))
     _check("test set", test_texts, test_texts)

@@ -101,7 +101,7 @@ def train_and_predict(
         (m,) predicted labels.
 
     Raises:
-        ConfigError: See `Training.look`, or the weights cannot be read.
+        ConfigError: See `Training.checked_folder`, or the weights cannot be read.
         DataError: There are fewer than two texts.
     """
     if len(texts) < 2:

@@ -1,4 +1,4 @@
-"""95 % intervals of a figure over test rows or training seeds, of shares, and of an area under the ROC curve."""
+"""95 % intervals: of a figure over test rows or training seeds, of shares, and of an area under the ROC curve."""
 
 import math
 from collections.abc import Callable, Sequence

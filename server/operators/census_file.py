@@ -1,8 +1,8 @@
-"""A census in `census.json`: its numbers written and read again, and checked with the other files of its run.
+"""Writing and reading of a census in `census.json`, with checks against the other files of its run.
 
-Nothing in the file is signed. Where it still lies in its run folder, it has to say the same as `privacy.json` and the
-coordinator's ledger there. The parties' answers are in their ledgers, under `run` and `plan_digest`. Bases and
-centres are bit for bit those that they were sent.
+The file is not signed. If it is still in its run folder, it has to agree with `privacy.json` and the coordinator's
+ledger there. The parties' answers are in their ledgers, under `run` and `plan_digest`. Bases and centres are bit for
+bit those that were sent to the parties.
 """
 
 import base64
@@ -36,7 +36,7 @@ _ROUNDING = 1e-6
 
 
 def numbers_of(census: Census) -> CensusNumbers:
-    """The numbers, as the file has them."""
+    """The numbers in the form of the file."""
     space = census.subspace
     return CensusNumbers(
         labels=census.labels,
@@ -52,7 +52,7 @@ def numbers_of(census: Census) -> CensusNumbers:
 
 
 def census_of(numbers: CensusNumbers) -> Census:
-    """The inverse of `numbers_of`, after a trip through JSON too."""
+    """The inverse of `numbers_of`, also after a trip through JSON."""
     sums = np.array(numbers.sums, dtype=np.float64)
     return Census(
         labels=numbers.labels,
@@ -73,8 +73,8 @@ def read(path: Path) -> tuple[Census, Earlier]:
     """Read the file of a run folder.
 
     Raises:
-        ConfigError: It does not exist, this program did not write it, or another file of its run contradicts it:
-            naming the entry.
+        ConfigError: It does not exist, this program did not write it, or another file of its run contradicts it; the
+            message names the entry.
     """
     try:
         released = _parsed(path, Released)
@@ -92,10 +92,10 @@ def read(path: Path) -> tuple[Census, Earlier]:
 
 
 def check_labels(census: Census, labels: tuple[str, ...], path: Path) -> None:
-    """Refuse a census of other labels than the task's.
+    """Refuse a census whose labels are not the task's.
 
     Raises:
-        ConfigError: Naming both.
+        ConfigError: The labels differ; the message has both lists.
     """
     if census.labels != labels:
         raise ConfigError(

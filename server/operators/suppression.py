@@ -1,6 +1,6 @@
 """Elites of a population: most votes first, skipping those too similar to a better one (DPGA-TextSyn, section 3.3.2).
 
-A function of synthetic texts and of votes that already carry their noise: nothing here can cost privacy.
+This is a function of synthetic texts and of votes that are already noised: nothing here can cost privacy.
 """
 
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""The last lines of a command that made a data set: its cost, its quality, its place, and the next command."""
+"""The last lines of a command that made a data set: its cost, its quality, its folder, and the next command."""
 
 import shlex
 from collections.abc import Iterator

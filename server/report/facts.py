@@ -1,4 +1,4 @@
-"""All documents of a run folder, read once, and what follows from them: `report.json` and the page."""
+"""All documents of a run folder, read once, and results that follow from them: `report.json` and the page."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -47,11 +47,11 @@ class Facts:
     """Content of a report.
 
     Attributes:
-        run: `run.json`; None if it cannot be read, as are all that follow.
+        run: `run.json`; None if it cannot be read, which holds for the other documents as well.
         privacy: `privacy.json`.
         metrics: `metrics.json`; empty if it cannot be read.
-        rounds: `rounds.jsonl`, as people count.
-        texts: `synthetic.jsonl`, as people count.
+        rounds: `rounds.jsonl`, counted from 1.
+        texts: `synthetic.jsonl`, with rounds counted from 1.
         votes: Distributions of the noised votes.
         config: `config.yaml`.
         synthetic: Points of the texts on the map; empty without a map.
@@ -95,7 +95,7 @@ class Facts:
         return histogram_of([len(text.text.split()) for text in self.texts], whole=True) if self.texts else None
 
     def to_json(self) -> dict[str, Any]:
-        """`report.json`, which is what the templates of the page are given too."""
+        """`report.json`, which is also the input of the page's templates."""
         texts, run, privacy = self.texts, self.run, self.privacy
         facts = {
             "run": run and _UNKNOWN | run.to_json(),

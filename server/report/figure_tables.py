@@ -1,7 +1,7 @@
-"""Groups of figures as tables: each with the direction in which it is better, and references in separate columns.
+"""Groups of figures as tables: each figure with the direction of improvement, and references in separate columns.
 
-A group whose title is that of an earlier group and one more word, and whose figures have the same names, is a reference
-to it: "fidelity real" compares real texts with real texts as "fidelity" compares synthetic ones with them.
+A group whose title is that of an earlier group plus one word, and whose figures have the same names, is a reference to
+it: "fidelity real" compares real texts with real texts as "fidelity" compares synthetic ones with them.
 """
 
 from collections.abc import Iterable, Sequence
@@ -28,7 +28,7 @@ _LOWER = {
 
 
 def better(name: str) -> str | None:
-    """The direction in which a figure of this name is better, "higher" or "lower"; None for one that has none."""
+    """The direction in which a figure of this name is better, "higher" or "lower"; None if it has no such direction."""
     last = name.rpartition(": ")[2]
     if last in _LOWER or "of a kind: " in name:
         return "lower"

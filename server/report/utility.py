@@ -1,7 +1,7 @@
-"""Accuracy of classifiers of the texts, compared with real records and guessing: one table from `metrics.json`.
+"""Accuracy of classifiers trained on the texts, compared with real records and guessing: one table from `metrics.json`.
 
-The same small model is trained on one set of texts after another and tested on the same held-out texts. The number of
-texts it was trained on is stated with each, since more texts teach more.
+The same small model is trained on one set of texts after another and tested on the same held-out texts. Each row states
+the number of training texts, since a classifier learns more from more texts.
 """
 
 from collections.abc import Iterator
@@ -47,7 +47,7 @@ class UtilityRow(Document):
         trained_on: Training texts in words.
         texts: Number of texts that it was trained on; None if unknown.
         tested_on: Test texts in words.
-        tested: Their number; None if unknown.
+        tested: Number of test texts; None if unknown.
         accuracy: The classifier's accuracy.
         macro_f1: The classifier's macro-F1.
         reason: Why it has no accuracy.
@@ -86,12 +86,12 @@ def accuracies(metrics: Metrics) -> Accuracies:
 
 
 def counted(metrics: Metrics) -> float | None:
-    """Share of the parties' own records on which a classifier of the texts is right, by a count with noise."""
+    """Share of the parties' own records that a classifier trained on the texts labels correctly, by a noised count."""
     return _accuracy(metrics.federated).value
 
 
 def utility(metrics: Metrics) -> Utility:
-    """The table; without figures it has no row."""
+    """The table; without figures it has no rows."""
     rows = tuple(_rows(metrics))
     definitions = {
         "The classifier": metrics.definition,

@@ -16,13 +16,13 @@ USABLE = 0.5
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Verdict(Document):
-    """First sentence on a run, and its reasons.
+    """The verdict on a run in one sentence, and its reasons.
 
     Attributes:
         sentence: The verdict.
         guarantee: Title of the guarantee.
         accuracy: The accuracies behind the sentence.
-        simulation_only: Whether the sentence tells a figure of private records.
+        simulation_only: Whether the sentence has a figure of private records.
     """
 
     sentence: str

@@ -1,7 +1,8 @@
 """Weaknesses of a run's results, each with advice in a sentence, for the log, the page and `status`.
 
-They are made of what a run folder has, which is public or released: texts, figures on test texts, noised answers. Only
-a simulation has the records' own labels (`simulations/private_evaluation`), and what they say is marked as such.
+They follow from the content of a run folder, which is public or released: texts, figures on test texts, noised answers.
+Only a simulation has the records' own labels (`simulations/private_evaluation`), and results from these are marked as
+such.
 
     accuracy     not clearly above the share of the most frequent label: the lower end of its 95 % interval is not above
     FID          higher in the last round than in an earlier one, by more than two standard errors of the difference
@@ -10,7 +11,7 @@ a simulation has the records' own labels (`simulations/private_evaluation`), and
     lost texts   more than half of the requested ones
 
 Before the first answer a run warns of queries that noise is expected to drown (`server/planning/signal.py`). Such a
-warning is a weakness too, until the votes are at hand: then what was measured takes the place of what was expected.
+warning is also a weakness, until the votes are available: then the measurement replaces the expectation.
 """
 
 import json
@@ -45,12 +46,12 @@ MOST_LOST = 0.5
 _DROPPED = ("echoes", "copies", "duplicates")
 """Rules of `server/llm/clean.py` that drop a text."""
 _NAMED = 3
-"""Most labels that a sentence names."""
+"""Largest number of labels that a sentence names."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Weakness(Document):
-    """Something poor about a run.
+    """A weakness of a run, with advice.
 
     Attributes:
         what: The weakness, with the run's own figures.
@@ -87,7 +88,7 @@ def weaknesses(
 
 
 def read_weaknesses(run: Path) -> list[Weakness]:
-    """The weaknesses in the report of a run folder; none without a report, or with one that is damaged."""
+    """The weaknesses in the report of a run folder; none if the report is missing or damaged."""
     path = run / "report.json"
     try:
         facts = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}

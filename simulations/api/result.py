@@ -26,7 +26,7 @@ _HEIGHT = 800
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """The page of a run; a notebook shows it in place.
+    """The page of a run; a notebook displays it.
 
     Attributes:
         path: Path of `report.html`.
@@ -50,10 +50,10 @@ class Result:
         status: "complete", or "partial": then the run can be resumed, and its last figures are missing.
         texts: The synthetic texts: columns text, label, model, round (from 1; 0 before any vote), weight, and where the
             method has them `probabilities.LABEL` for each label.
-        metrics: `metrics.json`: accuracy and all other figures; empty in a partial run.
+        metrics: `metrics.json`: accuracy and all other figures; empty for a partial run.
         privacy: `privacy.json`: the guarantee, what was spent, what is not covered.
         rounds: A row for each round, from 1, with columns such as `candidates`, `fid`, `epsilon` and `tokens.output`.
-        report: The page, which a notebook shows in place.
+        report: The page, which a notebook displays.
     """
 
     folder: Path
@@ -69,7 +69,7 @@ class Result:
         """Read the folder of a run that was started in any way.
 
         Raises:
-            CheckpointError: It is no run folder.
+            CheckpointError: The folder is no run folder.
         """
         path = Path(folder).resolve()
         if not (path / RunSummary.FILE).is_file():

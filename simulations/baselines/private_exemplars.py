@@ -1,9 +1,9 @@
 """Private exemplars: texts from prompts that show private records, at ε = ∞, and these records as training data.
 
-It says what exemplars are worth if nothing is protected: methods that choose synthetic exemplars by private votes lie
+It shows the benefit of exemplars without any protection: methods that choose synthetic exemplars by private votes lie
 between this and no votes at all. A prompt shows as many records as one of WASP's shows texts. With `method.texts=false`
 nothing is written, and the exemplars alone train the small model. It exists only in a simulation
-(`simulations/baselines/unprotected.py`), and only language models on this machine are shown the records.
+(`simulations/baselines/unprotected.py`), and only language models on this machine see the records.
 """
 
 import time
@@ -77,7 +77,7 @@ def private_exemplars(settings: SimulationSettings, folder: Path) -> None:
 
 
 def exemplars(private: Sequence[Record], task: Task, count: int, experiment_seed: int) -> dict[str, list[str]]:
-    """Draw the texts of `count` records of each label at random; all of them if there are no more."""
+    """Draw the texts of `count` records of each label at random, or all of them if there are no more."""
     shown = {}
     for label in task.labels:
         texts = [record.text for record in private if record.label == label]

@@ -1,4 +1,4 @@
-"""The table of a sweep as its folder has it: text for a terminal, Markdown, JSON, and a page with curves."""
+"""The table of a sweep in its output formats: text for a terminal, Markdown, JSON, and a page with curves."""
 
 import math
 import sys

@@ -35,9 +35,9 @@ def provider(
 
     Args:
         key_variable: See `RemoteSettings`.
-        length_field: See `ChatCompletions`, as for `temperature` and `seed`.
-        temperature: See there.
-        seed: See there.
+        length_field: See `ChatCompletions`.
+        temperature: See `ChatCompletions`.
+        seed: See `ChatCompletions`.
         spending: Account of the run.
         shared: Further fields of `RemoteSettings`.
 
@@ -74,7 +74,7 @@ class ChatCompletions:
 
     @property
     def identity(self) -> str:
-        """Everything that an answer depends on besides the prompt."""
+        """Everything that an answer depends on in addition to the prompt."""
         at = f"{self.settings.model}/{self.settings.base_url or ''}"
         sent = f"max_tokens={self.settings.max_tokens}/temperature={self.temperature}/seed={self.seed}"
         return f"openai/{at}/{sent}/wording={WORDING}"

@@ -76,10 +76,10 @@ def test_later_prompts_show_texts_of_the_pool_and_the_first_ones_none():
     world = World(census := method(), answers=answered(), deviation=0.0)
     before = census.start(world)
     for state in steps(census, world):
-        shown = [request for request in world.requests if request.good]
+        prompts = [request for request in world.requests if request.good]
         pools = {label: {before.candidates[i].text for i in pool} for label, pool in before.memory.pool.items()}
-        assert bool(shown) == bool(pools)
-        assert all(len(request.good) == 3 and set(request.good) <= pools[request.label] for request in shown)
+        assert bool(prompts) == bool(pools)
+        assert all(len(request.good) == 3 and set(request.good) <= pools[request.label] for request in prompts)
         for model in world.providers.values():
             model.requests.clear()
         before = state
@@ -236,11 +236,11 @@ def test_a_run_from_a_census_asks_nobody_and_has_the_guarantee_of_the_one_that_a
     assert after["spent"] == {"epsilon": 0.0, "queries_asked": 0, "queries_planned": 0}
     for name in ("epsilon", "delta", "adjacency", "queries", "aggregation", "against_colluders", "not_covered"):
         assert after[name] == before[name], name
-    asked = read(finished, "run.json")["run"]
-    assert after["earlier"]["run"] == asked
+    origin = read(finished, "run.json")["run"]
+    assert after["earlier"]["run"] == origin
     first, *others = after["statement"].split("\n\n")
     assert first.startswith("No question")
-    assert f"run {asked}" in first
+    assert f"run {origin}" in first
     assert others == before["statement"].split("\n\n")
     assert not Ledger(again / "state" / "ledger.db").entries(read(again, "run.json")["run"])
     for party in range(3):
@@ -248,7 +248,7 @@ def test_a_run_from_a_census_asks_nobody_and_has_the_guarantee_of_the_one_that_a
     assert {line["epsilon"] for line in lines(again, "rounds.jsonl")} == {4.0}
     assert all(not line["queries"] for line in lines(again, "rounds.jsonl"))
     page = (again / "report.html").read_text("utf-8")
-    assert f"They were asked in run {asked}; no party was asked in this one." in page
+    assert f"They were asked in run {origin}; no party was asked in this one." in page
     assert "ε = 4, δ = 1e-5" in page
     numbers = {name for name in read(again, "census.json") if name not in {"privacy", "statement"}}
     assert {name: read(again, "census.json")[name] for name in numbers} == {
@@ -256,7 +256,7 @@ def test_a_run_from_a_census_asks_nobody_and_has_the_guarantee_of_the_one_that_a
     }
     # And from that one again: it names the run that asked.
     third = tiny(tmp_path / "third", *RUN, f"method.census={again / 'census.json'}")
-    assert read(third, "privacy.json")["earlier"]["run"] == asked
+    assert read(third, "privacy.json")["earlier"]["run"] == origin
 
 
 def test_a_census_without_noise_promises_nothing_to_those_who_use_it(tmp_path):
@@ -363,7 +363,7 @@ def test_a_run_that_is_killed_between_rounds_goes_on_and_asks_nothing_again(fini
 
 def test_two_private_data_sets_have_one_plan_and_are_asked_the_same_bytes(tmp_path, monkeypatch):
     """Directions, centres and radius come from what is public alone: nothing private is spent on them."""
-    seen, asked, reserve = [], {}, Checkpoint.reserve
+    seen, questions, reserve = [], {}, Checkpoint.reserve
     monkeypatch.setattr(Checkpoint, "reserve", lambda *given: seen.append(reserve(*given)) or seen[-1])
     requests, generate = [], BuiltinModel.generate
     monkeypatch.setattr(
@@ -377,7 +377,7 @@ def test_two_private_data_sets_have_one_plan_and_are_asked_the_same_bytes(tmp_pa
         folder = tiny(tmp_path / name, *RUN, *labelled(tmp_path / f"{name}-files", train=train), "run=same")
         (query,) = seen
         first_round = [list(batch) for batch in requests if not any(request.good for request in batch)]
-        asked[name] = {
+        questions[name] = {
             "plan": read(folder, "privacy.json")["plan_digest"],
             "query": closed_set.digest(query),
             "arrays": {key: array.tobytes() for key, array in closed_set.inputs(query).items()},
@@ -387,6 +387,6 @@ def test_two_private_data_sets_have_one_plan_and_are_asked_the_same_bytes(tmp_pa
         assert len(first_round) == 3
         seen.clear()
         requests.clear()
-    assert asked["one"] == asked["other"]
-    assert {"basis", "centres", "radius"} == set(asked["one"]["arrays"])
+    assert questions["one"] == questions["other"]
+    assert {"basis", "centres", "radius"} == set(questions["one"]["arrays"])
     assert read(tmp_path / "one", "census.json")["sums"] != read(tmp_path / "other", "census.json")["sums"]

@@ -37,30 +37,30 @@ CASES = [
 @pytest.mark.parametrize(("changes", "kind", "epsilon", "title"), CASES)
 def test_the_four_cases_are_told_apart_once(changes, kind, epsilon, title):
     fields = privacy(**changes)
-    said = guarantee(fields)
-    assert (said.kind, said.epsilon, said.title) == (kind, epsilon, title)
+    card = guarantee(fields)
+    assert (card.kind, card.epsilon, card.title) == (kind, epsilon, title)
     assert effective_epsilon(fields) == epsilon
-    assert unprotected(fields) == (kind is Kind.NONE) == said.title.startswith("No guarantee")
-    assert ("in at most" in said.reader) == (kind is Kind.BOUNDED)
+    assert unprotected(fields) == (kind is Kind.NONE) == card.title.startswith("No guarantee")
+    assert ("in at most" in card.reader) == (kind is Kind.BOUNDED)
 
 
 def test_without_a_statement_nothing_is_promised():
-    said = guarantee(None)
-    assert (said.kind, said.epsilon, said.title) == (Kind.UNKNOWN, math.inf, "No guarantee is known")
+    card = guarantee(None)
+    assert (card.kind, card.epsilon, card.title) == (Kind.UNKNOWN, math.inf, "No guarantee is known")
 
 
 def test_both_sides_are_told_their_own_epsilon():
-    said = guarantee(privacy(released_epsilon=1.0, party_epsilon=4.0, assumed_colluders=1, largest_coalition=1))
-    assert "knows all records but one" in said.reader
-    assert "more than 2.8 times (e to the power ε) as probable" in said.reader  # e = 2.71828, rounded up
-    assert "right in at most 73.11 % of cases" in said.reader  # (e + 1e-5) / (1 + e) = 0.731061
+    card = guarantee(privacy(released_epsilon=1.0, party_epsilon=4.0, assumed_colluders=1, largest_coalition=1))
+    assert "knows all records but one" in card.reader
+    assert "more than 2.8 times (e to the power ε) as probable" in card.reader  # e = 2.71828, rounded up
+    assert "right in at most 73.11 % of cases" in card.reader  # (e + 1e-5) / (1 + e) = 0.731061
     assert (
         "over at least 3 of 3 parties: the same holds against it, with 1 party that tell it all they know, with "
-        in (said.insiders)
+        in (card.insiders)
     )
-    assert "with ε = 4. More colluding parties" in said.insiders
-    assert "2 or more may see single answers" in said.insiders
-    assert said.assumes.endswith("that the coordinator follows the protocol.")
+    assert "with ε = 4. More colluding parties" in card.insiders
+    assert "2 or more may see single answers" in card.insiders
+    assert card.assumes.endswith("that the coordinator follows the protocol.")
 
 
 @pytest.mark.parametrize(
@@ -98,9 +98,9 @@ def test_both_sides_are_told_their_own_epsilon():
     ],
 )
 def test_what_insiders_see_and_what_is_assumed(changes, insiders, assumes):
-    said = guarantee(privacy(**changes))
-    assert insiders in said.insiders
-    assert assumes in said.assumes
+    card = guarantee(privacy(**changes))
+    assert insiders in card.insiders
+    assert assumes in card.assumes
 
 
 def test_labels_from_records_are_an_exception_where_nothing_was_asked():
@@ -124,7 +124,7 @@ def judged(metrics, *, texts=40, weaknesses=0, **changes):
 
 
 @pytest.mark.parametrize(
-    ("metrics", "said"),
+    ("metrics", "sentence"),
     [
         (
             measured(),
@@ -157,15 +157,15 @@ def judged(metrics, *, texts=40, weaknesses=0, **changes):
         ({"federated": {"accuracy": {"value": None, "reason": "few"}}}, "The usefulness of the texts was not measured"),
     ],
 )
-def test_the_verdict_of_what_was_measured(metrics, said):
-    assert said in judged(metrics)
+def test_the_verdict_of_what_was_measured(metrics, sentence):
+    assert sentence in judged(metrics)
 
 
 def test_the_verdict_points_to_weaknesses_and_begins_with_no_guarantee():
     assert judged(measured(), weaknesses=1).endswith("; see the weakness below.")
     assert judged(measured(), weaknesses=2).endswith("; see the 2 weaknesses below.")
-    said = judged(measured(), **NOTHING)
-    assert said.startswith("No guarantee: ε = ∞, so treat the texts as private data. The texts teach 83 %")
+    sentence = judged(measured(), **NOTHING)
+    assert sentence.startswith("No guarantee: ε = ∞, so treat the texts as private data. The texts teach 83 %")
     only_private = judged(measured() | {"synthetic": None}, texts=0, **NOTHING, queries=[])
     assert (
         "treat the run as private data. There are no texts: real records teach 94 % and guessing 25 %." in only_private
@@ -288,8 +288,8 @@ def test_the_first_screen_says_what_was_run_for_whom(tmp_path):
     (run / "run.json").write_text(json.dumps(summary_json(**about)))
     page = report(run)
     first = page.text[: page.text.index("What was released")]
-    for said in ("wasp, begun on 2026-11-24", "urban, rural", "minilm", "training <nurses>", "St. Mary, St. Luke"):
-        assert said in first
+    for sentence in ("wasp, begun on 2026-11-24", "urban, rural", "minilm", "training <nurses>", "St. Mary, St. Luke"):
+        assert sentence in first
 
 
 def test_labels_have_the_recall_of_the_classifier_where_it_was_measured(tmp_path):

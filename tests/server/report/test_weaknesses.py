@@ -26,7 +26,7 @@ def line(number, **changes):
     return report_of(number + 1, **plain | changes)
 
 
-def found(*, run=None, rounds=(), votes=(), metrics=None, texts=TEXTS, **changes):
+def weaknesses_of(*, run=None, rounds=(), votes=(), metrics=None, texts=TEXTS, **changes):
     """What is said of a run that is fine in all else."""
     made = weaknesses(
         summary(**{"labels": LABELS, "warnings": {}} | (run or {})),
@@ -48,22 +48,22 @@ def scored(accuracy, *, majority=0.5, tested=100):
 
 
 def test_a_run_without_figures_has_no_weaknesses():
-    assert found() == found(texts=[]) == []
+    assert weaknesses_of() == weaknesses_of(texts=[]) == []
 
 
 def test_accuracy_below_the_majority_class():
-    (said,) = found(metrics=scored(0.21, majority=0.27), rounds=[line(0)])
-    assert said == (
+    (weakness,) = weaknesses_of(metrics=scored(0.21, majority=0.27), rounds=[line(0)])
+    assert weakness == (
         "accuracy 0.21 on 100 test texts is below the share of the most frequent label, 0.27: the texts teach less "
         "than guessing; describe the labels (task.labels: 1 of 2 have no description), try method=census (now "
         "wasp), write more texts (method.samples, now 40) or take larger language models (now m)"
     )
-    (said,) = found(metrics=scored(0.58))
-    assert "not clearly above the share of the most frequent label, 0.50: the texts may teach no more than" in said
-    assert "; test on more texts (task.test), describe the labels" in said
+    (weakness,) = weaknesses_of(metrics=scored(0.58))
+    assert "not clearly above the share of the most frequent label, 0.50: the texts may teach no more than" in weakness
+    assert "; test on more texts (task.test), describe the labels" in weakness
     described = {"method": "census", "labels": {"sepsis": "blood", "flu": "influenza"}}
-    (said,) = found(run=described, metrics=scored(0.5))
-    assert said.endswith("; write more texts (method.samples, now 40) or take larger language models")
+    (weakness,) = weaknesses_of(run=described, metrics=scored(0.5))
+    assert weakness.endswith("; write more texts (method.samples, now 40) or take larger language models")
 
 
 @pytest.mark.parametrize(
@@ -72,20 +72,20 @@ def test_accuracy_below_the_majority_class():
     ids=["above", "above with more tests", "one label", "older folder"],
 )
 def test_accuracy_clearly_above_it(metrics):
-    assert found(metrics=metrics) == []
+    assert weaknesses_of(metrics=metrics) == []
 
 
 def test_fid_that_rises_by_more_than_its_error():
     rounds = [line(0, fid=0.9), line(1, fid=0.8), line(2, fid=0.86)]
-    (said,) = found(rounds=rounds)
-    assert said == (
+    (weakness,) = weaknesses_of(rounds=rounds)
+    assert weakness == (
         "FID rises: 0.86 after round 3, 0.8 after round 2, and lower is nearer to real texts; stop there "
         "(method.rounds=2, now 3), more records, a larger epsilon (now 4) or method=census"
     )
-    (said,) = found(rounds=rounds, planned_epsilon="inf")
-    assert said.endswith("; stop there (method.rounds=2, now 3)")
-    (said,) = found(rounds=[line(0), line(1, fid=1.1)], queries=[])
-    assert said.endswith("; take another encoder (embedding) or other language models (llm)")
+    (weakness,) = weaknesses_of(rounds=rounds, planned_epsilon="inf")
+    assert weakness.endswith("; stop there (method.rounds=2, now 3)")
+    (weakness,) = weaknesses_of(rounds=[line(0), line(1, fid=1.1)], queries=[])
+    assert weakness.endswith("; take another encoder (embedding) or other language models (llm)")
 
 
 @pytest.mark.parametrize(
@@ -101,7 +101,7 @@ def test_fid_that_rises_by_more_than_its_error():
     ids=["within the error", "falls", "fewer texts", "no error", "not measured", "one round"],
 )
 def test_fid_that_does_not(rounds):
-    assert found(rounds=rounds) == []
+    assert weaknesses_of(rounds=rounds) == []
 
 
 WARNING = "votes will be noise: 0.5 votes a candidate against 3 of noise; it takes more records or a larger epsilon"
@@ -127,26 +127,26 @@ def vote(spread, *, noise=3.0, candidates=100, query="votes"):
 
 def test_votes_below_noise_are_said_once_by_what_was_measured():
     noise = [vote(3.1), vote(3.2)]
-    (said,) = found(votes=noise, run={"warnings": {"votes": WARNING}})
-    assert said == (
+    (weakness,) = weaknesses_of(votes=noise, run={"warnings": {"votes": WARNING}})
+    assert weakness == (
         "votes were noise: 200 noised numbers spread by 3.2 votes, and noise alone by 3; it takes more records or a "
         "larger epsilon"
     )
-    (unforeseen,) = found(votes=noise)
+    (unforeseen,) = weaknesses_of(votes=noise)
     assert unforeseen.endswith(
         "; it takes more records, a larger epsilon (now 4), method=census or fewer candidates (method.samples)"
     )
 
 
 def test_votes_above_noise_take_back_the_warning():
-    assert found(votes=[vote(3.5)], run={"warnings": {"votes": WARNING}}) == []
-    assert found(votes=[vote(3.0), vote(6.0, candidates=60)]) == []
+    assert weaknesses_of(votes=[vote(3.5)], run={"warnings": {"votes": WARNING}}) == []
+    assert weaknesses_of(votes=[vote(3.0), vote(6.0, candidates=60)]) == []
 
 
 def test_a_warning_without_votes_stays():
-    assert found(run={"warnings": {"votes": WARNING}}) == [WARNING]
+    assert weaknesses_of(run={"warnings": {"votes": WARNING}}) == [WARNING]
     older = [vote(3.0, noise=None)]
-    assert found(votes=older, run={"warnings": {"votes": WARNING}}) == [WARNING]
+    assert weaknesses_of(votes=older, run={"warnings": {"votes": WARNING}}) == [WARNING]
 
 
 def shares(**of_records):
@@ -154,16 +154,16 @@ def shares(**of_records):
 
 
 def test_labels_of_records_are_a_simulations_figure_and_marked():
-    (said,) = found(metrics=shares(sepsis=0.9, flu=0.1))
-    assert said == (
+    (weakness,) = weaknesses_of(metrics=shares(sepsis=0.9, flu=0.1))
+    assert weakness == (
         "labels of texts and records differ by 40%: flu 50% of the texts and 10% of the records, sepsis 50% of the "
         "texts and 90% of the records (simulation only); weigh or draw the texts by the labels' shares before training "
         "or try method=census or dpga (now wasp), which ask how many records have each label"
     )
-    assert found(metrics=shares(sepsis=0.9, flu=0.1), simulation=False) == []
-    assert found(metrics=shares(sepsis=0.7, flu=0.3)) == []
+    assert weaknesses_of(metrics=shares(sepsis=0.9, flu=0.1), simulation=False) == []
+    assert weaknesses_of(metrics=shares(sepsis=0.7, flu=0.3)) == []
     weighed = [replace(text, weight={"sepsis": 9.0, "flu": 1.0}[text.label]) for text in TEXTS]
-    assert found(metrics=shares(sepsis=0.9, flu=0.1), texts=weighed) == []
+    assert weaknesses_of(metrics=shares(sepsis=0.9, flu=0.1), texts=weighed) == []
 
 
 @pytest.mark.parametrize(
@@ -171,16 +171,16 @@ def test_labels_of_records_are_a_simulations_figure_and_marked():
 )
 def test_a_deployment_has_the_released_counts_if_they_are_noised(figures):
     rounds, run = [line(0, **figures), line(1)], {"method": "dpga"}
-    (said,) = found(run=run, rounds=rounds, simulation=False)
-    assert ", by the released, noised counts: flu 50% of the texts and " in said
-    assert said.endswith("; weigh or draw the texts by the labels' shares before training")
-    assert "simulation" not in said
-    assert found(run=run, rounds=rounds, simulation=False, epsilon="inf") == []
+    (weakness,) = weaknesses_of(run=run, rounds=rounds, simulation=False)
+    assert ", by the released, noised counts: flu 50% of the texts and " in weakness
+    assert weakness.endswith("; weigh or draw the texts by the labels' shares before training")
+    assert "simulation" not in weakness
+    assert weaknesses_of(run=run, rounds=rounds, simulation=False, epsilon="inf") == []
 
 
 def test_labels_without_a_text():
-    (said,) = found(texts=TEXTS[::2])
-    assert said == (
+    (weakness,) = weaknesses_of(texts=TEXTS[::2])
+    assert weakness == (
         "1 of 2 labels have no text: flu; write more texts (method.samples, now 20), or describe these labels "
         "(task.labels)"
     )
@@ -188,13 +188,13 @@ def test_labels_without_a_text():
 
 def test_requested_texts_that_were_lost():
     counts = {"losses": {"m": {"empty": 3}}, "cleaned": {"m": {"duplicates": 9, "quotes": 20}}}
-    (said,) = found(rounds=[line(0, lost={"m": 12}, **counts)])
-    assert said == (
+    (weakness,) = weaknesses_of(rounds=[line(0, lost={"m": 12}, **counts)])
+    assert weakness == (
         "12 of 20 requested texts were lost (duplicates: 9, empty: 3); take other language models (llm), or say more "
         "precisely what a text is (task.kind, task.wording)"
     )
-    assert found(rounds=[line(0, lost={"m": 10})]) == []
-    assert found(rounds=[line(0, lost={"m": 11})])[0].startswith("11 of 20 requested texts were lost; ")
+    assert weaknesses_of(rounds=[line(0, lost={"m": 10})]) == []
+    assert weaknesses_of(rounds=[line(0, lost={"m": 11})])[0].startswith("11 of 20 requested texts were lost; ")
 
 
 def test_weaknesses_are_on_the_page_and_in_report_json(tmp_path):

@@ -112,10 +112,10 @@ def test_what_takes_the_settings_adds_no_default(section):
     assert [field.name for field in fields(made)] == [
         field.name for field in fields(section)
     ] or section is AugPePlusSettings
-    for own, taken in zip(fields(section), fields(made), strict=True):
-        if own.name in {"name", "vocabulary"} or own.default_factory is not MISSING:
+    for setting, parameter in zip(fields(section), fields(made), strict=True):
+        if setting.name in {"name", "vocabulary"} or setting.default_factory is not MISSING:
             continue
-        assert own.default == taken.default, own.name
+        assert setting.default == parameter.default, setting.name
 
 
 def test_a_part_s_file_repeats_a_default_only_where_an_override_has_to_find_its_name():
