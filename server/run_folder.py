@@ -130,7 +130,7 @@ class RunFolder:
         write_run(self.path, state, privacy=privacy, summary=summary)
 
     def keep_zero_shot(self, candidates: Sequence[Candidate]) -> None:
-        """Write the texts of the same models without the hospitals; nothing in a run that the hospitals do not steer."""
+        """Write the texts of the same models without the hospitals, if the hospitals steer the run."""
         steered = self._earlier or any(query.name != federated_count.NAME for query in self._plan.queries)
         if candidates and steered:
             write_lines(self.path / ZERO_SHOT, candidates)

@@ -9,8 +9,8 @@ from server.documents.files import split
 from server.documents.metrics import Gain, Metrics
 from server.documents.privacy import Privacy
 from server.guarantee.statement import cost
-from server.report.utility import accuracies
-from server.report.verdict import WITHOUT, points
+from server.report.utility import WITHOUT, accuracies
+from server.report.verdict import points
 from server.run_folder import TEXTS
 
 

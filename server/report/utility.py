@@ -11,6 +11,9 @@ from server.documents.files import Document
 from server.documents.metrics import Classifier, Estimate, Gain, Metrics
 from server.metrics.intervals import of_share
 
+WITHOUT = "the same models without the hospitals"
+"""Name of what a run's language models write before any answer."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Accuracies(Document):
@@ -119,11 +122,7 @@ def _rows(metrics: Metrics) -> Iterator[UtilityRow]:
     number = real and real.records
     if synthetic or detailed:
         yield _row("synthetic texts", trained, tested, detailed, synthetic)
-    if zero_shot := metrics.zero_shot:
-        if zero_shot.trained_on != trained:
-            name = "synthetic texts, as many as in the next row"
-            yield _row(name, zero_shot.trained_on, tested, metrics.as_many_as_zero_shot)
-        yield _row("the same models without the hospitals", zero_shot.trained_on, tested, zero_shot)
+    yield from _without_hospitals(metrics, trained)
     as_many = metrics.utility_real
     # Other test texts, of a later evaluation, are no reference.
     if as_many and as_many.test != (detailed and detailed.test):
@@ -146,6 +145,17 @@ def _rows(metrics: Metrics) -> Iterator[UtilityRow]:
     if federated := metrics.federated:
         row = _row("synthetic texts", trained, federated.rows, federated)
         yield replace(row, tested_on="the parties' records, counted with noise")
+
+
+def _without_hospitals(metrics: Metrics, trained: int | None) -> Iterator[UtilityRow]:
+    """The zero-shot texts, and where these are fewer, as many of the synthetic ones, of which there are `trained`."""
+    zero_shot, tested = metrics.zero_shot, metrics.test_records
+    if zero_shot is None:
+        return
+    if zero_shot.trained_on != trained:
+        name = "synthetic texts, as many as in the next row"
+        yield _row(name, zero_shot.trained_on, tested, metrics.as_many_as_zero_shot)
+    yield _row(WITHOUT, zero_shot.trained_on, tested, zero_shot)
 
 
 def _row(

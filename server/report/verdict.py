@@ -1,8 +1,8 @@
-"""One sentence on a run: how its texts compare with the same models' texts without the hospitals, with real records and
-guessing, and whether they have a guarantee.
+"""One sentence on a run: its texts against the same models without the hospitals, real records and guessing.
 
-The verdict is about what the hospitals' answers add: the difference to the texts that the same models wrote before any
-answer, and its 95 % interval. Texts that are half-way to real records may be no better than those.
+It is about what the hospitals' answers add: the difference to the texts that the same models wrote before any answer,
+and its 95 % interval. Texts that are half-way from guessing to real records may be no better than those. Texts without
+a guarantee are said to be private data first.
 """
 
 from dataclasses import dataclass
@@ -11,9 +11,8 @@ from server.documents.files import Document
 from server.documents.metrics import Gain, Metrics
 from server.guarantee.case import Kind
 from server.guarantee.sides import Guarantee
-from server.report.utility import Accuracies, accuracies, counted
+from server.report.utility import WITHOUT, Accuracies, accuracies, counted
 
-WITHOUT = "the same models without the hospitals"
 NEARLY = 0.9
 """Share of the way from guessing to real records from which texts are nearly as good as these."""
 
@@ -99,14 +98,14 @@ def gained(gain: Gain, trained_on: int | None) -> str:
         gain: The difference to the same models without the hospitals.
         trained_on: Number of all synthetic texts: the difference says how many it is of if these are more.
     """
-    low, high = (points(end) for end in gain.interval)
-    interval = f"95 % interval {low} to {high}"
+    low, high = gain.interval
     of = "" if gain.texts == trained_on else f", with {gain.texts:,} texts of each"
     if gain.clear:
-        return f"{points(gain.value)} points more than {WITHOUT} ({interval}{of})"
+        return f"a clear gain of {points(gain.value)} points (95 % interval {points(low)} to {points(high)}{of})"
     if gain.loss:
-        return f"{points(-gain.value)} points less than {WITHOUT} (difference {points(gain.value)}, {interval}{of})"
-    return f"no clear gain over {WITHOUT} (difference {points(gain.value)} points, {interval}{of})"
+        return f"a clear loss of {points(-gain.value)} points (95 % interval {points(-high)} to {points(-low)}{of})"
+    interval = f"difference {points(gain.value)} points, 95 % interval {points(low)} to {points(high)}{of}"
+    return f"no clear gain over {WITHOUT} ({interval})"
 
 
 def _against_real(synthetic: float, majority: float, real: float) -> str:

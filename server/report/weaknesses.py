@@ -32,7 +32,7 @@ from server.guarantee.case import Kind, guarantee_kind
 from server.guarantee.rounding import show_epsilon
 from server.planning.signal import HOPELESS
 from server.report.labels import record_shares, weights_of
-from server.report.utility import accuracies
+from server.report.utility import WITHOUT, accuracies
 from server.report.verdict import gained
 from server.report.vote_distributions import Votes
 
@@ -137,13 +137,13 @@ def _gain(run: RunSummary, privacy: Privacy | None, metrics: Metrics) -> Iterato
     gain, zero_shot = measured.gain, measured.zero_shot
     if gain is None or zero_shot is None or gain.clear:
         return
-    steps = [f"test on more texts (task.test, now {measured.tested})"] if gain.value > 0 else []
+    steps = [f"more test texts (task.test, now {measured.tested})"] if gain.value > 0 else []
     if privacy and guarantee_kind(privacy) is Kind.BOUNDED:
         steps += _more_signal(run, privacy)
     elif run.method != "census":
         steps.append("method=census")
     yield Weakness(
-        what=f"{gained(gain, measured.trained_on)}, which teach {zero_shot:.1%} alone",
+        what=f"{WITHOUT} teach {100 * zero_shot:.1f} %: {gained(gain, measured.trained_on)}",
         do=f"it takes {_either(steps or ['other language models (llm)'])}",
     )
 

@@ -75,6 +75,26 @@ def test_accuracy_clearly_above_it(metrics):
     assert found(metrics=metrics) == []
 
 
+def compared(low, high, **more):
+    """Metrics in which the difference to the same models without the hospitals has this interval."""
+    difference = {"value": (low + high) / 2, "interval": [low, high]}
+    group = {"trained_on": 40, "accuracy": {"value": 0.8}, "difference": difference}
+    return scored(0.8) | {"zero_shot": group} | more
+
+
+def test_no_clear_gain_over_the_same_models_without_the_hospitals():
+    (said,) = found(metrics=compared(-0.02, 0.06))
+    assert said == (
+        "the same models without the hospitals teach 80.0 %: no clear gain over the same models without the hospitals "
+        "(difference 2 points, 95 % interval −2 to 6, with 40 texts of each); it takes more test texts (task.test, now 100), more records, a "
+        "larger epsilon (now 4) or method=census"
+    )
+    (said,) = found(metrics=compared(-0.1, -0.02), planned_epsilon="inf", run={"method": "census"})
+    assert ": a clear loss of 6 points (95 % interval 2 to 10, with 40 texts of each); " in said
+    assert said.endswith("; it takes other language models (llm)")
+    assert found(metrics=compared(0.01, 0.1)) == []
+
+
 def test_fid_that_rises_by_more_than_its_error():
     rounds = [line(0, fid=0.9), line(1, fid=0.8), line(2, fid=0.86)]
     (said,) = found(rounds=rounds)
