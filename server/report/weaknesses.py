@@ -134,8 +134,8 @@ def _accuracy(
 def _gain(run: RunSummary, privacy: Privacy | None, metrics: Metrics) -> Iterator[Weakness]:
     """The hospitals' answers have added nothing that the test texts show."""
     measured = accuracies(metrics)
-    gain, zero_shot = measured.gain, measured.zero_shot
-    if gain is None or zero_shot is None or gain.clear:
+    gain = measured.gain
+    if gain is None or gain.clear:
         return
     steps = [f"more test texts (task.test, now {measured.tested})"] if gain.value > 0 else []
     if privacy and guarantee_kind(privacy) is Kind.BOUNDED:
@@ -143,7 +143,7 @@ def _gain(run: RunSummary, privacy: Privacy | None, metrics: Metrics) -> Iterato
     elif run.method != "census":
         steps.append("method=census")
     yield Weakness(
-        what=f"{WITHOUT} teach {100 * zero_shot:.1f} %: {gained(gain, measured.trained_on)}",
+        what=gained(gain, measured.trained_on) + (f" against {WITHOUT}" if gain.loss else ""),
         do=f"it takes {_either(steps or ['other language models (llm)'])}",
     )
 
