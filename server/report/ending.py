@@ -53,4 +53,4 @@ def _gain(gain: Gain | None) -> str:
     if gain is None:
         return ""
     low, high = (points(end) for end in gain.interval)
-    return f" (of {gain.texts:,} texts each the gain is {points(gain.value)} points, {low} to {high})"
+    return f" (gain with {gain.texts:,} texts each: {points(gain.value)} points, {low} to {high})"
