@@ -19,7 +19,7 @@ from common.domain import Record
 from server.documents.metrics import Metrics
 from server.documents.rounds import Payment, RoundReport
 from server.documents.run import COMPLETE, PARTIAL
-from server.evaluation import federated_count, fields, figures, of_texts, projection, small_model
+from server.evaluation import federated_count, fields, figures, of_texts, projection, small_model, zero_shot
 from server.evaluation.small_model import Evaluation
 from server.federation.ask import Federation
 from server.llm.spending import Spending
@@ -28,7 +28,7 @@ from server.metrics import fidelity
 from server.planning.modes import simplified
 from server.report import read_weaknesses, write_report
 from server.report.tensorboard import track
-from server.run_folder import RunFolder
+from server.run_folder import ZERO_SHOT, RunFolder, read_candidates
 from server.tools import RunTools
 
 log = logging.getLogger("caucus.run")
@@ -76,6 +76,8 @@ def run(
     while state.round < method.rounds:
         tools.start_round(state.candidates)
         state = method.step(state, tools)
+        if state.round == 1:
+            folder.keep_zero_shot(tools.zero_shot)
         vectors = tools.embed([candidate.text for candidate in task.classifier_inputs(state.candidates)])
         *earlier, report = state.rounds
         report = replace(
@@ -111,6 +113,7 @@ def run(
         content=small_model.metrics(measured.candidates, test, evaluation, measured.encoder)
         | count
         | of_texts.of_texts(measured)
+        | zero_shot.compared(measured, task.classifier_inputs(read_candidates(folder.path, ZERO_SHOT)))
         | fields.of_run(measured.whole_texts, task.structure, (report.cleaned for report in state.rounds))
     )
     if paid := payments(tools.spending):

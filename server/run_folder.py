@@ -3,6 +3,7 @@
 config.yaml       the resolved configuration            (written by the entry point)
 synthetic.jsonl   text, label, model, round, weight (1 unless the method weighs its texts),
                   and probabilities of the labels, if the method has any
+zero_shot.jsonl   texts of the same models before any answer of the hospitals, if the method's first round has any
 rounds.jsonl      one line a round, from 1: counts, weights, FID, seconds, tokens
 privacy.json      the guarantee and what it does not cover
 run.json          identity, status ("partial" or "complete"), seconds, versions, warnings of queries that are noise
@@ -32,11 +33,13 @@ from server.documents.privacy import Privacy
 from server.documents.rounds import RoundReport
 from server.documents.run import RunSummary
 from server.domain import Candidate, Earlier
+from server.evaluation import federated_count
 from server.federation.checkpoint import Checkpoint
 from server.method import State
 from server.planning.guarantee_facts import describe, released
 
 TEXTS = "synthetic.jsonl"
+ZERO_SHOT = "zero_shot.jsonl"
 
 _IDENTITY = {"run": "run", "plan": "privacy plan", "models": "language models", "earlier": "earlier run"}
 """The properties of a run that no resumption may change, and their names."""
@@ -127,6 +130,12 @@ class RunFolder:
         summary = replace(self._summary, status=status, seconds=round(seconds, 3))
         write_run(self.path, state, privacy=privacy, summary=summary)
 
+    def keep_zero_shot(self, candidates: Sequence[Candidate]) -> None:
+        """Write the texts of the same models without the hospitals, if the hospitals steer the run."""
+        steered = self._earlier or any(query.name != federated_count.NAME for query in self._plan.queries)
+        if candidates and steered:
+            write_lines(self.path / ZERO_SHOT, candidates)
+
     def epsilon(self) -> float:
         """Privacy loss of all answers so far, including those of an earlier run that are used again."""
         if self._earlier:
@@ -171,6 +180,6 @@ def from_round_1(
     )
 
 
-def read_candidates(folder: Path) -> list[Candidate]:
-    """Read the texts of a run folder; an empty list if it has no `synthetic.jsonl`."""
-    return [Candidate.from_json(json.loads(line)) for line in split(text_of(folder / TEXTS))]
+def read_candidates(folder: Path, name: str = TEXTS) -> list[Candidate]:
+    """Read the texts of a run folder; an empty list if it has no file of this name."""
+    return [Candidate.from_json(json.loads(line)) for line in split(text_of(folder / name))]

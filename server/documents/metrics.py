@@ -14,7 +14,7 @@ from server.documents.figure_groups import Figure, FigureGroup, Interval, finite
 from server.documents.files import Document
 
 CLASSIFIERS = (
-    *("synthetic", "majority_class", "real_private"),
+    *("synthetic", "zero_shot", "majority_class", "real_private"),
     *("utility", "utility_real", "utility_encoder", "federated"),
 )
 """Groups with the accuracy of a classifier."""
@@ -58,6 +58,32 @@ class Classifier(Document):
     note: str | None = None
     reason: str | None = None
     simulation_only: bool = False
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Gain(Document):
+    """Accuracy of the synthetic texts minus that of as many texts of the same models without the hospitals.
+
+    Attributes:
+        value: The difference, -1 to 1, on the same test texts.
+        interval: The difference's 95 % interval over the test texts, paired.
+        texts: Number of texts of either kind that the small model was trained on.
+    """
+
+    value: float
+    interval: Interval
+    texts: int
+
+    @property
+    def clear(self) -> bool:
+        """Whether the whole interval is above 0."""
+        return self.interval[0] > 0
+
+    @property
+    def loss(self) -> bool:
+        """Whether the whole interval is below 0."""
+        return self.interval[1] < 0
 
 
 @final
@@ -129,6 +155,28 @@ class Metrics(Document):
         return self._classifier("synthetic")
 
     @property
+    def zero_shot(self) -> Classifier | None:
+        """The small model, trained on what the same models wrote without the hospitals."""
+        return self._classifier("zero_shot")
+
+    @property
+    def as_many_as_zero_shot(self) -> Classifier | None:
+        """The small model, trained on as many synthetic texts as `zero_shot`."""
+        group = self.content.get("zero_shot")
+        return _classifier(group.get("as_many")) if isinstance(group, Mapping) else None
+
+    @property
+    def gain(self) -> Gain | None:
+        """The difference between the two; None if it was not measured."""
+        group = self.content.get("zero_shot")
+        if not isinstance(group, Mapping):
+            return None
+        difference, texts = _estimate(group.get("difference")), _whole(group.get("trained_on"))
+        if difference.value is None or difference.interval is None or texts is None:
+            return None
+        return Gain(value=difference.value, interval=difference.interval, texts=texts)
+
+    @property
     def utility(self) -> Classifier | None:
         """The small model, trained on the synthetic texts, with intervals; the mean of several trainings."""
         return self._classifier("utility")
@@ -165,24 +213,27 @@ class Metrics(Document):
         return from_json(LabelShares, shares) if isinstance(shares, Mapping) and shares else None
 
     def _classifier(self, name: str) -> Classifier | None:
-        group = self.content.get(name)
-        if not isinstance(group, Mapping) or not group:
-            return None
-        accuracy = group.get("accuracy")
-        detailed = accuracy if isinstance(accuracy, Mapping) else {}
-        return Classifier(
-            accuracy=_estimate(accuracy),
-            macro_f1=_estimate(group.get("macro_f1")),
-            records=_whole(group.get("records")),
-            trained_on=_whole(group.get("trained_on")),
-            recall_by_label=_by_label(group.get("recall_by_label")),
-            rows=_whole(detailed.get("rows")),
-            test=_text(group.get("test")),
-            definition=_text(group.get("definition")),
-            note=_text(group.get("note")),
-            reason=_text((detailed or group).get("reason")),
-            simulation_only=simulation_only(group),
-        )
+        return _classifier(self.content.get(name))
+
+
+def _classifier(group: object) -> Classifier | None:
+    if not isinstance(group, Mapping) or not group:
+        return None
+    accuracy = group.get("accuracy")
+    detailed = accuracy if isinstance(accuracy, Mapping) else {}
+    return Classifier(
+        accuracy=_estimate(accuracy),
+        macro_f1=_estimate(group.get("macro_f1")),
+        records=_whole(group.get("records")),
+        trained_on=_whole(group.get("trained_on")),
+        recall_by_label=_by_label(group.get("recall_by_label")),
+        rows=_whole(detailed.get("rows")),
+        test=_text(group.get("test")),
+        definition=_text(group.get("definition")),
+        note=_text(group.get("note")),
+        reason=_text((detailed or group).get("reason")),
+        simulation_only=simulation_only(group),
+    )
 
 
 def _estimate(figure: object) -> Estimate:

@@ -137,6 +137,11 @@ class Request:
         return frozenset(mode for mode in MODES if used[mode])
 
     @property
+    def zero_shot(self) -> bool:
+        """Whether a text is requested of the task alone: nothing is shown, and no words are prescribed."""
+        return not (self.good or self.source or self.abstract or self.must or self.phrases)
+
+    @property
     def shown(self) -> tuple[str, ...]:
         """All texts that a prompt shows; none of them may be returned."""
         return self.good + self.bad + self.source

@@ -12,13 +12,13 @@ from server.documents.figure_groups import GENERAL, FigureGroup
 from server.documents.metrics import CLASSIFIERS
 
 _OF_UTILITY = {name.replace("_", " ") for name in CLASSIFIERS}
-_IN_UTILITY = ("accuracy", "macro f1", "trained on", "records")
+_IN_UTILITY = ("accuracy", "macro f1", "trained on", "records", "as many: accuracy", "as many: macro f1")
 """Figures of these groups that the table of utility shows."""
 
 _HEADINGS = {"real": "real against real", "private": "against private records", "public": "public text"}
 _HIGHER = {
     *("accuracy", "macro f1", "next token accuracy", "mauve", "precision", "recall", "f1", "density", "coverage"),
-    *("sentiment agreement", "distinct 1", "distinct 2", "distinct 3", "ratio"),
+    *("sentiment agreement", "difference", "distinct 1", "distinct 2", "distinct 3", "ratio"),
 }
 _LOWER = {
     *("fid", "kl", "total variation", "wasserstein", "sinkhorn", "length distance", "perplexity", "self bleu"),

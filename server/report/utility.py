@@ -8,8 +8,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from server.documents.files import Document
-from server.documents.metrics import Classifier, Estimate, Metrics
+from server.documents.metrics import Classifier, Estimate, Gain, Metrics
 from server.metrics.intervals import of_share
+
+WITHOUT = "the same models without the hospitals"
+"""Name of what a run's language models write before any answer."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -19,6 +22,9 @@ class Accuracies(Document):
     Attributes:
         synthetic: Accuracy of the small model trained on the synthetic texts.
         interval: 95 % interval of `synthetic`.
+        trained_on: Number of the synthetic texts.
+        zero_shot: Accuracy of the same model trained on what the same language models wrote without the hospitals.
+        gain: The synthetic texts' accuracy minus that, for equally many texts.
         real: Accuracy of the same model trained on all private records: in a simulation alone.
         majority: Share of the test texts' most frequent label.
         tested: Number of test texts.
@@ -26,6 +32,9 @@ class Accuracies(Document):
 
     synthetic: float | None = None
     interval: tuple[float, float] | None = None
+    trained_on: int | None = None
+    zero_shot: float | None = None
+    gain: Gain | None = None
     real: float | None = None
     majority: float | None = None
     tested: int | None = None
@@ -79,6 +88,9 @@ def accuracies(metrics: Metrics) -> Accuracies:
     return Accuracies(
         synthetic=synthetic.value,
         interval=synthetic.interval,
+        trained_on=metrics.synthetic and metrics.synthetic.records,
+        zero_shot=_accuracy(metrics.zero_shot).value,
+        gain=metrics.gain,
         real=_accuracy(metrics.real_private).value,
         majority=_accuracy(metrics.majority_class).value,
         tested=metrics.test_records,
@@ -95,6 +107,7 @@ def utility(metrics: Metrics) -> Utility:
     rows = tuple(_rows(metrics))
     definitions = {
         "The classifier": metrics.definition,
+        "Without the hospitals": metrics.zero_shot and metrics.zero_shot.definition,
         "The second classifier": metrics.utility_encoder and metrics.utility_encoder.definition,
         "The parties' own records": metrics.federated and metrics.federated.definition,
     }
@@ -109,6 +122,7 @@ def _rows(metrics: Metrics) -> Iterator[UtilityRow]:
     number = real and real.records
     if synthetic or detailed:
         yield _row("synthetic texts", trained, tested, detailed, synthetic)
+    yield from _without_hospitals(metrics, trained)
     as_many = metrics.utility_real
     # Other test texts, of a later evaluation, are no reference.
     if as_many and as_many.test != (detailed and detailed.test):
@@ -131,6 +145,17 @@ def _rows(metrics: Metrics) -> Iterator[UtilityRow]:
     if federated := metrics.federated:
         row = _row("synthetic texts", trained, federated.rows, federated)
         yield replace(row, tested_on="the parties' records, counted with noise")
+
+
+def _without_hospitals(metrics: Metrics, trained: int | None) -> Iterator[UtilityRow]:
+    """The zero-shot texts, and where these are fewer, as many of the synthetic ones, of which there are `trained`."""
+    zero_shot, tested = metrics.zero_shot, metrics.test_records
+    if zero_shot is None:
+        return
+    if zero_shot.trained_on != trained:
+        name = "synthetic texts, as many as in the next row"
+        yield _row(name, zero_shot.trained_on, tested, metrics.as_many_as_zero_shot)
+    yield _row(WITHOUT, zero_shot.trained_on, tested, zero_shot)
 
 
 def _row(

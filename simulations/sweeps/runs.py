@@ -28,6 +28,8 @@ FACTS = {
     "method": "object",
     "parties": "Int64",
     "accuracy": "float64",
+    "zero_shot": "float64",
+    "gain": "object",
     "epsilon": "float64",
     "unprotected": "bool",
     "bytes_to_party": "float64",
@@ -78,9 +80,10 @@ def rounds_of(sweep: Path, runs: pd.DataFrame) -> pd.DataFrame:
 def read_run(folder: Path) -> dict[str, Any]:
     """Facts about a run from its folder; for a run without a result only the reason, as `error`.
 
-    Bytes are means for each party and answer, keys included. `accuracy`, 0 to 1, is that of the small model. `tokens`
-    were read and written by all models; `seconds` is wall time. `figures` has every measured figure by its name in the
-    report, and `figures_of_records` the names of those that were computed from private records.
+    Bytes are means for each party and answer, keys included. `accuracy`, 0 to 1, is that of the small model,
+    `zero_shot` the same of the same models without the hospitals, and `gain` the difference for equally many texts.
+    `tokens` were read and written by all models; `seconds` is wall time. `figures` has every measured figure by its
+    name in the report, and `figures_of_records` the names of those that were computed from private records.
     """
     ended = RunSummary.load_if_there(folder)
     if ended is None or not ended.complete:
@@ -97,6 +100,8 @@ def read_run(folder: Path) -> dict[str, Any]:
     tokens = [report.tokens for report in _reports(folder)]
     return facts | {
         "accuracy": scores.accuracy.value if scores else None,
+        "zero_shot": metrics.zero_shot.accuracy.value if metrics.zero_shot else None,
+        "gain": metrics.gain,
         "epsilon": effective_epsilon(privacy),
         "unprotected": unprotected(privacy),
         "tokens": sum(use.input + use.output for use in tokens),

@@ -38,6 +38,7 @@ def test_the_folder_holds_what_the_readme_lists_and_no_more(run):
         "state/state.json",
         "synthetic.jsonl",
         "traffic.json",
+        "zero_shot.jsonl",
     ]
 
 

@@ -79,6 +79,16 @@ def test_of_the_demo_the_number_of_records_is_known(capsys):
     assert not report["advice"]
 
 
+def test_without_test_texts_it_says_what_a_count_of_the_hospitals_costs(capsys, tmp_path):
+    known = ("--records", "8000", *labelled(tmp_path), "task.test=null", "method.samples=60")
+    (said,) = [sentence for sentence in plan(capsys, *known)["advice"] if "task.test" in sentence]
+    counted = plan(capsys, *known, "evaluation.federated=0.05")
+    noise = counted["queries"][-1]["signal"]["noise"]
+    assert "evaluation.federated=0.05 spends 5% of ε on a count of the hospitals' records" in said
+    assert f"with noise of {noise:.2g} records" in said
+    assert not [sentence for sentence in counted["advice"] if "task.test" in sentence]
+
+
 def test_what_auto_became_is_in_the_plan(capsys):
     report = plan(capsys, "--records", "8000", "--epsilon", "0.5", "method.rounds=auto", "task.public_notes=60")
     assert report["chosen"] == {"method.rounds": 4}

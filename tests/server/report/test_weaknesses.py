@@ -9,9 +9,10 @@ import pytest
 from server.documents.metrics import Metrics
 from server.domain import Candidate
 from server.report import read_weaknesses, write_report
+from server.report.facts import gather
 from server.report.vote_distributions import Votes
 from server.report.weaknesses import weaknesses
-from tests.support.documents import privacy, report_of, summary, write_run
+from tests.support.documents import privacy, privacy_json, report_of, summary, write_run
 from tests.support.pages import Page
 
 LABELS = {"sepsis": "an infection of the blood", "flu": ""}
@@ -26,8 +27,8 @@ def line(number, **changes):
     return report_of(number + 1, **plain | changes)
 
 
-def weaknesses_of(*, run=None, rounds=(), votes=(), metrics=None, texts=TEXTS, **changes):
-    """What is said of a run that is fine in all else."""
+def weaknesses_of(*, run=None, rounds=(), votes=(), metrics=None, texts=TEXTS, share_noise=0.0, **changes):
+    """What is weakness of a run that is fine in all else."""
     made = weaknesses(
         summary(**{"labels": LABELS, "warnings": {}} | (run or {})),
         privacy=privacy(**{"simulation": True} | changes),
@@ -35,6 +36,7 @@ def weaknesses_of(*, run=None, rounds=(), votes=(), metrics=None, texts=TEXTS, *
         metrics=Metrics(content=metrics or {}),
         texts=texts,
         votes=votes,
+        share_noise=share_noise,
     )
     return [str(weakness) for weakness in made]
 
@@ -73,6 +75,28 @@ def test_accuracy_below_the_majority_class():
 )
 def test_accuracy_clearly_above_it(metrics):
     assert weaknesses_of(metrics=metrics) == []
+
+
+def compared(low, high, **more):
+    """Metrics in which the difference to the same models without the hospitals has this interval."""
+    difference = {"value": (low + high) / 2, "interval": [low, high]}
+    group = {"trained_on": 40, "accuracy": {"value": 0.8}, "difference": difference}
+    return scored(0.8) | {"zero_shot": group} | more
+
+
+def test_no_clear_gain_over_the_same_models_without_the_hospitals():
+    (weakness,) = weaknesses_of(metrics=compared(-0.02, 0.06))
+    assert weakness == (
+        "no clear gain over the same models without the hospitals (difference 2 points, 95 % interval −2 to 6, with 40 "
+        "texts of each); it takes more test texts (task.test, now 100), more records, a larger epsilon (now 4) or "
+        "method=census"
+    )
+    (weakness,) = weaknesses_of(metrics=compared(-0.1, -0.02), planned_epsilon="inf", run={"method": "census"})
+    assert weakness.startswith(
+        "a clear loss of 6 points (95 % interval 2 to 10, with 40 texts of each) against the same "
+    )
+    assert weakness.endswith("; it takes other language models (llm)")
+    assert weaknesses_of(metrics=compared(0.01, 0.1)) == []
 
 
 def test_fid_that_rises_by_more_than_its_error():
@@ -176,6 +200,62 @@ def test_a_deployment_has_the_released_counts_if_they_are_noised(figures):
     assert weakness.endswith("; weigh or draw the texts by the labels' shares before training")
     assert "simulation" not in weakness
     assert weaknesses_of(run=run, rounds=rounds, simulation=False, epsilon="inf") == []
+
+
+KINDS = ("other", *"abcdefg")
+CROWDED = [Candidate(text=f"t{at}", label="other", model="m", round=1) for at in range(72)] + [
+    Candidate(text=f"u{at}", label=KINDS[1 + at % 7], model="m", round=1) for at in range(177)
+]
+"""Texts of a newcomer's run: 72 of 249 of a catch-all label, for 13 % of the records."""
+OF_RECORDS = {"other": 0.13} | dict.fromkeys("abcdefg", 0.87 / 7)
+
+
+def crowded(*, noised=False, **changes):
+    known = (
+        {"rounds": [line(0, shares=OF_RECORDS)], "simulation": False} if noised else {"metrics": shares(**OF_RECORDS)}
+    )
+    return weaknesses_of(run={"labels": dict.fromkeys(KINDS, "described"), "method": "census"}, **known, **changes)
+
+
+def test_a_catch_all_label_with_far_more_texts_than_its_share_supports():
+    (weakness,) = crowded(texts=CROWDED)
+    assert weakness == (
+        "other has 72 of 249 texts (29%) for 13% of the records (simulation only); read some of them, as they may "
+        "belong to no label, and describe all labels more closely (task.labels)"
+    )
+    (weakness,) = crowded(texts=CROWDED, noised=True, share_noise=0.03)
+    assert weakness.startswith(
+        "other has 72 of 249 texts (29%) for 13% of the records by the released, noised counts; "
+    )
+    assert crowded(texts=CROWDED[40:]) == crowded(texts=CROWDED, noised=True, share_noise=0.1) == []
+    assert crowded(texts=CROWDED, noised=True, epsilon="inf") == []
+    weighed = [replace(text, weight=0.4 if text.label == "other" else 1.0) for text in CROWDED]
+    assert crowded(texts=weighed) == crowded(texts=CROWDED)  # weights take nothing back: the texts are what is read
+
+
+def test_labels_that_share_their_texts_as_requested_are_never_crowded():
+    assert weaknesses_of(metrics=shares(sepsis=0.7, flu=0.3)) == []
+    few = [replace(text, label=KINDS[at % 8]) for at, text in enumerate(TEXTS[:10])]
+    assert crowded(texts=few) == []  # of ten texts two of a label are chance
+
+
+@pytest.mark.parametrize(
+    ("numbers", "noise"),
+    [
+        ({"counts": [30.0, 70.0], "count_noise": 2.5}, 0.025),
+        ({"counts": [-5.0, 1.0], "count_noise": 2.5}, 2.5),
+        ({"counts": "x"}, 0.0),
+    ],
+)
+def test_the_noise_of_a_released_share_is_that_of_the_census(tmp_path, numbers, noise):
+    run = write_run(tmp_path / "run")
+    assert gather(run).share_noise == 0
+    space = {"labels": ["a", "b"], "sums": [], "noise": 1.0, "softness": 1.0, "radius": 1.0, "basis": "", "centres": ""}
+    about = {"run": "r", "plan_digest": "d", "encoder": "e", "privacy": privacy_json()}
+    (run / "census.json").write_text(json.dumps(about | space | numbers))
+    facts = gather(run)
+    assert facts.share_noise == pytest.approx(noise)
+    assert ("census.json is not in the format of this program" in facts.problems) == (noise == 0)
 
 
 def test_labels_without_a_text():
