@@ -19,6 +19,7 @@ from server.domain import Candidate, Earlier, Membership, PrivacyTarget, Task
 from server.llm.base import Request
 from server.llm.generate import Generated, Written
 from server.llm.orders import Order, RequestMaker
+from server.metrics.linear import LinearClassifier
 
 
 class Memory(Protocol):
@@ -184,6 +185,18 @@ class Reusing(Protocol):
 
     def earlier(self) -> Earlier | None:
         """The earlier run; None if the method asks by itself."""
+
+
+@runtime_checkable
+class Labelling(Protocol):
+    """A method whose released numbers are a classifier of any text: it costs no privacy, however often it is used."""
+
+    @property
+    def transfer(self) -> int:
+        """Largest number of public texts for which the run releases its probabilities."""
+
+    def classifier(self, state: State[Any]) -> LinearClassifier:
+        """The classifier, as soft as the probabilities of the released texts; the state is that after the last step."""
 
 
 @runtime_checkable

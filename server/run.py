@@ -19,11 +19,21 @@ from common.domain import Record
 from server.documents.metrics import Metrics
 from server.documents.rounds import Payment, RoundReport
 from server.documents.run import COMPLETE, PARTIAL
-from server.evaluation import federated_count, fields, figures, of_texts, projection, small_model, zero_shot
+from server.domain import Candidate
+from server.evaluation import (
+    federated_count,
+    fields,
+    figures,
+    of_texts,
+    projection,
+    released_classifier,
+    small_model,
+    zero_shot,
+)
 from server.evaluation.small_model import Evaluation
 from server.federation.ask import Federation
 from server.llm.spending import Spending
-from server.method import Method, State
+from server.method import Labelling, Method, State
 from server.metrics import fidelity
 from server.planning.modes import simplified
 from server.report import read_weaknesses, write_report
@@ -98,6 +108,14 @@ def run(
     if plan.queries:
         federation.close()
 
+    classifier = method.classifier(state) if isinstance(method, Labelling) else None
+    transfer: Sequence[Candidate] = ()
+    if isinstance(method, Labelling) and classifier:
+        transfer = released_classifier.transfer_set(
+            classifier, public(), tools.embed, most=method.transfer, experiment_seed=tools.experiment_seed
+        )
+        folder.keep_classifier(classifier, transfer)
+
     log.info("evaluating %d texts: %s", len(state.candidates), ", ".join(evaluation.metrics) or "accuracy")
     measured = figures.Measured(
         candidates=task.classifier_inputs(state.candidates),
@@ -114,6 +132,7 @@ def run(
         | count
         | of_texts.of_texts(measured)
         | zero_shot.compared(measured, task.classifier_inputs(read_candidates(folder.path, ZERO_SHOT)))
+        | released_classifier.measured_with(measured, classifier, task.classifier_inputs(transfer))
         | fields.of_run(measured.whole_texts, task.structure, (report.cleaned for report in state.rounds))
     )
     if paid := payments(tools.spending):

@@ -9,6 +9,8 @@ privacy.json      the guarantee and what it does not cover
 run.json          identity, status ("partial" or "complete"), seconds, versions, warnings of queries that are noise
 census.json       released numbers that later runs can use without asking    (by a method that has any)
 metrics.json      the small model trained on synthetic texts, tested on real ones; the chosen groups of figures
+transfer.jsonl    public texts with the probabilities of their labels by the released numbers: no synthetic data
+classifier.json   the released numbers as a classifier of any text       (both by a method that has one)
 map.json          two coordinates of each synthetic text
 report.html       all results on one page; report.json: the same for programs
 tensorboard/      figures by round, with `tracking: tensorboard`
@@ -28,18 +30,21 @@ from common.ledger.ledger import Ledger
 from common.plan.plan import Plan
 from common.privacy import accountant
 from common.system.files import text_of
+from server.documents.census import Released
 from server.documents.files import split, write_lines
 from server.documents.privacy import Privacy
 from server.documents.rounds import RoundReport
 from server.documents.run import RunSummary
 from server.domain import Candidate, Earlier
-from server.evaluation import federated_count
+from server.evaluation import federated_count, text_classifier
 from server.federation.checkpoint import Checkpoint
 from server.method import State
+from server.metrics.linear import LinearClassifier
 from server.planning.guarantee_facts import describe, released
 
 TEXTS = "synthetic.jsonl"
 ZERO_SHOT = "zero_shot.jsonl"
+TRANSFER = "transfer.jsonl"
 
 _IDENTITY = {"run": "run", "plan": "privacy plan", "models": "language models", "earlier": "earlier run"}
 """The properties of a run that no resumption may change, and their names."""
@@ -135,6 +140,12 @@ class RunFolder:
         steered = self._earlier or any(query.name != federated_count.NAME for query in self._plan.queries)
         if candidates and steered:
             write_lines(self.path / ZERO_SHOT, candidates)
+
+    def keep_classifier(self, trained: LinearClassifier, transfer: Sequence[Candidate]) -> None:
+        """Write the classifier that the released numbers are, and its labels of public texts, if there are any."""
+        text_classifier.document(trained, text_classifier.RELEASED, Released.load(self.path)).save(self.path)
+        if transfer:
+            write_lines(self.path / TRANSFER, transfer)
 
     def epsilon(self) -> float:
         """Privacy loss of all answers so far, including those of an earlier run that are used again."""

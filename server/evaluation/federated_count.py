@@ -21,6 +21,7 @@ from server.domain import Candidate
 from server.evaluation.small_model import labels_of
 from server.federation.attempt import Answered
 from server.metrics.accuracy import logistic_regression, sizes
+from server.metrics.linear import LinearClassifier
 
 NAME = "evaluation"
 DEFINITION = (
@@ -70,12 +71,11 @@ def question(vectors: NDArray[np.float32], candidates: Sequence[Candidate], plan
         present = [labels.index(name) for name in names]
         intercepts[present] = 0
         return CorrectCount(spec=spec, weights=weights, intercepts=intercepts)
-    model = logistic_regression(vectors, learned, [candidate.weight for candidate in candidates])
-    present = [labels.index(name) for name in model.classes_]
-    # With two labels scikit-learn keeps one row, that of the second.
-    two = len(present) == 2
-    weights[present] = np.concatenate([0 * model.coef_, model.coef_]) if two else model.coef_
-    intercepts[present] = np.concatenate([0 * model.intercept_, model.intercept_]) if two else model.intercept_
+    trained = LinearClassifier.of_regression(
+        logistic_regression(vectors, learned, [candidate.weight for candidate in candidates])
+    )
+    present = [labels.index(name) for name in trained.labels]
+    weights[present], intercepts[present] = trained.weights, trained.intercepts
     return CorrectCount(spec=spec, weights=weights, intercepts=intercepts)
 
 

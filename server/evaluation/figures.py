@@ -135,14 +135,15 @@ def classification(measured: Measured, train: Sequence[Candidate | Record], eval
     return {
         "definition": f"{evaluation.definition} Trained on {len(train)} texts. Intervals {spread}.",
         "trained_on": len(train),
-        "accuracy": _scored(accuracy.accuracy, answers, right),
-        "macro_f1": _scored(accuracy.macro_f1, answers, right),
+        "accuracy": scored(accuracy.accuracy, answers, right),
+        "macro_f1": scored(accuracy.macro_f1, answers, right),
     } | ({"note": "; ".join(notes)} if notes else {})
 
 
-def _scored(
+def scored(
     score: Callable[[NDArray[np.str_], NDArray[np.str_]], float], answers: Sequence[Sequence[str]], right: Sequence[str]
 ) -> Figure:
+    """Mean score of several trainings' answers, with its interval over these, or over test texts of a single one."""
     first, true = np.array(answers[0]), np.array(right)
     values = [score(np.array(predicted), true) for predicted in answers]
 

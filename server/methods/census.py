@@ -36,8 +36,9 @@ from server.llm.allocation import allocate, dealt, per_label
 from server.llm.base import Request
 from server.llm.orders import Order, RequestMaker, make_orders
 from server.method import State, Tools
+from server.metrics.linear import LinearClassifier
 from server.operators import census_file, selection, steering
-from server.operators.census import Census, Estimates, Floats, estimates, figures, posteriors, softness, subspace
+from server.operators.census import Census, Floats, classifier, estimates, figures, posteriors, softness, subspace
 from server.operators.distillation import student_softness
 from server.operators.round_report import make_report
 from server.operators.steering import effective_sample
@@ -47,6 +48,7 @@ CLASS_SUMS = "class sums"
 REACH = 0.25
 """Share of the first round's texts that the radius reaches; what lies beyond it is shortened."""
 _DIGITS = 6
+_SOFTNESS = "softness"
 FLOOR = 0.5
 """Least effective sample size of the released texts' weights, as a share of their number."""
 
@@ -142,11 +144,14 @@ class CensusMethod(CensusSettings):
         census = census_file.census_of(CensusNumbers.from_json(released[Released.FILE]))
         estimated = estimates(census, shrinkage=self.shrinkage)
         posterior = posteriors(vectors, estimated.means, census.softness)
-        memory, texts = state.memory, candidates
+        memory, texts, soft = state.memory, candidates, census.softness
         if state.round + 1 < self.rounds:
             memory = self._remember(state.round + 1, candidates, posterior, estimated.shares, tools)
         else:
-            texts = self._final(candidates, vectors, census, estimated)
+            if self.labels == "probabilities":
+                soft = student_softness(vectors, estimated.means)
+                posterior = posteriors(vectors, estimated.means, soft)
+            texts = self._final(candidates, posterior, census.labels, estimated.shares)
         report = make_report(
             state.round,
             tools.models,
@@ -157,6 +162,7 @@ class CensusMethod(CensusSettings):
             figures={
                 "weights": dict(state.memory.weights),
                 **figures(census, estimated, requested, posterior),
+                _SOFTNESS: soft,
                 "effective_sample": effective_sample(np.array([text.weight for text in texts])),
             },
         )
@@ -167,6 +173,12 @@ class CensusMethod(CensusSettings):
             released=released,
             memory=memory,
         )
+
+    def classifier(self, state: State[CensusMemory]) -> LinearClassifier:
+        """See `server.method.Labelling`."""
+        census = census_file.census_of(CensusNumbers.from_json(state.released[Released.FILE]))
+        soft = float(state.rounds[-1].figures[_SOFTNESS])
+        return classifier(census, estimates(census, shrinkage=self.shrinkage), soft)
 
     def _texts(self, number: int) -> int:
         """Number of texts of a round."""
@@ -246,26 +258,24 @@ class CensusMethod(CensusSettings):
         return memory
 
     def _final(
-        self, candidates: Sequence[Candidate], vectors: NDArray[np.float32], census: Census, estimated: Estimates
+        self, candidates: Sequence[Candidate], posterior: Floats, names: tuple[str, ...], shares: Floats
     ) -> tuple[Candidate, ...]:
         """D with its final labels and weights."""
-        soft = student_softness(vectors, estimated.means) if self.labels == "probabilities" else census.softness
-        posterior = posteriors(vectors, estimated.means, soft)
-        labels = np.array([census.labels.index(candidate.label) for candidate in candidates])
+        labels = np.array([names.index(candidate.label) for candidate in candidates])
         kept = np.arange(len(candidates))
         if self.labels == "gate":
             kept = steering.kept_by_gate(posterior, labels)
         elif self.labels != "requested":
             labels = steering.most_probable_labels(posterior)
-        texts = [replace(candidates[place], label=census.labels[labels[place]]) for place in kept.tolist()]
-        learned = np.eye(len(census.labels))[labels[kept]]
+        texts = [replace(candidates[place], label=names[labels[place]]) for place in kept.tolist()]
+        learned = np.eye(len(names))[labels[kept]]
         if self.labels == "probabilities":
             learned = posterior.round(_DIGITS)
-            rows = [dict(zip(census.labels, row, strict=True)) for row in learned.tolist()]
+            rows = [dict(zip(names, row, strict=True)) for row in learned.tolist()]
             texts = [replace(text, probabilities=row) for text, row in zip(texts, rows, strict=True)]
         if not self.share_weights:
             return tuple(texts)
-        weights = steering.text_weights(learned, estimated.shares, floor=FLOOR)
+        weights = steering.text_weights(learned, shares, floor=FLOOR)
         return tuple(replace(text, weight=float(weight)) for text, weight in zip(texts, weights, strict=True))
 
 

@@ -24,6 +24,7 @@ from numpy.typing import NDArray
 from scipy.special import softmax
 
 from common.queries.class_sums import LARGEST_RADIUS, SMALLEST_RADIUS
+from server.metrics.linear import LinearClassifier
 
 Floats = NDArray[np.float64]
 Labels = NDArray[np.integer]
@@ -203,6 +204,12 @@ def estimates(census: Census, *, shrinkage: bool = True) -> Estimates:
     return Estimates(
         shares=sizes / sizes.sum(), means=space.centres + space.radius * offsets @ space.basis, kept=kept[:, 0]
     )
+
+
+def classifier(census: Census, estimated: Estimates, soft: float) -> LinearClassifier:
+    """The classifier by the estimated means whose probabilities are `posteriors`."""
+    squares = (estimated.means.astype(np.float64) ** 2).sum(axis=1)
+    return LinearClassifier(labels=census.labels, weights=estimated.means / soft, intercepts=-squares / 2 / soft)
 
 
 def figures(census: Census, estimated: Estimates, requested: Labels, posterior: Floats) -> dict[str, Any]:

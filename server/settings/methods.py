@@ -68,6 +68,7 @@ class CensusSettings(PromptingSettings):
             probable one alone; "requested", for models that write what they are asked for; or "gate": as requested,
             and texts to which another one is more probable are left out.
         share_weights: Weigh the released texts by the estimated shares of the labels; off for the ablation.
+        transfer: Largest number of public texts that get probabilities of the labels (`transfer.jsonl`), at least 0.
         census: `census.json` of a finished run, to be used instead of asking.
     """
 
@@ -87,12 +88,14 @@ class CensusSettings(PromptingSettings):
     labels: str = "probabilities"
     share_weights: bool = True
     texts_per_request: int = 5
+    transfer: int = 1000
     census: str | None = None
 
     def __post_init__(self) -> None:
         PromptingSettings.__post_init__(self)  # super() does not work in a dataclass with slots
         validate.integers(1, section="method", rounds=self.rounds, directions=self.directions, shots=self.shots)
         validate.in_range(1, MOST_DIRECTIONS, section="method", directions=self.directions)
+        validate.integers(0, section="method", transfer=self.transfer)
         validate.in_range(1 / GRID, 1, section="method", count=self.count)
         validate.in_range(0, 1, section="method", description=self.description)
         validate.one_of("method.labels", self.labels, among=("probabilities", "census", "requested", "gate"))
