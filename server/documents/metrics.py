@@ -15,7 +15,8 @@ from server.documents.files import Document
 
 CLASSIFIERS = (
     *("synthetic", "zero_shot", "majority_class", "real_private"),
-    *("utility", "utility_real", "utility_encoder", "federated"),
+    *("utility", "utility_hard_labels", "utility_with_transfer", "utility_real", "utility_encoder"),
+    *("released_classifier", "federated"),
 )
 """Groups with the accuracy of a classifier."""
 
@@ -180,6 +181,21 @@ class Metrics(Document):
     def utility(self) -> Classifier | None:
         """The small model, trained on the synthetic texts, with intervals; the mean of several trainings."""
         return self._classifier("utility")
+
+    @property
+    def utility_hard_labels(self) -> Classifier | None:
+        """The same, trained on the most probable labels alone, where the synthetic texts have probabilities."""
+        return self._classifier("utility_hard_labels")
+
+    @property
+    def utility_with_transfer(self) -> Classifier | None:
+        """The small model, trained on the synthetic texts and the public ones of `transfer.jsonl`."""
+        return self._classifier("utility_with_transfer")
+
+    @property
+    def released_classifier(self) -> Classifier | None:
+        """The classifier that the released numbers are, without any text."""
+        return self._classifier("released_classifier")
 
     @property
     def utility_real(self) -> Classifier | None:

@@ -13,6 +13,7 @@ from server.documents.arrays import packed, unpacked
 from server.documents.census import Released
 from server.documents.classifier import TrainedClassifier
 from server.documents.files import read
+from server.evaluation.remote_encoder import RemoteEncoder
 from server.metrics.linear import LinearClassifier
 
 RELEASED = "the released numbers of the census, without any text"
@@ -41,13 +42,13 @@ class TextClassifier:
         encoder: The encoder of texts.
     """
 
-    def __init__(self, trained: LinearClassifier, encoder: Encoder) -> None:
+    def __init__(self, trained: LinearClassifier, encoder: Encoder | RemoteEncoder) -> None:
         self.trained = trained
         self.encoder = encoder
         self.classes_ = np.array(trained.labels)
 
     @classmethod
-    def load(cls, file: str | Path, encoder: Encoder) -> Self:
+    def load(cls, file: str | Path, encoder: Encoder | RemoteEncoder) -> Self:
         """Read a file of `caucus-coordinator classifier`, or the `classifier.json` of a run folder.
 
         Args:

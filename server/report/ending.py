@@ -9,7 +9,7 @@ from server.documents.files import split
 from server.documents.metrics import Gain, Metrics
 from server.documents.privacy import Privacy
 from server.guarantee.statement import cost
-from server.report.utility import WITHOUT, accuracies
+from server.report.utility import RELEASED, WITHOUT, accuracies
 from server.report.verdict import points
 from server.run_folder import TEXTS
 
@@ -40,6 +40,7 @@ def _accuracy(metrics: Metrics) -> str:
         for words, share, more in (
             ("synthetic", measured.synthetic, ""),
             (WITHOUT, measured.zero_shot, _gain(measured.gain)),
+            (RELEASED, measured.released, ""),
             ("real records", measured.real, ""),
             ("the most frequent label", measured.majority, ""),
         )

@@ -11,6 +11,8 @@ from server.documents.files import Document
 from server.documents.metrics import Classifier, Estimate, Gain, Metrics
 from server.metrics.intervals import of_share
 
+RELEASED = "the released numbers alone, no texts"
+"""Name of the classifier that a census is."""
 WITHOUT = "the same models without the hospitals"
 """Name of what a run's language models write before any answer."""
 
@@ -24,6 +26,7 @@ class Accuracies(Document):
         interval: 95 % interval of `synthetic`.
         trained_on: Number of the synthetic texts.
         zero_shot: Accuracy of the same model trained on what the same language models wrote without the hospitals.
+        released: Accuracy of the classifier that the released numbers are, without any text.
         gain: The synthetic texts' accuracy minus that, for equally many texts.
         real: Accuracy of the same model trained on all private records: in a simulation alone.
         majority: Share of the test texts' most frequent label.
@@ -34,6 +37,7 @@ class Accuracies(Document):
     interval: tuple[float, float] | None = None
     trained_on: int | None = None
     zero_shot: float | None = None
+    released: float | None = None
     gain: Gain | None = None
     real: float | None = None
     majority: float | None = None
@@ -90,6 +94,7 @@ def accuracies(metrics: Metrics) -> Accuracies:
         interval=synthetic.interval,
         trained_on=metrics.synthetic and metrics.synthetic.records,
         zero_shot=_accuracy(metrics.zero_shot).value,
+        released=_accuracy(metrics.released_classifier).value,
         gain=metrics.gain,
         real=_accuracy(metrics.real_private).value,
         majority=_accuracy(metrics.majority_class).value,
@@ -108,6 +113,7 @@ def utility(metrics: Metrics) -> Utility:
     definitions = {
         "The classifier": metrics.definition,
         "Without the hospitals": metrics.zero_shot and metrics.zero_shot.definition,
+        "The released numbers": metrics.released_classifier and metrics.released_classifier.definition,
         "The second classifier": metrics.utility_encoder and metrics.utility_encoder.definition,
         "The parties' own records": metrics.federated and metrics.federated.definition,
     }
@@ -122,6 +128,7 @@ def _rows(metrics: Metrics) -> Iterator[UtilityRow]:
     number = real and real.records
     if synthetic or detailed:
         yield _row("synthetic texts", trained, tested, detailed, synthetic)
+    yield from _by_probabilities(metrics)
     yield from _without_hospitals(metrics, trained)
     as_many = metrics.utility_real
     # Other test texts, of a later evaluation, are no reference.
@@ -145,6 +152,17 @@ def _rows(metrics: Metrics) -> Iterator[UtilityRow]:
     if federated := metrics.federated:
         row = _row("synthetic texts", trained, federated.rows, federated)
         yield replace(row, tested_on="the parties' records, counted with noise")
+
+
+def _by_probabilities(metrics: Metrics) -> Iterator[UtilityRow]:
+    """What the probabilities of the labels add, and the classifier that they are of."""
+    for name, classifier in (
+        ("synthetic texts, most probable labels alone", metrics.utility_hard_labels),
+        ("synthetic texts and public texts (transfer.jsonl)", metrics.utility_with_transfer),
+        (RELEASED, metrics.released_classifier),
+    ):
+        if classifier:
+            yield _row(name, classifier.trained_on or 0, metrics.test_records, classifier)
 
 
 def _without_hospitals(metrics: Metrics, trained: int | None) -> Iterator[UtilityRow]:

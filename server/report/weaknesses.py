@@ -6,6 +6,7 @@ such.
 
     accuracy     not clearly above the share of the most frequent label: the lower end of its 95 % interval is not above
     gain         the 95 % interval of the difference to the same models without the hospitals is not above 0
+    gap          more than three points of accuracy lost from the released numbers' own classifier to the texts
     FID          higher in the last round than in an earlier one, by more than two standard errors of the difference
     votes        spread over the candidates, without their noise, by less than half of the noise (`signal.HOPELESS`)
     labels       shares of texts and records that differ by more than a quarter; labels without any text
@@ -45,6 +46,8 @@ APART = 0.25
 have to have another label."""
 CROWDED = 1.25
 """Ratio of a label's number of texts to what its share supports from which they are far more."""
+GAP = 0.03
+"""Accuracy that is lost on the way from the released numbers into the texts, from which it is named."""
 MOST_LOST = 0.5
 """Share of the requested texts above which more were lost than kept."""
 
@@ -87,6 +90,7 @@ def weaknesses(
     return (
         *_accuracy(run, rounds, metrics, texts),
         *_gain(run, privacy, metrics),
+        *_generation_gap(metrics, texts),
         *_fid(run, privacy, rounds),
         *_votes(run, privacy, votes),
         *_labels(run, privacy, rounds, metrics, texts),
@@ -146,6 +150,21 @@ def _gain(run: RunSummary, privacy: Privacy | None, metrics: Metrics) -> Iterato
     yield Weakness(
         what=gained(gain, measured.trained_on) + (f" against {WITHOUT}" if gain.loss else ""),
         do=f"it takes {_either(steps or ['other language models (llm)'])}",
+    )
+
+
+def _generation_gap(metrics: Metrics, texts: Sequence[Candidate]) -> Iterator[Weakness]:
+    """The released numbers know more of the labels than the texts teach."""
+    measured, public = accuracies(metrics), metrics.utility_with_transfer
+    if measured.released is None or measured.synthetic is None or measured.released - measured.synthetic <= GAP:
+        return
+    steps = ["use the classifier itself (caucus-coordinator classifier)"]
+    if public and public.accuracy.value is not None and public.accuracy.value > measured.synthetic:
+        steps.append(f"train with transfer.jsonl too ({100 * public.accuracy.value:.1f} %)")
+    yield Weakness(
+        what=f"the texts teach {100 * measured.synthetic:.1f} % where the released numbers alone, as a classifier, "
+        f"reach {100 * measured.released:.1f} %",
+        do=_either([*steps, f"write more texts (method.samples, now {len(texts)})"]),
     )
 
 

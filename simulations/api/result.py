@@ -11,6 +11,7 @@ import pandas as pd
 
 from common.errors import CheckpointError
 from common.system.files import text_of
+from server.documents.classifier import TrainedClassifier
 from server.documents.codec import with_infinities
 from server.documents.files import split
 from server.documents.metrics import Metrics
@@ -18,7 +19,10 @@ from server.documents.privacy import Privacy
 from server.documents.rounds import RoundReport
 from server.documents.run import RunSummary
 from server.domain import Candidate
+from server.evaluation.text_classifier import TextClassifier
 from server.run_folder import from_round_1, read_candidates
+from server.settings.build import build
+from server.settings.compose import load
 
 _TEXTS = ("text", "label", "model", "round", "weight")
 _HEIGHT = 800
@@ -87,6 +91,15 @@ class Result:
             rounds=rounds.drop(columns="round", errors="ignore"),
             report=Report(path / "report.html"),
         )
+
+    @property
+    def classifier(self) -> TextClassifier:
+        """The classifier that the released numbers of a census are: it has scikit-learn's `predict` and `score`.
+
+        Raises:
+            ConfigError: The method's released numbers are no classifier, or the run is partial.
+        """
+        return TextClassifier.load(self.folder / TrainedClassifier.FILE, build(load(self.folder).embedding))
 
 
 def _table(texts: Sequence[Candidate]) -> pd.DataFrame:
