@@ -108,7 +108,11 @@ class Tools(Protocol):
         """Seed for `common.rng.experiment`; never for noise."""
 
     def generate(self, orders: Sequence[Order], make_request: RequestMaker, *, round_number: int) -> Generated:
-        """Fill orders with texts; see `server/llm/generate.py`."""
+        """Fill orders with texts; see `server/llm/generate.py`.
+
+        Zero-shot texts of round 0, before any `ask`, are what the same models write without the hospitals: a run is
+        compared with them (`server/evaluation/zero_shot.py`).
+        """
 
     def write(self, requests: Sequence[tuple[str, Request]]) -> Written:
         """Send each request to the model named with it; see `server/llm/generate.py`."""

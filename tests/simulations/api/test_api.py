@@ -133,6 +133,7 @@ def test_the_plan_is_the_one_that_the_coordinator_prints_and_no_record_is_read(t
     facts = plan(Unread(), tmp_path / "no file.csv", **arguments, overrides=overrides)
     typed = [
         "task=csv",
+        "task.test=none.csv",
         f"task.public_text={tmp_path}/public.txt",
         "task.labels={a: null, b: null}",
         *overrides,
