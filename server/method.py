@@ -202,6 +202,9 @@ class Labelling(Protocol):
     def classifier(self, state: State[Any]) -> LinearClassifier:
         """The classifier, as soft as the probabilities of the released texts; the state is that after the last step."""
 
+    def training_labels(self, state: State[Any], vectors: NDArray[np.float32]) -> NDArray[np.float64]:
+        """(n, C) probabilities of the labels, in the task's order, for the training on any texts, (n, dim)."""
+
 
 @runtime_checkable
 class Resizable(Protocol):

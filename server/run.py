@@ -35,6 +35,7 @@ from server.federation.ask import Federation
 from server.llm.spending import Spending
 from server.method import Labelling, Method, State
 from server.metrics import fidelity
+from server.metrics.linear import LinearClassifier
 from server.planning.modes import simplified
 from server.report import read_weaknesses, write_report
 from server.report.tensorboard import track
@@ -108,14 +109,7 @@ def run(
     if plan.queries:
         federation.close()
 
-    classifier = method.classifier(state) if isinstance(method, Labelling) else None
-    transfer: Sequence[Candidate] = ()
-    if isinstance(method, Labelling) and classifier:
-        transfer = released_classifier.transfer_set(
-            classifier, public(), tools.embed, most=method.transfer, experiment_seed=tools.experiment_seed
-        )
-        folder.keep_classifier(classifier, transfer)
-
+    classifier, transfer = _knowledge(method, tools, state, public, folder)
     log.info("evaluating %d texts: %s", len(state.candidates), ", ".join(evaluation.metrics) or "accuracy")
     measured = figures.Measured(
         candidates=task.classifier_inputs(state.candidates),
@@ -156,6 +150,24 @@ def _report(folder: RunFolder) -> None:
 def _fid(vectors: NDArray[np.float32], test_vectors: NDArray[np.float32]) -> dict[str, Any]:
     fid = small_model.fid_or_none(vectors, test_vectors) if len(test_vectors) else None
     return {"fid": fid, "fid_error": None if fid is None else fidelity.fid_error(vectors, test_vectors)}
+
+
+def _knowledge(
+    method: Method[Any], tools: RunTools, state: State[Any], public: Callable[[], Sequence[str]], folder: RunFolder
+) -> tuple[LinearClassifier | None, list[Candidate]]:
+    """The classifier that the released numbers are, and its labels of public texts, in files too; if there is one."""
+    if not isinstance(method, Labelling):
+        return None, []
+    classifier = method.classifier(state)
+    transfer = released_classifier.transfer_set(
+        public(),
+        lambda texts: method.training_labels(state, tools.embed(texts)),
+        list(tools.task.labels),
+        most=method.transfer,
+        experiment_seed=tools.experiment_seed,
+    )
+    folder.keep_classifier(classifier, transfer)
+    return classifier, transfer
 
 
 def _federated_count(federation: Federation, tools: RunTools, state: State[Any]) -> dict[str, Any]:

@@ -63,6 +63,8 @@ def register(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") ->
 
 
 def _write(chosen: argparse.Namespace) -> Iterator[str]:
+    if not (chosen.run / "config.yaml").is_file():
+        raise ConfigError("run folder", expected="one with a config.yaml", got="none", where=chosen.run)
     embedding = load(chosen.run).embedding
     with progress("training the classifier"):
         written = list(write(chosen.run, build(embedding), _in_python(embedding)))

@@ -24,29 +24,28 @@ _DEFINITION = (
 
 
 def transfer_set(
-    classifier: LinearClassifier,
     public: Sequence[str],
-    embed: Callable[[Sequence[str]], NDArray[np.float32]],
+    probabilities: Callable[[Sequence[str]], NDArray[np.float64]],
+    labels: Sequence[str],
     *,
     most: int,
     experiment_seed: int,
 ) -> list[Candidate]:
-    """At most this many public texts, at random and each once, with their most probable labels and probabilities."""
+    """At most `most` public texts, at random and each once, with their most probable labels and the probabilities."""
     texts = list(dict.fromkeys(public))
     order = rng.experiment(experiment_seed, "transfer set").permutation(len(texts))[:most]
     texts = [texts[place] for place in sorted(order.tolist())]
     if not texts:
         return []
-    rows = classifier.probabilities(embed(texts))
     return [
         Candidate(
             text=text,
-            label=classifier.labels[row.argmax()],
+            label=labels[row.argmax()],
             model="public",
             round=0,
-            probabilities=dict(zip(classifier.labels, row.round(_DIGITS).tolist(), strict=True)),
+            probabilities=dict(zip(labels, row.round(_DIGITS).tolist(), strict=True)),
         )
-        for text, row in zip(texts, rows, strict=True)
+        for text, row in zip(texts, probabilities(texts), strict=True)
     ]
 
 

@@ -70,7 +70,10 @@ class TextClassifier:
                 where=file,
                 do="Make the encoder of the run's config.yaml (embedding)",
             )
-        return cls(trained_of(classifier), encoder)
+        try:
+            return cls(trained_of(classifier), encoder)
+        except ValueError as error:
+            raise ConfigError("classifier", expected="numbers that fit together", got="others", where=file) from error
 
     def predict_proba(self, texts: Sequence[str]) -> NDArray[np.float64]:
         """(n, C) probability of each label, in the order of `classes_`."""

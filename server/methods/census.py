@@ -11,8 +11,8 @@ One round t of T:
 6. The 2 S texts to which a label is most probable are its next pool. A model's weight is the squared mean probability
    of the labels that were requested of it. A label needs more texts the larger its share is, and the fewer texts of D
    most probably have it.
-7. After the last round each text gets the probability of each label, as soft as a model learns most from them
-   (`server/operators/distillation.py`), and weights by which the labels have their shares.
+7. After the last round each text gets the probability of each label, as soft as a model learns most from them, and
+   corrected to the labels' shares (`server/operators/distillation.py`); and weights that give the labels their shares.
 
 After T rounds, and one private query, D is the synthetic data set. The answer is in `census.json` of the run folder:
 another run can begin with it (`census`), with other models, and asks nothing.
@@ -37,9 +37,17 @@ from server.llm.base import Request
 from server.llm.orders import Order, RequestMaker, make_orders
 from server.method import State, Tools
 from server.metrics.linear import LinearClassifier
-from server.operators import census_file, selection, steering
-from server.operators.census import Census, Floats, classifier, estimates, figures, posteriors, softness, subspace
-from server.operators.distillation import student_softness
+from server.operators import census_file, distillation, selection, steering
+from server.operators.census import (
+    Census,
+    Floats,
+    classifier,
+    estimates,
+    figures,
+    posteriors,
+    softness,
+    subspace,
+)
 from server.operators.round_report import make_report
 from server.operators.steering import effective_sample
 from server.settings.methods import GRID, CensusSettings
@@ -141,7 +149,7 @@ class CensusMethod(CensusSettings):
         requested = selection.label_numbers(candidates, tools.task)
 
         released = state.released or _released(self._ask(vectors, requested, tools))
-        census = census_file.census_of(CensusNumbers.from_json(released[Released.FILE]))
+        census = _census(released)
         estimated = estimates(census, shrinkage=self.shrinkage)
         posterior = posteriors(vectors, estimated.means, census.softness)
         memory, texts, soft = state.memory, candidates, census.softness
@@ -149,7 +157,7 @@ class CensusMethod(CensusSettings):
             memory = self._remember(state.round + 1, candidates, posterior, estimated.shares, tools)
         else:
             if self.labels == "probabilities":
-                soft = student_softness(vectors, estimated.means)
+                soft = distillation.student_softness(vectors, estimated.means)
                 posterior = posteriors(vectors, estimated.means, soft)
             texts = self._final(candidates, posterior, census.labels, estimated.shares)
         report = make_report(
@@ -176,9 +184,14 @@ class CensusMethod(CensusSettings):
 
     def classifier(self, state: State[CensusMemory]) -> LinearClassifier:
         """See `server.method.Labelling`."""
-        census = census_file.census_of(CensusNumbers.from_json(state.released[Released.FILE]))
-        soft = float(state.rounds[-1].figures[_SOFTNESS])
-        return classifier(census, estimates(census, shrinkage=self.shrinkage), soft)
+        census = _census(state.released)
+        return classifier(census, estimates(census, shrinkage=self.shrinkage), state.rounds[-1].figures[_SOFTNESS])
+
+    def training_labels(self, state: State[CensusMemory], vectors: NDArray[np.float32]) -> Floats:
+        """See `server.method.Labelling`."""
+        estimated = estimates(_census(state.released), shrinkage=self.shrinkage)
+        posterior = posteriors(vectors, estimated.means, state.rounds[-1].figures[_SOFTNESS])
+        return distillation.with_shares(posterior, estimated.shares, np.ones(len(vectors)))
 
     def _texts(self, number: int) -> int:
         """Number of texts of a round."""
@@ -263,20 +276,27 @@ class CensusMethod(CensusSettings):
         """D with its final labels and weights."""
         labels = np.array([names.index(candidate.label) for candidate in candidates])
         kept = np.arange(len(candidates))
+        if self.labels == "probabilities":
+            weights = self._weights(steering.most_probable_labels(posterior), shares)
+            posterior = distillation.with_shares(posterior, shares, weights)
         if self.labels == "gate":
             kept = steering.kept_by_gate(posterior, labels)
         elif self.labels != "requested":
             labels = steering.most_probable_labels(posterior)
         texts = [replace(candidates[place], label=names[labels[place]]) for place in kept.tolist()]
-        learned = np.eye(len(names))[labels[kept]]
         if self.labels == "probabilities":
-            learned = posterior.round(_DIGITS)
-            rows = [dict(zip(names, row, strict=True)) for row in learned.tolist()]
+            rows = [dict(zip(names, row, strict=True)) for row in posterior.round(_DIGITS).tolist()]
             texts = [replace(text, probabilities=row) for text, row in zip(texts, rows, strict=True)]
-        if not self.share_weights:
-            return tuple(texts)
-        weights = steering.text_weights(learned, shares, floor=FLOOR)
+        weights = self._weights(labels[kept], shares)
         return tuple(replace(text, weight=float(weight)) for text, weight in zip(texts, weights, strict=True))
+
+    def _weights(self, labels: NDArray[np.int64], shares: Floats) -> Floats:
+        """(n,) weights of texts with these labels."""
+        return steering.text_weights(labels, shares, floor=FLOOR) if self.share_weights else np.ones(len(labels))
+
+
+def _census(released: Mapping[str, Mapping[str, Any]]) -> Census:
+    return census_file.census_of(CensusNumbers.from_json(released[Released.FILE]))
 
 
 def _released(census: Census) -> dict[str, dict[str, Any]]:

@@ -1,10 +1,15 @@
-"""How soft the probabilities are from which a model learns what a census knows (Hinton et al. 2015, section 2).
+"""How texts carry what a census knows: the probabilities of labels from which a model learns (Hinton et al. 2015).
 
-The means of a census are a classifier, the teacher; a model trained on the texts with its probabilities is the student.
-Probabilities that are nearly 0 or 1 tell a student where the teacher's borders are only if a text lies near them; flat
-ones let everything but the differences fade. Which texts there are decides where the best softness lies, so it is
-chosen by cross-validation: how often a student agrees with the teacher on texts that it did not see. All of this is a
-function of texts and of released numbers, and costs no privacy.
+The means of a census are a classifier, the teacher; a model trained on texts with its probabilities is the student.
+
+Softness: probabilities that are nearly 0 or 1 tell a student where the teacher's borders are only if a text lies near
+them; flat ones let everything but the differences fade. Which texts there are decides where the best softness lies, so
+it is chosen by cross-validation: how often a student agrees with the teacher on texts that it did not see.
+
+Shares: the teacher takes all labels to be equally frequent, which a student of soft probabilities would learn. They are
+corrected to the estimated shares as for a shift of labels (Saerens, Latinne and Decaestecker 2002, equation 2.4).
+
+All of this is a function of texts and of released numbers, and costs no privacy.
 """
 
 import math
@@ -16,12 +21,13 @@ from server.operators.census import Floats, Vectors, posteriors
 
 SOFTNESSES = (0.01, 0.02, 0.03, 0.05, 0.08, 0.13)
 _FOLDS = 3
+_ERRORS = 2.0
 _MOST_TEXTS = 600
 """Number of texts, evenly spaced, by which the softness is chosen if there are more: the time grows with it."""
 
 
 def student_softness(vectors: Vectors, means: Floats) -> float:
-    """The least softness at which students agree with the teacher as often as at the best, to one standard error.
+    """The least softness at which students agree with the teacher as often as at the best, to two standard errors.
 
     Agreement is flat about its best, and a student of words has more to learn from sharper probabilities.
 
@@ -34,8 +40,21 @@ def student_softness(vectors: Vectors, means: Floats) -> float:
         return SOFTNESSES[len(SOFTNESSES) // 2]
     agreements = [_agreement(vectors, posteriors(vectors, means, softness)) for softness in SOFTNESSES]
     best = max(agreements)
-    enough = best - math.sqrt(best * (1 - best) / len(vectors))
+    enough = best - _ERRORS * math.sqrt(best * (1 - best) / len(vectors))
     return next(softness for softness, agreement in zip(SOFTNESSES, agreements, strict=True) if agreement >= enough)
+
+
+def with_shares(probabilities: Floats, shares: Floats, weights: Floats) -> Floats:
+    """The probabilities, corrected from the shares that the labels have in them to the given ones.
+
+    Args:
+        probabilities: (n, C).
+        shares: (C,), above 0.
+        weights: (n,) weights of the texts in training, by which the labels have their shares so far.
+    """
+    there = weights @ probabilities / weights.sum()
+    corrected = probabilities * shares / np.maximum(there, np.finfo(float).tiny)
+    return np.asarray(corrected / corrected.sum(axis=1, keepdims=True))
 
 
 def _agreement(vectors: Vectors, probabilities: Floats) -> float:

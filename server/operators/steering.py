@@ -101,20 +101,13 @@ def kept_by_gate(posterior: Floats, labels: Labels) -> NDArray[np.int64]:
     return np.flatnonzero(kept)
 
 
-def text_weights(probabilities: Floats, shares: Floats, *, floor: float) -> Floats:
+def text_weights(labels: Labels, shares: Floats, *, floor: float) -> Floats:
     """(n,) weights of texts, mean 1, that give the labels these shares, or come as near as the floor allows.
 
-    The weight of a label is its share divided by that of its texts, and a text's is the mean over its labels. If the
-    effective sample is below `floor`, the weights are raised to the largest power below 1 at which it reaches
-    the floor: at power 0 all are equal.
-
-    Args:
-        probabilities: (n, C) of the texts' labels.
-        shares: (C,) of the labels.
-        floor: Least effective sample, as a share of n.
+    The weight of a label is its share divided by that of its texts. If the effective sample is below `floor`, the
+    weights are raised to the largest power below 1 at which it reaches the floor: at power 0 all are equal.
     """
-    sums = probabilities.sum(axis=0)
-    exact = probabilities @ np.divide(shares, sums, where=sums > 0, out=np.zeros(len(shares)))
+    exact = shares[labels] / np.bincount(labels, minlength=len(shares))[labels]
     low, high = 0.0, 1.0
     if effective_sample(exact) >= floor:
         low = 1.0

@@ -13,8 +13,11 @@ from server.federation.checkpoint import Checkpoint
 from server.llm.builtin.model import BuiltinModel
 from server.methods.census import CLASS_SUMS, CensusMethod
 from server.operators import census_file
+from server.run_folder import TRANSFER, read_candidates
+from server.settings.build import build
 from server.settings.compose import load, store
 from server.settings.sections import changed
+from simulations.api.result import Result
 from simulations.run import simulate
 from tests.support.method_contract import TASK, World, embed, plan_of, run, steps
 from tests.support.runs import die, forked, labelled, lines, read, resume, settings, texts, tiny
@@ -212,6 +215,41 @@ def test_a_run_leaves_its_census_with_where_it_comes_from(finished):
     assert abs(census.counts.sum() - 48) < 10 * census.count_noise  # 3 parties with 16 records
     assert earlier.epsilon == 4
     assert not list(finished.glob("*.part"))
+
+
+def test_texts_have_the_probability_of_each_label(finished):
+    texts, labels = read_candidates(finished), read(finished, "census.json")["labels"]
+    for text in texts:
+        assert list(text.probabilities) == labels
+        assert sum(text.probabilities.values()) == pytest.approx(1, abs=1e-5)
+    most_probable = [max(text.probabilities, key=text.probabilities.get) for text in texts]
+    # A label without a text gets one.
+    assert sum(text.label == label for text, label in zip(texts, most_probable, strict=True)) > len(texts) - len(labels)
+
+
+def test_public_texts_have_them_in_a_file_of_their_own(finished, tmp_path):
+    transfer = read_candidates(finished, TRANSFER)
+    assert {text.model for text in transfer} == {"public"}
+    assert all(sum(text.probabilities.values()) == pytest.approx(1, abs=1e-5) for text in transfer)
+    assert not {text.text for text in transfer} & {text.text for text in read_candidates(finished)}
+    assert read_candidates(tiny(tmp_path / "run", *RUN, "method.transfer=0"), TRANSFER) == []
+
+
+@pytest.mark.parametrize("labels", ["census", "requested"])
+def test_labels_alone_are_the_ablation(labels, tmp_path):
+    run = tiny(tmp_path / "run", *RUN, f"method.labels={labels}")
+    assert not any(text.probabilities for text in read_candidates(run))
+    assert all(text.probabilities for text in read_candidates(run, TRANSFER))
+    assert "utility_hard_labels" not in read(run, "metrics.json")
+
+
+def test_the_released_numbers_are_a_classifier_without_any_text(finished):
+    classifier, metrics = Result.load(finished).classifier, read(finished, "metrics.json")
+    records = build(load(finished).task).held_out()
+    texts, labels = [record.text for record in records], [record.label for record in records]
+    assert classifier.score(texts, labels) == metrics["released_classifier"]["accuracy"]["value"]
+    assert classifier.predict_proba(texts[:3]).sum(axis=1) == pytest.approx(1)
+    assert set(classifier.predict(texts)) <= set(classifier.classes_)
 
 
 def test_the_page_shows_the_figures_of_the_census(finished):

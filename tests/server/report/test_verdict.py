@@ -332,6 +332,7 @@ def test_the_page_and_report_json_begin_with_them(tmp_path):
         "interval": None,
         "trained_on": 960,
         "zero_shot": None,
+        "released": None,
         "gain": None,
         "real": 0.94,
         "majority": 0.25,
