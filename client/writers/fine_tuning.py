@@ -269,7 +269,7 @@ def train(
     scale: float,
     optimizer: Optimizer | None = None,
 ) -> Causal:
-    """The model after DP-SGD.
+    """Train a model by DP-SGD and return it.
 
     Args:
         tuner: The model; it is spent.

@@ -96,7 +96,7 @@ class ClassSumsSpec(Spec):
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class ClassSums(Query):
-    """The public subspace.
+    """The query for class sums, with its public subspace.
 
     Attributes:
         spec: The planned specification.

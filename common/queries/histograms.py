@@ -121,7 +121,7 @@ class LabelHistogram(Query):
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class LengthHistogram(Query):
-    """The edges of the bins.
+    """The query for a length histogram, with the edges of its bins.
 
     Attributes:
         spec: The planned specification.
@@ -145,7 +145,7 @@ class LengthHistogram(Query):
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Vocabulary(Query):
-    """The public vocabulary.
+    """The query for a vocabulary histogram, with its public vocabulary.
 
     Attributes:
         spec: The planned specification.

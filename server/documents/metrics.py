@@ -76,7 +76,7 @@ class LabelShares(Document):
 
 @dataclass(frozen=True, slots=True)
 class Metrics(Document):
-    """`metrics.json`.
+    """The document `metrics.json`.
 
     Attributes:
         content: The unchanged file.

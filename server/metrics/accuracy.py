@@ -26,7 +26,7 @@ BY_ENCODER = (
 
 
 class TextEncoder(Hashable, Protocol):
-    """Texts to vectors."""
+    """Interface of an encoder, which maps texts to vectors."""
 
     def encode(self, texts: Sequence[str]) -> NDArray[np.float32]:
         """Embed texts: (texts, dimensions)."""
