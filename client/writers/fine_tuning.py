@@ -272,7 +272,7 @@ def train(
     """Train a model by DP-SGD and return it.
 
     Args:
-        tuner: The model; it is spent.
+        tuner: The model; it must not be used again.
         spec: The planned specification.
         records: This party's records, of each owner at most `max_records`.
         rate: Probability with which a unit takes part in a step.

@@ -23,7 +23,7 @@ class LabelHistogramSpec(Spec):
 
     Attributes:
         labels: C, number of labels of the plan.
-        max_records: m.
+        max_records: m, largest number of records of one privacy unit.
     """
 
     kind: ClassVar[str] = "label histogram"
@@ -56,7 +56,7 @@ class LengthHistogramSpec(Spec):
 
     Attributes:
         bins: Number of bins.
-        max_records: m.
+        max_records: m, largest number of records of one privacy unit.
     """
 
     kind: ClassVar[str] = "length histogram"
@@ -86,7 +86,7 @@ class VocabularySpec(Spec):
 
     Attributes:
         first: k.
-        max_records: m.
+        max_records: m, largest number of records of one privacy unit.
     """
 
     kind: ClassVar[str] = "vocabulary histogram"
