@@ -38,7 +38,7 @@ class Terms:
 
 
 class Admission:
-    """The rules of one party.
+    """The rules by which one party admits plans.
 
     Args:
         party: The party's number in the roster.

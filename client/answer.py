@@ -85,7 +85,7 @@ class Party:
 def answer(
     query: Query, *, digest: bytes, run: str, index: int, plan: Plan, records: EmbeddedRecords, party: Party
 ) -> NDArray[np.int64]:
-    """This party's noised answer.
+    """Compute this party's noised answer.
 
     Args:
         query: The query.

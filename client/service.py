@@ -69,7 +69,7 @@ class OpenRun:
 
 
 class PartyService:
-    """One party.
+    """The service of one party.
 
     Args:
         party: The party's number in the roster.

@@ -157,7 +157,7 @@ class AwaitingError(DropoutError):
     """Parties have yet to approve the plan; nothing has failed.
 
     Args:
-        parties: Their numbers.
+        parties: Numbers of these parties.
     """
 
     def __init__(self, parties: Collection[int]) -> None:

@@ -56,7 +56,7 @@ def read_records(
         The records in the file's order; at least one unless it may be empty.
 
     Raises:
-        DataError: With path and line of the first error.
+        DataError: The file is wrong; the message has path and line of the first error.
     """
     file = Path(path)
     records = []
@@ -82,7 +82,7 @@ def read_texts(path: str | Path) -> list[str]:
         At least one text, in the file's order.
 
     Raises:
-        DataError: With path and line of the first error.
+        DataError: The file is wrong; the message has path and line of the first error.
     """
     file = Path(path)
     return [row["text"] for _, row in _public_rows(file, optional=())]
@@ -98,7 +98,7 @@ def read_topics(path: str | Path) -> list[tuple[str, str | None]]:
         At least one text, in the file's order, each with its topic or None.
 
     Raises:
-        DataError: With path and line of the first error.
+        DataError: The file is wrong; the message has path and line of the first error.
     """
     rows = _public_rows(Path(path), optional=("topic", "label"))
     return [(row["text"], row.get("topic", row.get("label"))) for _, row in rows]

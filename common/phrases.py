@@ -13,7 +13,7 @@ class Words:
     __slots__ = ()
 
     def text(self, names: Sequence[str] = ()) -> str:
-        """The phrase in words.
+        """The phrase as text.
 
         Args:
             names: The hospitals' names by number; a party without one stays "party 0" and so on.
@@ -43,7 +43,7 @@ class Phrase(Words):
         self._pieces = pieces
 
     def text(self, names: Sequence[str] = ()) -> str:
-        """The pieces, joined."""
+        """The text of all pieces, joined."""
         return "".join(rendered(piece, names) for piece in self._pieces)
 
 

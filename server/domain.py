@@ -131,7 +131,7 @@ class Earlier(Document):
 
     @property
     def epsilon(self) -> float:
-        """Epsilon of that guarantee."""
+        """Epsilon of the earlier run's guarantee."""
         return self.privacy.epsilon
 
 

@@ -144,7 +144,7 @@ class Tools(Protocol):
 
 
 class Method(Protocol[M]):
-    """The interface that `server/run.py` calls.
+    """The interface of a method, which `server/run.py` calls.
 
     Attributes:
         name: Name in the plan and the run folder.

@@ -44,7 +44,7 @@ raise SystemExit(None if find_spec("client.flower.relay") and find_spec("flwr") 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Finding:
-    """Finding of one check.
+    """Result of one check.
 
     Attributes:
         check: Its name.

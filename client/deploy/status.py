@@ -35,7 +35,7 @@ _PROXY = re.compile(r"[45]\d\d \w")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Spending:
-    """Spending by the ledger.
+    """What the hospital has spent, by its ledger.
 
     Attributes:
         events: Number of the ledger's events.
@@ -94,7 +94,7 @@ def register(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") ->
 
 
 def status_of(settings: HospitalSettings, audit: AuditReader) -> Status:
-    """Present status of the hospital.
+    """The present status of the hospital.
 
     Raises:
         LedgerError: The ledger was edited, is damaged or cannot be read.

@@ -269,10 +269,10 @@ def train(
     scale: float,
     optimizer: Optimizer | None = None,
 ) -> Causal:
-    """The model after DP-SGD.
+    """Train a model by DP-SGD and return it.
 
     Args:
-        tuner: The model; it is spent.
+        tuner: The model; it must not be used again.
         spec: The planned specification.
         records: This party's records, of each owner at most `max_records`.
         rate: Probability with which a unit takes part in a step.

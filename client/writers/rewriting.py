@@ -169,7 +169,7 @@ class Evaluators:
         np.add.at(self._sums, records.labels, records.vectors)
 
     def general(self, text: str, fewest: int) -> str:
-        """The text without words that occur in fewer than `fewest` records."""
+        """Generalise a text by leaving out words that occur in fewer than `fewest` records."""
         return " ".join(
             piece
             for piece in text.split()

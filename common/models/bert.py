@@ -1,8 +1,8 @@
 """A BERT that averages the vectors of a text's tokens, such as all-MiniLM-L6-v2: its forward pass in numpy.
 
 The network is that of Devlin et al. (2019): embeddings, then layers of attention and of two dense maps with a GELU
-between them, each with a residual connection and a normalisation. So a party encodes its records without torch; the
-comparison that decided for it is in README.md. Names of weights are those of the checkpoints.
+between them, each with a residual connection and a normalisation. So a party encodes its records without torch;
+README.md has the comparison behind this choice. Names of weights are those of the checkpoints.
 """
 
 from collections.abc import Iterator, Sequence

@@ -90,7 +90,7 @@ def catalogue(file: Path = FILE) -> Catalogue:
 
 
 def named(name: str, among: Catalogue) -> Entry:
-    """The entry of this name.
+    """The entry of the catalogue with this name.
 
     Raises:
         ConfigError: It does not exist.
@@ -103,7 +103,7 @@ def named(name: str, among: Catalogue) -> Entry:
 
 
 def root() -> Path:
-    """The folder of all models.
+    """The folder that contains all models.
 
     Raises:
         ConfigError: There is no home folder, and none is named.

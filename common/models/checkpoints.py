@@ -132,7 +132,7 @@ def configuration(folder: Path, *heads: Head) -> "PreTrainedConfig":
 
 
 def tokenizer(folder: Path) -> "PreTrainedTokenizerBase":
-    """The tokenizer in a folder.
+    """Load the tokenizer in a folder.
 
     Raises:
         ConfigError: It does not exist, or cannot be read.

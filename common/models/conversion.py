@@ -37,7 +37,7 @@ def convert(conversion: str, folder: Path) -> dict[str, str]:
         folder: Folder of the model.
 
     Returns:
-        Package to version of all that took part.
+        Versions of the packages that took part, by name.
 
     Raises:
         ConfigError: The files cannot be read.

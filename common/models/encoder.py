@@ -58,7 +58,7 @@ class EmbeddingModel(Protocol):
 
 
 class Encoder:
-    """Texts to unit vectors.
+    """A sentence encoder, which maps texts to unit vectors.
 
     Args:
         model: The model that computes. Use a constructor below to make an encoder.

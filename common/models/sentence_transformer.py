@@ -46,7 +46,7 @@ class TorchEncoder:
 
     @classmethod
     def load(cls, folder: Path, *, device: str, prompt: str, form: BertFolder | None) -> Self:
-        """A folder with modules.json.
+        """Load a folder with modules.json.
 
         Raises:
             ConfigError: sentence-transformers is not installed, or the model cannot be loaded or is not of text alone.

@@ -50,7 +50,7 @@ class ClassSumsSpec(Spec):
         directions: k, number of directions.
         count: A, grid units that a record adds to the count of its label; A / B of a radius.
         grid: B, grid units in the radius.
-        max_records: m.
+        max_records: m, largest number of records of one privacy unit.
     """
 
     kind: ClassVar[str] = "class sums"
@@ -96,7 +96,7 @@ class ClassSumsSpec(Spec):
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class ClassSums(Query):
-    """The public subspace.
+    """The query for class sums, with its public subspace.
 
     Attributes:
         spec: The planned specification.

@@ -22,7 +22,7 @@ class CorrectCountSpec(Spec):
     l1 = 2, l2 = sqrt(2). The number of records is private too, and is therefore counted with noise.
 
     Attributes:
-        max_records: m.
+        max_records: m, largest number of records of one privacy unit.
     """
 
     kind: ClassVar[str] = "correct count"

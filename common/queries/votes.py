@@ -81,7 +81,7 @@ class VotesSpec(Spec):
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Votes(Query):
-    """The candidates to vote on.
+    """The query for votes, with the candidates to vote on.
 
     Attributes:
         spec: The planned specification.

@@ -53,7 +53,7 @@ class Secret:
         self._value = value
 
     def reveal(self) -> bytes:
-        """The 32 bytes."""
+        """The secret 32 bytes."""
         return self._value
 
     def derive(self, purpose: Purpose, binding: bytes, first: PartyId, second: PartyId) -> "Secret":

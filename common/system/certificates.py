@@ -13,7 +13,7 @@ SOON = 30
 
 
 def certificate_of(path: Path) -> Certificate:
-    """A PEM file's certificate.
+    """Read the certificate in a PEM file.
 
     Raises:
         ConfigError: The file is missing, a link, cannot be read, or is no certificate.

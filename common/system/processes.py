@@ -51,7 +51,7 @@ _PR_SET_PDEATHSIG = 1
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Child:
-    """One process to keep running.
+    """A child process to keep running.
 
     Attributes:
         name: Name for the operator and of the log file.
@@ -74,7 +74,7 @@ def program(name: str) -> str:
 
 
 def environment(home: Path, **more: str) -> dict[str, str]:
-    """A child's whole environment."""
+    """The complete environment of a child process."""
     inherited = {
         name: os.environ[name] for name in ("LANG", "OMP_NUM_THREADS", "PYTHONPATH", "TZ") if name in os.environ
     }

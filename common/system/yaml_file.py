@@ -27,7 +27,7 @@ _Loader.add_implicit_resolver("tag:yaml.org,2002:float", _NUMBER, list("-+.01234
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class YamlFile:
-    """The content of one file.
+    """The content of one YAML file.
 
     Attributes:
         path: The file.
@@ -41,7 +41,7 @@ class YamlFile:
 
     @classmethod
     def load(cls, path: Path) -> Self:
-        """Read the file.
+        """Read a YAML file.
 
         Raises:
             ConfigError: The file is no YAML, or has a key twice; the message has the line.

@@ -42,7 +42,7 @@ DIED = "the process of the run ended without reporting an error"
 
 
 class Status(StrEnum):
-    """States of a run."""
+    """The possible states of a run."""
 
     NEW = "not started"
     STARTING = "starting"
@@ -193,7 +193,7 @@ def ended(run: dict[str, Any]) -> bool:
 
 
 def listed(names: Sequence[str]) -> str:
-    """Names in a sentence."""
+    """Join names for a sentence."""
     return " and ".join([", ".join(names[:-1]), names[-1]] if len(names) > 1 else names)
 
 

@@ -23,7 +23,7 @@ Interval = tuple[float, float]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Figure(Document):
-    """One figure.
+    """One figure of a group.
 
     Attributes:
         name: The figure's name in its group.

@@ -103,7 +103,7 @@ class LabelShares(Document):
 
 @dataclass(frozen=True, slots=True)
 class Metrics(Document):
-    """`metrics.json`.
+    """The document `metrics.json`.
 
     Attributes:
         content: The unchanged file.

@@ -166,7 +166,7 @@ class Origin(Document):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Privacy(Document):
-    """`privacy.json`.
+    """The document `privacy.json`.
 
     Attributes:
         statement: The guarantee in words: paragraphs.

@@ -26,7 +26,7 @@ def versions() -> dict[str, str]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunSummary(Document):
-    """`run.json`.
+    """The document `run.json`.
 
     Attributes:
         run: Identity of the run.

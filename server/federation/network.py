@@ -50,7 +50,7 @@ class Network(Protocol):
 
 
 class FlowerNetwork:
-    """A Network over Flower.
+    """The `Network` over Flower's Grid.
 
     Args:
         grid: Flower's Grid.

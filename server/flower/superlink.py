@@ -72,7 +72,7 @@ def wait_for_database() -> None:
 
 
 def main() -> int:
-    """Serve until told to stop."""
+    """Serve until the process is told to stop."""
     wait_for_database()
     token = Path(sys.argv.pop(1)).read_text(encoding="ascii")
     config = _parse_superlink_lifespan_config()

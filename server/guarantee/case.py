@@ -18,7 +18,7 @@ NO_GUARANTEE = "no guarantee"
 
 
 class Kind(StrEnum):
-    """The four cases."""
+    """The four cases of a guarantee."""
 
     UNKNOWN = "unknown"
     NONE = "none"

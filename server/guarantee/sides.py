@@ -16,7 +16,7 @@ from server.guarantee.rounding import at_most_times, one_in, right_guesses, show
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Guarantee(Document):
-    """The promise of a run.
+    """The guarantee of a run, in words for its readers.
 
     Attributes:
         kind: The case.

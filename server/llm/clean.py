@@ -38,7 +38,8 @@ class Cleaner:
 
     Args:
         rules: Switches of the rules.
-        public: Texts in the run's language, as public texts and the task's descriptions; if empty, none is foreign.
+        public: Texts in the run's language, such as public texts and the task's descriptions; if empty, no text counts
+            as foreign.
     """
 
     def __init__(self, rules: Rules, public: Iterable[str] = ()) -> None:

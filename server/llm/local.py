@@ -41,7 +41,7 @@ _SHORTEST = 40  # tokens that every completion may have
 
 
 class Local:
-    """One checkpoint, causal or sequence-to-sequence.
+    """A model from one checkpoint, causal or sequence-to-sequence.
 
     Args:
         name: Name in reports and candidates.

@@ -37,7 +37,7 @@ class Usage:
 
     @property
     def read(self) -> int:
-        """All tokens read."""
+        """Number of all tokens read."""
         return self.input + self.cached + self.kept
 
     @property
@@ -78,7 +78,7 @@ class Price:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Paid:
-    """Payments to one model.
+    """Payments for one model.
 
     Attributes:
         replies: Number of replies.

@@ -123,7 +123,7 @@ class CensusMethod(CensusSettings):
         return (PlannedQuery(name=CLASS_SUMS, spec=spec),)
 
     def max_texts(self, task: Task, models: Sequence[str]) -> int:
-        """N, the number of texts."""
+        """N, the number of texts of the run."""
         del task, models
         return self.samples
 

@@ -85,7 +85,7 @@ class DpKps(DpKpsSettings):
         return 0 if self.ablation == "no_llm" else self.samples
 
     def compared(self, task: Task) -> dict[str, int]:
-        """The selected terms."""
+        """Number of selected terms."""
         del task
         return {} if self.ablation == "only_llm" else {VOCABULARY: self.kept_terms}
 

@@ -75,7 +75,7 @@ class FuseGen(FuseGenSettings):
         return ()
 
     def max_texts(self, task: Task, models: Sequence[str]) -> int:
-        """N, the number of texts."""
+        """N, the number of texts of the run."""
         del task, models
         return self.samples
 

@@ -62,7 +62,7 @@ class PreText(PreTextSettings):
         return modes(self.variation) if self.rounds > 1 or self.look_ahead else {}
 
     def plan(self, task: Task, target: PrivacyTarget, membership: Membership) -> tuple[PlannedQuery, ...]:
-        """T votes."""
+        """Votes in each of the T rounds."""
         del membership
         for name, value in (("samples", self.samples), ("seeds", self.population(task))):
             if value < len(task.labels):
@@ -81,7 +81,7 @@ class PreText(PreTextSettings):
         return replace(self, samples=max(fewest, round(share * self.samples)), seeds=max(fewest, round(share * seeds)))
 
     def compared(self, task: Task) -> dict[str, int]:
-        """The population."""
+        """Size of the population."""
         return {VOTES: self.population(task)}
 
     def start(self, tools: Tools) -> State[NoMemory]:

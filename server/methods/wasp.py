@@ -95,7 +95,7 @@ class Wasp(WaspSettings):
         return max(self.samples * (1 + self.look_ahead), self.rounds * len(task.labels) * len(models))
 
     def compared(self, task: Task) -> dict[str, int]:
-        """D before the last round, with all texts so far."""
+        """Size of D before the last round, with all texts so far."""
         del task
         return {VOTES: self.samples * (self.rounds - 1) // self.rounds}
 

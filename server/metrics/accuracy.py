@@ -80,7 +80,7 @@ def logistic_regression(vectors: Any, labels: Sequence[str] | SoftLabels, weight
 
 
 class TextEncoder(Hashable, Protocol):
-    """Texts to vectors."""
+    """Interface of an encoder, which maps texts to vectors."""
 
     def encode(self, texts: Sequence[str]) -> NDArray[np.float32]:
         """Embed texts: (texts, dimensions)."""

@@ -14,7 +14,7 @@ _BLOCK = 128
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Elites:
-    """The chosen candidates.
+    """The candidates chosen as elites.
 
     Attributes:
         positions: Positions in the population, most votes first.

@@ -38,7 +38,7 @@ class Collusion:
 
 
 def collusion(plan: Plan, share: float) -> Collusion:
-    """The price of a coalition.
+    """Compute the price of a coalition.
 
     Args:
         plan: Calibrated, with secure aggregation.

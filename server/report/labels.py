@@ -15,7 +15,7 @@ from server.domain import Candidate
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LabelRow(Document):
-    """A label.
+    """One label in the table of labels.
 
     Attributes:
         label: The label's name.
@@ -39,7 +39,7 @@ class LabelRow(Document):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LabelTable(Document):
-    """The table of labels.
+    """The table of labels, with their texts and records.
 
     Attributes:
         records: "counted" for exact numbers of private records, in a simulation alone; "noised" for shares that the

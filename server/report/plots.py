@@ -19,7 +19,7 @@ _APART = 7
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Frame:
-    """Fields of all plots.
+    """Fields that all plots have.
 
     Attributes:
         key: Identifier, unique on its page.

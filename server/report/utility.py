@@ -54,7 +54,7 @@ class Accuracies(Document):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UtilityRow(Document):
-    """A classifier in the table.
+    """One classifier in the table of accuracies.
 
     Attributes:
         trained_on: Training texts in words.

@@ -95,7 +95,7 @@ def _check_kinds(part: Part) -> None:
 
 
 def method_of(settings: Settings) -> Method[Any]:
-    """The method.
+    """Build the method that the settings name.
 
     Raises:
         ConfigError: Only a simulation can run the method.

@@ -70,7 +70,7 @@ def defaults(schema: type[Any]) -> dict[str, Any]:
 
 
 def read(schema: type[S], values: object, section: str = "") -> S:
-    """A section of settings.
+    """Read a section of settings from a mapping.
 
     Args:
         schema: Class of the section.
@@ -150,7 +150,7 @@ def full(section: str, name: str) -> str:
 
 
 def shown(value: object) -> str:
-    """A value in a message."""
+    """Format a value for a message."""
     return "null" if value is None else repr(value)
 
 

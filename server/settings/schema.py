@@ -51,7 +51,7 @@ class Privacy:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Hospital:
-    """A party of a deployment.
+    """One hospital of a deployment.
 
     Attributes:
         name: The party's name in the roster.
@@ -137,7 +137,7 @@ class SimulatedFederation(Federation):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Secagg:
-    """Secure aggregation.
+    """Settings of secure aggregation.
 
     Attributes:
         mode: "semi_honest": the coordinator follows the protocol; "malicious": the coordinator is not trusted at all;

@@ -15,7 +15,7 @@ KINDS = ("paraphrase", "fill_in")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Variation:
-    """Variation of texts.
+    """Settings of the variation of texts.
 
     Attributes:
         kind: "paraphrase" or "fill_in".
@@ -134,7 +134,7 @@ class AugPeSettings(PromptingSettings):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AugPePlusSettings(AugPeSettings):
-    """Aug-PE+, which needs a vocabulary.
+    """Settings of Aug-PE+, which needs a vocabulary.
 
     Attributes:
         vocabulary: Vocabulary, as in Aug-PE.

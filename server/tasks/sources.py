@@ -20,7 +20,7 @@ from server.tasks.description import task_from
 
 
 class Source(Protocol):
-    """Data of one task."""
+    """Source of the data of one task."""
 
     def task(self) -> Task:
         """Public description of the data."""

@@ -1,7 +1,7 @@
 """Private exemplars: texts from prompts that show private records, at ε = ∞, and these records as training data.
 
 It shows the benefit of exemplars without any protection: methods that choose synthetic exemplars by private votes lie
-between this and no votes at all. A prompt shows as many records as one of WASP's shows texts. With `method.texts=false`
+between this and no votes at all. A prompt has as many records as a prompt of WASP has texts. With `method.texts=false`
 nothing is written, and the exemplars alone train the small model. It exists only in a simulation
 (`simulations/baselines/unprotected.py`), and only language models on this machine see the records.
 """

@@ -12,7 +12,7 @@ _COLUMNS = 4
 
 
 def picture(title: str, rows: Sequence[Sequence[Lines]], *, note: str = "") -> str:
-    """The picture, as SVG.
+    """Draw a picture as SVG.
 
     Args:
         title: Title for screen readers, which also get every value.

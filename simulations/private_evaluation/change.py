@@ -23,7 +23,7 @@ DEFINITION = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Labelled:
-    """Embedded texts.
+    """Embedded texts with their labels.
 
     Attributes:
         vectors: (n, d) vectors of norm 1.

@@ -16,7 +16,7 @@ _UNHEARD, _COPIED = 0.15, 0.1  # subtracted from a draft's score for each unread
 
 
 class Drafts:
-    """Writes single sentences.
+    """A writer of drafts of single sentences.
 
     Args:
         pool: Sentences that the n-gram model is built from.

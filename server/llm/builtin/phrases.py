@@ -26,7 +26,7 @@ _LEAST = 1e-3  # of a score, so that what tells nothing apart comes last and not
 
 
 class Phrases:
-    """All phrases of some texts.
+    """The phrases of some texts.
 
     Args:
         texts: Their sentences.

@@ -39,7 +39,7 @@ Sampled = Callable[[int, Continuations], None]
 
 
 class Engine(Protocol):
-    """A loaded model."""
+    """A loaded model that continues prompts."""
 
     def sample(self, jobs: Sequence[Job], done: Sampled) -> None:
         """Sample all continuations of all jobs, each determined by its job alone up to rounding.

@@ -88,7 +88,7 @@ class Messages:
         return f"anthropic/{at}/max_tokens={self.settings.max_tokens}/wording={WORDING}"
 
     def client(self) -> AbstractAsyncContextManager[Any]:
-        """A new client. The key is given, so that the SDK looks for no other; tracing could put texts into spans."""
+        """Make a client with an explicit key, as the SDK would look for one, and without tracing of texts."""
         settings = self.settings
         return anthropic.AsyncAnthropic(
             api_key=settings.key(),
@@ -116,7 +116,7 @@ class Messages:
         return completion(await client.messages.create(**self.parameters(system, user)))
 
     def completed(self, message: object) -> Completion:
-        """Read one answer of a batch."""
+        """Convert one answer of a batch."""
         return completion(message)
 
     def model_is_unknown(self, error: Any) -> bool:
@@ -125,7 +125,7 @@ class Messages:
 
 
 def completion(message: object) -> Completion:
-    """Read a message.
+    """Convert a message of the API.
 
     Raises:
         MalformedError: The answer is no message. The SDK validates nothing: a gateway's error page arrives as a string,

@@ -33,11 +33,11 @@ class BatchChat(Chat, Protocol):
         """The body of one request."""
 
     def completed(self, message: object) -> Completion:
-        """Read one answer."""
+        """Convert one answer of a batch."""
 
 
 class MessageBatches:
-    """One model, used through batches.
+    """A remote model that is used through Message Batches.
 
     Args:
         chat: Protocol of its server, with the model's settings; of the settings only retries, price and clock matter

@@ -80,7 +80,7 @@ class ChatCompletions:
         return f"openai/{at}/{sent}/wording={WORDING}"
 
     def client(self) -> AbstractAsyncContextManager[Any]:
-        """A new client."""
+        """Make a new client of the SDK."""
         settings = self.settings
         return openai.AsyncOpenAI(
             api_key=settings.key(), base_url=settings.base_url, timeout=settings.timeout, max_retries=0
@@ -105,7 +105,7 @@ class ChatCompletions:
 
 
 def completion(answer: object) -> Completion:
-    """Read a chat completion.
+    """Convert a chat completion of the API.
 
     Raises:
         MalformedError: The answer is no chat completion. The SDK validates nothing: a gateway's error page arrives as a

@@ -191,7 +191,7 @@ class Remote:
 
 @dataclass(slots=True, kw_only=True)
 class Job:
-    """The requests of one call."""
+    """The requests of one call and their replies."""
 
     requests: Sequence[Request]
     todo: deque[int]

@@ -51,7 +51,7 @@ class Clock:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Failure:
-    """Class of a failed request.
+    """Classification of a failed request.
 
     Attributes:
         kind: "again", "hopeless", or the loss of one item (`server.llm.base.LOSSES`).
@@ -69,11 +69,11 @@ class Failure:
 def failure_of(  # noqa: PLR0911 one for each line of the table above
     error: Exception, *, date: float
 ) -> Failure:
-    """Classify an error of an SDK: both SDKs give `status_code`, `response` and `body` where a server answered.
+    """Classify an error of an SDK: both SDKs give `status_code`, `response` and `body` if a server answered.
 
     Args:
         error: Error that the SDK raised.
-        date: Seconds since 1970 now.
+        date: The present time in seconds since 1970.
     """
     status = getattr(error, "status_code", None)
     summary = f"{type(error).__name__.lstrip('_')}, HTTP status {status or 'none'}"

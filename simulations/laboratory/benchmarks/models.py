@@ -131,7 +131,7 @@ class Plain:
         """Tokens that end a text."""
 
     def tokens(self, text: str) -> list[int]:
-        """Token ids."""
+        """Token ids of a text."""
         return list(self._tokenizer(text)["input_ids"])
 
     @property

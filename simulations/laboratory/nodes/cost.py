@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Cost:
-    """The terms.
+    """The terms of the duration of a run.
 
     Attributes:
         wait: Seconds of a phase without a delay: waits between two requests for a message, and the work of a hospital.

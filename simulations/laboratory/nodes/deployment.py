@@ -143,7 +143,7 @@ class Deployment:
             self.coordinator("enrol", self.here, self.at(number) / "party.json")
 
     def at(self, number: int) -> Path:
-        """A hospital's folder."""
+        """The folder of a hospital."""
         return self.folder / f"h{number}"
 
     def set(self, number: int, **values: str) -> None:

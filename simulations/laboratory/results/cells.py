@@ -24,7 +24,7 @@ WITHOUT_EPSILON = ("method=fusegen", "method=only_private", "method=private_exem
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """One run.
+    """One run that claims need.
 
     Attributes:
         data: Data set.
@@ -39,7 +39,7 @@ class Cell:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Preset:
-    """Choice of the runs.
+    """A choice of runs for the claims.
 
     Attributes:
         name: The preset's name.
@@ -93,7 +93,7 @@ class Preset:
 
 
 def preset(name: str, path: Path = HERE / "presets.yaml") -> Preset:
-    """A preset of the file.
+    """Read a preset from the file.
 
     Raises:
         ConfigError: There is no preset with this name.

@@ -20,7 +20,7 @@ _SHARES = ("accuracy", "macro_f1")
 
 
 def render(content: Mapping[str, Any]) -> str:
-    """The page in Markdown.
+    """Render the page in Markdown.
 
     Args:
         content: Content of `findings.json`.
