@@ -81,6 +81,7 @@ def _target(chosen: argparse.Namespace) -> float:
 
 def forwards(settings: Settings) -> dict[str, Any]:
     """Queries, noise, signal, guarantee and forecast of these settings: what `plan` prints without `--signal`."""
+    from server.llm.form_choice import forms_in_words
     from server.planning import collusion
     from server.planning.forecast import forecast
     from server.planning.guarantee_facts import describe
@@ -104,6 +105,7 @@ def forwards(settings: Settings) -> dict[str, Any]:
             *(collusion.advice(price, parts.plan.epsilon) if price else ()),
         ],
         **_chosen(settings, chosen),
+        **({"prompts": forms} if (forms := forms_in_words(parts.providers)) else {}),
         "forecast": forecast(
             parts.method,
             task,

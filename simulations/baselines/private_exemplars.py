@@ -21,6 +21,7 @@ from server.domain import Task
 from server.evaluation import of_texts, small_model
 from server.llm import prompts, providers
 from server.llm.base import Provider, Request
+from server.llm.form_choice import in_chosen_forms
 from server.llm.generate import Generated, generate
 from server.llm.orders import Order, even_orders
 from server.llm.spending import Spending
@@ -121,6 +122,7 @@ def _written(
             got=", ".join(remote) or "an endpoint for the evaluation",
             do="Choose models that are computed locally, such as llm=builtin",
         )
+    models = in_chosen_forms(models, source.task(), encoder, experiment_seed=settings.experiment_seed)
     harvest = _generated(settings, models, source, shown)
     report = make_report(
         0,
