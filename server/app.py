@@ -76,7 +76,9 @@ def run_with(parts: Parts, settings: Settings, network: Network, folder: Path) -
     simulation = isinstance(settings, SimulationSettings)
     method, plan, source = parts.method, parts.plan, parts.source
     task = source.task()
-    providers = in_chosen_forms(parts.providers, task, parts.encoder, experiment_seed=settings.experiment_seed)
+    providers = in_chosen_forms(
+        parts.providers, task, parts.encoder, cleaner=parts.cleaner, experiment_seed=settings.experiment_seed
+    )
     test = task.classifier_inputs(source.held_out())
     if not test and not simulation:  # a simulation has said it of its inputs
         log.info("no accuracy and no FID: task.test is not set")
