@@ -124,7 +124,7 @@ class Local:
     @property
     def form(self) -> str | None:
         """See `Formed`."""
-        return self._completion and self._completion.form
+        return self._completion.form if self._completion else None
 
     def in_form(self, form: str) -> Self:
         """See `Formed`. Both share the weights, which are loaded once."""
