@@ -58,11 +58,13 @@ class Wording:
         writer: Author of such texts, for example "a doctor on duty"; empty if unspecified.
         style: Style of the texts, for example "terse, with abbreviations"; empty if unspecified.
         label: Meaning of a label, for example "diagnosis" or "sentiment".
+        plural: Plural of the task's kind; empty: by the rules of English (`server.llm.forms.plural`).
     """
 
     writer: str = ""
     style: str = ""
     label: str = "label"
+    plural: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

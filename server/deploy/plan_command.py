@@ -87,6 +87,7 @@ def _target(chosen: argparse.Namespace) -> float:
 
 def forwards(settings: Settings) -> dict[str, Any]:
     """Queries, noise, signal, guarantee and forecast of these settings, as `plan` prints them without `--signal`."""
+    from server.llm.form_choice import forms_in_words
     from server.planning import collusion
     from server.planning.forecast import forecast
     from server.planning.guarantee_facts import describe
@@ -111,6 +112,7 @@ def forwards(settings: Settings) -> dict[str, Any]:
             *_count_in_place_of_test_texts(chosen, parts),
         ],
         **_chosen(settings, chosen),
+        **({"prompts": forms} if (forms := forms_in_words(parts.providers)) else {}),
         "forecast": forecast(
             parts.method,
             task,

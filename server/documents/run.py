@@ -42,6 +42,7 @@ class RunSummary(Document):
         started: Day on which it began, such as 2026-11-24; this field and the following ones are missing in earlier
             versions.
         models: Names of the language models.
+        forms: Form of the prompts of each language model that completes a list, by model; missing if none does.
         encoder: Name of the encoder.
         purpose: Purpose of the texts, as the coordinator states it.
         recipient: Recipient of the texts, as the coordinator states it.
@@ -62,6 +63,7 @@ class RunSummary(Document):
     versions: Mapping[str, str] = field(default_factory=dict)
     started: str | None = field(default=None, metadata=ABSENT)
     models: tuple[str, ...] | None = field(default=None, metadata=ABSENT)
+    forms: Mapping[str, str] | None = field(default=None, metadata=ABSENT)
     encoder: str | None = field(default=None, metadata=ABSENT)
     purpose: str | None = field(default=None, metadata=ABSENT)
     recipient: str | None = field(default=None, metadata=ABSENT)

@@ -9,7 +9,7 @@ import hashlib
 import json
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, field, replace
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 from common.errors import ConfigError, InternalError
 from common.structure import Structure
@@ -151,6 +151,8 @@ class Request:
         fields = asdict(self)
         if self.structure is None:
             del fields["structure"]  # the form from before there were structures: caches keep their replies
+        if not self.wording.plural:
+            del fields["wording"]["plural"]  # and from before plurals
         return json.dumps(fields, sort_keys=True, separators=(",", ":"))
 
     def key(self, provider: str) -> str:
@@ -239,3 +241,20 @@ class Provider(Protocol):
 
     def estimate(self, request: Request) -> tuple[int, int]:
         """Expected input and output tokens, for the forecast of costs."""
+
+
+@runtime_checkable
+class Formed(Protocol):
+    """A model that completes, in prompts of one of the forms of `server/llm/forms.py`."""
+
+    @property
+    def form(self) -> str | None:
+        """Name of the form, or "auto"; None if the model is asked in another way."""
+
+    def in_form(self, form: str) -> Provider:
+        """The same model with prompts of this form; not for a model whose form is None."""
+
+
+def form_of(provider: Provider) -> str | None:
+    """Form of a model's prompts; see `Formed.form`."""
+    return provider.form if isinstance(provider, Formed) else None

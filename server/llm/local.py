@@ -6,14 +6,16 @@ completes a list of examples (`completion`), which small models do better. The t
 transformers for any checkpoint on any device, OpenVINO for GGUF files on processors, several times as fast.
 """
 
+import copy
 import hashlib
 import importlib.metadata
 import logging
 import math
 from collections.abc import Sequence
-from functools import cached_property
+from dataclasses import replace
+from functools import cache, cached_property
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, Self
 
 from common.errors import ConfigError, ProviderError
 from common.models import chat, checkpoints
@@ -102,7 +104,8 @@ class Local:
             openvino.weights(self._folder, name=name)
         self._config: Any = checkpoints.configuration(self._folder, "causal", "sequence-to-sequence")
         self._tokenizer: Any = checkpoints.tokenizer(self._folder)
-        self._engine_name, self._completion, self._public = engine, completion, tuple(public_examples)
+        self._engine_name, self._completion = engine, completion
+        self._public = tuple(completions.with_topics(public_examples))
         self._max_new_tokens, self._batch_tokens, self._top_p = max_new_tokens, batch_tokens, top_p
         self._device = device
         self._dtype = checkpoints.own_dtype(self._config, device) if dtype == "auto" else dtype
@@ -116,6 +119,20 @@ class Local:
             )
         self._characters = 0.0  # a token, once measured
         self._longest = context if self._config.is_encoder_decoder else context - max_new_tokens
+        self._load = cache(self._loaded)  # at the first request: a run that resumes from its cache never needs it
+
+    @property
+    def form(self) -> str | None:
+        """See `Formed`."""
+        return self._completion.form if self._completion else None
+
+    def in_form(self, form: str) -> Self:
+        """See `Formed`. Both share the weights, which are loaded once."""
+        assert self._completion is not None
+        other = copy.copy(self)
+        vars(other)["_completion"] = replace(self._completion, form=form)
+        vars(other).pop("identity", None)  # that of the other form
+        return other
 
     @cached_property
     def identity(self) -> str:
@@ -189,9 +206,11 @@ class Local:
         written = request.n * (request.words or words_per_text) * _TOKENS_PER_WORD
         return round(read), min(round(written), self._max_new_tokens * (request.n if self._completion else 1))
 
-    @cached_property
+    @property
     def _engine(self) -> Engine:
-        """Loaded at the first request: a run that resumes from its cache never needs it."""
+        return self._load()
+
+    def _loaded(self) -> Engine:
         if self._engine_name == "openvino":
             return OpenVino(self._folder, name=self.name)
         return Transformers(

@@ -46,7 +46,8 @@ class LabelledFilesSettings(TaskSettings):
             column and, for the models that show examples, one of topics, `topic` or `label`.
         attributes: Public properties of a text; a zero-shot prompt names one, drawn at random.
         wording: Words for the texts in prompts: `writer`, such as "a doctor on duty", `style`, such as "terse, with
-            abbreviations", and `label`, the meaning of a label, such as "diagnosis"; None leaves a line out.
+            abbreviations", and `label`, the meaning of a label, such as "diagnosis"; None leaves a line out. `plural`
+            is the plural of `kind`; None: by rules of English, which fail for "diagnosis" and for other languages.
         structure: `text_field` and `schema` of texts that are JSON objects (`common.structure.Structure`).
     """
 

@@ -21,6 +21,8 @@ from server.domain import Task
 from server.evaluation import of_texts, small_model
 from server.llm import prompts, providers
 from server.llm.base import Provider, Request
+from server.llm.clean import Cleaner
+from server.llm.form_choice import in_chosen_forms
 from server.llm.generate import Generated, generate
 from server.llm.orders import Order, even_orders
 from server.llm.spending import Spending
@@ -121,7 +123,9 @@ def _written(
             got=", ".join(remote) or "an endpoint for the evaluation",
             do="Choose models that are computed locally, such as llm=builtin",
         )
-    harvest = _generated(settings, models, source, shown)
+    cleaner = providers.cleaner(settings.llm.clean, source.task(), source.public_texts)
+    models = in_chosen_forms(models, source.task(), encoder, cleaner=cleaner, experiment_seed=settings.experiment_seed)
+    harvest = _generated(settings, models, source, shown, cleaner)
     report = make_report(
         0,
         list(models),
@@ -143,6 +147,7 @@ def _generated(
     models: Mapping[str, Provider],
     source: Source,
     shown: Mapping[str, Sequence[str]],
+    cleaner: Cleaner,
 ) -> Generated:
     method, task = _method(settings), source.task()
 
@@ -165,5 +170,5 @@ def _generated(
         round_number=0,
         texts_per_request=method.texts_per_request,
         experiment_seed=settings.experiment_seed,
-        cleaner=providers.cleaner(settings.llm.clean, task, source.public_texts),
+        cleaner=cleaner,
     )

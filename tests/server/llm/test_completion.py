@@ -2,7 +2,7 @@ import pytest
 
 from common.errors import ConfigError
 from server.domain import Example, Wording
-from server.llm.completion import SUBTOPICS, Completion, opening_words
+from server.llm.completion import SUBTOPICS, Completion, opening_words, with_topics
 from tests.support.provider_contract import OTHER, SOURCE, requests
 
 PUBLIC = [Example(text=f"A public text {'word ' * i}of number {i}.", topic=f"topic {i % 5}") for i in range(40)]
@@ -31,6 +31,11 @@ def test_public_texts_of_the_tasks_own_labels_are_left_out_and_those_without_top
     bare = Completion(public=False).beginning(requests(1)[0], PUBLIC).prompt
     assert bare == prompt(public=[])
     assert bare.count("Text:") == 1
+
+
+def test_public_texts_without_topics_get_their_two_longest_words_as_one():
+    public = [Example(text="Card, my card is delayed!"), Example(text="12"), Example(text="x", topic="late card")]
+    assert [example.topic for example in with_topics(public)] == ["card delayed", "", "late card"]
 
 
 def test_exemplars_stand_under_the_label_and_replace_the_public_texts():

@@ -169,6 +169,15 @@ def test_identity_is_of_the_engine_and_of_what_a_completion_shows(completing):
     assert len({completing.identity, *others}) == 5
 
 
+def test_a_model_in_another_form_shares_the_weights_and_has_another_identity(completing):
+    assert (completing.form, anew(completing).in_form("quoted").form) == ("auto", "quoted")
+    quoted, fields = (completing.in_form(form) for form in ("quoted", "fields"))
+    assert quoted._engine is fields._engine is completing._engine
+    assert len({completing.identity, quoted.identity, fields.identity}) == 3
+    assert quoted._job(requests(1)[0]).ids != fields._job(requests(1)[0]).ids
+    assert quoted._job(requests(1)[0]).stop == '"'
+
+
 def written(model, batch):
     """The tokens of each answer, whatever can be read in them."""
     return [answer[0] for answer in continued(model, [model._job(request) for request in batch])]

@@ -38,7 +38,7 @@ def test_wording_is_optional_in_all_its_parts():
     ("change", "names"),
     [
         ({"wording": "terse"}, "task.wording"),
-        ({"wording": {"tone": "terse"}}, "writer, style, label"),
+        ({"wording": {"tone": "terse"}}, "writer, style, label, plural"),
         ({"wording": {"style": ""}}, "task.wording.style"),
         ({"name": "../evil"}, "task.name"),
         ({"name": ""}, "task.name"),
