@@ -5,7 +5,7 @@
 # make wheelhouse  a hospital's installation and its encoder as wheels, for a machine without a network: in wheelhouse/
 # make test      lint, types, import rules, tests
 # make test-slow the tests that take minutes, and test-processors
-# make test-processors  the tests of `make test` as on two older x86 processors (each as long as there)
+# make test-processors  the tests of `make test` as on two older x86 processors (each takes as long as `make test`)
 # make test-browser  the pages in a real browser, which the tests above do too where there is one
 # make test-deployment  real nodes, TLS, failures, on this machine alone (many minutes)
 # make test-containers  the image is built and started, up to a joint data set (root, buildah, podman; many minutes)
@@ -14,21 +14,21 @@
 # make audit     the noise of the whole pipeline, the sensitivity of every answer to 10,000 neighbours, what times tell, and
 #                what a lying hospital does (an hour)
 # make mutations break the sources in one place at a time: which test notices (minutes)
-# make bench     every benchmark below: their ratios beside the recorded ones; fails if one is 1.5 times as high (half an
-#                hour); ACCEPT=yes records them
-# make bench-startup  CPU of round 1, of the evaluation, of a plan, beside the import of torch (a minute)
-# make bench-memory  memory of an idle hospital and an idle coordinator, beside a Python with numpy (a minute)
-# make bench-votes  the vote kernel beside a raw product and faiss (a minute)
-# make bench-requests  the request layer beside the bare SDK (half a minute)
+# make bench     every benchmark below: their ratios compared with the recorded ones; fails if one is 1.5 times as high
+#                (half an hour); ACCEPT=yes records them
+# make bench-startup  CPU of round 1, of the evaluation, of a plan, compared with the import of torch (a minute)
+# make bench-memory  memory of an idle hospital and an idle coordinator, compared with a Python with numpy (a minute)
+# make bench-votes  the vote kernel compared with a raw product and faiss (a minute)
+# make bench-requests  the request layer compared with the bare SDK (half a minute)
 # make bench-parties  one query with up to a thousand parties (minutes)
-# make bench-secagg  secure aggregation beside the machine's limit and Flower's SecAgg+ (minutes)
-# make bench-nodes  a run over real nodes and slow lines, beside what a sum of named terms predicts (minutes)
-# make bench-noise  draws of noise a second, beside OpenDP's (a minute)
+# make bench-secagg  secure aggregation compared with the machine's limit and Flower's SecAgg+ (minutes)
+# make bench-nodes  a run over real nodes and slow lines, compared with what a sum of named terms predicts (minutes)
+# make bench-noise  draws of noise a second, compared with OpenDP's (a minute)
 # make bench-scale  how time, memory and disk grow with texts, runs in a ledger and replies in a cache (minutes)
-# make bench-suppression  elites without similar ones: time and memory, beside the plain definition (a minute)
+# make bench-suppression  elites without similar ones: time and memory, compared with the plain definition (a minute)
 # make bench-keyphrases  DP-KPS: extraction, densities, sequences, and how they grow (minutes)
 # make bench-metrics  metrics of fidelity on 10,000 vectors: time and memory (a minute)
-# make bench-models  the engine of small language models, beside transformers and the processor's limit (minutes)
+# make bench-models  the engine of small language models, compared with transformers and the processor's limit (minutes)
 # make results  the papers' claims by real models, after `make models`: 20 minutes; PRESET=full takes hours
 # make protos    generate protos/*_pb2.py again
 # make lock      constraints.txt again, from pyproject.toml: every package of every extra, on any system, with its hashes;

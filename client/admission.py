@@ -38,7 +38,7 @@ class Terms:
 
 
 class Admission:
-    """The rules of one party.
+    """The rules by which one party admits plans.
 
     Args:
         party: The party's number in the roster.
@@ -79,7 +79,7 @@ class Admission:
             The limits that the plan was checked with.
 
         Raises:
-            RefusalError: With the reason.
+            RefusalError: The run is refused; the error has the reason.
             CaucusError: A writer cannot do what is planned.
         """
         terms = self._terms()  # first: what was mended in a file holds after a restart, and says so
@@ -93,7 +93,7 @@ class Admission:
         return terms.limits
 
     def at_question(self, run: str, plan: Plan, checked: Limits) -> Limits:
-        """Admit the next question of a run that was admitted with the limits `checked`; otherwise as `at_opening`."""
+        """Admit the next question of a run that was admitted with the limits `checked`; errors as in `at_opening`."""
         terms = self._terms()
         if terms.limits != checked:  # the same limits would find the same; what is charged, the ledger checks
             terms.limits.check(plan, self._ledger.charged(self.data_set(plan), but=run))
@@ -113,7 +113,7 @@ def check_parties(plan: Plan, party: PartyId, roster: Roster | None) -> None:
     """Refuse a plan whose parties are not those of this party's own roster.
 
     Raises:
-        RefusalError: ROSTER.
+        RefusalError: The parties differ; the reason is ROSTER.
     """
     if party >= plan.parties:
         raise RefusalError(Reason.ROSTER, "parties", expected=f"above {party}, this party's number", got=plan.parties)

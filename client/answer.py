@@ -85,7 +85,7 @@ class Party:
 def answer(
     query: Query, *, digest: bytes, run: str, index: int, plan: Plan, records: EmbeddedRecords, party: Party
 ) -> NDArray[np.int64]:
-    """This party's noised answer.
+    """Compute this party's noised answer.
 
     Args:
         query: The query.
@@ -181,7 +181,7 @@ def check(query: Query, plan: Plan, planned: PlannedQuery, *, dimensions: int) -
     """Refuse, by public facts alone and before any charge, a query that is not the planned one or does not fit.
 
     Raises:
-        RefusalError: With the reason.
+        RefusalError: The query is refused; the error has the reason.
     """
     if query.spec != planned.spec:
         raise RefusalError(Reason.UNPLANNED, "query", expected=planned.spec, got=query.spec)

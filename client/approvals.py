@@ -1,19 +1,19 @@
 """The hospital's decisions: which runs it takes part in.
 
-A decision is about one run and its plan's digest. A person makes it (`caucus-party approve`) and can change it: what
-was refused can be approved, what was approved refused. Where no person has decided, `approval: auto` leaves the
-decision to the limits, and `approval: manual` waits for one. It is looked up at each opening and each question, so that
-a change takes effect at the next of them. The coordinator learns that the decision is awaited, or what it is, and never
-who made it.
+A decision is about one run and its plan's digest. A person makes it (`caucus-party approve`) and can change it: a
+refused plan can be approved later, and an approved one refused. Where no person has decided, `approval: auto` leaves
+the decision to the limits, and `approval: manual` waits for one. It is looked up at each opening and each question, so
+that a change takes effect at the next of them. The coordinator learns that a decision is pending, or the decision
+itself, but never who made it.
 
     FOLDER/runs/HEX.json     one file for each run and plan: the plan, who decided, over which file of records
 
 A coordinator asks as often as it likes, so the number of files is bounded, and none is ever removed here: at the bound
-the hospital refuses, and its log says so, until a person has moved old files away. Service and person each hold the
-folder's lock while they read and write an entry, so that neither loses what the other wrote.
+the hospital refuses, and its log says so, until a person has moved old files away. The service and a person's command
+each lock the folder while they read and write an entry, so that neither loses what the other wrote.
 
 A run is bound to the bytes of the file of records that it was admitted with, by a keyed digest: after a change the
-same run is refused, for its answers would be about different records.
+same run is refused, because its answers would be about different records.
 """
 
 import fcntl
@@ -115,10 +115,10 @@ class Approvals:
             raise RefusalError(Reason.RECORDS, "file of records", expected="the one that this run began with")
 
     def unchanged(self) -> None:
-        """Refuse to go on over a file that has changed since this service read it.
+        """Refuse to continue if the file of records has changed since this service read it.
 
         Raises:
-            RefusalError: RECORDS.
+            RefusalError: The file has changed; the reason is RECORDS.
         """
         try:
             current = self.digest()
@@ -152,7 +152,7 @@ class Approvals:
 
 
 def approvals(folder: Path) -> list[PlanApproval]:
-    """All runs and plans that this hospital was asked about, the oldest first."""
+    """All runs and plans that this hospital was asked about, oldest first."""
     entries = [PlanApproval(**json.loads(path.read_bytes())) for path in (folder / "runs").glob("*.json")]
     return sorted(entries, key=lambda approval: (approval.first_seen, approval.run))
 
@@ -163,7 +163,7 @@ def awaiting(folder: Path) -> list[PlanApproval]:
 
 
 def decide(folder: Path, approval: PlanApproval, *, approve: bool, by: str) -> PlanApproval:
-    """Store a person's decision, in place of any before it."""
+    """Store a person's decision, replacing any earlier one."""
     with _locked(folder):
         # Read again: the service may have bound the run to its records since.
         current = _find(folder, approval.run, approval.plan_digest) or approval

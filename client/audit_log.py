@@ -2,7 +2,7 @@
 
 A coordinator asks as often and as much as it likes, so the log is bounded, and it is never thinned out: once it is full
 the hospital refuses every request, and its service log says so, until a person has moved the file away. To move
-`audit.jsonl`, rename it; the service begins a new one by itself. The ledger, which is the record of truth, is not
+`audit.jsonl`, rename it; the service begins a new one by itself. The ledger, which is the authoritative record, is not
 affected.
 """
 
@@ -34,10 +34,10 @@ class AuditLog:
         self.path = folder / "audit.jsonl"
 
     def ready(self) -> None:
-        """Refuse to begin with a request that the log has no room for.
+        """Refuse a request that the log has no room for, before any work on it.
 
         Raises:
-            RefusalError: FULL.
+            RefusalError: The log is full; the reason is FULL.
         """
         try:
             size = self.path.stat().st_size
@@ -54,7 +54,7 @@ class AuditLog:
 
         Raises:
             RefusalError: The log is full.
-            OSError: It cannot be written, and no part of the line was.
+            OSError: The log cannot be written; no part of the line was.
         """
         self.ready()
         line = {

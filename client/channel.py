@@ -1,6 +1,6 @@
 """The socket between a hospital's relay and its party service: gRPC on both ends, one parcel in, one parcel out.
 
-It stands apart so that the relay loads neither torch nor anything that reads records.
+This module is separate so that the relay loads neither torch nor anything that reads records.
 """
 
 import os
@@ -17,7 +17,7 @@ from common.errors import ConfigError, ProtocolError
 SOCKET = "unix:run/party.sock"
 """Address of a deployed service, relative to the hospital's folder: a Unix socket's path may have 107 characters."""
 SOCKET_NAME = "CAUCUS_PARTY_SOCKET"
-"""Environment variable of the relay: where its own party's service listens. Never taken from a message."""
+"""The relay's environment variable with the address of its own party's service, never taken from a message."""
 PATIENCE = 60.0
 """Seconds that a service may take to come back, restarted or frozen, before a message to it counts as lost."""
 _RECONNECT = [("grpc.initial_reconnect_backoff_ms", 100), ("grpc.max_reconnect_backoff_ms", 500)]
@@ -31,7 +31,7 @@ class Party(Protocol):
     """Interface of an object that answers parcels: the service itself, or a channel to it."""
 
     def handle(self, parcel: m.Parcel) -> m.Parcel:
-        """Answer one parcel; never raises for what a coordinator can cause."""
+        """Answer one parcel. No message of a coordinator, however wrong, makes it raise an error."""
 
 
 class Channel:
@@ -40,7 +40,7 @@ class Channel:
     Args:
         address: `unix:PATH`.
         partition: Number of a simulated party; 0 in a deployment.
-        patience: Seconds to wait for the service to be there; an answer may take as long as it takes.
+        patience: Seconds to wait until the service is reachable; the time for an answer is not limited.
     """
 
     def __init__(self, address: str, partition: int, *, patience: float = PATIENCE) -> None:
@@ -53,7 +53,7 @@ class Channel:
         """Pass one parcel on and bring the answer back.
 
         Raises:
-            ProtocolError: There is no service, or none that knows this partition.
+            ProtocolError: No service answers, or it does not know this partition.
         """
         ready = grpc.channel_ready_future(self._channel)
         try:
@@ -65,7 +65,7 @@ class Channel:
         return wire.unpack_parcel(reply)[0]
 
     def close(self) -> None:
-        """Let go of the connection; a process that forks may not have one."""
+        """Close the connection; a process must not have one when it forks."""
         self._channel.close()
 
 
@@ -86,7 +86,7 @@ def serve(parties: Mapping[int, Party], address: str, *, workers: int = 4, share
         parties: Parties by partition; a hospital has one, at 0.
         address: Address to listen at. Anything but a Unix socket needs mutual TLS, which is not offered here yet.
         workers: Threads; a party answers one parcel at a time.
-        shared: Whether the socket's group may connect too, which is the relay's.
+        shared: Whether the socket's group, which is the relay's, may connect too.
 
     Returns:
         The started server.

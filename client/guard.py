@@ -31,20 +31,20 @@ class Limits:
         max_delta: Largest δ of a plan.
         lifetime_epsilon: Largest ε, at `lifetime_delta` and against the same coalition, of everything in this party's
             ledger together with the whole new plan; None for no such limit. A coordinator gets no fresh budget by
-            starting another run. A charge counts the coalition of its day: who raises `corrupt` later finds earlier
-            answers priced against the smaller one.
+            starting another run. A charge counts the coalition of its day: if `corrupt` is raised later, earlier
+            answers remain priced against the smaller coalition.
         lifetime_delta: The δ of `lifetime_epsilon`.
         separate_data_sets: Counts only what was answered about data sets that share a record with the present one. A
-            refusal then tells the coordinator whether they share any, which no noise covers: for data sets of which it
-            is known anyway.
+            refusal then tells the coordinator whether they share any, which no noise covers; use it only for data sets
+            of which that is known anyway.
         queries: Kinds of queries that are answered; by default all whose answers have a proof.
         max_top: Largest Q.
-        min_survivors: Fewest parties that a sum may hold; above 1 there must be secure aggregation.
+        min_survivors: Smallest number of parties in a sum; above 1, secure aggregation is required.
         unit: "sample" accepts plans at sample level and at user level, "user" at user level only.
         min_unit_records: Fewest records of one user that the plan must protect together; 1 accepts sample level.
         malicious_coordinator: Refuses plans whose secure aggregation trusts the coordinator to follow the protocol.
-        corrupt: Share of all parties, rounded up to whole ones, that may help the coordinator in any way: tell it
-            their noise, their shares and all else that they see, and sign anything. Secure aggregation must hide this
+        corrupt: Share of all parties, rounded up to whole ones, that may help the coordinator in any way: tell it their
+            noise, their shares and everything else that they see, and sign anything. Secure aggregation must hide this
             party's answer from them, and both limits of ε must hold without their noise. The plan's own numbers are the
             coordinator's choice: with a smaller one than there are, a malicious coordinator can obtain two signed
             survivor sets, and from their shares this party's answer with its own share of the noise alone.
@@ -97,7 +97,8 @@ class Limits:
             earlier: Charges of other runs.
 
         Raises:
-            RefusalError: OVER_LIMIT, with the limit that is exceeded for this party's own log.
+            RefusalError: A limit is exceeded; the reason is OVER_LIMIT, and the limit is named for this party's own
+                log.
         """
         for query in plan.queries:
             if query.spec.kind not in self.queries:
@@ -146,7 +147,7 @@ class Limits:
             charges: All charges, the requested one included.
 
         Raises:
-            RefusalError: OVER_LIMIT.
+            RefusalError: A lifetime limit is exceeded; the reason is OVER_LIMIT.
         """
         if self.lifetime_epsilon is not None:
             _at_most("epsilon of all runs", self.spent(charges), self.lifetime_epsilon)

@@ -1,10 +1,10 @@
-"""The head of the ledger, noted outside it: an older copy of a ledger lacks it, and would give spent budget back.
+"""The head of the ledger, noted outside it, to detect an older copy, which would give spent budget back.
 
     FOLDER/private/ledger.head    the default: reveals that `ledger.db` alone was restored
     ledger_head: PATH             in client.yaml, on another disk: reveals also that the whole folder was
 
 The note has the 64 hexadecimal digits of the head and nothing else. It is written after the ledger's own commit, so it
-is never ahead of the ledger, and before an answer leaves, so it stands for all that was answered: an answer whose note
+is never ahead of the ledger, and before an answer leaves, so it covers all that was answered: an answer whose note
 cannot be written is refused, and so is each answer over an older copy that takes the ledger's place while the service
 runs. After a crash between the two the note lags, and is accepted: the ledger contains it.
 """
@@ -69,7 +69,7 @@ class NotedHead:
         """Check, before anything is charged, that no older copy took the ledger's place since the last note.
 
         Raises:
-            LedgerError: One did.
+            LedgerError: An older copy did.
         """
         ledger.head(after=self._written)
 

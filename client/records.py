@@ -59,7 +59,7 @@ class EmbeddedRecords:
             object.__setattr__(self, "vectors", np.where(sound, self.vectors, np.float32(0)))
 
     def limited(self, max_records: int) -> Self:
-        """Keep, of each owner, only the first `max_records` records, in the order given; all of them without owners.
+        """Keep only the first `max_records` records of each owner, in their order; without owners, keep all records.
 
         Which these are depends on that owner's records alone, as the sensitivities demand, and is always the same.
         """
@@ -76,12 +76,12 @@ class EmbeddedRecords:
         """A Poisson subsample: each unit takes part with probability `rate`, independently of all other units.
 
         A unit takes part if its keyed digest, 64 bits, is below rate * 2^64, rounded down: with HMAC-SHA256 for a
-        random function, independently with a probability that is at most 2^-64 below `rate` and never above it. The
+        random function, independently, with a probability that is at most 2^-64 below `rate` and never above it. The
         same key draws the same units, so one subsample can serve several queries.
 
         Args:
-            rate: In [0, 1].
-            key: Secret bytes, used for nothing else than this subsample.
+            rate: The probability, in [0, 1].
+            key: Secret bytes, used for this subsample alone.
 
         Raises:
             ConfigError: The rate is not a probability.
@@ -135,7 +135,7 @@ class PartyRecords:
         return len(self.records)
 
     def for_plan(self, labels: Sequence[str], *, unit: str = "sample") -> EmbeddedRecords:
-        """The records that take part in a plan with these public labels, which protects each sample or each user.
+        """The records that take part in a plan with these public labels, whose unit of privacy is a sample or a user.
 
         Records of other labels do not take part. Refusing the plan for them would tell the coordinator, without noise,
         which labels this party holds; leaving them out looks at each record alone, so that no sensitivity grows.
@@ -156,13 +156,14 @@ class PartyRecords:
 
 
 def read(path: Path, *, may_be_empty: bool = False, structure: Structure | None = None) -> list[Record]:
-    """Read a party's own file (CSV or JSON Lines, columns `text,label` and, where it says whose each is, `user`).
+    """Read a party's own file (CSV or JSON Lines, columns `text,label` and, where records name their users, `user`).
 
     A hospital's file may be empty: it then contributes noise, and nobody learns that it has nothing else. Texts are
     embedded as they stand, structured or not; a structure is what this party itself expects of its file.
 
     Raises:
-        DataError: With path and line, or the number of the record, and never a word of the text.
+        DataError: The file is wrong; the message has path and line, or the number of the record, and never a word of
+            the text.
     """
     with named_by("records"):
         private = read_records(path, may_be_empty=may_be_empty)

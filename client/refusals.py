@@ -33,7 +33,7 @@ _REASONS: tuple[tuple[type[Exception], Reason], ...] = (
     (PlanError, Reason.MALFORMED),
     (OverflowError, Reason.MALFORMED),
 )
-"""The first that fits holds."""
+"""Reasons by class of error; the first class that fits applies."""
 
 
 def reason(error: Exception) -> Reason:
@@ -46,7 +46,7 @@ def reason(error: Exception) -> Reason:
 def detail(error: Exception, names: Sequence[str] = ()) -> str:
     """The error for the party's own log, free of private text.
 
-    Only our own messages are known to hold none: another error is logged as its type, with the operating system's
+    Only our own messages are known to have none: another error is logged as its type, with the operating system's
     message if it has one.
 
     Args:

@@ -1,20 +1,20 @@
-"""Replies leave on a schedule that depends on public numbers alone, so that time tells nothing of the records.
+"""A schedule for replies that depends on public numbers alone, so that their time reveals nothing about the records.
 
 How long an answer takes depends on the records: on their number, and where candidates lie at one distance from a record
 that somebody knows, on whether it is there (votes are then computed exactly). So a reply to an opening or a question
 leaves T after its message came, or, if it is late, at the first of 2 T, 4 T, ... at which it is ready. T is computed
-from what is asked, the plan and the most records that the hospital declares to all
+from the question, the plan and the number of records that the hospital declares to all
 ([common/schedule.py](../common/schedule.py)). So does the reply to a closing, which frees the run's records. A refusal
-leaves on the same schedule as an answer, but one that public facts alone decide, as of a question that no plan has or
-that is out of order, as soon as a question can: nobody else has to wait for it.
+leaves on the same schedule as an answer, but a refusal that public facts alone decide, as of a question that is not
+planned or out of order, leaves as soon as possible: nobody else has to wait for it.
 
 Remaining leaks. A reply that is late shows that the machine was slow or busy, and its time up to the next doubling; the
 log says so. A coordinator may try to make replies late, by work for other programs on the machine, and then learns how
 close to T the hospital's own work is. A message that comes while a service starts waits until the records are embedded,
-so the time of its reply tells roughly how many there are. Texts of a hospital's own model take as long as they take, on
-the grid of T, 2 T, 4 T, ... Lengths of texts are counted to their end: where texts have tens of thousands of words,
-such an answer is late. That the processor works less while a reply waits can be measured by whoever shares the
-machine. Other messages neither need records nor free them.
+so the time of its reply tells roughly how many there are. The time for texts of a hospital's own model is not limited,
+but rounded up to T, 2 T, 4 T, ... Lengths of texts are counted to their end: where texts have tens of thousands of
+words, such an answer is late. Other users of the machine can measure that the processor works less while a reply waits.
+Other messages neither use records nor free them.
 """
 
 import logging
@@ -58,7 +58,7 @@ class Schedule:
         """Wait until the reply to a message may leave.
 
         Args:
-            came: The reading of the clock when it came.
+            came: Time of the message's arrival, as `clock` tells it, in seconds.
             body: The message.
             plan: The plan that it belongs to; None if public facts alone decide that it is refused.
             index: Number of the query in the plan.

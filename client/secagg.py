@@ -74,11 +74,11 @@ def begin(
     """Step 1: fresh keys for all rounds.
 
     Args:
-        setup: Made by this party from the plan that it accepted.
+        setup: The set-up that this party made from the plan that it accepted.
         party: This party.
         entropy: 32 fresh bytes of the operating system's entropy, used for nothing else.
-        identity: This party's; None in semi-honest mode.
-        roster: Everybody's, as this party holds it; None in semi-honest mode.
+        identity: This party's identity; None in semi-honest mode.
+        roster: The identities of all parties, from this party's own file; None in semi-honest mode.
         compute: Checks everybody's keys and signatures, which are the same at several parties.
 
     Raises:
@@ -113,10 +113,10 @@ class Advertised:
         """Step 2: split each round's two secrets among the neighbours.
 
         Args:
-            adverts: Everybody's keys as broadcast, this party's own among them.
+            adverts: The keys of all parties as broadcast, including this party's own.
 
         Returns:
-            The next state; and neighbour to the ciphertext for it.
+            The next state; and the ciphertext for each neighbour.
 
         Raises:
             MembershipError: If a party takes no part.
@@ -168,13 +168,13 @@ class Shared:
         """End of step 2: open what the neighbours sealed.
 
         Args:
-            inbox: Sender to the ciphertext that it made for this party, from every neighbour that shared.
+            inbox: The ciphertext for this party from every neighbour that shared, by sender.
             sharers: All parties that shared (U2), this one among them.
 
         Raises:
-            MembershipError: If a sharer did not advertise, or the senders are not just the neighbours that shared.
+            MembershipError: If a sharer did not advertise, or the senders are not exactly the neighbours that shared.
             SealError: If a ciphertext is not what its sender sealed for this party in this set-up.
-            ShareError: If what it holds are no shares.
+            ShareError: If the plaintexts are no shares.
             DropoutError: If too few shared.
         """
         secrets = self._secrets.take()
@@ -274,7 +274,7 @@ class Agreed:
         """Step 5: one share for itself and each neighbour that shared: of a survivor's seed, of a dropped one's key.
 
         Args:
-            signatures: Survivor to its signature; empty in semi-honest mode.
+            signatures: Signatures by survivor; empty in semi-honest mode.
 
         Raises:
             MembershipError: If a signer did not survive.

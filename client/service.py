@@ -1,4 +1,4 @@
-"""The party service: everything that matters at a party lives here, in a process that the hospital installed itself.
+"""The party service: all private work of a party happens here, in a process that the hospital installed itself.
 
 It holds private records, their embeddings, round keys and ledger, and answers one parcel with one parcel; whether a
 plan may run is decided in `client/admission.py`. The Flower app (`client/app.py`) is code that the coordinator pushes
@@ -69,7 +69,7 @@ class OpenRun:
 
 
 class PartyService:
-    """One party.
+    """The service of one party.
 
     Args:
         party: The party's number in the roster.
@@ -77,7 +77,7 @@ class PartyService:
             count is private too. Plans must name their encoder.
         terms: Reads this party's own limits; called again at each opening and question.
         ledger: This party's own ledger.
-        writers: Kind of query to the writer of its texts.
+        writers: Writers of texts by kind of query.
         identity: The party's signing key; None without identities.
         roster: The identities of all parties, from this party's own file: no plan may have more parties. Plans that do
             not trust the coordinator to follow the protocol need it.

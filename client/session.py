@@ -1,4 +1,4 @@
-"""The order of a run at one party: what is out of order, replayed or unplanned is refused. No I/O.
+"""The order of a run at one party: messages that are out of order, replayed or unplanned are refused. No I/O.
 
     Open ──> opened ──AskShares──> ready ──Ask──> answered ──AskAgree──> agreed ──AskUnmask──> ready
                                                      └───── AskUnmask, semi-honest ────────────^

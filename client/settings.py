@@ -13,8 +13,8 @@ arguments of that kind:
     seeds: {abstraction: {kind: summariser, name_or_path: FOLDER}, sentiment: {kind: vader}}
 
 Without its section, or with null, a party answers no query of the kind. A section alone does not answer any either:
-`limits.queries` has to name the kind and, where the released texts have no proof, `limits.unsafe_unproven` to be true.
-A deployment's file has further keys (`client/deploy/settings.py`).
+`limits.queries` has to name the kind and, where the released texts have no proof, `limits.unsafe_unproven` has to be
+true. A deployment's file has further keys (`client/deploy/settings.py`).
 """
 
 from collections.abc import Callable, Collection, Mapping

@@ -1,1 +1,1 @@
-"""Common ground of coordinator and hospitals, and nothing else: plan, queries, messages, noise, masks, ledger."""
+"""Code that coordinator and hospitals share, and nothing else: plan, queries, messages, noise, masks, ledger."""

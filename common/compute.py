@@ -1,7 +1,8 @@
-"""Computation by a party of values that depend only on what all are sent: the plan, all keys, a question.
+"""Computation of values that are the same at every party, since they depend only on data sent to all of them.
 
-A hospital computes each value itself (`directly`), and has no other way. Hundreds of simulated parties in one process
-would all compute the same ones: they are given a `simulations.federation.shared.Shared`.
+These data are the plan, all keys and a question. A hospital always computes each value itself (`directly`). Hundreds of
+simulated parties in one process would all compute the same ones: they are given a
+`simulations.federation.shared.Shared`.
 """
 
 from collections.abc import Callable
@@ -25,5 +26,5 @@ class Compute(Protocol):
 
 
 def directly(function: Callable[Arguments, Result], *arguments: Arguments.args, **named: Arguments.kwargs) -> Result:
-    """Compute the value here and now."""
+    """Compute the value by calling the function."""
     return function(*arguments, **named)

@@ -1,4 +1,4 @@
-"""Basic terms of both sides."""
+"""Basic terms that coordinator and hospitals share."""
 
 from dataclasses import dataclass, field
 

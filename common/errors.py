@@ -34,7 +34,7 @@ from common.phrases import Phrase, Words, listed, rendered
 
 
 class CaucusError(Words, Exception):
-    """Base of all errors. Its parts stay apart until it is shown; `text` is for a reader who knows hospitals' names.
+    """Base of all errors. Its parts stay separate until it is shown; `text` is for a reader who knows hospitals' names.
 
     Args:
         what: The error in one clause, such as the name of a wrong setting.
@@ -57,7 +57,7 @@ class CaucusError(Words, Exception):
         self.what, self.expected, self.got, self.where, self.do = what, expected, got, where, do
 
     def placed(self, where: object) -> Self:
-        """This error, with one more place."""
+        """The same error, with one more place."""
         self.where = where if self.where is None else Phrase(self.where, "; at ", where)
         return self
 
@@ -157,7 +157,7 @@ class AwaitingError(DropoutError):
     """Parties have yet to approve the plan; nothing has failed.
 
     Args:
-        parties: Their numbers.
+        parties: Numbers of these parties.
     """
 
     def __init__(self, parties: Collection[int]) -> None:

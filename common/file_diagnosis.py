@@ -1,9 +1,9 @@
 """Diagnosis of a data file that cannot be read as a table of the wanted columns, without quoting it.
 
-A file without a header has a record in its place: its first line is private. So a message says of a header how many
-columns it has and which of the wanted names are there. Only where the reader allows it, for files that are public and
-in simulations, are other names shown, and only if all of them look like names of columns: short identifiers, which a
-text is not. Separator, encoding and format are facts about the file and are always shown.
+If a file lacks a header, its first line is a private record. So a message about a header says how many columns it has
+and which of the wanted names it contains. Other names are shown only if the reader allows it, for public files and in
+simulations, and only if all of them look like names of columns: short identifiers, which a text is not. Separator,
+encoding and format are facts about the file and are always shown.
 """
 
 import errno
@@ -43,7 +43,7 @@ _SAMPLE = 200
 
 
 def unknown_kind(file: Path, *, endings: Sequence[str]) -> DataError:
-    """The error about a path whose ending says no format that we read, if it is a file at all."""
+    """The error about a path that is no file, or whose ending is that of no format that we read."""
     if file.is_dir() or not file.exists():
         return unreadable(file, os.strerror(errno.ENOENT))
     expected = f"a name that ends in {' or '.join(endings)}"
@@ -66,7 +66,7 @@ def broken_row(reason: str, *, where: str) -> DataError:
 
 
 def other_format(file: Path, content: bytes) -> DataError | None:
-    """The error about content in a known format other than text in UTF-8; None if nothing speaks for one."""
+    """The error about content in a known format other than text in UTF-8; None if nothing indicates one."""
     for beginning, (format_, advice) in _BEGINNINGS.items():
         if content.startswith(beginning):
             return DataError("not UTF-8", expected="text in UTF-8", got=format_, where=f"{file}:1", do=advice)
@@ -83,7 +83,7 @@ def missing_columns(
 
     Args:
         names: Names of the table's columns, without spaces around them.
-        wanted: Names of the columns that must be there once.
+        wanted: Names of the columns that must occur exactly once.
         where: File and line.
         header: The unchanged header of a CSV file, from which the separator is guessed; None in JSON Lines. It is
             never shown.

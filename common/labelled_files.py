@@ -42,21 +42,21 @@ def read_records(
 ) -> list[Record]:
     """Reads labelled records; only a party, or a simulation that plays one, reads private files with it.
 
-    Repeated rows are kept: each is a record and votes.
+    Repeated rows stay: each is a record and votes.
 
     Args:
-        path: A `.csv` with a header, or a `.jsonl` with an object a line, both UTF-8, with `text` and `label`; and
+        path: A `.csv` with a header, or a `.jsonl` with one object per line, both UTF-8, with `text` and `label`; and
             `user`, in all rows or in none. Further columns are ignored.
         labels: The labels allowed; None allows any that is not empty.
         may_be_empty: Accept a file without rows; a CSV needs its header.
         show_names: A message may show names of columns (`file_diagnosis.missing_columns`): in simulations, and for
-            files that are no party's.
+            files that do not belong to a party.
 
     Returns:
         The records in the file's order; at least one unless it may be empty.
 
     Raises:
-        DataError: With path and line of the first error.
+        DataError: The file is wrong; the message has path and line of the first error.
     """
     file = Path(path)
     records = []
@@ -75,13 +75,14 @@ def read_texts(path: str | Path) -> list[str]:
     """Reads public texts.
 
     Args:
-        path: A `.txt` with one text a line, empty lines skipped; or a `.csv` or `.jsonl` with `text`. UTF-8.
+        path: A `.txt` with one text per line, whose empty lines are skipped; or a `.csv` or `.jsonl` with `text`.
+            UTF-8.
 
     Returns:
         At least one text, in the file's order.
 
     Raises:
-        DataError: With path and line of the first error.
+        DataError: The file is wrong; the message has path and line of the first error.
     """
     file = Path(path)
     return [row["text"] for _, row in _public_rows(file, optional=())]
@@ -97,17 +98,17 @@ def read_topics(path: str | Path) -> list[tuple[str, str | None]]:
         At least one text, in the file's order, each with its topic or None.
 
     Raises:
-        DataError: With path and line of the first error.
+        DataError: The file is wrong; the message has path and line of the first error.
     """
     rows = _public_rows(Path(path), optional=("topic", "label"))
     return [(row["text"], row.get("topic", row.get("label"))) for _, row in rows]
 
 
 def check_ending(path: Path) -> None:
-    """Refuse a file of records whose name says another format than `read_records` reads, before it is opened.
+    """Refuse, before opening it, a file of records whose ending is of no format that `read_records` reads.
 
     Raises:
-        DataError: With the path.
+        DataError: The ending is another; the message has the path.
     """
     if path.suffix.lower() not in _ENDINGS:
         raise file_diagnosis.unknown_kind(path, endings=_ENDINGS)
@@ -115,7 +116,7 @@ def check_ending(path: Path) -> None:
 
 @contextmanager
 def named_by(setting: str) -> Iterator[None]:
-    """Say in an error about a file which setting named it, such as `task.train`."""
+    """Add to an error about a file the setting that named it, such as `task.train`."""
     try:
         yield
     except DataError as error:

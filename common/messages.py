@@ -47,7 +47,7 @@ class Open:
 
 @dataclass(frozen=True, slots=True)
 class Opened:
-    """The party accepts the plan and runs the encoder with this digest; its keys, under secure aggregation."""
+    """The party accepts the plan and runs the encoder with this digest. Under secure aggregation it sends its keys."""
 
     encoder: str
     advert: KeyAdvert | None = None
@@ -85,7 +85,7 @@ class Ask:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """The noised words, uint64 modulo 2^64, (length,); masked under secure aggregation."""
+    """The noised answer as (length,) uint64 words modulo 2^64; masked under secure aggregation."""
 
     words: NDArray[np.uint64] = field(repr=False)
 
@@ -123,7 +123,7 @@ class Closed:
 
 
 class Reason(IntEnum):
-    """Coarse reason of a refusal: all that the coordinator learns of an error at a party."""
+    """Coarse reason of a refusal: the coordinator learns nothing else about an error at a party."""
 
     UNKNOWN = 0
     MALFORMED = 1

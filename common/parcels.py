@@ -1,4 +1,4 @@
-"""A parcel as the content of one of Flower's messages, and back.
+"""Conversion of a parcel to the content of one of Flower's messages, and back.
 
 Flower sends each record, array and chunk of a message as a separate object, at each of its hops. So a small bulk is
 in the envelope's record: three objects, not six. A large one is an array, which Flower cuts into chunks, and which it

@@ -1,7 +1,7 @@
-"""Messages about parties, which are numbers to the protocol and hospitals' names where people read.
+"""Messages about parties, which have numbers in the protocol and hospitals' names for people.
 
-A message stays in pieces until somebody reads it: then the coordinator's log, its last words and a hospital's log put
-names in place of numbers, each from its own roster. No text is searched for them.
+A message stays in pieces until somebody reads it: then the coordinator's log, its final error line and a hospital's log
+replace numbers by names, each from its own roster. No text is searched for numbers.
 """
 
 from collections.abc import Collection, Iterable, Sequence
@@ -13,7 +13,7 @@ class Words:
     __slots__ = ()
 
     def text(self, names: Sequence[str] = ()) -> str:
-        """The phrase in words.
+        """The phrase as text.
 
         Args:
             names: The hospitals' names by number; a party without one stays "party 0" and so on.
@@ -35,7 +35,7 @@ class Party(Words, int):
 
 
 class Phrase(Words):
-    """Pieces in a row, with nothing between them; a piece may be `Words`."""
+    """Consecutive pieces, with nothing between them; a piece may be `Words`."""
 
     __slots__ = ("_pieces",)
 
@@ -43,7 +43,7 @@ class Phrase(Words):
         self._pieces = pieces
 
     def text(self, names: Sequence[str] = ()) -> str:
-        """The pieces, joined."""
+        """The text of all pieces, joined."""
         return "".join(rendered(piece, names) for piece in self._pieces)
 
 
@@ -53,7 +53,7 @@ def rendered(value: object, names: Sequence[str] = ()) -> str:
 
 
 def joined(pieces: Iterable[object], between: str) -> Phrase:
-    """Pieces in a row, with a text between any two."""
+    """Consecutive pieces, with a separator between any two."""
     return Phrase(*[part for piece in pieces for part in (between, piece)][1:])
 
 

@@ -127,7 +127,7 @@ class Redactor:
         return _merged((start, end, _MASKS.get(kind, kind)) for start, end, kind in spans if start < end)
 
     def redact(self, text: str) -> str:
-        """The text with a mask such as [EMAIL] for each piece; a text that was redacted stays as it is."""
+        """The text with a mask such as [EMAIL] for each piece; redacting a redacted text changes nothing."""
         pieces, at = [], 0
         for start, end, kind in self.spans(text):
             pieces += [text[at:start], f"[{kind}]"]

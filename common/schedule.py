@@ -2,9 +2,10 @@
 
 A hospital sends its replies on this schedule ([client/schedule.py](../client/schedule.py)), and the coordinator waits
 that long before its own timeout begins. The numbers are the question's kind and shapes, the most records of a hospital,
-and of the plan the rounds that need keys and the scale of the noise. Each kind of question was measured with a thousand
-records, votes with the slowest ones there can be (`simulations/laboratory/audit/timing.py`): they took about a quarter
-of the time or less. A table that noise is drawn from, and a vocabulary of the longest terms, take up to half of theirs.
+and, from the plan, the number of rounds that need keys and the scale of the noise. Each kind of question was measured
+with a thousand records, and votes with the slowest records that are possible
+(`simulations/laboratory/audit/timing.py`): they took about a quarter of the time or less. A table that noise is drawn
+from, and a vocabulary of the longest terms, take up to half of theirs.
 """
 
 import math
@@ -43,7 +44,7 @@ _ROUND, _SLOW_NUMBER, _STEP = 250_000, 60_000, 128_000
 """Operations for the keys of a round of secure aggregation, for a number whose noise comes from no table, and for a
 length of the sparse vector technique, which may take a step from below and one from above."""
 _PAIR, _READ = 128, 32
-"""Operations for a record and a candidate besides their product, and for each number that is read from the message."""
+"""Operations for a record and a candidate without their product, and for each number read from the message."""
 _WIDTH = 1024
 """Numbers of a record's vector, where the question itself has no vectors."""
 
@@ -53,7 +54,7 @@ def seconds(body: m.Request | m.Reply, records: int, plan: Plan | None, index: i
 
     Args:
         body: The message.
-        records: The most records that the hospital declares.
+        records: The largest number of records that the hospital declares.
         plan: The plan that it belongs to; None for a message that is refused at once, independently of the records.
         index: Number of the query in the plan.
     """
@@ -86,7 +87,7 @@ def operations(query: Query, records: int) -> int:
     """Approximate bound on the number of multiplications of an answer.
 
     Args:
-        query: The query, of which the shapes of the arrays count.
+        query: The query; only the shapes of its arrays matter.
         records: The most records of a party.
     """
     raise NotImplementedError(type(query).__name__)

@@ -1,10 +1,10 @@
-"""Structured texts: one JSON object a text, under a schema that the task declares, of which one field is the text.
+"""Structured texts: each is a JSON object under a schema that the task declares, with the text itself in one field.
 
-An object goes wherever a text goes; a model's as one line of JSON with its fields in the schema's order. Both sides
-embed texts whole, so that votes compare all fields, nothing more has to be agreed on, and no party is asked for a
-field. A schema may come from somebody else's file, so it is of a closed subset of JSON Schema that can neither reach
-out nor take long: an object of named strings, numbers and truth values, without references, patterns or nesting, and of
-bounded size.
+An object can take the place of a text anywhere; a model's object is one line of JSON with its fields in the schema's
+order. Both sides embed texts whole, so that votes compare all fields, nothing more has to be agreed on, and no party is
+asked for a field. A schema may come from somebody else's file, so it is in a closed subset of JSON Schema that can
+neither refer to other places nor take long to check: an object of named strings, numbers and truth values, without
+references, patterns or nesting, and of bounded size.
 """
 
 import json
@@ -107,7 +107,7 @@ class Structure:
         return frozenset(_parsed(self.schema)["required"])
 
     def reason(self, text: str) -> str | None:
-        """Reason why an unchanged text is no object of the schema, in words that quote nothing; None if it is one."""
+        """The reason why a text as it stands is no object of the schema, without quoting it; None if it is one."""
         fields = _object(text)
         return "not an object" if fields is None else self._reason(fields)
 
@@ -117,7 +117,7 @@ class Structure:
         return None if fields is None or self._reason(fields) else fields
 
     def reading(self, text: str) -> str:
-        """The part of a text that a classifier reads: its text field, or all of it if it is not of this structure."""
+        """The part of a text that a classifier reads: its text field, or the whole of an unstructured text."""
         fields = self.fields(text)
         return text if fields is None else _unicode(fields[self.text_field])
 
@@ -126,13 +126,13 @@ class Structure:
         return _unicode(json.dumps({key: fields[key] for key in self.properties if key in fields}, ensure_ascii=False))
 
     def read(self, text: str) -> tuple[str | None, tuple[str, ...]]:
-        """Read what a model or a hospital wrote.
+        """Read a text that a model or a hospital wrote.
 
-        Repaired are fences and words around the object, single quotes and trailing commas, fields that the schema does
+        It repairs fences and words around the object, single quotes and trailing commas, fields that the schema does
         not have, optional fields that are null, numbers in quotes, and values in another case than their enumeration's.
 
         Returns:
-            The canonical text and the kinds of repair; or None and the one reason why it is no object of the schema.
+            The canonical text and the kinds of repair; or None and the reason why it is no object of the schema.
         """
         fields, repairs = _mended(text)
         if fields is None:
@@ -158,10 +158,11 @@ class Structure:
 
 
 def check_records(records: Sequence[Record], structure: Structure, path: str | Path) -> None:
-    """Refuse records whose texts are not of the structure as they stand: nothing is repaired in real records.
+    """Refuse records whose texts, unrepaired, do not have the structure: nothing is repaired in real records.
 
     Raises:
-        DataError: With the numbers of such records in their file, from 1, and the reasons; nothing of them.
+        DataError: There are such records; the message has their numbers in the file, from 1, and the reasons, but no
+            part of their texts.
     """
     reasons = {number: reason for number, record in enumerate(records, 1) if (reason := structure.reason(record.text))}
     if not reasons:

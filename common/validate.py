@@ -24,7 +24,7 @@ _TYPES: Mapping[object, str] = {
 
 
 def of_type(name: str, value: object, annotation: object) -> None:
-    """The value is what a settings file has for an argument with this annotation; a file's list is a tuple's.
+    """Check that a value from a settings file fits an argument with this annotation; a list stands for a tuple.
 
     An annotation of any other kind accepts everything.
     """
@@ -33,28 +33,28 @@ def of_type(name: str, value: object, annotation: object) -> None:
 
 
 def positive(*, section: str = "", **values: float) -> None:
-    """Each value is a finite number above 0."""
+    """Check that each value is a finite number above 0."""
     for name, value in values.items():
         if not (_is_number(value) and math.isfinite(value) and value > 0):
             raise ConfigError(_full(section, name), expected="a finite number > 0", got=_representation(value))
 
 
 def at_least(low: float, *, section: str = "", **values: float) -> None:
-    """Each value is a finite number not below `low`."""
+    """Check that each value is a finite number not below `low`."""
     for name, value in values.items():
         if not (_is_number(value) and math.isfinite(value) and value >= low):
             raise ConfigError(_full(section, name), expected=f"a finite number >= {low}", got=_representation(value))
 
 
 def integers(low: int, *, section: str = "", **values: int) -> None:
-    """Each value is an integer, no other number, not below `low`."""
+    """Check that each value is an integer, and no other kind of number, not below `low`."""
     for name, value in values.items():
         if type(value) is not int or value < low:
             raise ConfigError(_full(section, name), expected=f"an integer >= {low}", got=repr(value))
 
 
 def integers_in(low: int, high: int, **values: int) -> None:
-    """Each value is an integer, no other number, in the closed range [low, high]."""
+    """Check that each value is an integer, and no other kind of number, in the closed range [low, high]."""
     for name, value in values.items():
         if type(value) is not int:
             raise ConfigError(name, expected="an integer", got=repr(value))
@@ -63,34 +63,34 @@ def integers_in(low: int, high: int, **values: int) -> None:
 
 
 def flags(**values: bool) -> None:
-    """Each value is true or false, and nothing else."""
+    """Check that each value is true or false, and nothing else."""
     for name, value in values.items():
         if type(value) is not bool:
             raise ConfigError(name, expected="true or false", got=repr(value))
 
 
 def in_range(low: float, high: float, *, section: str = "", **values: float) -> None:
-    """Each value lies in the closed range [low, high]."""
+    """Check that each value lies in the closed range [low, high]."""
     for name, value in values.items():
         if not (_is_number(value) and low <= value <= high):
             raise ConfigError(_full(section, name), expected=f"a number in [{low}, {high}]", got=_representation(value))
 
 
 def probability(**values: float) -> None:
-    """Each value lies strictly between 0 and 1."""
+    """Check that each value lies strictly between 0 and 1."""
     for name, value in values.items():
         if not (_is_number(value) and 0 < value < 1):
             raise ConfigError(name, expected="a number strictly between 0 and 1", got=_representation(value))
 
 
 def one_of(name: str, value: object, *, among: Collection[str]) -> None:
-    """The value is one of `among`."""
+    """Check that the value is one of `among`."""
     if value not in among:
         raise ConfigError(name, expected=f"one of {', '.join(among)}", got=repr(value), do=meant(value, among))
 
 
 def meant(value: object, among: Collection[str]) -> str | None:
-    """Advice about a misprint: the most similar of `among`, or None if none is similar."""
+    """Advice about a misprint: the most similar name of `among`, or None if none is similar."""
     similar = get_close_matches(str(value), among, 1)
     return f"Did you mean {similar[0]}?" if similar else None
 
@@ -98,7 +98,7 @@ def meant(value: object, among: Collection[str]) -> str | None:
 def known_keys(
     section: str, values: object, *, among: Collection[str], required: Collection[str] = ()
 ) -> Mapping[str, Any]:
-    """The values, if they are a mapping with keys of `among` and all of `required`; no section: the whole file."""
+    """The values, checked to be a mapping with keys of `among` and all of `required`; no section: the whole file."""
     known = ", ".join(sorted(among))
     if not isinstance(values, Mapping):
         got = _TYPES.get(type(values), type(values).__name__)  # and not the values: it may be a file of records
@@ -114,21 +114,21 @@ def known_keys(
 
 
 def host_and_port(name: str, value: str) -> None:
-    """The value is host:port."""
+    """Check that the value has the form host:port."""
     host, _, port = value.rpartition(":")
     if not host or not (port.isascii() and port.isdigit() and 0 < int(port) < 2**16):
         raise ConfigError(name, expected="host:port", got=value)
 
 
 def printable(**values: str) -> None:
-    """Each value is a name that is safe in a log: 1 to 200 printable characters."""
+    """Check that each value is a name that is safe in a log: 1 to 200 printable characters."""
     for name, value in values.items():
         if not (0 < len(value) <= 200 and value.isprintable()):
             raise ConfigError(name, expected="1 to 200 printable characters", got=f"{len(value)} others")
 
 
 def not_empty(**values: Sized) -> None:
-    """Each value has at least one element."""
+    """Check that each value has at least one element."""
     for name, value in values.items():
         if len(value) == 0:
             raise ConfigError(name, expected="at least one element", got="none")

@@ -1,7 +1,7 @@
-"""Messages to bytes and back; the only module that knows the protobuf classes.
+"""Conversion of messages to bytes and back; the only module that knows the protobuf classes.
 
 `unpack(pack(envelope)) == envelope` for every message, and `unpack` of anything else raises ProtocolError: it accepts
-no foreign version, no bulk that differs from its digest, no sizes that disagree, and no number that is not finite.
+no foreign version, no bulk that differs from its digest, no sizes that disagree, and no number that is infinite or NaN.
 Format: `protos/*.proto`.
 """
 
@@ -86,7 +86,7 @@ def unpack(parcel: m.Parcel, compute: Compute = directly) -> m.Envelope:
 
 
 def sender(parcel: m.Parcel) -> PartyId:
-    """Claimed sender, even of a parcel that `unpack` refuses: party and version keep their places in all versions.
+    """Claimed sender, even of a parcel that `unpack` refuses: all versions keep the fields of party and version.
 
     Raises:
         ProtocolError: The parcel has no envelope.

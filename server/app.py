@@ -1,7 +1,7 @@
 """Flower's ServerApp: compose the configuration, build the parts, call `server/run.py`.
 
 A simulation or `caucus-coordinator` leaves a resolved `config.yaml` in a run folder and names the folder in Flower's
-run configuration; `flwr run` alone may give Hydra overrides instead, and a new folder is created.
+run configuration. A bare `flwr run` may give Hydra overrides instead, and a new folder is created.
 """
 
 import contextlib
@@ -20,6 +20,8 @@ from server.failure import logging_to
 from server.federation.ask import Federation
 from server.federation.network import FlowerNetwork, Network
 from server.flower.grid import ask_for_parts_sooner
+from server.llm.base import form_of
+from server.llm.form_choice import in_chosen_forms
 from server.method import State
 from server.planning.signal import hopeless, signals
 from server.run import run
@@ -70,10 +72,13 @@ def coordinate(settings: Settings, network: Network, folder: Path) -> None:
 
 
 def run_with(parts: Parts, settings: Settings, network: Network, folder: Path) -> State[Any]:
-    """Run: each stage of the loop gets the parts and settings that it uses."""
+    """Run the loop, passing to each stage the parts and settings that it uses."""
     simulation = isinstance(settings, SimulationSettings)
     method, plan, source = parts.method, parts.plan, parts.source
     task = source.task()
+    providers = in_chosen_forms(
+        parts.providers, task, parts.encoder, cleaner=parts.cleaner, experiment_seed=settings.experiment_seed
+    )
     test = task.classifier_inputs(source.held_out())
     if not test and not simulation:  # a simulation has said it of its inputs
         log.info("no accuracy and no FID: task.test is not set")
@@ -91,7 +96,8 @@ def run_with(parts: Parts, settings: Settings, network: Network, folder: Path) -
             warnings=hopeless(signals(plan, method.compared(task), expected_records(settings))),
             versions=versions(),
             started=started(folder),
-            models=tuple(parts.providers),
+            models=tuple(providers),
+            forms={name: form for name, model in providers.items() if (form := form_of(model))} or None,
             encoder=settings.embedding.model or "hashed n-grams",
             purpose=plan.purpose,
             recipient=plan.recipient,
@@ -115,7 +121,7 @@ def run_with(parts: Parts, settings: Settings, network: Network, folder: Path) -
         plan=plan,
         federation=federation,
         encoder=parts.encoder,
-        providers=parts.providers,
+        providers=providers,
         cleaner=parts.cleaner,
         texts_per_request=method.texts_per_request,
         spending=parts.spending,

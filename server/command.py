@@ -41,6 +41,7 @@ MODULES = {
     "server.deploy.steer": ("steer",),
     "server.deploy.status": ("status",),
     "server.deploy.results": ("evaluate", "report"),
+    "server.deploy.classifier": ("classifier",),
     "server.deploy.models": ("models",),
 }
 

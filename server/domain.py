@@ -1,13 +1,14 @@
-"""Nouns of the coordinator: the public task, public and models' texts, the privacy target, members and earlier runs."""
+"""Basic terms of the coordinator: task, public and synthetic texts, privacy target, members, and earlier runs."""
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import TypeVar
 
 from common import validate
 from common.domain import Record
 from common.structure import Structure
+from server.documents.codec import ABSENT
 from server.documents.files import Document
 from server.documents.privacy import Privacy
 
@@ -18,10 +19,11 @@ class Candidate(Document):
 
     Attributes:
         text: The model's text.
-        label: The requested label.
+        label: The requested label, or the most probable one where the method has probabilities.
         model: Name of the model that wrote it.
         round: Generation round, from 0.
         weight: Weight of the text in training; 1 unless the method weighs its texts.
+        probabilities: Probability of each label, for training in place of `label`; None if the method has none.
     """
 
     text: str
@@ -29,6 +31,7 @@ class Candidate(Document):
     model: str
     round: int
     weight: float = 1.0
+    probabilities: Mapping[str, float] | None = field(default=None, metadata=ABSENT)
 
 
 ClassifierInput = TypeVar("ClassifierInput", Candidate, Record)
@@ -55,11 +58,13 @@ class Wording:
         writer: Author of such texts, for example "a doctor on duty"; empty if unspecified.
         style: Style of the texts, for example "terse, with abbreviations"; empty if unspecified.
         label: Meaning of a label, for example "diagnosis" or "sentiment".
+        plural: Plural of the task's kind; empty: by the rules of English (`server.llm.forms.plural`).
     """
 
     writer: str = ""
     style: str = ""
     label: str = "label"
+    plural: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -83,7 +88,7 @@ class Task:
     structure: Structure | None = None
 
     def classifier_inputs(self, texts: Iterable[ClassifierInput]) -> list[ClassifierInput]:
-        """Candidates or records with what a classifier reads of each: its text field, or all of a plain text."""
+        """Candidates or records, cut to the part that a classifier reads: the text field, or all of a plain text."""
         if self.structure is None:
             return list(texts)
         return [replace(text, text=self.structure.reading(text.text)) for text in texts]
@@ -93,7 +98,7 @@ class Task:
 class PrivacyTarget:
     """The guarantee that a plan is calibrated to.
 
-    That of a run has the values of its settings, `privacy`; the defaults are for tests of a method of one's own.
+    A run takes the values from its settings, `privacy`; the defaults are for tests of your own method.
 
     Attributes:
         epsilon: Privacy loss of all answers together, all attempts included; infinite means no noise.
@@ -128,7 +133,7 @@ class Earlier(Document):
 
     @property
     def epsilon(self) -> float:
-        """Epsilon of that guarantee."""
+        """Epsilon of the earlier run's guarantee."""
         return self.privacy.epsilon
 
 
@@ -136,7 +141,7 @@ class Earlier(Document):
 class Membership:
     """The parties of a run, and a plan's assumptions about them.
 
-    Those of a run have the values of its settings, `federation`; the defaults are for tests of a method of one's own.
+    A run takes the values from its settings, `federation`; the defaults are for tests of your own method.
 
     Attributes:
         parties: L, number of parties.

@@ -1,6 +1,6 @@
-"""The ends of runs: errors of settings, one-line summaries, and the log, lock and last words of a run folder.
+"""How runs end: errors of settings, one-line summaries, and the log, the lock and the final message of a run folder.
 
-Errors and log lines have hospitals by number; the log and the last words of a deployed run show their names. This
+Errors and log lines name hospitals by number; the log and the final message of a deployed run show their names. This
 module imports little, so that commands which only read a run folder start fast.
 """
 
@@ -44,7 +44,7 @@ PATIENCE = 2.0
 
 
 def summary(error: BaseException, names: Sequence[str] = ()) -> str:
-    """The error in one line; of an error of Caucus that a library wrapped, the inner one."""
+    """The error in one line; if a library wrapped an error of Caucus, the inner one."""
     wrapped = isinstance(error.__cause__, CaucusError) and not isinstance(error, CaucusError)
     return " ".join(rendered(error.__cause__ if wrapped else error, names).split())
 

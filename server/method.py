@@ -19,13 +19,14 @@ from server.domain import Candidate, Earlier, Membership, PrivacyTarget, Task
 from server.llm.base import Request
 from server.llm.generate import Generated, Written
 from server.llm.orders import Order, RequestMaker
+from server.metrics.linear import LinearClassifier
 
 
 class Memory(Protocol):
-    """A method's memory from step to step besides its texts: a frozen value."""
+    """A method's memory from step to step in addition to its texts: a frozen value."""
 
     def to_dict(self) -> dict[str, Any]:
-        """JSON-ready form."""
+        """Plain values, ready for JSON."""
 
     @classmethod
     def from_dict(cls, saved: Mapping[str, Any]) -> Self:
@@ -37,7 +38,7 @@ class NoMemory:
     """The memory of a method that needs none."""
 
     def to_dict(self) -> dict[str, Any]:
-        """JSON-ready form."""
+        """Plain values, ready for JSON."""
         return {}
 
     @classmethod
@@ -57,9 +58,9 @@ class State(Generic[M]):
     Attributes:
         round: Number of the next step.
         candidates: The synthetic texts as they would be released now.
-        rounds: One report for each step done, as `rounds.jsonl` has it.
+        rounds: One report for each completed step, as in `rounds.jsonl`.
         released: Noised numbers that belong to the result, so that later runs can use them (`Reusing`): JSON-ready, by
-            name of their file in the run folder. `server/run.py` adds where they come from.
+            name of their file in the run folder. `server/run.py` adds their origin.
         memory: The method's memory.
     """
 
@@ -70,7 +71,7 @@ class State(Generic[M]):
     memory: M
 
     def to_dict(self) -> dict[str, Any]:
-        """JSON-ready form."""
+        """Plain values, ready for JSON."""
         return {
             "round": self.round,
             "candidates": [asdict(candidate) for candidate in self.candidates],
@@ -92,7 +93,7 @@ class State(Generic[M]):
 
 
 class Tools(Protocol):
-    """All that a method may use: `server/tools.py` in a real run. Only `ask` reaches private data."""
+    """The tools that a method may use: `server/tools.py` in a real run. Only `ask` reaches private data."""
 
     @property
     def task(self) -> Task:
@@ -107,7 +108,11 @@ class Tools(Protocol):
         """Seed for `common.rng.experiment`; never for noise."""
 
     def generate(self, orders: Sequence[Order], make_request: RequestMaker, *, round_number: int) -> Generated:
-        """Fill orders with texts; see `server/llm/generate.py`."""
+        """Fill orders with texts; see `server/llm/generate.py`.
+
+        Zero-shot texts of round 0, before any `ask`, are what the same models write without the hospitals: a run is
+        compared with them (`server/evaluation/zero_shot.py`).
+        """
 
     def write(self, requests: Sequence[tuple[str, Request]]) -> Written:
         """Send each request to the model named with it; see `server/llm/generate.py`."""
@@ -134,12 +139,12 @@ class Tools(Protocol):
     def noise(self, name: str, nth: int) -> float:
         """Standard deviation of the noise in each number of a sum that this step got from `ask`, in its unit.
 
-        It is public: the plan's, and the shares of noise that more survivors than planned have added.
+        It is public: that of the plan, and the shares of noise that more survivors than planned have added.
         """
 
 
 class Method(Protocol[M]):
-    """The interface that `server/run.py` calls.
+    """The interface of a method, which `server/run.py` calls.
 
     Attributes:
         name: Name in the plan and the run folder.
@@ -160,7 +165,7 @@ class Method(Protocol[M]):
         """The modes of `server.llm.base.MODES` that its requests use, each with the setting that avoids it, or None."""
 
     def plan(self, task: Task, target: PrivacyTarget, membership: Membership) -> tuple[PlannedQuery, ...]:
-        """Every query that can be asked, at worst, without noise yet."""
+        """Every query that can be asked in the worst case, without noise yet."""
 
     def max_texts(self, task: Task, models: Sequence[str]) -> int:
         """Largest number of texts that a run requests, for the forecast of calls and tokens."""
@@ -187,8 +192,23 @@ class Reusing(Protocol):
 
 
 @runtime_checkable
+class Labelling(Protocol):
+    """A method whose released numbers are a classifier of any text: it costs no privacy, however often it is used."""
+
+    @property
+    def transfer(self) -> int:
+        """Largest number of public texts for which the run releases its probabilities."""
+
+    def classifier(self, state: State[Any]) -> LinearClassifier:
+        """The classifier, as soft as the probabilities of the released texts; the state is that after the last step."""
+
+    def training_labels(self, state: State[Any], vectors: NDArray[np.float32]) -> NDArray[np.float64]:
+        """(n, C) probabilities of the labels, in the task's order, for the training on any texts, (n, dim)."""
+
+
+@runtime_checkable
 class Resizable(Protocol):
-    """A method that says how it is rehearsed at a share of its size; of any other, `samples` alone is scaled."""
+    """A method that defines its own rehearsal at a share of its size; for any other method only `samples` is scaled."""
 
     def resized(self, share: float, task: Task) -> Self:
-        """The method with this share of the texts of every kind, and nothing that takes long and asks no model."""
+        """The method with this share of every kind of text, and without slow steps that use no model."""

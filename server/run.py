@@ -1,10 +1,10 @@
-"""The loop. Read this first.
+"""The main loop of a run; read this first.
 
     plan -> open -> for each round: step, measure, save -> close -> evaluate -> report
 
 The run folder is the product (`server/run_folder.py` lists its files). It is complete, or `run.json` says "partial" and
 `--resume` continues from the last whole step: the models' texts come from the reply cache, the parties' answers from
-the checkpoint. `server/app.py` makes the plan and everything else that the loop is given.
+the checkpoint. `server/app.py` makes the plan and all other arguments of the loop.
 """
 
 import logging
@@ -19,16 +19,27 @@ from common.domain import Record
 from server.documents.metrics import Metrics
 from server.documents.rounds import Payment, RoundReport
 from server.documents.run import COMPLETE, PARTIAL
-from server.evaluation import federated_count, fields, figures, of_texts, projection, small_model
+from server.domain import Candidate
+from server.evaluation import (
+    federated_count,
+    fields,
+    figures,
+    of_texts,
+    projection,
+    released_classifier,
+    small_model,
+    zero_shot,
+)
 from server.evaluation.small_model import Evaluation
 from server.federation.ask import Federation
 from server.llm.spending import Spending
-from server.method import Method, State
+from server.method import Labelling, Method, State
 from server.metrics import fidelity
+from server.metrics.linear import LinearClassifier
 from server.planning.modes import simplified
 from server.report import read_weaknesses, write_report
 from server.report.tensorboard import track
-from server.run_folder import RunFolder
+from server.run_folder import ZERO_SHOT, RunFolder, read_candidates
 from server.tools import RunTools
 
 log = logging.getLogger("caucus.run")
@@ -50,9 +61,9 @@ def run(
     Args:
         method: The method.
         tools: The run's tools: models, encoder, queries.
-        federation: The parties, as the tools ask them.
+        federation: The parties, which the tools ask.
         folder: The run folder.
-        test: Real texts that are no party's records, as a classifier reads them.
+        test: Real texts that do not belong to any party, in the form that a classifier reads.
         public: Reads the public texts.
         evaluation: Settings of the measurements.
         tracking: "tensorboard", or None.
@@ -76,6 +87,8 @@ def run(
     while state.round < method.rounds:
         tools.start_round(state.candidates)
         state = method.step(state, tools)
+        if state.round == 1:
+            folder.keep_zero_shot(tools.zero_shot)
         vectors = tools.embed([candidate.text for candidate in task.classifier_inputs(state.candidates)])
         *earlier, report = state.rounds
         report = replace(
@@ -96,6 +109,7 @@ def run(
     if plan.queries:
         federation.close()
 
+    classifier, transfer = _knowledge(method, tools, state, public, folder)
     log.info("evaluating %d texts: %s", len(state.candidates), ", ".join(evaluation.metrics) or "accuracy")
     measured = figures.Measured(
         candidates=task.classifier_inputs(state.candidates),
@@ -111,6 +125,8 @@ def run(
         content=small_model.metrics(measured.candidates, test, evaluation, measured.encoder)
         | count
         | of_texts.of_texts(measured)
+        | zero_shot.compared(measured, task.classifier_inputs(read_candidates(folder.path, ZERO_SHOT)))
+        | released_classifier.measured_with(measured, classifier, task.classifier_inputs(transfer))
         | fields.of_run(measured.whole_texts, task.structure, (report.cleaned for report in state.rounds))
     )
     if paid := payments(tools.spending):
@@ -134,6 +150,24 @@ def _report(folder: RunFolder) -> None:
 def _fid(vectors: NDArray[np.float32], test_vectors: NDArray[np.float32]) -> dict[str, Any]:
     fid = small_model.fid_or_none(vectors, test_vectors) if len(test_vectors) else None
     return {"fid": fid, "fid_error": None if fid is None else fidelity.fid_error(vectors, test_vectors)}
+
+
+def _knowledge(
+    method: Method[Any], tools: RunTools, state: State[Any], public: Callable[[], Sequence[str]], folder: RunFolder
+) -> tuple[LinearClassifier | None, list[Candidate]]:
+    """The classifier that the released numbers are, and its labels of public texts, in files too; if there is one."""
+    if not isinstance(method, Labelling):
+        return None, []
+    classifier = method.classifier(state)
+    transfer = released_classifier.transfer_set(
+        public(),
+        lambda texts: method.training_labels(state, tools.embed(texts)),
+        list(tools.task.labels),
+        most=method.transfer,
+        experiment_seed=tools.experiment_seed,
+    )
+    folder.keep_classifier(classifier, transfer)
+    return classifier, transfer
 
 
 def _federated_count(federation: Federation, tools: RunTools, state: State[Any]) -> dict[str, Any]:

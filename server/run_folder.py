@@ -1,12 +1,16 @@
-"""The files of a run folder, and how they are written and read.
+"""The files of a run folder, with functions that write and read them.
 
 config.yaml       the resolved configuration            (written by the entry point)
-synthetic.jsonl   text, label, model, round, weight (1 unless the method weighs its texts)
+synthetic.jsonl   text, label, model, round, weight (1 unless the method weighs its texts),
+                  and probabilities of the labels, if the method has any
+zero_shot.jsonl   texts of the same models before any answer of the hospitals, if the method's first round has any
 rounds.jsonl      one line a round, from 1: counts, weights, FID, seconds, tokens
 privacy.json      the guarantee and what it does not cover
 run.json          identity, status ("partial" or "complete"), seconds, versions, warnings of queries that are noise
 census.json       released numbers that later runs can use without asking    (by a method that has any)
 metrics.json      the small model trained on synthetic texts, tested on real ones; the chosen groups of figures
+transfer.jsonl    public texts with the probabilities of their labels by the released numbers: no synthetic data
+classifier.json   the released numbers as a classifier of any text       (both by a method that has one)
 map.json          two coordinates of each synthetic text
 report.html       all results on one page; report.json: the same for programs
 tensorboard/      figures by round, with `tracking: tensorboard`
@@ -26,23 +30,28 @@ from common.ledger.ledger import Ledger
 from common.plan.plan import Plan
 from common.privacy import accountant
 from common.system.files import text_of
+from server.documents.census import Released
 from server.documents.files import split, write_lines
 from server.documents.privacy import Privacy
 from server.documents.rounds import RoundReport
 from server.documents.run import RunSummary
 from server.domain import Candidate, Earlier
+from server.evaluation import federated_count, text_classifier
 from server.federation.checkpoint import Checkpoint
 from server.method import State
+from server.metrics.linear import LinearClassifier
 from server.planning.guarantee_facts import describe, released
 
 TEXTS = "synthetic.jsonl"
+ZERO_SHOT = "zero_shot.jsonl"
+TRANSFER = "transfer.jsonl"
 
 _IDENTITY = {"run": "run", "plan": "privacy plan", "models": "language models", "earlier": "earlier run"}
 """The properties of a run that no resumption may change, and their names."""
 
 
 class RunFolder:
-    """The folder of a run that is under way: the state that it continues from, and the files written after each step.
+    """The folder of a running run: the state from which it continues, and the files written after each step.
 
     Args:
         path: The folder.
@@ -86,13 +95,13 @@ class RunFolder:
         self._started = time.monotonic()
 
     def resumed(self, memory: type[Any]) -> State[Any] | None:
-        """The state after the last whole step, or None in a new run; the clock goes on from there.
+        """The state after the last whole step, or None in a new run; the clock continues from its time.
 
         Args:
             memory: Class of the method's memory.
 
         Raises:
-            CheckpointError: It is of another run, plan or choice of models.
+            CheckpointError: The state belongs to another run, plan or choice of models.
         """
         snapshot = self.checkpoint.load()
         self._started = time.monotonic() - (snapshot["seconds"] if snapshot else 0.0)
@@ -110,7 +119,7 @@ class RunFolder:
         return State.from_dict(snapshot["state"], memory)
 
     def save(self, state: State[Any], status: str) -> None:
-        """Keep the state, and write the files that follow from it."""
+        """Store the state, and write the files that follow from it."""
         seconds = time.monotonic() - self._started
         self.checkpoint.save(self._identity | {"seconds": seconds, "state": state.to_dict()})
         privacy = describe(
@@ -126,8 +135,20 @@ class RunFolder:
         summary = replace(self._summary, status=status, seconds=round(seconds, 3))
         write_run(self.path, state, privacy=privacy, summary=summary)
 
+    def keep_zero_shot(self, candidates: Sequence[Candidate]) -> None:
+        """Write the texts of the same models without the hospitals, if the hospitals steer the run."""
+        steered = self._earlier or any(query.name != federated_count.NAME for query in self._plan.queries)
+        if candidates and steered:
+            write_lines(self.path / ZERO_SHOT, candidates)
+
+    def keep_classifier(self, trained: LinearClassifier, transfer: Sequence[Candidate]) -> None:
+        """Write the classifier that the released numbers are, and its labels of public texts, if there are any."""
+        text_classifier.document(trained, text_classifier.RELEASED, Released.load(self.path)).save(self.path)
+        if transfer:
+            write_lines(self.path / TRANSFER, transfer)
+
     def epsilon(self) -> float:
-        """Privacy loss of all answers so far, those of an earlier run that are used again included."""
+        """Privacy loss of all answers so far, including those of an earlier run that are used again."""
         if self._earlier:
             return self._earlier.epsilon
         return accountant.epsilon(self.ledger.releases(self._summary.run), self._plan.delta)
@@ -143,15 +164,16 @@ def write_run(folder: Path, state: State[Any], *, privacy: Privacy, summary: Run
 
 
 def started(folder: Path) -> str:
-    """The day on which the run began: the first one, if it was resumed."""
+    """The day on which the run began; for a resumed run, that of its first start."""
     before = RunSummary.load_if_there(folder)
     return (before and before.started) or datetime.now().astimezone().date().isoformat()
 
 
 def first_round(rounds: Collection[int], done: int) -> int:
-    """Number that people read for the program's round 0, the first that the program counts.
+    """The number that people read for the first round, which is round 0 in the program.
 
-    Methods that vary texts after the votes of a round number the new ones by the rounds done: their 0 is before all.
+    Methods that vary texts after the votes of a round number the new texts by the rounds done: for them 0 is before all
+    rounds.
     """
     return 0 if done in rounds else 1
 
@@ -159,7 +181,7 @@ def first_round(rounds: Collection[int], done: int) -> int:
 def from_round_1(
     rounds: Sequence[RoundReport], texts: Sequence[Candidate]
 ) -> tuple[list[RoundReport], list[Candidate]]:
-    """Rounds and texts as read from a run folder; an earlier version, which counted from 0, is counted from 1."""
+    """Rounds and texts of a run folder, counted from 1, also if an earlier version wrote them, which counted from 0."""
     if not rounds or rounds[0].round != 0:
         return list(rounds), list(texts)
     first = first_round({text.round for text in texts}, len(rounds))
@@ -169,6 +191,6 @@ def from_round_1(
     )
 
 
-def read_candidates(folder: Path) -> list[Candidate]:
-    """Read the texts of a run folder; an empty list if it has no `synthetic.jsonl`."""
-    return [Candidate.from_json(json.loads(line)) for line in split(text_of(folder / TEXTS))]
+def read_candidates(folder: Path, name: str = TEXTS) -> list[Candidate]:
+    """Read the texts of a run folder; an empty list if it has no file of this name."""
+    return [Candidate.from_json(json.loads(line)) for line in split(text_of(folder / name))]

@@ -23,7 +23,12 @@ from server.meter import Meter, noise_in
 
 
 class RunTools:
-    """The `server.method.Tools` of one run; `meter` records the time of each call, and each query."""
+    """The `server.method.Tools` of one run; `meter` records the time of each call, and each query.
+
+    Attributes:
+        zero_shot: Texts of the first round that were requested zero-shot before any answer, so that they are what the
+            same models write without the hospitals; with the labels as requested.
+    """
 
     def __init__(
         self,
@@ -52,6 +57,7 @@ class RunTools:
         self._planned = {query.name: query for query in plan.queries}
         self._run_texts: frozenset[str] = frozenset()
         self._survivors: dict[tuple[str, int], int] = {}
+        self.zero_shot: tuple[Candidate, ...] = ()
 
     def start_round(self, candidates: Iterable[Candidate]) -> None:
         """Set the texts of the run so far; the cleaner refuses duplicates of them."""
@@ -60,14 +66,22 @@ class RunTools:
     def generate(self, orders: Sequence[Order], make_request: RequestMaker, *, round_number: int) -> Generated:
         """Fill orders with texts; see `server/llm/generate.py`."""
         total = sum(order.count for order in orders)
+        zero_shot = round_number == 0 and not self._survivors
+
+        def noted(order: Order, texts: int, generator: np.random.Generator) -> Request:
+            nonlocal zero_shot
+            request = make_request(order, texts, generator)
+            zero_shot = zero_shot and request.zero_shot
+            return request
+
         with (
             self.meter.timed("generate"),
             _writing(f"round {round_number + 1} texts", total, self.spending) as arrived,
         ):
-            return generate(
+            generated = generate(
                 self.providers,
                 orders,
-                make_request,
+                noted,
                 round_number=round_number,
                 texts_per_request=self._texts_per_request,
                 experiment_seed=self.experiment_seed,
@@ -75,6 +89,9 @@ class RunTools:
                 run_texts=self._run_texts,
                 progress=arrived,
             )
+        if zero_shot:
+            self.zero_shot += tuple(generated.candidates)
+        return generated
 
     def write(self, requests: Sequence[tuple[str, Request]]) -> Written:
         """Send each request to the model named with it; see `server/llm/generate.py`."""
@@ -92,7 +109,7 @@ class RunTools:
         return self._planned[name].spec
 
     def ask(self, name: str, nth: int, **arrays: NDArray[Any]) -> NDArray[np.float64]:
-        """Ask the parties; the answer in votes, records, cosines or features, as `server.method.Tools` says."""
+        """Ask the parties; the answer is in votes, records, cosines or features, see `server.method.Tools`."""
         with self.meter.timed("ask"):
             spec = self.spec(name)
             answered = self._federation.ask(name, nth, make_query(spec, arrays))
@@ -101,12 +118,12 @@ class RunTools:
             return answered.values / spec.grid
 
     def noise(self, name: str, nth: int) -> float:
-        """Standard deviation of the noise in an answer to `ask`, in its unit; every survivor has added its share."""
+        """Standard deviation of the noise in an answer to `ask`, in its unit, with the share of every survivor."""
         return noise_in(self.plan, self._planned[name], self._survivors[name, nth])
 
 
 class RememberingEncoder:
-    """An encoder that embeds each text once in a run: every round needs the vectors of earlier and held-out texts."""
+    """An encoder that embeds each text once per run, since every round needs vectors of earlier and held-out texts."""
 
     def __init__(self, encoder: Encoder) -> None:
         self.encoder = encoder

@@ -1,4 +1,4 @@
-"""Cache of vectors on disk: no text is embedded twice by the same encoder.
+"""Cache of vectors on disk, so that no text is embedded twice by the same encoder.
 
 The cache is meant for the coordinator's candidates, which are synthetic. At a party the file has vectors of private
 records, from which much of a text can be guessed: nothing is cached there unless the party's own configuration names a
@@ -29,13 +29,13 @@ _BLOCK = 4096
 
 
 class Remembered(Encoder):
-    """An encoder that calls the encoder inside only for texts whose vectors are not in its file.
+    """An encoder that calls the wrapped encoder only for texts whose vectors are not in its file.
 
     Cached vectors are bit-identical to the stored ones. The vectors of a transformer vary by about 1e-6 with the batch
     they were computed in, so a party, which needs the vectors of its records alone, uses a separate file.
 
     Args:
-        encoder: The encoder inside.
+        encoder: The wrapped encoder.
         path: The SQLite file; created at once, readable by its owner alone.
 
     Raises:
@@ -68,11 +68,11 @@ class Remembered(Encoder):
 
     @property
     def digest(self) -> str:
-        """Digest of the encoder inside."""
+        """Digest of the wrapped encoder."""
         return self._inside.digest
 
     def save(self, folder: str | Path) -> None:
-        """Save the encoder inside."""
+        """Save the wrapped encoder."""
         self._inside.save(folder)
 
     def encode(self, texts: Sequence[str]) -> NDArray[np.float32]:

@@ -1,4 +1,4 @@
-"""Whole federations on one machine, by the code of hospitals and coordinator, and their comparison with papers.
+"""Whole federations on one machine, with the code of hospitals and coordinator, and their comparison with papers.
 
     from simulations import plan, simulate
 

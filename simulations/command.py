@@ -1,6 +1,6 @@
-"""`caucus-simulate`: its help and version at once, a first line at once, and then `simulations/launch.py`.
+"""`caucus-simulate`: help, version or a first line at once, and then `simulations/launch.py`.
 
-Only the standard library is imported before that line: what a run needs takes seconds to load.
+Only the standard library is imported before that line, since the modules of a run take seconds to load.
 """
 
 import os

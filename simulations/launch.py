@@ -1,4 +1,4 @@
-"""`caucus-simulate` behind its first line: compose the settings, start or resume a run or a sweep, say how it ended.
+"""`caucus-simulate` after its first line: compose the settings, start or resume a run or a sweep, report its end.
 
     caucus-simulate method=wasp task=demo_notes federation.parties=3 privacy.epsilon=4
     caucus-simulate --resume RUN [llm.max_cost=20]
@@ -6,7 +6,7 @@
     caucus-simulate +experiment=wasp_table2 method.samples=1000
 
 Settings are checked before anything heavy is imported. Wrong settings and failing parts are one line and an exit code;
-any other error is a bug, and is shown with its traceback. Ctrl-C and SIGTERM leave what `--resume` needs.
+any other error is a bug, and is shown with its traceback. After Ctrl-C and SIGTERM, `--resume` can continue.
 """
 
 import logging
@@ -51,10 +51,10 @@ OPTIONS = (RESUME, "--multirun", "--config-dir", "--cfg", "--resolve", "--hydra-
 
 
 def launched(arguments: Sequence[str]) -> None:
-    """Run what the arguments say.
+    """Run the command with these arguments.
 
     Raises:
-        KeyboardInterrupt: Ctrl-C, or SIGTERM: with what to say.
+        KeyboardInterrupt: Ctrl-C, or SIGTERM; the message says how to go on.
         SystemExit: A setting is wrong, or a part failed.
     """
     logging.captureWarnings(capture=True)

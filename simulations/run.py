@@ -1,11 +1,11 @@
-"""A whole federation on one machine, by the same code that hospitals and coordinator run.
+"""A whole federation on one machine, with the same code that hospitals and coordinator run.
 
-1. Settle the configuration and write it into the run folder.
+1. Complete the configuration and write it into the run folder.
 2. Start the parties: in this process (`engine=local`) or behind a Unix socket (`engine=flower`).
 3. Run the ServerApp over a Grid: Flower's interface in process, or Flower's simulation engine on Ray.
 4. Simulation only: compare the texts with the private records (`private_evaluation/compare.py`), and write the report
    again.
-   `traffic.json` has the bytes sent and received, if the run was in this process and not resumed.
+   `traffic.json` has the bytes sent and received, if the run was in this process and was not resumed.
 
 `simulations/launch.py` is the command line around it.
 """

@@ -107,11 +107,15 @@ def composed_once():
     def choose_once(repo, config_name, overrides_list, **how):
         if not ours(repo):
             return choose(repo, config_name, overrides_list, **how)
-        choices = [each for each in overrides_list if each.is_sweep_override() or repo.group_exists(each.key_or_group)]
+        choices = [
+            override
+            for override in overrides_list
+            if override.is_sweep_override() or repo.group_exists(override.key_or_group)
+        ]
         make = functools.partial(choose, repo, config_name, choices, **how)
-        made = once(chosen, (config_name, [each.input_line for each in choices], how), make)
+        made = once(chosen, (config_name, [override.input_line for override in choices], how), make)
         made.config_overrides = [
-            each for each in overrides_list if each not in choices or isinstance(each.value(), dict)
+            override for override in overrides_list if override not in choices or isinstance(override.value(), dict)
         ]
         return made
 

@@ -431,19 +431,21 @@ MUTATIONS = (
 
 def main() -> None:
     """Print a line for each mutation; arguments choose those whose name holds one of them."""
-    chosen = [each for each in MUTATIONS if not sys.argv[1:] or any(word in each.name for word in sys.argv[1:])]
+    chosen = [
+        mutation for mutation in MUTATIONS if not sys.argv[1:] or any(word in mutation.name for word in sys.argv[1:])
+    ]
     with tempfile.TemporaryDirectory() as name:
         copy = copied(Path(name))
         say("the tests as they are")
-        sound = run(copy, sorted({test for each in chosen for test in each.tests}))
+        sound = run(copy, sorted({test for mutation in chosen for test in mutation.tests}))
         if sound.returncode:
             sys.exit(f"the tests fail as they are:\n{sound.stdout}{sound.stderr}")
         survivors = 0
-        for each in chosen:
+        for mutation in chosen:
             started = time.monotonic()
-            noticed = caught(copy, each)
+            noticed = caught(copy, mutation)
             survivors += not noticed
-            say(f"{each.name:72}{time.monotonic() - started:5.0f} s  {noticed or 'SURVIVED'}")
+            say(f"{mutation.name:72}{time.monotonic() - started:5.0f} s  {noticed or 'SURVIVED'}")
     say(f"{len(chosen) - survivors} of {len(chosen)} caught")
     sys.exit(bool(survivors))
 
@@ -464,20 +466,20 @@ def copied(folder: Path) -> Path:
     return folder
 
 
-def caught(folder: Path, each: Mutation) -> str:
+def caught(folder: Path, mutation: Mutation) -> str:
     """Which test failed first on the mutated copy; empty if none did."""
-    path = folder / each.file
+    path = folder / mutation.file
     before = path.read_text("utf-8")
-    if before.count(each.old) != 1:
-        sys.exit(f"{each.name}: its text is in {each.file} {before.count(each.old)} times, not once")
-    path.write_text(before.replace(each.old, each.new), "utf-8")
+    if before.count(mutation.old) != 1:
+        sys.exit(f"{mutation.name}: its text is in {mutation.file} {before.count(mutation.old)} times, not once")
+    path.write_text(before.replace(mutation.old, mutation.new), "utf-8")
     try:
-        done = run(folder, each.tests)
+        done = run(folder, mutation.tests)
     finally:
         path.write_text(before, "utf-8")
     # 1: tests were run and some failed. Anything else, such as a test that is not there, is no catch.
     if done.returncode not in (0, 1):
-        sys.exit(f"{each.name}: its tests cannot be run:\n{done.stdout}{done.stderr}")
+        sys.exit(f"{mutation.name}: its tests cannot be run:\n{done.stdout}{done.stderr}")
     failed = [line.partition("::")[2] for line in done.stdout.splitlines() if line.startswith("FAILED ")]
     return failed[0] if done.returncode and failed else ""
 

@@ -56,7 +56,7 @@ SIDE = {"coordinator": COORDINATOR, "hospital": HOSPITAL, "both": COORDINATOR | 
 def manifests():
     """All manifests of each choice of sides."""
     return {
-        name: [each for text in rendered(values).values() for each in yaml.safe_load_all(text) if each]
+        name: [manifest for text in rendered(values).values() for manifest in yaml.safe_load_all(text) if manifest]
         for name, values in SIDE.items()
     }
 
@@ -64,8 +64,8 @@ def manifests():
 @pytest.fixture(scope="module")
 def pods(manifests):
     """Each pod's labels and contents, by its part."""
-    sets = [each for each in manifests["both"] if each["kind"] == "StatefulSet"]
-    return {each["metadata"]["name"].removeprefix("mary-"): each["spec"]["template"] for each in sets}
+    sets = [document for document in manifests["both"] if document["kind"] == "StatefulSet"]
+    return {document["metadata"]["name"].removeprefix("mary-"): document["spec"]["template"] for document in sets}
 
 
 def changed(**values):
@@ -73,12 +73,12 @@ def changed(**values):
 
 
 def policy(manifests, name):
-    (found,) = [
-        each["spec"]
-        for each in manifests["both"]
-        if (each["kind"], each["metadata"]["name"]) == ("NetworkPolicy", f"mary-{name}")
+    (spec,) = [
+        manifest["spec"]
+        for manifest in manifests["both"]
+        if (manifest["kind"], manifest["metadata"]["name"]) == ("NetworkPolicy", f"mary-{name}")
     ]
-    return found
+    return spec
 
 
 @pytest.mark.parametrize("side", SIDE)
@@ -93,7 +93,7 @@ def test_each_manifest_fits_the_schema_of_kubernetes(manifests, side, version):
 
     for manifest in manifests[side]:
         kubernetes_validate.validate(manifest, version, strict=True)
-    kinds = sorted(each["kind"] for each in manifests[side] if each["kind"] != "ConfigMap")
+    kinds = sorted(document["kind"] for document in manifests[side] if document["kind"] != "ConfigMap")
     coordinator, hospital = ["NetworkPolicy", "Service", "StatefulSet"], ["NetworkPolicy", "PersistentVolumeClaim"]
     halves = [*hospital, "NetworkPolicy", "StatefulSet", "StatefulSet"]
     assert kinds == sorted({"coordinator": coordinator, "hospital": halves, "both": coordinator + halves}[side])
@@ -102,14 +102,14 @@ def test_each_manifest_fits_the_schema_of_kubernetes(manifests, side, version):
 def test_a_schema_that_a_manifest_does_not_fit_says_so(manifests):
     import kubernetes_validate
 
-    (policy, *_) = [each for each in manifests["both"] if each["kind"] == "NetworkPolicy"]
+    (policy, *_) = [document for document in manifests["both"] if document["kind"] == "NetworkPolicy"]
     wrong = policy | {"spec": policy["spec"] | {"egres": []}}
     with pytest.raises(kubernetes_validate.ValidationError, match="egres"):
         kubernetes_validate.validate(wrong, VERSIONS[1], strict=True)
 
 
 def test_without_a_side_there_is_nothing():
-    assert not [each for text in rendered({}).values() for each in yaml.safe_load_all(text) if each]
+    assert not [document for text in rendered({}).values() for document in yaml.safe_load_all(text) if document]
 
 
 @pytest.mark.parametrize(
@@ -178,7 +178,7 @@ def test_what_holds_records_has_no_network_and_what_has_a_network_holds_none(man
         rules = policy(manifests, part)
         assert rules.pop("policyTypes") == both
         assert rules.pop("podSelector")["matchLabels"] == template["metadata"]["labels"]
-        ports = [rule["port"] for each in rules["egress"] + rules["ingress"] for rule in each["ports"]]
+        ports = [rule["port"] for rule_of_way in rules["egress"] + rules["ingress"] for rule in rule_of_way["ports"]]
         assert ports == {"coordinator": [53, 53, 443, 9443], "service": [], "relay": [53, 53, 9443]}[part]
         if part != "coordinator":
             assert rules["ingress"] == []
@@ -200,8 +200,8 @@ def test_the_halves_share_a_socket_and_nothing_else(pods):
         (container,) = pods[part]["spec"]["containers"]
         assert {"name": "socket", "mountPath": "/hospital/run"} in container["volumeMounts"]
     near = pods["relay"]["spec"]["affinity"]["podAffinity"]["requiredDuringSchedulingIgnoredDuringExecution"]
-    assert [each["labelSelector"]["matchLabels"] for each in near] == [pods["service"]["metadata"]["labels"]]
-    assert {each["topologyKey"] for each in near} == {"kubernetes.io/hostname"}
+    assert [affinity["labelSelector"]["matchLabels"] for affinity in near] == [pods["service"]["metadata"]["labels"]]
+    assert {affinity["topologyKey"] for affinity in near} == {"kubernetes.io/hostname"}
 
 
 def test_a_coordinator_without_keys_of_models_connects_to_nothing():
@@ -211,7 +211,7 @@ def test_a_coordinator_without_keys_of_models_connects_to_nothing():
 
 
 def test_no_secret_is_in_the_chart(manifests):
-    assert "Secret" not in {each["kind"] for each in manifests["both"]}
+    assert "Secret" not in {document["kind"] for document in manifests["both"]}
 
 
 def test_the_chart_is_of_this_version():
@@ -245,9 +245,13 @@ def given(tmp_path, capsys):
 def prepared(part, values, root, secrets):
     """Run the script of a pod's first container, with its volumes below a folder of this machine."""
     manifest = next(
-        each for each in yaml.safe_load_all(rendered(values)[f"{part}.yaml"]) if each["kind"] == "StatefulSet"
+        document
+        for document in yaml.safe_load_all(rendered(values)[f"{part}.yaml"])
+        if document["kind"] == "StatefulSet"
     )
-    config = next(each for each in yaml.safe_load_all(rendered(values)[f"{part}.yaml"]) if each["kind"] == "ConfigMap")
+    config = next(
+        document for document in yaml.safe_load_all(rendered(values)[f"{part}.yaml"]) if document["kind"] == "ConfigMap"
+    )
     (container,) = manifest["spec"]["template"]["spec"]["initContainers"]
     for mount in container["volumeMounts"]:
         Path(f"{root}{mount['mountPath']}").mkdir(parents=True, exist_ok=True)
@@ -299,5 +303,5 @@ def test_the_relay_behind_a_proxy_has_its_login_and_connects_to_it_alone(given, 
     assert relay.proxy == "http://proxy.hospital:3128/"
     assert login(relay.node) == ("user", "password")
     manifests = yaml.safe_load_all(rendered(values)["relay.yaml"])
-    (found,) = (each["spec"] for each in manifests if each["kind"] == "NetworkPolicy")
-    assert sorted(port["port"] for rule in found["egress"] for port in rule["ports"]) == [53, 53, 3128]
+    (policy,) = (manifest["spec"] for manifest in manifests if manifest["kind"] == "NetworkPolicy")
+    assert sorted(port["port"] for rule in policy["egress"] for port in rule["ports"]) == [53, 53, 3128]

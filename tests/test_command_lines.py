@@ -37,7 +37,7 @@ def test_each_module_adds_the_commands_that_it_is_listed_with(command):
 
 
 def every(kind):
-    return [kind, *(each for below in kind.__subclasses__() for each in every(below))]
+    return [kind, *(subclass for below in kind.__subclasses__() for subclass in every(below))]
 
 
 @pytest.mark.parametrize("kind", every(errors.CaucusError))
@@ -135,7 +135,7 @@ except SystemExit as ended:
     code = ended.code
 print(code or 0, sorted({{"torch", "flwr", "scipy", "transformers", "ray"}} & set(sys.modules)))
 """
-    said = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    completed = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
     versions = f"caucus {version('caucus')}, protocol {VERSION}, flwr {version('flwr')}"
-    assert said.stdout == f"{name}: {versions}\n0 []\n"
-    assert said.stderr == ""
+    assert completed.stdout == f"{name}: {versions}\n0 []\n"
+    assert completed.stderr == ""

@@ -75,7 +75,7 @@ def imports(body):
         if isinstance(statement, ast.If) and ast.unparse(statement.test) == "TYPE_CHECKING":
             continue
         for node in ast.walk(statement):
-            names = [each.name for each in node.names] if isinstance(node, ast.Import) else []
+            names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
             names += [node.module or ""] if isinstance(node, ast.ImportFrom) and not node.level else []
             yield from {name.split(".")[0] for name in names} - {*NAMES, *sys.stdlib_module_names}
 
@@ -87,15 +87,17 @@ def guards(name):
         for node in tree(name).body
         if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name)
     }
-    found = {}
+    packages_of_extra = {}
     for call in ast.walk(tree(name)):
         if isinstance(call, ast.Call) and ast.unparse(call.func) in {"needs", "program_needs"}:
             (extra,) = (ast.literal_eval(word.value) for word in call.keywords if word.arg == "extra")
-            given = [constants.get(ast.unparse(each), each) for part in call.args[1:] for each in ast.walk(part)]
-            words = [word for each in given for word in ast.walk(each)]
+            operands = [
+                constants.get(ast.unparse(operand), operand) for part in call.args[1:] for operand in ast.walk(part)
+            ]
+            words = [word for operand in operands for word in ast.walk(operand)]
             packages = {word.value for word in words if isinstance(word, ast.Constant)}
-            found.setdefault(extra, set()).update(packages)
-    return found
+            packages_of_extra.setdefault(extra, set()).update(packages)
+    return packages_of_extra
 
 
 @pytest.mark.parametrize("folder", INSTALLED_FOR)
@@ -106,14 +108,16 @@ def test_what_a_folder_imports_is_installed_for_it_or_looked_for_first(folder):
     for name in mine:
         more = {package for package in imports(tree(name).body) if not DISTRIBUTIONS[package] & here}
         looked_for = (
-            brought(each for extra in guards(GUARDED.get(name, name)) for each in EXTRAS[extra]) if more else set()
+            brought(requirement for extra in guards(GUARDED.get(name, name)) for requirement in EXTRAS[extra])
+            if more
+            else set()
         )
         assert all(DISTRIBUTIONS[package] & looked_for for package in more), (name, more)
 
 
 def test_each_package_that_is_looked_for_comes_with_the_extra_that_the_message_names():
     looked_for = [
-        (name, extra, each) for name in files() for extra, packages in guards(name).items() for each in packages
+        (name, extra, needed) for name in files() for extra, packages in guards(name).items() for needed in packages
     ]
     assert len(looked_for) > 20
     for name, extra, package in looked_for:
@@ -128,12 +132,12 @@ def test_a_hospital_gets_no_torch_and_no_client_of_a_remote_model():
 def test_a_requirement_has_the_same_range_wherever_it_stands():
     ranges = {}
     for requirement in map(
-        Requirement, [*PROJECT["dependencies"], *(each for extra in EXTRAS.values() for each in extra)]
+        Requirement, [*PROJECT["dependencies"], *(line for extra in EXTRAS.values() for line in extra)]
     ):
         if requirement.name != PROJECT["name"]:
             ranges.setdefault(requirement.name, set()).add(str(requirement.specifier))
-            assert {each.operator for each in requirement.specifier} == {">=", "<"}, requirement
-    assert {name: found for name, found in ranges.items() if len(found) > 1} == {}
+            assert {bound.operator for bound in requirement.specifier} == {">=", "<"}, requirement
+    assert {name: specifiers for name, specifiers in ranges.items() if len(specifiers) > 1} == {}
 
 
 HOSPITAL = everything(BASE)
@@ -160,9 +164,9 @@ def test_with_the_base_alone_a_hospital_s_code_loads_and_the_other_programs_say_
     assert {"hf_xet", "hydra", "pandas", "sentence_transformers", "sklearn", "torch", "transformers", "uv"} <= {*HIDDEN}
     mine = [name for name in files() if folder_of(name) in {"client", "common"} and GUARDED.get(name) is None]
     modules = [name.removesuffix(".py").removesuffix("/__init__").replace("/", ".") for name in mine]
-    said = run_without(HIDDEN, ALONE, tmp_path / "installed", *modules).splitlines()
+    lines = run_without(HIDDEN, ALONE, tmp_path / "installed", *modules).splitlines()
     missing = "what is installed; expected the package hydra; got none. pip install"
-    assert said == [
+    assert lines == [
         f"caucus-coordinator: {missing} 'caucus[coordinator]'",
         "2",
         "caucus-simulate: reading the settings",

@@ -27,13 +27,13 @@ def sources():
 
 
 def test_no_test_imports_another(sources):
-    assert {name: found for name, text in sources.items() if (found := OTHER_TEST.findall(text))} == {}
+    assert {name: imports for name, text in sources.items() if (imports := OTHER_TEST.findall(text))} == {}
 
 
 def test_late_imports_untyped_values_and_layout_are_excepted_by_policy_alone(sources):
     """Which modules are imported late, and where a type is `Any`, is said once, with the reason, in pyproject.toml."""
     del sources[Path(__file__).relative_to(ROOT).as_posix()]
-    assert {name: found for name, text in sources.items() if (found := EXCEPTION.findall(text))} == {}
+    assert {name: exceptions for name, text in sources.items() if (exceptions := EXCEPTION.findall(text))} == {}
 
 
 def test_a_sentence_stands_in_one_test_beside_what_says_it(sources):
@@ -43,5 +43,5 @@ def test_a_sentence_stands_in_one_test_beside_what_says_it(sources):
         {node.value for node in ast.walk(test) if isinstance(node, ast.Constant) and isinstance(node.value, str)}
         for test in tests
     ]
-    files = Counter(literal for each in literals for literal in each if len(literal) > 40 and " " in literal)
+    files = Counter(literal for sentences in literals for literal in sentences if len(literal) > 40 and " " in literal)
     assert [literal for literal, number in files.items() if number > 2] == []

@@ -126,17 +126,17 @@ def test_a_unit_sees_every_path_that_it_names_and_can_write_to_its_folder(name):
 
 @pytest.mark.parametrize("name", UNITS)
 @pytest.mark.parametrize(
-    "asked",
+    "directives",
     [("verify", "--man=no"), ("security", "--offline=true", "--threshold=30", "--no-pager")],
     ids=lambda it: it[0],
 )
-def test_systemd_takes_each_unit(name, asked, tmp_path):
+def test_systemd_takes_each_unit(name, directives, tmp_path):
     if shutil.which("systemd-analyze") is None:
         pytest.skip("systemd-analyze is not installed")
     unit = tmp_path / f"{name}.service"
     text = (FOLDER / unit.name).read_text()
     unit.write_text(text.replace(f"/opt/caucus/bin/{name}", "/bin/true"))  # verify wants a program that exists
-    ended = subprocess.run(["systemd-analyze", *asked, unit], capture_output=True, text=True, check=False)
+    ended = subprocess.run(["systemd-analyze", *directives, unit], capture_output=True, text=True, check=False)
     assert (ended.returncode, ended.stderr) == (0, "")
 
 

@@ -25,14 +25,24 @@ def test_each_package_is_there_once_and_has_a_hash():
 
 def test_its_versions_are_in_the_ranges_of_pyproject():
     wanted = [
-        Requirement(each) for each in [*PROJECT["dependencies"], *(each for extra in EXTRAS.values() for each in extra)]
+        Requirement(requirement)
+        for requirement in [
+            *PROJECT["dependencies"],
+            *(requirement for extra in EXTRAS.values() for requirement in extra),
+        ]
     ]
-    others = [each for each in wanted if each.name != PROJECT["name"]]
-    assert [each for each in others if LOCKED[canonicalize_name(each.name)] not in each.specifier] == []
+    others = [requirement for requirement in wanted if requirement.name != PROJECT["name"]]
+    assert [
+        requirement
+        for requirement in others
+        if LOCKED[canonicalize_name(requirement.name)] not in requirement.specifier
+    ] == []
 
 
 def test_what_is_installed_is_what_it_names():
     needed = everything(brought([*PROJECT["dependencies"], *EXTRAS["dev"]]))
     assert len(needed) > 150
     installed = {name: Version(version(name)).public for name in needed - {"setuptools"}}  # venv brings one too
-    assert {name: found for name, found in installed.items() if LOCKED.get(name) != Version(found)} == {}
+    assert {
+        name: version_here for name, version_here in installed.items() if LOCKED.get(name) != Version(version_here)
+    } == {}

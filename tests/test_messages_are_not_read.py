@@ -45,9 +45,9 @@ def readings(handler):
 
 
 def test_no_handler_reads_the_sentence_of_our_errors():
-    found = list(handlers())
-    assert len(found) > 20
-    assert not [f"{path}:{line}" for path, handler in found for line in readings(handler)]
+    all_handlers = list(handlers())
+    assert len(all_handlers) > 20
+    assert not [f"{path}:{line}" for path, handler in all_handlers for line in readings(handler)]
 
 
 def test_what_would_read_it_is_seen():

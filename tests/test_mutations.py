@@ -8,16 +8,16 @@ import pytest
 from tests.mutations import MUTATIONS, ROOT, Mutation, caught, copied
 
 
-@pytest.mark.parametrize("each", MUTATIONS, ids=lambda each: each.name)
-def test_the_text_is_found_once_and_the_result_is_a_program(each):
-    source = (ROOT / each.file).read_text("utf-8")
-    assert source.count(each.old) == 1
-    ast.parse(source.replace(each.old, each.new))
+@pytest.mark.parametrize("mutation", MUTATIONS, ids=lambda mutation: mutation.name)
+def test_the_text_is_found_once_and_the_result_is_a_program(mutation):
+    source = (ROOT / mutation.file).read_text("utf-8")
+    assert source.count(mutation.old) == 1
+    ast.parse(source.replace(mutation.old, mutation.new))
 
 
 def test_every_mutation_has_a_name_of_its_own_and_tests_that_are_there():
-    assert len({each.name for each in MUTATIONS}) == len(MUTATIONS) >= 20
-    for test in set(chain.from_iterable(each.tests for each in MUTATIONS)):
+    assert len({mutation.name for mutation in MUTATIONS}) == len(MUTATIONS) >= 20
+    for test in set(chain.from_iterable(mutation.tests for mutation in MUTATIONS)):
         file, _, name = test.partition("::")
         assert f"def {name}(" in (ROOT / file).read_text("utf-8") if name else (ROOT / file).is_file(), test
 
@@ -30,14 +30,16 @@ def copy(tmp_path_factory):
 QUICKEST = ("the l2 sensitivity of a user's m records grows with sqrt(m)", "a noisy choice at half of its scale")
 
 
-@pytest.mark.parametrize("each", [each for each in MUTATIONS if each.name in QUICKEST], ids=lambda each: each.name)
-def test_a_mutation_is_caught_and_undone(each, copy):
-    assert caught(copy, each)
-    assert (copy / each.file).read_bytes() == (ROOT / each.file).read_bytes()
+@pytest.mark.parametrize(
+    "mutation", [mutation for mutation in MUTATIONS if mutation.name in QUICKEST], ids=lambda mutation: mutation.name
+)
+def test_a_mutation_is_caught_and_undone(mutation, copy):
+    assert caught(copy, mutation)
+    assert (copy / mutation.file).read_bytes() == (ROOT / mutation.file).read_bytes()
 
 
 def test_what_changes_nothing_is_not_caught_and_a_text_that_is_gone_stops_everything(copy):
-    (first,) = (each for each in MUTATIONS if each.name == QUICKEST[0])
+    (first,) = (mutation for mutation in MUTATIONS if mutation.name == QUICKEST[0])
     comment = Mutation(name="a comment", file=first.file, old=first.old, new=f"{first.old}  # !", tests=first.tests)
     assert not caught(copy, comment)
     with pytest.raises(SystemExit, match="0 times, not once"):

@@ -286,15 +286,15 @@ def test_more_noise_is_less_epsilon_and_more_answers_are_more(spec, mechanism):
         return accountant.epsilon([release(named(spec, mechanism, scale), shares=3, planned=3, **changes)], 1e-5)
 
     scales = [200.0, 100.0, 50.0]
-    found = [epsilon(scale) for scale in scales]
-    assert 0 < found[0] < found[1] < found[2]
-    assert found[0] < epsilon(scales[0], times=2) < epsilon(scales[0], times=4)
+    epsilons = [epsilon(scale) for scale in scales]
+    assert 0 < epsilons[0] < epsilons[1] < epsilons[2]
+    assert epsilons[0] < epsilon(scales[0], times=2) < epsilon(scales[0], times=4)
     by_norm = [
         accountant.epsilon_by_norm([release(named(spec, mechanism, scale), shares=3, planned=3)], 1e-5)
         for scale in scales
     ]
     assert by_norm[0] < by_norm[1] < by_norm[2]
-    assert all(loose >= tight * (1 - 1e-6) for loose, tight in zip(by_norm, found, strict=True))
+    assert all(loose >= tight * (1 - 1e-6) for loose, tight in zip(by_norm, epsilons, strict=True))
 
 
 def test_every_figure_of_a_plan_moves_with_its_noise():

@@ -108,12 +108,12 @@ def shape(named):
     """What must stay: parameters of a call, with `*` before those by keyword; of a protocol, those of its members."""
     if getattr(named, "_is_protocol", False):
         members = {name: value for name, value in vars(named).items() if not name.startswith("_")}
-        return dict.fromkeys(named.__annotations__, "value") | {name: shape(each) for name, each in members.items()}
+        return dict.fromkeys(named.__annotations__, "value") | {name: shape(member) for name, member in members.items()}
     if isinstance(named, classmethod):
         named = named.__func__
     if not callable(named) or hasattr(named, "__origin__"):
         return "value"
-    bare = [each.replace(annotation=each.empty) for each in inspect.signature(named).parameters.values()]
+    bare = [parameter.replace(annotation=parameter.empty) for parameter in inspect.signature(named).parameters.values()]
     return str(inspect.Signature(bare))[1:-1]
 
 

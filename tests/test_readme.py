@@ -190,16 +190,16 @@ def test_there_are_settings_to_test():
 def test_the_first_command_runs_as_written_on_a_small_corpus(tmp_path):
     words = first("caucus-simulate", "method=wasp")
     small = ("task.records_per_party=16", "task.test_records=24", "task.public_notes=120", "method.samples=60")
-    code, said = command(tmp_path, *words[1:], *small, f"hydra.run.dir={tmp_path}/run")
-    assert code == 0, said
-    *_, report, as_json, following = said.rstrip().splitlines()
+    code, output = command(tmp_path, *words[1:], *small, f"hydra.run.dir={tmp_path}/run")
+    assert code == 0, output
+    *_, report, as_json, following = output.rstrip().splitlines()
     assert report == f"report:   {tmp_path}/run/report.html"
     assert as_json == f"as JSON:  {tmp_path}/run/report.json"
     assert following.startswith("next:     caucus-simulate --multirun privacy.epsilon=1,4,16 ")
     page = TEXTS["server/report/README.md"].split("## What a run leaves")[1].split("\n## ")[0]
     rows = re.findall(r"^\| ((?:`[a-z._/]+`(?:, )?)+) \|", page, re.MULTILINE)
     listed = [name for row in rows for name in re.findall(r"`([^`]+)`", row)]
-    assert len(listed) == 14
+    assert len(listed) == 15
     assert {name.rstrip("/") for name in listed} == {path.name for path in (tmp_path / "run").iterdir()}
 
 

@@ -73,8 +73,8 @@ def collected(tmp_path_factory):
     (here / "caucus.py").write_text("def main():\n    print('caucus-party 1.0')\n")
     variables = {"PIP_NO_INDEX": "1", "PIP_FIND_LINKS": str(index), "PIP_NO_BUILD_ISOLATION": "0"}
     made = here / "wheelhouse"
-    said = run(scripts / "wheelhouse.sh", made, PYTHON=sys.executable, PYTHONPATH=str(here), **variables)
-    assert said.splitlines()[-1] == sha256((made / "SHA256SUMS").read_bytes())
+    output = run(scripts / "wheelhouse.sh", made, PYTHON=sys.executable, PYTHONPATH=str(here), **variables)
+    assert output.splitlines()[-1] == sha256((made / "SHA256SUMS").read_bytes())
     return made
 
 
@@ -94,8 +94,8 @@ def test_there_are_pinned_wheels_and_digests_of_all_files(collected):
 
 
 def test_they_are_installed_without_a_network_but_for_the_encoder(collected, tmp_path):
-    said = run(*ALONE, collected / "install.sh", tmp_path / "here", sys.executable)
-    assert said == "caucus-party 1.0\n"
+    output = run(*ALONE, collected / "install.sh", tmp_path / "here", sys.executable)
+    assert output == "caucus-party 1.0\n"
     listed = run(tmp_path / "here" / "bin" / "pip", "list", "--format", "freeze", PIP_NO_INDEX="1")
     assert {"caucus==1.0", "tiny-dependency==1.5"} <= set(listed.split())
     assert "tiny-model" not in listed
@@ -106,8 +106,8 @@ def test_a_file_that_was_changed_on_the_way_is_named_and_nothing_is_installed(na
     here = shutil.copytree(collected, tmp_path / "wheels")
     with (here / name).open("ab") as file:
         file.write(b"\n")
-    said = run(here / "install.sh", tmp_path / "here", sys.executable, code=2)
-    assert f"{name}: FAILED" in said
+    output = run(here / "install.sh", tmp_path / "here", sys.executable, code=2)
+    assert f"{name}: FAILED" in output
     assert not (tmp_path / "here").exists()
 
 
@@ -124,8 +124,8 @@ def test_another_python_and_a_folder_that_exists_are_refused(collected, tmp_path
 def test_a_hospital_is_installed_and_has_its_encoder_without_a_network(tmp_path):
     project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
     here = tmp_path / "here"
-    said = run(*ALONE, MADE / "install.sh", here, sys.executable)
-    assert f" {project['version']}" in said
+    output = run(*ALONE, MADE / "install.sh", here, sys.executable)
+    assert f" {project['version']}" in output
     models = {"CAUCUS_MODELS": str(tmp_path / "models")}
     fetched = run(*ALONE, here / "bin" / "caucus-party", "models", "--from", MADE, **models)
     assert f"minilm: in {tmp_path / 'models' / 'minilm'}" in fetched

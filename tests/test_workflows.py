@@ -62,6 +62,6 @@ def test_a_commit_is_checked_as_by_make():
 def test_updates_are_looked_for_where_versions_stand():
     updates = yaml.safe_load((ROOT / ".github/dependabot.yml").read_text("utf-8"))["updates"]
     places = {"pip": "pyproject.toml", "github-actions": ".github/workflows", "docker": "Dockerfile"}
-    assert {each["package-ecosystem"] for each in updates} == places.keys()
-    for each in updates:
-        assert (ROOT / each["directory"].lstrip("/") / places[each["package-ecosystem"]]).exists()
+    assert {update["package-ecosystem"] for update in updates} == places.keys()
+    for update in updates:
+        assert (ROOT / update["directory"].lstrip("/") / places[update["package-ecosystem"]]).exists()

@@ -81,8 +81,10 @@ def test_the_method_is_planned_and_runs_from_python(outside, capsys):
 
 def test_a_metric_that_fails_is_reported_and_the_run_whose_epsilon_is_spent_is_complete(outside):
     (outside / "broken.py").write_text("def metric(texts, labels):\n    raise KeyError(texts[0])\n")
-    own = "+evaluation.own.broken={_target_: broken.metric, _partial_: true}"
-    result = simulate(method="nearest", config_dir="conf", overrides=[*SMALL, "method.samples=24", own], folder="run")
+    override = "+evaluation.own.broken={_target_: broken.metric, _partial_: true}"
+    result = simulate(
+        method="nearest", config_dir="conf", overrides=[*SMALL, "method.samples=24", override], folder="run"
+    )
     assert (result.status, result.privacy["spent"]["queries_asked"]) == ("complete", 1)
     assert result.metrics["own"]["broken"]["reason"] == "it failed (KeyError)"
     assert "it failed (KeyError)" in (result.folder / "report.html").read_text("utf-8")

@@ -42,7 +42,7 @@ def contribution(query: class_sums.ClassSums, records: EmbeddedRecords) -> NDArr
 def shortened(coordinates: NDArray[np.float64], grid: int) -> NDArray[np.int64]:
     """Each row, in units of the radius, shortened to norm 1 and rounded toward zero to the grid.
 
-    What is no finite number counts as zero: as an integer it would be the smallest of 64 bits.
+    Entries that are not finite count as zero: converted to an integer, they would be the smallest one of 64 bits.
 
     Returns:
         (records, directions) int64, the sum of squares of each row at most grid^2.
@@ -58,7 +58,7 @@ def shortened(coordinates: NDArray[np.float64], grid: int) -> NDArray[np.int64]:
 def lowered(integers: NDArray[np.int64], grid: int) -> NDArray[np.int64]:
     """Each row with its largest entries lowered toward zero, one by one, until its sum of squares is at most grid^2.
 
-    Few rows are, if any: those that floating point left too long by its last bits.
+    Few rows change, if any: those that rounding in floating point left slightly too long.
     """
     out = integers.copy()
     while len(rows := np.flatnonzero((out**2).sum(axis=1) > grid**2)):

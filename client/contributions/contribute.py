@@ -34,11 +34,11 @@ CONTRIBUTIONS: Mapping[type[Query], Callable[[Any, EmbeddedRecords], NDArray[np.
 
 
 def contribution(query: Query, records: EmbeddedRecords) -> NDArray[np.int64]:
-    """This party's contribution.
+    """This party's contribution to the answer of a query.
 
     Args:
         query: The query, one of `CONTRIBUTIONS`.
-        records: This party's records; of each owner at most `query.spec.max_records` (`EmbeddedRecords.limited`).
+        records: This party's records; of each owner, at most `query.spec.max_records` (`EmbeddedRecords.limited`).
 
     Returns:
         (query.length,) int64, in grid units.

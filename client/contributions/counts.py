@@ -1,6 +1,7 @@
-"""A party's contributions that count records or add one number of each, before noise.
+"""A party's contributions that count records or add up one number per record, before noise.
 
-They are histograms of labels, of lengths and of terms, the cosines of pairs, and what a released classifier gets right.
+They are histograms of labels, of lengths and of terms, the cosines of pairs, and the correct answers of a released
+classifier.
 """
 
 from collections.abc import Sequence

@@ -1,10 +1,10 @@
-"""Inner products that no order of summation changes.
+"""Inner products that do not depend on the order of summation.
 
 The last bits of a matrix product depend on the shapes of its operands, so a record's value would depend slightly on the
 number of other records, while sensitivities are proved for records that do not affect each other. Hence inner
 products are *defined* on rounded numbers, such that every sum of them is exact in float64: vectors of unit norm as
-integers times 2^-22, other rows as integers of up to 24 bits, fewer in many dimensions, times a power of two of each
-row's own. By Cauchy and Schwarz, no partial sum then reaches 2^53.
+integers times 2^-22, other rows as integers of up to 24 bits, fewer in many dimensions, times a power of two that each
+row has for itself. By Cauchy and Schwarz, no partial sum then reaches 2^53.
 
 Votes need all 24 bits of both, cost most, and have a separate method (`client/contributions/votes.py`).
 """
@@ -20,12 +20,12 @@ _VECTOR_BITS, _MOST_BITS, _EXACT_BITS = 22, 24, 53
 
 
 def of_vectors(vectors: NDArray[np.float32]) -> NDArray[np.float64]:
-    """Integers, in units of STEP; (n, dim) vectors of norm up to 1.001."""
+    """Convert (n, dim) vectors of norm up to 1.001 to integers, in units of STEP."""
     return np.rint(vectors.astype(np.float64) / STEP)
 
 
 def of_rows(rows: NDArray[np.float32], *, blocks: int = 1) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Integers, and the unit of each row's products with integers of vectors.
+    """Convert rows to integers, and find the unit of each row's products with integers of vectors.
 
     Args:
         rows: (m, blocks * dim) finite numbers.

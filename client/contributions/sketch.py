@@ -27,8 +27,8 @@ def contribution(query: sketch.Sketch, records: EmbeddedRecords) -> NDArray[np.i
     """Sum of the records' features, in grid units. Records of labels that the query does not have add nothing.
 
     Returns:
-        (labels * features,) int64: the features of the first label, then of the next; of paired ones all cosines before
-        all sines.
+        (labels * features,) int64: the features of the first label, then of the next; if features are paired, all
+        cosines before all sines.
     """
     spec = query.spec
     labelled_rows = np.flatnonzero(records.labels < spec.labels)

@@ -32,7 +32,7 @@ from common.queries.votes import Votes
 _GRID = np.float32(2**24)
 _DECIMALS = 1e5
 _RECORDS, _BYTES = 1024, 16 << 20
-"""Most records at a time, and most memory for their rough similarities."""
+"""Largest number of records at a time, and largest memory for their rough similarities."""
 _GROUPS = 256
 """More groups make shorter lists, and take longer to compare."""
 _MANY = 4
@@ -40,7 +40,7 @@ _MANY = 4
 _APART = 4.0
 """Two records' places are so far apart that no similarity, from -1.01 to 1.01, brings them together."""
 _SPAN = 2**18
-"""More than there are similarities of 5 decimals."""
+"""A number above that of all similarities with 5 decimals."""
 _PAIRS, _COLUMNS = 32, 512
 """Pairs, and candidates, of which exact similarities are computed at a time: they stay in the processor's cache."""
 
@@ -54,8 +54,8 @@ def votes_of(query: Votes, record_vectors: NDArray[np.float32], record_labels: N
     """Sum of this party's votes, in grid units (`query.spec.grid` of them are one vote).
 
     A record votes for candidates of its own label by l2 distance, which for unit vectors is the order of their inner
-    products, rounded to 5 decimals; ties go to the lower candidate index, among the furthest too. Records of a label
-    without candidates vote for nothing.
+    products, rounded to 5 decimals; ties go to the lower candidate index, for furthest votes as well. Records of a
+    label without candidates vote for nothing.
 
     Args:
         query: The query.

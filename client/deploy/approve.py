@@ -1,8 +1,8 @@
-"""`caucus-party approve`: what a plan asks of this hospital's records, shown to the person who decides.
+"""`caucus-party approve`: the questions of a plan to this hospital's records, shown to the person who decides.
 
-Losses of privacy are rounded up, noise and what is left of a budget down. Labels, purpose, recipient and names of
-queries are the coordinator's words; whatever of them is not printable is shown escaped, so that none of them can write
-over what a person decides by.
+Losses of privacy are rounded up; noise and the rest of a budget are rounded down. Labels, purpose, recipient and names
+of queries are the coordinator's words; their unprintable characters are shown escaped, so that they cannot overwrite
+the facts on the screen that a person decides by.
 """
 
 import argparse
@@ -36,7 +36,7 @@ def register(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") ->
         _approve,
         summary="show the plans that await approval, and decide",
         description="Show each plan that awaits approval and ask whether this hospital takes part. The approval is of "
-        "this run and this very plan; the coordinator then resumes the run. A decision can be changed: a plan that was "
+        "this run and this plan only; the coordinator then resumes the run. A decision can be changed: a plan that was "
         "refused is shown with --refused, any with --run. A run that is refused after it began stops at its next "
         "question.",
         example="caucus-party approve hospital",

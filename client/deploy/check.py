@@ -13,16 +13,16 @@ from common.system.commands import add_command
 from common.versions import versions
 
 LEAVES = (
-    "leaves: public keys, and the most records that this hospital says to have; for each planned query one vector of",
-    "        counts, noised here, masked so that only a sum is read;",
-    "        of a length range and of seed choices this hospital's own answer, noised here, without a mask;",
-    "        of fine-tuned samples, where client.yaml sets fine_tuning, texts of a model that learned with noise;",
-    "        of abstracted seeds and rewritten records, where client.yaml sets seeds or rewriting and unsafe_unproven,",
+    "leaves: public keys, and the declared largest number of records; for each planned query one vector of counts,",
+    "        noised here, and masked so that only a sum can be read;",
+    "        for a length range and seed choices this hospital's own answer, noised here, without a mask;",
+    "        for fine-tuned samples, if client.yaml sets fine_tuning, texts of a model that learned with noise;",
+    "        for abstracted seeds and rewritten records, if client.yaml sets seeds or rewriting and unsafe_unproven,",
     "        texts made from records, without proof;",
-    "        coarse reasons of refusals, among them that the file of records has changed, and a person's decisions;",
-    "        when this hospital answers; not how long it took, while it is ready in the time that the size of the",
-    "        question and the number of records that it says to have give it, and else to a factor of two; how long",
-    "        its service takes to start, which tells roughly how many records there are",
+    "        coarse reasons of refusals, such as a change of the file of records, and a person's decisions;",
+    "        the time at which this hospital answers. It reveals the duration of the work, to a factor of two, only if",
+    "        an answer exceeds the time that follows from the size of the question and the declared number of records;",
+    "        the time that its service takes to start, which tells roughly how many records there are",
     "never leaves: texts, labels and embeddings of records, counts without noise, secret keys, the ledger",
 )
 _RESULT = 8

@@ -50,9 +50,9 @@ class Connection:
     Attributes:
         secure: Version of TLS.
         expires: End of the validity of the coordinator's certificate.
-        ahead: Seconds that this machine's clock is ahead of the coordinator's, which has a resolution of one; None if
-            the answer had no date.
-        via: URL of the proxy that it went through; None: the direct way.
+        ahead: Seconds that this machine's clock is ahead of the coordinator's, whose dates are in whole seconds; None
+            if the answer had no date.
+        via: URL of the proxy that it went through; None for a direct connection.
     """
 
     secure: str
@@ -126,7 +126,7 @@ def check_node_key(settings: HospitalSettings) -> None:
 
     Raises:
         ConfigError: The key is no NIST P-384 key, or the coordinator does not know it.
-        CaucusError: The coordinator does not answer, or in another way.
+        CaucusError: The coordinator does not answer, or answers in an unexpected way.
     """
     path = settings.node / "node.key"
     try:
@@ -160,7 +160,7 @@ def check_node_key(settings: HospitalSettings) -> None:
         expected="SuperLink's answer to a node",
         got=f"status {status}",
         where=settings.coordinator,
-        do="Ask the coordinator whether its caucus-coordinator serve is well",
+        do="Ask the coordinator whether its caucus-coordinator serve works",
     )
 
 
@@ -172,13 +172,13 @@ def _unanswered(error: Exception, coordinator: str, via: str | None) -> CaucusEr
     """The error of a request that got no answer, or a proxy's refusal."""
     got = getattr(error, "strerror", None) or type(error).__name__
     if via is None:
-        do = "Is it served, and does the firewall let outbound TCP to this port through?"
+        do = "Is it running, and does the firewall allow outbound TCP to this port?"
         if any(os.environ.get(name) for name in ("https_proxy", "HTTPS_PROXY")):
             do += " This shell names a proxy, which counts only as `proxy` in client.yaml"
         return CaucusError("coordinator", expected="an answer", got=got, where=coordinator, do=do)
     refused = _REFUSED.match(str(error))
     if refused is None:
-        do = "Does the proxy run, and is `proxy` in client.yaml right?"
+        do = "Is the proxy running, and is `proxy` in client.yaml right?"
         return CaucusError("proxy", expected="an answer", got=got, where=_where(coordinator, via), do=do)
     status, reason = refused.groups()
     return CaucusError(
@@ -186,7 +186,7 @@ def _unanswered(error: Exception, coordinator: str, via: str | None) -> CaucusEr
         expected="a tunnel to the coordinator",
         got=f"{status} {reason if reason.isprintable() else ascii(reason)}".rstrip(),
         where=_where(coordinator, via),
-        do=_ADVICE.get(status, f"Is the coordinator served, and does the proxy reach {coordinator}?"),
+        do=_ADVICE.get(status, f"Is the coordinator running, and does the proxy reach {coordinator}?"),
     )
 
 

@@ -44,8 +44,8 @@ structure: null            # or text_field and schema of texts that are JSON obj
 
 
 MOST_BY_DEFAULT = 1_000
-"""The most records that a hospital declares by default: the same for all, so that it tells nothing."""
-MAX_RECORDS = "the most records that this hospital will ever have; public: answers take as long as so many would"
+"""Number of records that a hospital declares by default: the same for all, so that it reveals nothing."""
+MAX_RECORDS = "largest number of records that this hospital will ever have; public, as it sets the time of all answers"
 
 
 def register(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
@@ -102,7 +102,7 @@ def _init(chosen: argparse.Namespace) -> Iterator[str]:
         _hand_over(folder, account)
     yield from known_records.note(folder, chosen.records)
     yield f"keys and settings are in {folder}; send {folder / 'party.json'} to the coordinator"
-    yield f"public: this hospital has at most {public.max_records:,} records; --max-records says another number"
+    yield f"public: this hospital has at most {public.max_records:,} records; --max-records declares another number"
     if chosen.proxy is not None:
         mode = f"mode 0600, owned by {chosen.relay_user}" if account else "mode 0600"
         yield f"if the proxy asks for a login: one line USER:PASSWORD in {folder / 'node' / proxy.LOGIN}, {mode}"
@@ -115,7 +115,7 @@ def check_number(count: int, declared: PartyFile) -> None:
     """Refuse more records than the hospital has declared.
 
     Raises:
-        DataError: With its public number alone.
+        DataError: There are more; the message has only the declared number, which is public.
     """
     if count > declared.max_records:
         raise DataError(
@@ -131,7 +131,7 @@ def new_keys(name: str, most: int) -> tuple[PartyFile, dict[str, bytes]]:
 
     Args:
         name: The hospital's name.
-        most: The most records that it declares.
+        most: The largest number of records that it declares.
 
     Raises:
         ConfigError: The name is too long or cannot be printed, or the number is out of range.

@@ -3,9 +3,9 @@
     $XDG_STATE_HOME/caucus/records.json, or ~/.local/state/caucus/records.json      0600
 
 `init` notes there the folder, the path of its file of records, and a keyed digest of the file's bytes; the key is in
-the note, and nowhere else. A path or a digest that another folder has is reported. What is not seen: a folder of
-another account or machine, and a copy with other bytes at another path. The note is an aid: what is wrong with it is
-reported, and `init` goes on.
+the note, and nowhere else. A path or a digest that another folder has is reported. It does not detect a folder of
+another account or machine, or a copy with other bytes at another path. The note is an aid: problems with it are
+reported, and `init` continues.
 """
 
 import hmac
@@ -75,5 +75,5 @@ def _read(path: Path) -> tuple[bytes, list[_Noted], str]:
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
         key, entries = b"", []
     if len(key) != _KEY_BYTES:
-        return secure_bytes(_KEY_BYTES), [], f"{path} was no such note, and is begun anew"
+        return secure_bytes(_KEY_BYTES), [], f"{path} was no valid note, and is replaced"
     return key, entries, ""

@@ -1,6 +1,6 @@
 """`caucus-party ledger`: what was answered, run by run, and what it cost.
 
-Nothing is ever removed, and only `accept` adds to the file: the charge of what a lost ledger held.
+Nothing is ever removed, and only `accept` adds to the file: it charges what a lost ledger contained.
 """
 
 import argparse
@@ -43,7 +43,7 @@ def register(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") ->
         "when, and epsilon of all that was charged.",
         epilog="example: caucus-party ledger show ledger.db --delta 1e-6",
     )
-    show.add_argument("--delta", type=float, default=_DELTA, help="delta that epsilon is given at (%(default)g)")
+    show.add_argument("--delta", type=float, default=_DELTA, help="delta at which epsilon is computed (%(default)g)")
     show.add_argument("--json", action="store_true", help="print JSON")
     show.set_defaults(lines=_reading(_show))
 
@@ -51,7 +51,7 @@ def register(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") ->
         "verify",
         help="check that nothing was edited, lost or damaged",
         description="Check the whole file; print how many events it has and its head. Note the head elsewhere: "
-        "only against it does a file show that was cut off or written anew.",
+        "only a comparison with it reveals a file that was cut off or rewritten.",
         epilog="example: caucus-party ledger verify ledger.db --head HEX_OF_LAST_TIME",
     )
     verify.add_argument("--head", metavar="HEX", help="a head that was noted before")
@@ -80,9 +80,9 @@ def register(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") ->
     accept = topics.add_parser(
         "accept",
         help="go on with an older ledger, and charge what it lacks",
-        description="Where the newest ledger is lost: charge what was spent since to every record, in the ledger that "
-        "was restored, or in a new one if there is none; close all its answers; then note its head. The service starts "
-        "again.",
+        description="If the newest ledger is lost: charge the epsilon spent since the copy to every record, in the "
+        "restored ledger, or in a new one if there is none; close all its answers; then note its head. The service can "
+        "start again then.",
         epilog="example: caucus-party ledger accept hospital --lost 4.0",
     )
     accept.add_argument("folder", metavar="FOLDER", type=Path, help="made by caucus-party init")
@@ -91,7 +91,7 @@ def register(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") ->
         metavar="EPSILON",
         type=float,
         required=True,
-        help="sum of epsilon of all runs since; 0 if there was none; inf if nobody knows",
+        help="sum of epsilon of all runs since; 0 if there was none; inf if unknown",
     )
     accept.set_defaults(lines=_accept)
 

@@ -4,7 +4,7 @@
 
 `caucus-party start` runs it with the party service, as the service's account, where `metrics_port` is set; the party
 service itself has no network. It reads ledger, note and audit log, writes nothing, and binds no other address than
-127.0.0.1. What it shows is for the hospital alone, and any user of this machine can read it: budget, reasons of
+127.0.0.1. The figures are for the hospital alone, but any user of this machine can read them: budget, reasons of
 refusals, times; no text, and no figure that depends on a record.
 """
 
@@ -48,7 +48,7 @@ class HospitalMetrics(Collector):
         self._audit = AuditReader(folder / "private" / "audit.jsonl")
 
     def collect(self) -> Iterator[Metric]:
-        """All metrics; those about which nothing is known yet are left out."""
+        """All metrics whose values are known."""
         settings = HospitalSettings.load(self._folder)
         status = status_of(settings, self._audit)
         requests, spending, limits = status.requests, status.spending, settings.party.limits
@@ -61,12 +61,14 @@ class HospitalMetrics(Collector):
         if limits.lifetime_epsilon is not None:
             yield _gauge("epsilon_limit", "Largest epsilon of all runs together.", limits.lifetime_epsilon)
         if status.epsilon_left is not None:
-            yield _gauge("epsilon_left", "What is left of it.", status.epsilon_left)
+            yield _gauge("epsilon_left", "Rest of the largest epsilon of all runs.", status.epsilon_left)
         yield _gauge("epsilon_spent", "Epsilon of all answers together.", spending.epsilon)
         yield _gauge("ledger_accepted", "1 if the service starts over this ledger, else 0.", not spending.problem)
         yield _counter("ledger_events", "Events in the ledger.", spending.events)
         yield _counter("requests_answered", "Answered requests in the audit log.", requests.answered)
-        refused = CounterMetricFamily("caucus_requests_refused", "Refused ones, by reason.", labels=["reason"])
+        refused = CounterMetricFamily(
+            "caucus_requests_refused", "Refused requests in the audit log, by reason.", labels=["reason"]
+        )
         for reason, number in sorted(requests.refused.items()):
             refused.add_metric([reason], number)
         yield refused

@@ -28,8 +28,8 @@ class Budget:
         delta: The delta of these figures.
         before: Epsilon of all other runs.
         after: Epsilon if this run is answered to its end as well.
-        apart: Whether the service counts only data sets that share a record with the present one, so that it may find
-            less than these figures, which are of all.
+        apart: Whether the service counts only data sets that share a record with the present one, so that its figures
+            may be below these, which count all.
     """
 
     limit: float | None
@@ -41,13 +41,13 @@ class Budget:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OwnRecords:
-    """The hospital's own records under the plan's labels. For the hospital alone.
+    """The hospital's own records under the plan's labels; only the hospital may see this.
 
     Attributes:
         total: All of its records.
-        of_label: Label of the plan to the number of its records, those without any left out.
+        of_label: Number of records by label of the plan, without labels that have no record.
         without: Labels of the plan that no record has.
-        unasked: Label that the plan does not ask for to the number of its records.
+        unasked: Number of records by label that the plan does not ask for.
     """
 
     total: int
@@ -63,7 +63,7 @@ class PlanFacts:
     Attributes:
         approval: The plan's entry among the hospital's decisions.
         plan: The plan.
-        hospitals: Names on this hospital's roster of those that take part.
+        hospitals: Names of the hospitals that take part, from this hospital's roster.
         unknown: Number of parties that are not on this hospital's roster.
         hospital: This hospital's name.
         colluders: Other hospitals that are assumed to help the coordinator: the plan's number or this hospital's,

@@ -1,7 +1,7 @@
-"""The checks of `caucus-party check`, each by itself: one that fails hides no other.
+"""The checks of `caucus-party check`; they are independent, so a failed check does not hide another.
 
-First what is quick and what the coordinator's side must mend, last what is slow. None needs the roster but the one that
-is about it. Numbers of records and labels are for this hospital's own eyes: nothing of them leaves it.
+Quick checks, and those whose problems the coordinator's side must fix, come first; slow ones come last. Only the check
+of the roster needs the roster. Numbers of records and labels are for this hospital alone, and do not leave it.
 """
 
 import os
@@ -44,7 +44,7 @@ raise SystemExit(None if find_spec("client.flower.relay") and find_spec("flwr") 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Finding:
-    """Finding of one check.
+    """Result of one check.
 
     Attributes:
         check: Its name.
@@ -67,7 +67,7 @@ class _Outcome:
 
 
 def findings(settings: HospitalSettings, *, offline: bool) -> Iterator[Finding]:
-    """All checks, each as soon as it is done.
+    """Run all checks, and yield each finding as soon as it is known.
 
     Args:
         settings: Settings of the hospital.
@@ -141,7 +141,7 @@ class _Preflight:
         detail = f"{len(self._records)} records{of} (known here alone; {public}){noise}"
         # As in a folder that an older version made.
         if declared.max_records > 100 * max(len(self._records), MOST_BY_DEFAULT):
-            fix = "Replies take as long as so many records need: caucus-party rotate --max-records declares fewer"
+            fix = "Replies take as long as for that number of records: caucus-party rotate --max-records declares fewer"
             return _Outcome(WARNING, detail, fix)
         return _Outcome(PASSED, detail)
 
@@ -189,7 +189,7 @@ class _Preflight:
         if os.geteuid() != 0:
             return _Outcome(SKIPPED, "only root can try another account")
         if user is None:
-            detail = "none: started as root, nothing but the relay's own code keeps it from the records"
+            detail = "none: started as root, only the relay's own code keeps it from the records"
             return _Outcome(WARNING, detail, "Make an account and a new folder with caucus-party init --relay-user")
         try:
             account = pwd.getpwnam(user)
@@ -269,7 +269,7 @@ CHECKS: dict[str, tuple[Callable[[_Preflight], _Outcome], str]] = {
     "secrets": (_Preflight.secrets, "Restore the file, or make a new folder with caucus-party init and enrol again"),
     "connection": (_Preflight.connection, _AUTHORITY),
     "clock": (_Preflight.clock, ""),
-    "node's key": (_Preflight.node_key, "Ask the coordinator whether its caucus-coordinator serve is well"),
+    "node's key": (_Preflight.node_key, "Ask the coordinator whether its caucus-coordinator serve works"),
     "coordinator's certificate": (_Preflight.certificate, ""),
     "coordinator's authority": (_Preflight.authority, _AUTHORITY),
     "records": (_Preflight.records, "Correct the file, or `records` in client.yaml"),

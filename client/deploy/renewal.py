@@ -28,7 +28,7 @@ def register(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") ->
         "rotate",
         _rotate,
         summary="replace this hospital's keys; ledger, settings and log stay",
-        description="Make a new identity, a new key of the node and a new secret of the relay, and party.json anew. "
+        description="Make a new identity, a new node key, a new secret for the relay, and a new party.json. "
         "The coordinator has to remove the hospital and enrol it again.",
         example="caucus-party rotate hospital",
     )

@@ -1,9 +1,9 @@
-"""`caucus-party roster`: take the roster that the coordinator sent, after showing how it differs from the one before.
+"""`caucus-party roster`: take the roster that the coordinator sent, after showing how it differs from the previous one.
 
-The roster decides whom this hospital takes for the others. So a person compares: the fingerprint of each hospital with
-what its own `init` printed, and the fingerprint of the whole roster with the one that the other hospitals got; and is
-asked before a hospital or its keys are taken that were not on the roster before. One without them, or in another order,
-is taken at once.
+The roster decides which keys this hospital takes for those of the others. So a person compares: the fingerprint of each
+hospital with what its own `init` printed, and the fingerprint of the whole roster with the one that the other hospitals
+got; and has to confirm every hospital or key that was not on the previous roster. A roster that only removes or
+reorders hospitals is taken at once.
 """
 
 import argparse
@@ -27,7 +27,7 @@ def register(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") ->
         _roster,
         summary="take the roster that the coordinator sent",
         description="Check that this hospital is on the roster, show every hospital's fingerprint and what has changed "
-        "since the roster that is kept, ask whether hospitals or keys that are new are taken, and keep the roster.",
+        "since the stored roster, ask whether to accept new hospitals or keys, and store the roster.",
         example="caucus-party roster hospital roster.json",
     )
     parser.add_argument("--yes", action="store_true", help="take them without asking")
@@ -73,7 +73,7 @@ def _asked() -> bool:
             "hospitals or keys that are new, or gone", expected="a terminal, or --yes", got="neither", do=do
         )
     try:
-        return input("take these hospitals for the others? [y/N] ").strip().lower() in {"y", "yes"}
+        return input("accept these hospitals and keys? [y/N] ").strip().lower() in {"y", "yes"}
     except EOFError:
         return False
 

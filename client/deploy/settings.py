@@ -47,7 +47,7 @@ class HospitalSettings:
         records: File of private records.
         encoder: "hashed_ngrams", a name of the catalogue, such as "minilm", or a model's folder.
         coordinator: host:port of the coordinator's front door.
-        proxy: http://HOST:PORT of the proxy on the way there; None: the direct way.
+        proxy: http://HOST:PORT of the proxy on the way there; None for a direct connection.
         bundle: SHA-256 of the one bundle whose messages are answered.
         approval: "manual" or "auto".
         relay_user: Account that the relay runs as, when started as root.
@@ -142,7 +142,7 @@ class HospitalSettings:
         return RosterFile.load(path)
 
     def roster(self) -> Roster:
-        """The identities of all parties; errors as those of `roster_file`."""
+        """The identities of all parties; errors are those of `roster_file`."""
         return Roster.of_hospitals(self.roster_file())
 
     def number(self, roster: Roster) -> PartyId:

@@ -9,9 +9,10 @@ SuperNode and relay get the node's key, a proxy's login and nothing else: starte
 that account, and the service's files are closed to it. A unit or container for each half: `--only service`,
 `--only relay`.
 
-Without a daemon, as in a nightly job, `--until-idle 30m` answers what is there and ends with code 0: all processes end
-once no message of the coordinator has come for 30 minutes, counted from the start and again from each reply. The relay
-measures this by what the coordinator sees as well. A run that goes on later finds this hospital dropped out.
+Without a daemon, as in a nightly job, `--until-idle 30m` answers the waiting messages and ends with code 0: all
+processes end once no message of the coordinator has come for 30 minutes, counted from the start and again from each
+reply. The relay measures this by events that the coordinator sees as well. A run that goes on later counts this
+hospital as dropped out.
 """
 
 import argparse
@@ -53,17 +54,19 @@ def register(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") ->
         description="Run the hospital's processes, restart what ends, and end them on SIGTERM or Ctrl-C, or once idle.",
         example="caucus-party start hospital",
     )
-    start.add_argument("--only", choices=[*SIDES], default="both", help="one half, for a unit or container of its own")
+    start.add_argument(
+        "--only", choices=[*SIDES], default="both", help="only one half, for separate units or containers"
+    )
     start.add_argument(
         UNTIL_IDLE,
         metavar="DURATION",
-        help="end once no message of the coordinator has come for so long, such as 30m (s, m or h), from the start on",
+        help="end after this time without a message of the coordinator, such as 30m (s, m or h)",
     )
     stop = add_command(
         commands,
         "stop",
         _stop,
-        summary="end what start has started",
+        summary="end the processes that start has started",
         description="End the hospital's processes. A run that is under way counts this hospital as dropped out.",
         example="caucus-party stop hospital",
     )
@@ -81,7 +84,7 @@ def _start(chosen: argparse.Namespace) -> Iterator[str]:
             settings.number(settings.roster())
         if "relay" in halves:
             if settings.relay_user is None and os.geteuid() == 0:
-                yield "started as root without relay_user: nothing but the relay's own code keeps it from the records"
+                yield "started as root without relay_user: only the relay's own code keeps it from the records"
             for secret in ("node.key", "superexec.secret"):
                 check_secret(settings.node / secret)
             if settings.proxy:
@@ -111,7 +114,7 @@ def children(settings: HospitalSettings, halves: Sequence[str], until_idle: floa
 
     Args:
         settings: The hospital's settings.
-        halves: Of `SIDES`.
+        halves: The halves to start: "service", "relay" or both.
         until_idle: Seconds without a message after which the relay ends, and with it all of them.
     """
     service = []

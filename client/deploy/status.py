@@ -1,4 +1,4 @@
-"""`caucus-party status`: what runs, what was asked, what was spent and what is left; for the hospital alone.
+"""`caucus-party status`: what runs, what was asked, what was spent and what is left. Only the hospital may see it.
 
 The limits are those of `client.yaml`. The epsilon that is left is for a record that took part in every answer so far.
 """
@@ -35,7 +35,7 @@ _PROXY = re.compile(r"[45]\d\d \w")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Spending:
-    """Spending by the ledger.
+    """What the hospital has spent, by its ledger.
 
     Attributes:
         events: Number of the ledger's events.
@@ -94,7 +94,7 @@ def register(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") ->
 
 
 def status_of(settings: HospitalSettings, audit: AuditReader) -> Status:
-    """Present status of the hospital.
+    """The present status of the hospital.
 
     Raises:
         LedgerError: The ledger was edited, is damaged or cannot be read.

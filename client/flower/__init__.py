@@ -1,1 +1,1 @@
-"""Flower inside: all that a hospital uses of Flower without Flower having made it public; README.md lists the names."""
+"""All uses of Flower's private interfaces in a hospital's programs; README.md lists their names."""

@@ -2,7 +2,7 @@
 
 The relay knows SuperNode by it: another user of the machine could otherwise take the port while SuperNode is down, and
 question this hospital in the coordinator's place. It is for this machine alone and trusted by the relay alone, so it
-holds for ever: a wrong clock must not part the two.
+never expires: a wrong clock must not separate the two.
 """
 
 import ipaddress

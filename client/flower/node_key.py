@@ -28,7 +28,7 @@ def try_key(coordinator: str, authority: bytes, key: ec.EllipticCurvePrivateKey)
     Args:
         coordinator: host:port of the front door.
         authority: Certificate that the front door's is signed with, in PEM form.
-        key: The node's.
+        key: The node's key.
 
     Raises:
         httpx.HTTPError: No answer comes.

@@ -2,7 +2,7 @@
 
 A run's next message mostly comes soon after the last one, and seldom a long while later. So each wait is a share of
 the time since the last message: it lengthens a phase by that share at most, whether phases take a second or a minute,
-and a node without a run leaves the coordinator in peace.
+and a node without a run seldom asks the coordinator.
 """
 
 import time
@@ -22,7 +22,7 @@ class Pace:
         self._last = float("-inf")
 
     def came(self, now: float | None = None) -> None:
-        """Note that a message came now; times are in seconds of the monotonic clock."""
+        """Record that a message came now; times are in seconds of the monotonic clock."""
         self._last = time.monotonic() if now is None else now
 
     def seconds(self, now: float | None = None) -> float:

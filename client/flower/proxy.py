@@ -1,9 +1,9 @@
-"""The way of the node to the coordinator through the proxy of a hospital (HTTP CONNECT).
+"""The node's connection to the coordinator through a hospital's proxy (HTTP CONNECT).
 
 The proxy passes on bytes that TLS has encrypted. The node trusts the coordinator's own authority and no other, so a
 proxy that opens TLS with a certificate of the hospital is refused. Flower has no setting for a proxy; its HTTP library
 looks for one in variables of the process. They are set here, in the process of SuperNode, and in `caucus-party check`
-while it asks; those of a shell do not count. The login lies in a file of the relay's folder. It is read where it is
+while it asks; those of a shell are ignored. The login lies in a file of the relay's folder. It is read where it is
 needed, so that no argument, no environment that a process starts with and no log contains it.
 """
 
@@ -51,7 +51,7 @@ def login(folder: Path) -> tuple[str, str] | None:
     """User and password for the proxy; None if there is no file.
 
     Args:
-        folder: The relay's.
+        folder: Folder of the relay.
 
     Raises:
         ConfigError: The file is open to others, or is not one line USER:PASSWORD.
@@ -69,7 +69,7 @@ def login(folder: Path) -> tuple[str, str] | None:
 
 
 def headers(folder: Path) -> dict[str, str]:
-    """The login as a header of the request for a tunnel; errors as those of `login`."""
+    """The login as a header of the request for a tunnel; errors are those of `login`."""
     if (known := login(folder)) is None:
         return {}
     return {"Proxy-Authorization": f"Basic {base64.b64encode(':'.join(known).encode()).decode()}"}
@@ -77,15 +77,15 @@ def headers(folder: Path) -> dict[str, str]:
 
 @contextmanager
 def used(url: str | None, folder: Path) -> Iterator[None]:
-    """Let this process use this proxy, or none, and no other.
+    """Make this process use this proxy, or none.
 
     Args:
-        url: The proxy's, without its login; None: no proxy.
-        folder: The relay's.
+        url: URL of the proxy, without its login; None: no proxy.
+        folder: Folder of the relay.
 
     Raises:
-        ConfigError: As `address` and `login` do.
-        OSError: As `login` does.
+        ConfigError: As in `address` and `login`.
+        OSError: As in `login`.
     """
     variables = {} if url is None else _variables(url, folder)
     before = {name: value for name, value in os.environ.items() if name.lower().endswith("_proxy")}

@@ -4,12 +4,12 @@
 
 Flower's executor would unpack the bundle that the coordinator pushed and run it. This takes that executor's place
 (SuperNode's `--isolation process`): the bundle is compared with the hash in the hospital's own file and never unpacked,
-let alone run; what runs is `client/app.py` as the hospital installed it. One lasting process also saves Flower's start
-of a Python for each message, one to two seconds.
+let alone run; what runs is `client/app.py` as the hospital installed it. One long-lived process also saves the start of
+a Python process for each message, one to two seconds.
 
-It ends once no message has come for UNTIL_IDLE seconds ("inf": never). That is measured here, where nothing is known
-but what the coordinator sees as well: when a message came, and when its reply left. So the end tells nothing of the
-records.
+It ends once no message has come for UNTIL_IDLE seconds ("inf": never). That is measured here, where only events are
+known that the coordinator sees as well: when a message came, and when its reply left. So the end reveals nothing about
+the records.
 """
 
 import logging
@@ -74,8 +74,8 @@ def serve(
         secret: Shared secret by which the SuperNode authenticates this process.
         certificate: Certificate by which this process authenticates the SuperNode.
         client_app: The hospital's own app.
-        until_idle: Seconds without a message after which it returns. They are counted from the start, and anew from the
-            end of each answer; a message that has come whole is answered, however long that takes.
+        until_idle: Seconds without a message after which it returns. They are counted from the start, and again from
+            the end of each answer; a message that has come whole is answered, however long that takes.
     """
     executor = SuperExecAuthHttpInterceptor(master_secret=secret, protected_methods={_ACQUIRE})
     client = _client(address, certificate, executor)

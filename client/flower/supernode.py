@@ -1,4 +1,4 @@
-"""Flower's SuperNode, as a process that ends when it has given up, and is quick while a run is on.
+"""Flower's SuperNode, as a process that ends when SuperNode gives up, and that waits less during a run.
 
     [https_proxy=URL] python -m client.flower.supernode FOLDER ARGUMENTS OF flower-supernode
 
@@ -10,9 +10,9 @@ ends, and so is started again. FOLDER is the relay's, with the certificate of th
 SuperNode asks the coordinator for a message every three seconds, and for its reply here every half second. Where a
 message's parts are not there yet, it asks for them again after a second, as the coordinator is still sending them. With
 several exchanges for a query, and the slowest hospital deciding, such waits were most of a run's time. Here they are
-shorter in a run (`pace.py`); a node without a run leaves the coordinator in peace, as before. And of a message's parts,
-three where they are small (`common/parcels.py`), SuperNode sends or fetches at most two at a time, on a machine with
-one core one: another round trip, over a line that is idle. Here it is three.
+shorter in a run (`pace.py`); a node without a run asks as seldom as before. SuperNode also sends or fetches at most two
+parts of a message at a time, or one on a machine with one core, where a small message has three parts
+(`common/parcels.py`): that costs another round trip over an idle line. Here it is three at a time.
 """
 
 import os
@@ -53,7 +53,7 @@ class Waits:
         self._pace = Pace(BUSY_SECONDS, IDLE_SECONDS, SHARE)
 
     def came(self) -> None:
-        """A message has come, or is being answered."""
+        """Record that a message has come or is being answered, so that the next waits are short."""
         self._pace.came()
 
     def seconds(self, flowers: float) -> float:
@@ -102,7 +102,7 @@ def hasten() -> None:
 
 
 def forget_ended_runs() -> None:
-    """Let SuperNode forget a message whose run ends while the message is on its way, as where a network is cut.
+    """Let SuperNode forget a message whose run ends while the message is on its way, as when a network is cut.
 
     Flower keeps the message and its task, so the relay may answer it; and SuperNode, which waits for one reply after
     each message, would take that for the reply to the next run's first message, and be one reply behind from then on.

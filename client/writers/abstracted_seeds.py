@@ -1,4 +1,4 @@
-"""Seeds of RPSG in a party: of each drawn record one abstraction, chosen with noise (sections 3.1 and 3.2).
+"""Seeds of RPSG in a party: one abstraction of each drawn record, chosen with noise (sections 3.1 and 3.2).
 
 1. draw       the records with the lowest keyed digests, as many as there are choices
 2. redact     personal information, by patterns and perhaps a model of names
@@ -8,8 +8,8 @@
 6. redact     the chosen one again
 
 The released texts have no proof: see `common.queries.texts.AbstractedSeedsSpec`. A record yields
-a blank text if nothing is left of it after redaction, or if the model returned its input as every candidate. Where all
-candidates have the wrong polarity, the best of them are taken nevertheless.
+a blank text if nothing is left of it after redaction, or if the model returned its input as every candidate. If all
+candidates have the wrong polarity, the best of them are used nevertheless.
 """
 
 import logging
@@ -38,7 +38,7 @@ log = logging.getLogger("caucus.party")
 
 
 class Seeds:
-    """Makes seeds of a party's records, as the party's own file says: a `PartyWriter`. Defaults are table 4's.
+    """The `PartyWriter` that makes seeds of a party's records; the defaults are those of table 4.
 
     Args:
         abstraction: Writer of the abstractions.
@@ -71,7 +71,7 @@ class Seeds:
         self._similarity, self._flip_penalty, self._confidence = similarity, flip_penalty, confidence
 
     def check(self, planned: PlannedQuery, labels: Sequence[str]) -> None:
-        """Refuse what these settings cannot do.
+        """Check that these settings can answer the planned query.
 
         Raises:
             ConfigError: More texts than allowed, more candidates than are made, or no model for names.

@@ -1,7 +1,7 @@
 """Abstractions of a record: shorter texts with its gist and without its particulars (RPSG, section 3.1, appendix B.1).
 
-An abstraction is written from one record and may say what the record says: nothing here is private, and what is made
-from it has no guarantee (`common.queries.texts.AbstractedSeedsSpec`).
+An abstraction is written from one record and may say what the record says: nothing here is private, and texts made from
+it have no guarantee (`common.queries.texts.AbstractedSeedsSpec`).
 """
 
 import re
@@ -27,7 +27,7 @@ class Abstraction(Protocol):
             text: The redacted text.
             count: Largest number of abstractions.
             tone: Sentiment polarity of the record: 1 positive, -1 negative, 0 neither.
-            sampled: Draw the abstractions at random; else take the likeliest.
+            sampled: Draw the abstractions at random; otherwise take the likeliest.
             rng: Generator for drawing, seeded from the operating system's entropy.
         """
 
@@ -53,13 +53,13 @@ _NAMED = re.compile(r"(?<=\w )[A-Z][a-z]+(?: [A-Z][a-z]+)*")
 
 
 class Extracts:
-    """Clauses of the text, the most telling ones, with particulars left out or made general; needs no weights.
+    """The most informative clauses of the text, with particulars left out or made general; needs no weights.
 
-    Brackets and quotations go, numbers become "some", masks and words with a capital letter inside a clause "someone"
-    and the like. A clause is as telling as its words are frequent in the text, on average (SumBasic, Nenkova and
-    Vanderwende 2005). Candidates keep ever smaller shares of the words, in their order, never less than the most
-    telling clause; sampled ones rank clauses with noise added. It abstracts little: what it keeps, it keeps in the
-    record's own words, and of a record of one clause that is all of it.
+    Brackets and quotations are removed; numbers become "some", and masks and words with a capital letter inside a
+    clause become "someone" and the like. A clause scores the mean frequency of its words in the text (SumBasic, Nenkova
+    and Vanderwende 2005). Each further candidate keeps a smaller share of the words, in their order, but at least the
+    clause with the highest score; sampled candidates rank clauses with noise added. It abstracts little: clauses stay
+    in the record's own words, and a record of one clause stays whole.
 
     Args:
         longest: Largest number of words of an abstraction.
@@ -105,7 +105,8 @@ class Summariser:
     """A transformers sequence-to-sequence model; the paper's is facebook/bart-large-cnn.
 
     Args:
-        name_or_path: A folder, or a name in the local cache; nothing is downloaded and no code that comes with it run.
+        name_or_path: A folder, or a name in the local cache; nothing is downloaded, and no code that comes with it is
+            run.
         longest: Largest number of tokens of an abstraction.
         shortest: Smallest number of tokens of an abstraction.
         control: Whether the text is preceded by "Keep positive tone:" or "Keep negative tone:", where it has a tone.

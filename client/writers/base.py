@@ -54,7 +54,7 @@ def check(plan: Plan, writers: Mapping[str, PartyWriter]) -> None:
     """Refuse a plan that asks for texts without a writer here.
 
     Raises:
-        RefusalError: OVER_LIMIT.
+        RefusalError: There is no such writer; the reason is OVER_LIMIT.
         CaucusError: The writer cannot do what is planned.
     """
     sections = {kind: section for section, kind in SECTIONS.items()}

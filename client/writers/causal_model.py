@@ -1,10 +1,10 @@
-"""The causal language model that a party fine-tunes: a checkpoint that it chooses, or a small one made on the spot.
+"""The causal language model that a party fine-tunes: a checkpoint that it chooses, or a small model made on the spot.
 
-The party's own file names it. A model and its tokenizer are public, or at least contain nothing of the records:
-what they learnt before is outside every guarantee. The one made on the spot has random weights and one token per byte,
-so that nothing about it comes from a text.
+The party's own file names it. A model and its tokenizer are public, or at least were not made from the records: what
+they learnt before is outside every guarantee. The one made on the spot has random weights and one token per byte, so
+that nothing about it comes from a text.
 
-A record is read as: start sign (if the tokenizer has one), its label and a line feed, its text, end sign.
+A record is read as: start token (if the tokenizer has one), its label and a line feed, its text, end token.
 """
 
 from collections.abc import Iterator, Sequence
@@ -24,7 +24,7 @@ _HEADS = 4
 _PUBLIC_SEED = 0
 """Seed of weights that are initialised here: everybody can make the same ones."""
 _FEWEST_TOKENS = 8
-"""Least number of tokens of a text, after its label."""
+"""Smallest number of tokens of a text, after its label."""
 _AT_ONCE = 64
 """Number of texts that are drawn together."""
 _TRIES = 3
@@ -36,7 +36,7 @@ class Tokens(NamedTuple):
 
     Attributes:
         ids: Tokens.
-        prefix: Number of leading tokens for start sign and label, which are public and not learnt.
+        prefix: Number of leading tokens for start token and label, which are public and not learnt.
     """
 
     ids: tuple[int, ...]
@@ -51,7 +51,7 @@ class Causal:
         model: A causal language model of transformers, on its device, without dropout.
         tokenizer: The model's tokenizer.
         prefixes: Tokens of each label of the plan.
-        max_tokens: Largest number of tokens of a record that count, and of a text, its label included.
+        max_tokens: Largest number of tokens that count of a record, and of a text with its label.
     """
 
     model: Any = field(repr=False)
@@ -68,7 +68,7 @@ class Causal:
         return Tokens((*prefix, *ids, self.tokenizer.eos_token_id)[: self.max_tokens], len(prefix))
 
     def write(self, label: int, count: int, *, temperature: float, top_p: float) -> list[str]:
-        """Texts of one label, drawn from the model; fewer if it keeps writing blank ones."""
+        """Texts of one label, drawn from the model; fewer if it repeatedly writes blank ones."""
         import torch
         from transformers import GenerationConfig
 
@@ -98,7 +98,7 @@ class Causal:
 
 
 def load(name_or_path: str | None, labels: Sequence[str], *, max_tokens: int, device: str = "cpu") -> Causal:
-    """A checkpoint, or the small model.
+    """Load a checkpoint, or make the small model.
 
     Args:
         name_or_path: A transformers folder, or a name in the local cache; None: the small one made on the spot.
@@ -107,7 +107,7 @@ def load(name_or_path: str | None, labels: Sequence[str], *, max_tokens: int, de
         device: Device to compute on, as torch names it.
 
     Raises:
-        ConfigError: There is no such model, its tokenizer has no end sign, or texts and labels do not fit into it.
+        ConfigError: There is no such model, its tokenizer has no end token, or texts and labels do not fit into it.
     """
     check_installed()
     # First as a whole: while one thread imports it, another finds none of its parts. Simulated hospitals are threads.
@@ -133,16 +133,16 @@ def load(name_or_path: str | None, labels: Sequence[str], *, max_tokens: int, de
 
 
 def check_installed() -> None:
-    """Refuse where a package of the extra `transformers` is missing.
+    """Check that the packages of the extra `transformers` are installed.
 
     Raises:
-        ConfigError: It names the package.
+        ConfigError: A package is missing; the message names it.
     """
     needs("fine_tuning", "torch", "transformers", "peft", "opacus", extra="transformers")
 
 
 def checkpoint(name_or_path: str, device: str) -> tuple[Any, Any]:
-    """A causal language model as it was saved, in single precision and without dropout, and its tokenizer.
+    """Load a saved causal language model, in single precision and without dropout, and its tokenizer.
 
     Raises:
         ConfigError: There is no such model here, or no such device.

@@ -1,4 +1,4 @@
-"""DP-SGD in a party: fine-tune a causal language model on its records, draw texts from it (Abadi et al. 2016).
+"""DP-SGD in a party: fine-tune a causal language model on its records, and draw texts from it (Abadi et al. 2016).
 
 The statement and its proof are in `common.queries.texts.FineTunedSpec`; this module performs the steps of the proof:
 
@@ -48,7 +48,7 @@ Optimizer = Callable[[Iterable[Any], float], Any]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FineTuning:
-    """Fine-tunes a language model, as the party's own file says: a `PartyWriter`.
+    """The `PartyWriter` that fine-tunes a language model, with settings from the party's own file.
 
     Attributes:
         name_or_path: A transformers checkpoint: a folder, or a name in the local cache; None: a small one made on the
@@ -107,7 +107,8 @@ class Tuner:
         micro_batch: Records computed together; 1 takes torch's own gradients, more take opacus' of single records.
 
     Raises:
-        ConfigError: There are too many weights for B, or the gradients of single records cannot be had.
+        ConfigError: There are too many weights for B, or the model's layers do not give the gradients of single
+            records.
     """
 
     def __init__(self, causal: Causal, *, lora: int, resolution: int, micro_batch: int) -> None:
@@ -144,7 +145,7 @@ class Tuner:
         return rows
 
     def clipped_sum(self, records: Sequence[Tokens], *, clip: float) -> "Tensor":
-        """(size,) float64 whole numbers: the sum over records of what steps 2 and 3 make of their gradients."""
+        """(size,) float64 whole numbers: the sum over records of their gradients after steps 2 and 3."""
         import torch
 
         total = torch.zeros(self.size, dtype=torch.float64, device=self._device)
@@ -179,7 +180,7 @@ class Tuner:
         optimizer.zero_grad()
 
     def tuned(self) -> Causal:
-        """The model without what training needed."""
+        """The model without the parts that only training needed."""
         if self._micro_batch > 1:
             self._hooks.remove_hooks()
         model = self._model
@@ -268,10 +269,10 @@ def train(
     scale: float,
     optimizer: Optimizer | None = None,
 ) -> Causal:
-    """The model after DP-SGD.
+    """Train a model by DP-SGD and return it.
 
     Args:
-        tuner: The model; it is spent.
+        tuner: The model; it must not be used again.
         spec: The planned specification.
         records: This party's records, of each owner at most `max_records`.
         rate: Probability with which a unit takes part in a step.

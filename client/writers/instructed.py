@@ -1,4 +1,4 @@
-"""A model that follows instructions as the writer of a party's abstractions (RPSG) and rewritings (RUPTA).
+"""A model that follows instructions, as the writer of a party's abstractions (RPSG) and rewritings (RUPTA).
 
 The instruction is the system's turn, and the text is the whole of the user's turn: small models have learnt to
 summarise and rewrite in this form. If the instruction comes before the text, or is long, they write a text about the
@@ -31,7 +31,7 @@ class Instructed:
 
     Args:
         name_or_path: A folder, the name of a model that was fetched, such as smollm2, or a name in the local cache;
-            nothing is downloaded and no code that comes with it run.
+            nothing is downloaded, and no code that comes with it is run.
         instruction: Instruction of the model on a text.
         longest: Largest number of tokens of a text.
         temperature: Sampling temperature; small models write word salad from about 0.9 on.

@@ -1,4 +1,4 @@
-"""Records rewritten by a party's own models until its own evaluators are content (RUPTA: Yang et al. 2025).
+"""Records rewritten by a party's own models until its own evaluators accept them (RUPTA: Yang et al. 2025).
 
 For each drawn record, up to n rounds:
 
@@ -8,7 +8,7 @@ For each drawn record, up to n rounds:
 3. rewrite    into several candidates; the rewriter's input is a candidate too
 4. evaluate   privacy: no personal information is found, too little is copied, and the record is not among those nearest
               to the text; utility: the text's nearest mean of a label is the record's
-5. keep       the best so far, privacy first; stop where both are content
+5. keep       the best so far, privacy first; stop when both evaluators accept it
 
 A text that the privacy evaluator never accepted is withheld. None of this is a proof, and evaluators may be wrong:
 see `common.queries.texts.RewrittenSpec`. The paper's evaluators and rewriter are prompts to one large language model,
@@ -42,7 +42,7 @@ log = logging.getLogger("caucus.party")
 
 _WORDS = re.compile(r"\[[A-Z]+\]|\w+(?:['’-]\w+)*")
 _RUN = 3
-"""Words in a row that make a copy."""
+"""Number of consecutive words that make a copy."""
 
 
 class Verdict(NamedTuple):
@@ -60,7 +60,7 @@ class Verdict(NamedTuple):
 
 
 class Rewriting:
-    """Rewrites a party's records, as the party's own file says: a `PartyWriter`.
+    """The `PartyWriter` that rewrites a party's records, with settings from the party's own file.
 
     Args:
         rewriter: `client.writers.abstractors.Extracts`, its `Summariser`, or
@@ -89,7 +89,7 @@ class Rewriting:
         self._copied, self._nearest, self._most = copied, nearest, most
 
     def check(self, planned: PlannedQuery, labels: Sequence[str]) -> None:
-        """Refuse what these settings cannot do.
+        """Check that these settings can answer the planned query.
 
         Raises:
             ConfigError: More texts than allowed, or no model for names.
@@ -104,7 +104,7 @@ class Rewriting:
     def write(
         self, planned: PlannedQuery, records: EmbeddedRecords, *, labels: Sequence[str], encoder: Encoder, key: bytes
     ) -> list[Labelled]:
-        """The rewritten records; fewer where there are fewer, or some are withheld."""
+        """The rewritten records; fewer if there are too few records, or some texts are withheld."""
         spec, stream = _spec(planned), Keystream(key)
         positions = np.argsort(records.digests(stream.read(32)), kind="stable")[: spec.texts].tolist()
         evaluators = Evaluators(
@@ -169,7 +169,7 @@ class Evaluators:
         np.add.at(self._sums, records.labels, records.vectors)
 
     def general(self, text: str, fewest: int) -> str:
-        """The text without words that occur in fewer than `fewest` records."""
+        """Generalise a text by leaving out words that occur in fewer than `fewest` records."""
         return " ".join(
             piece
             for piece in text.split()
@@ -177,7 +177,7 @@ class Evaluators:
         )
 
     def judge(self, place: int, text: str) -> Verdict:
-        """A text that was written from the record at that place."""
+        """Judge a text that was written from the record at that position."""
         (vector,) = self._encoder.encode([text])
         copied = _repeated(self.records.texts[place], text)
         cosines = self.records.vectors @ vector

@@ -23,7 +23,7 @@ class Sentiment(Protocol):
     """A judge of sentiment polarity."""
 
     def judge(self, text: str) -> Mood:
-        """The text's mood."""
+        """Judge the sentiment of a text."""
 
 
 class Vader:
@@ -40,7 +40,7 @@ class Vader:
         needs("sentiment vader", "vaderSentiment", extra="transformers")
 
     def judge(self, text: str) -> Mood:
-        """The text's mood."""
+        """Judge the sentiment of a text."""
         score = _vader().polarity_scores(text)["compound"]
         return Mood((score > 0) - (score < 0), (1 + abs(score)) / 2)
 
@@ -51,7 +51,8 @@ class Classifier:
     The paper's is siebert/sentiment-roberta-large-english.
 
     Args:
-        name_or_path: A folder, or a name in the local cache; nothing is downloaded and no code that comes with it run.
+        name_or_path: A folder, or a name in the local cache; nothing is downloaded, and no code that comes with it is
+            run.
         device: Device, as torch names it.
 
     Raises:
@@ -64,7 +65,7 @@ class Classifier:
         )
 
     def judge(self, text: str) -> Mood:
-        """The text's mood."""
+        """Judge the sentiment of a text."""
         import torch
 
         given = self._tokenizer(text, return_tensors="pt", truncation=True).to(self._model.device)

@@ -1,1 +1,1 @@
-"""The ledger: what was asked and charged, on disk before any answer leaves, chained against edits."""
+"""The ledger: all questions and charges, on disk before any answer leaves, in a hash chain that reveals edits."""

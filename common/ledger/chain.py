@@ -1,12 +1,12 @@
 """The hash chain of a ledger: it seals each event together with all that came before it.
 
-    chain_0 = a value of the ledger's own
+    chain_0 = a keyed digest that belongs to this ledger
     chain_n = SHA-256(chain_{n-1} || canonical JSON of [n, run, position, kind, body])
 
-Canonical JSON has sorted keys, no spaces and ASCII alone, so that anybody can compute the chain of an exported ledger.
-An event that was changed, removed, moved or inserted breaks it there. The chain alone does not reveal two attacks: a
-writer of the file can compute a whole new chain (a key kept in the same file would not prevent it), and a chain whose
-tail was cut off is still valid. A head noted elsewhere reveals both.
+Canonical JSON has sorted keys, no spaces and ASCII alone, so that everybody can compute the chain of an exported
+ledger. An event that was changed, removed, moved or inserted breaks it there. The chain alone does not reveal two
+attacks: a writer of the file can compute a whole new chain (a key kept in the same file would not prevent it), and a
+chain whose tail was cut off is still valid. A head noted elsewhere reveals both.
 """
 
 import hashlib
@@ -46,7 +46,7 @@ _ENCODER = json.JSONEncoder(sort_keys=True, separators=(",", ":"), allow_nan=Fal
 
 
 def canonical(value: object) -> str:
-    """The one JSON text of a value."""
+    """The canonical JSON text of a value."""
     return _ENCODER.encode(value)
 
 

@@ -36,7 +36,7 @@ def record_digests(key: bytes, records: Iterable[bytes]) -> list[bytes]:
 
 
 def data_set_name(key: bytes, digests: Iterable[bytes]) -> str:
-    """64 hex digits for the records with these sorted digests."""
+    """Name of the data set whose records have these sorted digests, 64 hex digits."""
     return hmac.digest(key, b"data set" + b"".join(digests), "sha256").hex()
 
 

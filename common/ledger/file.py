@@ -79,7 +79,7 @@ class LedgerFile:
         durable: A commit survives a power cut.
 
     Raises:
-        LedgerError: If it cannot be opened, is no ledger, or one of another version.
+        LedgerError: If it cannot be opened, is no ledger, or is a ledger of another version.
     """
 
     def __init__(self, path: Path, *, secret: bytes, read_only: bool = False, durable: bool = True) -> None:
@@ -133,7 +133,7 @@ class LedgerFile:
             raise LedgerError(what, got=error, where=self._path, do=do) from error
 
     def copy(self, to: Path) -> None:
-        """Copy the whole file as it is at one moment to a new one, readable by its owner only.
+        """Copy a consistent state of the whole file to a new one, readable by its owner only.
 
         Raises:
             LedgerError: There is a file of that name, or it cannot be written.

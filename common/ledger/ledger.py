@@ -14,7 +14,7 @@ Invariants:
    when the file is opened, and again whenever its last event is not the one that this process knows, or a trigger was
    dropped or made. Checked events stay in memory, where no edit of the file reaches them: an edit that neither shows
    is noticed at the next start, or by `verify`.
-2. One run has one plan: a run that continues under another plan is refused.
+2. One run has one plan: a run that continues under a different plan is refused.
 3. One answer for each run and index: the noised vector that was kept before anything left. The same query gets the same
    vector again, even if the records have changed since, so an interrupted round is answered at no cost: nothing new is
    learned. Keeping a key for the noise instead would leak: with other records the same noise would show the difference.
@@ -116,7 +116,8 @@ class Ledger:
             plan_digest: Digest of the agreed plan.
             query_digest: Digest of the query as asked.
             release: Cost of this one answer.
-            attempts: Number of consecutive entries, from a multiple of it on, that are attempts at the same question.
+            attempts: Number of consecutive entries, starting at a multiple of it, that are attempts at the same
+                question.
             data_set: Name of the records, from `data_set`; empty stands for any records.
             allow: Called before a new charge is written, with the costs of all charges whose data set shares a record
                 with this one; the new cost is the last. If it raises, nothing is written. No other charge can come in
@@ -197,7 +198,7 @@ class Ledger:
                 raise SurvivorsError("this set of survivors is not the first", where=f"run {run}, answer {index}")
 
     def unmask(self, run: str, index: int) -> None:
-        """Records, before they leave, that shares are given which open this entry's sum. Repeated calls have no effect.
+        """Record that shares for opening this entry's sum leave, before they do. Repeated calls have no effect.
 
         Raises:
             SurvivorsError: If no survivors were recorded, or the same question was opened over another set.
@@ -253,12 +254,12 @@ class Ledger:
         return name
 
     def charged(self, data_set: str, *, but: str) -> tuple[Release, ...]:
-        """Costs of all runs but one for the records of a data set, or for any records if it is empty."""
+        """Costs of all runs except one, charged to the records of a data set, or to any records if it is empty."""
         with self._open() as (log, database):
             return tuple(entry.cost for entry in _charged(log, database, data_set) if entry.run != but)
 
     def sample_key(self, run: str, draw: str, fresh: bytes) -> bytes:
-        """The secret key of one Poisson subsample: the first key given, since one subsample serves all rounds.
+        """The secret key of one Poisson subsample: the first one stored, since one subsample serves all rounds.
 
         Args:
             run: Name of the run.
@@ -305,7 +306,7 @@ class Ledger:
             return Head(events=log.events, chain=log.head.hex())
 
     def copy(self, to: Path) -> Head:
-        """Copies the whole file as it is at one moment, also while others write it.
+        """Copies a consistent state of the whole file, also while others write it.
 
         Args:
             to: A new file, readable by its owner only. It is as secret as the ledger.
@@ -326,7 +327,7 @@ class Ledger:
             head: Hex digest noted before: no event up to it may be missing or changed.
 
         Raises:
-            LedgerError: With the first wrong event.
+            LedgerError: The file is wrong; the message names the first wrong event.
         """
         with self._open(read_again=True) as (log, database):
             (sound, *_), *_ = database.execute("PRAGMA integrity_check(1)")
@@ -365,7 +366,7 @@ def _one_sum(log: Log, entry: Entry, parties: AbstractSet[PartyId]) -> None:
     """Refuse to open a question over these parties if it was opened over others.
 
     Raises:
-        SurvivorsError: Naming the other answer.
+        SurvivorsError: It was; the message names the other answer.
     """
     for other in log.same_question(entry):
         if other.unmasked and other.survivors != parties:

@@ -1,4 +1,4 @@
-"""The log of a ledger inside one transaction: its events, checked, and the entries that they make.
+"""The log of a ledger inside one transaction: its checked events, and the entries that follow from them.
 
     kind        body                                                 meaning
     charge      plan, query: digests; release; data_set; time        the answer may be given from now on
@@ -35,7 +35,8 @@ class Entry:
         release: Cost of the answer.
         data_set: Name of the records that it was charged to; empty if none was given, as at the coordinator.
         charged: Time of the charge, ISO 8601 in UTC.
-        answer: The noised answer, from its keeping until the entry is closed; none in the coordinator's ledger.
+        answer: The noised answer, from the time when it is stored until the entry is closed; none in the coordinator's
+            ledger.
         survivors: The only parties whose sum may be opened, or None before they are named.
         unmasked: Whether shares that open this sum may have left.
         committed: Whether the round is over.
@@ -55,7 +56,7 @@ class Entry:
 
     @property
     def cost(self) -> Release:
-        """The release, with the run in the name of its subsample: subsamples of other runs are different ones."""
+        """The release, with the run in the name of its subsample, since each run draws its subsamples separately."""
         if not self.release.draw:
             return self.release
         return replace(self.release, draw=json.dumps([self.run, self.release.draw]))
@@ -120,7 +121,7 @@ class Log:
         return (row or (0, self.start)) == (self.events, self.head) and _schema(database) == self._schema
 
     def contains(self, database: Connection, head: str) -> bool:
-        """Whether this was the head once, in lower-case hexadecimal."""
+        """Whether this digest, in lower-case hexadecimal, was once the head."""
         if head in (self.start.hex(), self.head.hex()):
             return True
         return database.execute("SELECT 1 FROM events WHERE lower(hex(chain)) = ?", (head,)).fetchone() is not None
@@ -148,11 +149,11 @@ class Log:
         self._append(database, entry.run, entry.index, "survivors", {"parties": parties})
 
     def unmask(self, database: Connection, entry: Entry) -> None:
-        """Appends that shares leave which open an entry's sum."""
+        """Appends the event that shares which open an entry's sum leave."""
         self._append(database, entry.run, entry.index, "unmask", {})
 
     def same_question(self, entry: Entry) -> Iterator[Entry]:
-        """The other entries of its run with the same question."""
+        """The other entries of the same run with the same question."""
         for index in self.runs[entry.run]:
             other = self.entries[entry.run, index]
             if index != entry.index and other.query_digest == entry.query_digest:

@@ -1,1 +1,1 @@
-"""Encoders and checkpoints that both sides load from their own disks, and the catalogue of those to be fetched."""
+"""Encoders and checkpoints that both sides load from their own disks, and the catalogue of models to fetch."""

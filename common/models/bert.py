@@ -1,8 +1,8 @@
 """A BERT that averages the vectors of a text's tokens, such as all-MiniLM-L6-v2: its forward pass in numpy.
 
 The network is that of Devlin et al. (2019): embeddings, then layers of attention and of two dense maps with a GELU
-between them, each with a residual connection and a normalisation. So a party encodes its records without torch; the
-comparison that decided for it is in README.md. Names of weights are those of the checkpoints.
+between them, each with a residual connection and a normalisation. So a party encodes its records without torch;
+README.md has the comparison behind this choice. Names of weights are those of the checkpoints.
 """
 
 from collections.abc import Iterator, Sequence
@@ -20,7 +20,7 @@ from common.system.progress import progress
 Vectors = NDArray[np.float32]
 
 _BLOCK = 4096
-"""Number of texts whose tokens are held at once."""
+"""Number of texts whose tokens are in memory at once."""
 _TOKENS = 1024
 """Tokens of a batch: from 512 to 2,048 the time is the same within its noise."""
 
@@ -37,7 +37,7 @@ _COEFFICIENTS = (
 
 
 class Bert:
-    """An encoder of this form, as `common.models.encoder.EmbeddingModel` has it.
+    """An encoder of this form; a `common.models.encoder.EmbeddingModel`.
 
     Args:
         folder: The encoder's files.

@@ -1,11 +1,11 @@
-"""Folders of encoders that `common/models/bert.py` computes: read, compared with its form, told apart, copied.
+"""Folders of encoders that `common/models/bert.py` computes: read, compared with its form, identified and copied.
 
 The form is that of most small sentence encoders: a BERT with absolute positions, exact GELU, float32 weights and a
 WordPiece tokenizer, then the mean over a text's tokens, then perhaps normalisation. Each setting that transformers or
 sentence-transformers would read is compared with it, and a folder that differs in one is left to these libraries.
 
-An encoder of this form has the digest of what its files say, whichever library computes with it: weights, vocabulary
-and the settings that matter. Paths, metadata, versions and what a library adds to a copy have no part in it.
+The digest of an encoder of this form covers its weights, its vocabulary and the settings that matter, whichever library
+computes with it. It leaves out paths, metadata, versions and whatever a library adds to a copy.
 """
 
 import hashlib
@@ -67,7 +67,7 @@ _PROMPTED: Form = {"model_type": (None, "SentenceTransformer"), "truncate_dim": 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BertFolder:
-    """What an encoder of this form is, apart from the values of its weights.
+    """Description of an encoder of this form, without the values of its weights.
 
     Attributes:
         folder: Folder of the files.
@@ -76,7 +76,7 @@ class BertFolder:
         epsilon: Number that the normalisation of a layer adds to the variance.
         longest: Maximum number of tokens of a text; longer texts are truncated.
         normalised: Whether the model normalises its vectors itself.
-        vocabulary: What the tokens of a text follow from: the number of each piece, and the normaliser's settings.
+        vocabulary: Facts that determine the tokens of a text: the number of each piece, and the normaliser's settings.
         shapes: Shape of each weight by its name.
     """
 
@@ -115,7 +115,7 @@ class BertFolder:
 
     @classmethod
     def of_checkpoint(cls, folder: Path, *, longest: int) -> Self | None:
-        """A folder of a network alone, whose tokens' vectors are to be averaged; see `of_sentence_encoder`."""
+        """A folder of a bare network, whose tokens' vectors are to be averaged; see `of_sentence_encoder`."""
         with readable("encoder", folder):
             return cls._of(folder, longest=longest, normalised=False)
 
@@ -170,7 +170,7 @@ class BertFolder:
 
         Args:
             prompt: Prefix of every text.
-            weights: What `weights` gives, in the same order.
+            weights: The result of `weights`, in the same order.
         """
         settings = {
             "form": "mean of BERT's tokens",

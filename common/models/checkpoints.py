@@ -2,7 +2,7 @@
 
 Without these checks errors would appear late: without tokenizer files transformers creates a tokenizer with five
 special tokens, and it gives any network the requested head with random weights. Code that comes with a checkpoint is
-never run. transformers takes seconds to import, so it is imported when a checkpoint is checked.
+never run. transformers takes seconds to import, so it is imported only when a checkpoint is checked.
 """
 
 import hashlib
@@ -58,7 +58,7 @@ _DAMAGED = (
 
 
 def model_folder(name_or_path: str | Path, *, what: str = "model", local_files_only: bool = True) -> Path:
-    """The folder of a checkpoint: the path itself, or where the catalogue or the local cache has a model of that name.
+    """The folder of a checkpoint: the path itself, or that of the named model in the catalogue or the local cache.
 
     Args:
         name_or_path: Name of the catalogue such as "smollm2", folder, or name of the cache such as "bert-base-uncased".
@@ -132,7 +132,7 @@ def configuration(folder: Path, *heads: Head) -> "PreTrainedConfig":
 
 
 def tokenizer(folder: Path) -> "PreTrainedTokenizerBase":
-    """The tokenizer in a folder.
+    """Load the tokenizer in a folder.
 
     Raises:
         ConfigError: It does not exist, or cannot be read.
@@ -149,8 +149,8 @@ def tokenizer(folder: Path) -> "PreTrainedTokenizerBase":
 def digest(folder: Path, **settings: object) -> str:
     """Hex SHA-256 of all files of weights, configuration and tokenizer in a folder, and of additional settings.
 
-    Names and paths of the folder are left out, and so is where its files came from. The weights are read, a gigabyte in
-    about a second, and not loaded.
+    Names and paths of the folder are left out, and so is the origin of its files. The weights are read, at about a
+    gigabyte a second, but not loaded.
     """
     whole = hashlib.sha256(json.dumps(settings, sort_keys=True, default=str).encode())
     with progress(f"reading {folder.name} for its digest"):
@@ -218,9 +218,9 @@ def network(
 
 
 def own_dtype(config: Any, device: str) -> str:
-    """Type of a checkpoint's weights on a device, as `from_pretrained` takes it: the saved one where it is fast.
+    """Type of a checkpoint's weights on a device, for `from_pretrained`: the saved type if it is fast there.
 
-    A processor computes in bfloat16 by special instructions, about twice as fast as in float32, or else emulates it
+    A processor computes in bfloat16 by special instructions, about twice as fast as in float32, or else emulates it,
     many times more slowly; it always emulates half precision.
     """
     import torch
@@ -244,10 +244,10 @@ def on_device(model: Any, device: str) -> Any:
 
 @contextmanager
 def explained(what: str, where: object) -> Iterator[None]:
-    """`readable`, for libraries that take seconds and print: their output is suppressed, and a clock shown.
+    """Like `readable`, for libraries that take seconds and print: their output is suppressed, and a clock is shown.
 
     Raises:
-        ConfigError: In place of any error that means damaged or unsuitable files.
+        ConfigError: The files are damaged or unsuitable.
     """
     with readable(what, where), quiet(), progress(f"loading the {what}"):
         yield
@@ -258,7 +258,7 @@ def readable(what: str, where: object) -> Iterator[None]:
     """Convert the errors of libraries that load files into one error of ours.
 
     Raises:
-        ConfigError: In place of any error that means damaged or unsuitable files.
+        ConfigError: The files are damaged or unsuitable.
     """
     from safetensors import SafetensorError
 

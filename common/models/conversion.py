@@ -1,6 +1,6 @@
-"""Weights in the form that transformers loads, made once from those that a package carries.
+"""Conversion of the weights that a package contains to the form that transformers loads, done once.
 
-The fetched file stays in the same folder: its own engine reads it as it is.
+The fetched file stays in the same folder: its own engine reads it unchanged.
 """
 
 from collections.abc import Mapping
@@ -37,7 +37,7 @@ def convert(conversion: str, folder: Path) -> dict[str, str]:
         folder: Folder of the model.
 
     Returns:
-        Package to version of all that took part.
+        Versions of the packages that took part, by name.
 
     Raises:
         ConfigError: The files cannot be read.

@@ -10,7 +10,7 @@ def device_here(device: str | None, setting: str = "device") -> str:
     """The device, if this machine has it; for None its GPU, or else the processor.
 
     Args:
-        device: "cpu", or as torch names others: "cuda", "cuda:1", "mps".
+        device: "cpu", or another device by torch's name: "cuda", "cuda:1", "mps".
         setting: Name of the setting, for the error.
 
     Raises:

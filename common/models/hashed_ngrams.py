@@ -17,7 +17,7 @@ _BATCH = 256
 
 
 class HashedNgrams:
-    """An encoder as `common.models.encoder.EmbeddingModel` has it; the same bits in every batch, process and machine.
+    """An `EmbeddingModel` without weights; it gives the same bits in every batch, process and machine.
 
     Args:
         dimensions: Width of a vector, at least 32.
@@ -35,7 +35,7 @@ class HashedNgrams:
 
     @classmethod
     def saved(cls, folder: Path) -> Self | None:
-        """The encoder that `save` wrote to a folder; None if it has another."""
+        """The encoder that `save` wrote to a folder; None if the folder has another one."""
         try:
             modules = json.loads((folder / "modules.json").read_text("utf-8"))
             if [module["type"] for module in modules] != [_TYPE]:

@@ -168,7 +168,7 @@ def _table(dimensions: int, bits: int, public_seed: int) -> NDArray[np.uint8]:
 
 @lru_cache
 def digest(dimensions: int, bits: int, public_seed: int) -> str:
-    """`Encoder.digest` of the module that has this table, in hexadecimal."""
+    """`Encoder.digest` of the encoder with this table, in hexadecimal."""
     config = {"dimensions": dimensions, "bits": bits, "public_seed": public_seed}
     described = json.dumps(["HashedNgrams", config], sort_keys=True)
     weights = f"table.weight torch.float32 {(1 << bits, dimensions)}"

@@ -1,4 +1,4 @@
-"""Any other encoder of sentence-transformers, or on another device than the processor: torch computes.
+"""Encoders that torch computes: all other models of sentence-transformers, and any model on a GPU.
 
 torch takes seconds to import, and an installation may lack it, so it is imported when such an encoder is made.
 """
@@ -33,10 +33,10 @@ _BLOCK = 4096
 
 
 class TorchEncoder:
-    """A SentenceTransformer, as `common.models.encoder.EmbeddingModel` has it.
+    """The `common.models.encoder.EmbeddingModel` of a SentenceTransformer.
 
     Args:
-        model: Any SentenceTransformer that gives one vector a text.
+        model: Any SentenceTransformer that gives one vector per text.
         prompt: Prefix of every text.
         form: Its files, where `common/models/bert.py` could compute with them as well: then the digest is the same.
     """
@@ -46,7 +46,7 @@ class TorchEncoder:
 
     @classmethod
     def load(cls, folder: Path, *, device: str, prompt: str, form: BertFolder | None) -> Self:
-        """A folder with modules.json.
+        """Load a folder with modules.json.
 
         Raises:
             ConfigError: sentence-transformers is not installed, or the model cannot be loaded or is not of text alone.
@@ -72,7 +72,7 @@ class TorchEncoder:
         prompt: str,
         form: BertFolder | None,
     ) -> Self:
-        """A network alone, with its tokens' vectors pooled into one.
+        """A bare network, with its tokens' vectors pooled into one.
 
         Raises:
             ConfigError: sentence-transformers is not installed, or the network cannot be loaded or is not of text.
@@ -135,7 +135,7 @@ class TorchEncoder:
         self._model.save(str(folder), create_model_card=False)
 
     def batches(self, texts: Sequence[str]) -> Iterator[tuple[list[int], NDArray[np.float32]]]:
-        """Positions of texts of like length, and their vectors, (positions, dimensions)."""
+        """Yield batches of texts of similar length: their positions, and their vectors, (positions, dimensions)."""
         texts = [encodable(text) for text in texts]
         for batch in self._places(texts):
             yield (

@@ -1,4 +1,4 @@
-"""Texts that models write, up to where they were cut off."""
+"""Texts of models that were cut off, up to their last whole sentence."""
 
 import re
 

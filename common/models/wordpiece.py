@@ -1,7 +1,7 @@
-"""BERT's tokenizer: WordPiece on words and signs of punctuation (Devlin et al. 2019), as `tokenizer.json` has it.
+"""BERT's tokenizer: WordPiece on words and signs of punctuation (Devlin et al. 2019), in the form of `tokenizer.json`.
 
 Some versions of transformers take the tokenizer from that file, others build it from `tokenizer_config.json`. Where
-both say the same, in every setting, all versions give the same tokens, and so does this page.
+both say the same, in every setting, all versions give the same tokens, and so does this module.
 """
 
 import json
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from tokenizers import Tokenizer
 
 Form = Mapping[str, tuple[object, ...]]
-"""Settings and the values that are computed; None: absent."""
+"""Settings with their permitted values; None: absent."""
 
 _SPECIAL = {f"{name.lower()}_token": f"[{name}]" for name in ("PAD", "UNK", "CLS", "SEP", "MASK")}
 _SETTINGS: Form = {
@@ -37,7 +37,7 @@ _PLAIN: Form = {
 
 
 def tokenizer_of(folder: Path, longest: int) -> "Tokenizer":
-    """The tokenizer of a folder that has a `vocabulary_of`; it truncates texts to `longest` tokens and pads none."""
+    """The tokenizer of a folder that has a `vocabulary_of`. It truncates texts to `longest` tokens without padding."""
     from tokenizers import Tokenizer
 
     tokenizer = Tokenizer.from_file(str(folder / "tokenizer.json"))
@@ -47,14 +47,14 @@ def tokenizer_of(folder: Path, longest: int) -> "Tokenizer":
 
 
 def vocabulary_of(folder: Path, settings: Mapping[str, Any]) -> dict[str, Any] | None:
-    """What the tokens of a text follow from: the number of each piece, and the settings of the normaliser.
+    """Facts that determine the tokens of a text: the number of each piece, and the settings of the normaliser.
 
     Args:
         folder: Folder of the model.
         settings: The content of its `tokenizer_config.json`.
 
     Returns:
-        They; None if the tokenizer is another than BERT's, or the files differ.
+        These facts; None if the tokenizer is not BERT's, or the files differ.
     """
     read, named = read_json(folder / "tokenizer.json"), read_json(folder / "special_tokens_map.json")
     if not read or not has_form(settings, _SETTINGS) or not has_form(read["model"], _PIECES):

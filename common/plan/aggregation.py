@@ -42,7 +42,7 @@ def log2_breach(plan: Plan, corrupt: int) -> float:
 
     Args:
         plan: A plan with secure aggregation.
-        corrupt: Number of corrupt parties, as the party that asks assumes; the plan's own number, if that is larger.
+        corrupt: Number of corrupt parties, as the inquiring party assumes; the plan's own number, if that is larger.
     """
     if plan.degree == plan.parties - 1:
         return -math.inf if corrupt <= plan.largest_coalition else 0.0

@@ -92,7 +92,7 @@ def _check_masks(plan: "Plan") -> None:
 
 
 def check_query(plan: "Plan", query: PlannedQuery) -> None:
-    """Check that a finite epsilon has noise, that its shares sum well, and that the sums fit the ring."""
+    """Check that a finite epsilon has noise, that the noise can be split into shares, and that sums fit the ring."""
     spec = query.spec
     if (query.scale == 0 or query.unproven) and plan.epsilon < math.inf:
         raise PlanError(

@@ -1,4 +1,4 @@
-"""Sentences on a plan that both sides use: the coordinator writes of parties, a hospital of hospitals."""
+"""Sentences about a plan that both sides use: the coordinator's are about parties, a hospital's about hospitals."""
 
 
 def differences(max_dropouts: int, *, one: str = "party", many: str = "parties") -> str:

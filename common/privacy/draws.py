@@ -1,10 +1,10 @@
-"""Answers to account for, and the subsamples that they were given on: plain tuples, to be counted and sorted."""
+"""Answers to account for, and the subsamples that they were computed on: plain tuples, to be counted and sorted."""
 
 from typing import NamedTuple
 
 
 class PricedAnswer(NamedTuple):
-    """One answer (see `accountant.Release`)."""
+    """One answer and its privacy parameters (see `accountant.Release`)."""
 
     mechanism: str
     scale: float
@@ -16,7 +16,7 @@ class PricedAnswer(NamedTuple):
 
 
 class Draw(NamedTuple):
-    """Answers on one subsample, each with a count; at rate 1 all units take part."""
+    """Answers on one subsample, with the number of each; at rate 1 all units take part."""
 
     rate: float
     answers: tuple[tuple[PricedAnswer, int], ...]

@@ -54,8 +54,8 @@ class LossGrid:
         Args:
             step: Distance of neighbouring losses.
             points: The losses in steps, ascending. Shape (n,).
-            deltas: The mechanism's delta at each of them. Shape (n,). One that rounding made smaller than a later one
-                is raised to that.
+            deltas: The mechanism's delta at each of them. Shape (n,). A delta that rounding made smaller than a later
+                one is raised to it.
         """
         deltas = np.maximum.accumulate(deltas[::-1])[::-1]
         gaps, falls = np.diff(points) * step, -np.diff(deltas)
@@ -97,7 +97,7 @@ class LossGrid:
         return low, high
 
     def deltas(self, epsilons: Floats) -> Floats:
-        """The hockey-stick divergence at each of these. Shapes (n,)."""
+        """The hockey-stick divergence at each of these epsilons. Shapes (n,)."""
         losses, descending = self.losses, self.probabilities[::-1]
         upper = np.cumsum(np.append(self.infinite, descending))
         lower = np.cumsum(np.append(0.0, descending * np.exp(-losses[::-1])))
@@ -109,7 +109,7 @@ class LossGrid:
         """The smallest epsilon, 0 or more, with at most this delta; infinite if there is none.
 
         Raises:
-            InternalError: Losses were lost on the way: their probabilities are not 1 together, or more.
+            InternalError: Losses got lost: their probabilities sum to less than 1.
         """
         total = float(np.sum(self.probabilities)) + self.infinite
         if not total > 1 - _ROUNDING:  # nor if it is no number

@@ -20,7 +20,7 @@ toward more privacy loss by "connect the dots" (Doroshenko et al. 2022). These d
 
 Time and memory grow with sigma, with Laplace shifts and with the number of different distributions. Beyond a limit all
 Gaussians count by norm and all Laplace noise by epsilon. If that exceeds the limit too, or the losses are too small or
-too large, nothing is computed and the result is infinite. This page and what it imports take half a second to load.
+too large, nothing is computed and the result is infinite. This module and its imports take half a second to load.
 """
 
 import math
@@ -50,7 +50,7 @@ _COMPOSE = 1_000
 _AMPLIFY = 4_000
 """Approximate work, in lattice points, to amplify one distribution."""
 _MOST_EQUAL = 200_000
-"""Grids grow with the number of times that one distribution is composed."""
+"""Largest number of compositions of one distribution, since grids grow with it."""
 _MOST_POINTS = 200_000
 _WIDEST = 10.2
 """Number of standard deviations of a Gaussian beyond which less than e^-50 lies."""

@@ -72,7 +72,7 @@ def before_amplification(epsilon: float, rate: float) -> float:
 
 
 def quotient_up(numerator: int, denominator: float) -> float:
-    """The quotient, rounded up."""
+    """The quotient of two numbers, rounded up."""
     quotient = numerator / denominator
     exact = math.isinf(quotient) or Fraction(quotient) * Fraction(denominator) >= numerator
     return quotient if exact else math.nextafter(quotient, math.inf)

@@ -1,6 +1,7 @@
-"""The queries that a party can be asked, a page for each: specification, proof of its sensitivity, form on the wire.
+"""The queries that a party can be asked, one module each: specification, proof of its sensitivity, form on the wire.
 
-`page.py` defines what a page contains, `closed_set.py` lists all pages. To add a query that is a sum over the parties:
+`page.py` defines what such a page contains, and `closed_set.py` lists all pages. To add a query that is a sum over the
+parties:
 
 1. Write its page here: a specification (`Spec`), whose docstring proves its sensitivity and whose `asks` says in words
    what a hospital is asked, and the query (`Query`) with its arrays, their dtypes and their checks.
@@ -10,5 +11,5 @@
 
 The test of its sensitivity belongs in `tests/properties/test_sensitivity.py`. A query that is answered inside the party
 has its case in `client/answer.py` instead of a contribution. Parties answer a new kind only if their limits name it:
-the lists of kinds in `configs/client.yaml` and `configs/simulation.yaml` are theirs.
+see the lists of kinds in `configs/client.yaml` and `configs/simulation.yaml`.
 """

@@ -12,7 +12,7 @@ _LARGEST_ENTRY = 1e6
 
 
 def labelled_rows(kind: str, vectors: NDArray[np.float32], labels: NDArray[np.int32]) -> None:
-    """Refuse anything but unit rows (rows, dim) float32, each with one label number (rows,) int32, at least 0."""
+    """Refuse anything but (rows, dim) float32 unit rows, each with one label number, (rows,) int32, at least 0."""
     unit_rows(kind, vectors=vectors)
     shaped(kind, "labels", labels, np.int32, (len(vectors),))
     if labels.min() < 0:
@@ -22,7 +22,7 @@ def labelled_rows(kind: str, vectors: NDArray[np.float32], labels: NDArray[np.in
 def fitting(
     kind: str, vectors: NDArray[np.float32], labels: NDArray[np.int32], *, labels_of_plan: int, dimensions: int
 ) -> None:
-    """Refuse rows of another dimension than the agreed encoder's, and labels that the plan does not have."""
+    """Refuse rows whose dimension is not the agreed encoder's, and labels that the plan does not have."""
     if vectors.shape[1] != dimensions:
         raise wrong(kind, "vectors", f"{dimensions} dimensions", vectors.shape[1])
     if labels.max() >= labels_of_plan:
@@ -30,7 +30,7 @@ def fitting(
 
 
 def same_labels(name: str, labels: int, labels_of_plan: int) -> None:
-    """Refuse the specification of the query of that name if it is for another number of labels than the plan's."""
+    """Refuse the specification of the query with that name if its number of labels is not the plan's."""
     if labels != labels_of_plan:
         raise PlanError(f"labels of {name}", expected=labels_of_plan, got=labels)
 
@@ -50,7 +50,7 @@ def unit_rows(kind: str, **arrays: NDArray[np.float32]) -> None:
 def orthogonal_rows(kind: str, **arrays: NDArray[np.float32]) -> None:
     """Refuse unit rows that are not orthogonal to each other.
 
-    This costs as many operations for each number as there are rows: only where both sizes are known to be right.
+    The cost is proportional to the square of the number of rows: call this only once both sizes are known to be right.
     """
     for name, rows in arrays.items():
         # More rows than dimensions cannot be orthogonal, and are not worth their products.
@@ -73,7 +73,7 @@ def within_unit_ball(kind: str, **arrays: NDArray[np.float32]) -> None:
 
 
 def shaped(kind: str, name: str, array: NDArray[Any], dtype: type, shape: tuple[int, ...]) -> None:
-    """Refuse another shape or dtype."""
+    """Refuse an array with another shape or dtype."""
     if array.shape != shape or array.dtype != dtype:
         raise wrong(kind, name, f"{shape} {np.dtype(dtype)}", shape_of(array))
 

@@ -1,4 +1,4 @@
-"""Sums of records' coordinates in a public subspace, label by label: what a census asks for."""
+"""Sums of records' coordinates in a public subspace, label by label, for the census."""
 
 import math
 from collections.abc import Mapping
@@ -37,8 +37,8 @@ class ClassSumsSpec(Spec):
     the latter since |z|_1 <= sqrt(k) |z|_2 (Cauchy and Schwarz) and |z|_1 is an integer. Rounding to the nearest
     integer would not do: k halves that are rounded up are sqrt(k) long, however short they were before.
 
-    Floating point errs in the last bits, and nothing rests on them: the party compares the sum of squares of the
-    integers themselves with B^2, and lowers them if it is larger (`client/contributions/class_sums.py`).
+    Floating point errs in the last bits, and the proof does not depend on them: the party compares the sum of squares
+    of the integers themselves with B^2, and lowers them if it is larger (`client/contributions/class_sums.py`).
 
     The bounds hold for any V, m and R, since it is the result that is shortened: they follow from this specification,
     which the plan fixes, and the arrays may come later, of which the ledger keeps the digest. The proof is for one
@@ -50,7 +50,7 @@ class ClassSumsSpec(Spec):
         directions: k, number of directions.
         count: A, grid units that a record adds to the count of its label; A / B of a radius.
         grid: B, grid units in the radius.
-        max_records: m.
+        max_records: m, largest number of records of one privacy unit.
     """
 
     kind: ClassVar[str] = "class sums"
@@ -96,12 +96,12 @@ class ClassSumsSpec(Spec):
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class ClassSums(Query):
-    """The public subspace.
+    """The query for class sums, with its public subspace.
 
     Attributes:
         spec: The planned specification.
         basis: (directions, dim) float32, orthonormal rows.
-        centres: (labels, dim) float32, of norm at most 1: what is subtracted from the records of each label.
+        centres: (labels, dim) float32, of norm at most 1, subtracted from the records of each label.
         radius: (1,) float32: coordinates beyond this norm are shortened to it.
     """
 
@@ -126,7 +126,7 @@ class ClassSums(Query):
     def check(self, labels: int, dimensions: int) -> None:
         """See `Query.check`. The number of labels is the specification's, which is the plan's.
 
-        Here, and not as soon as the arrays are read, is the basis found to be orthogonal: with thousands of rows that
+        The basis is checked for orthogonality here, and not as soon as the arrays are read: with thousands of rows that
         takes a party many seconds, which no coordinator may ask for without a plan.
         """
         del labels

@@ -16,13 +16,13 @@ from common.validate import integers_in
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CorrectCountSpec(Spec):
-    """The number of records that a released classifier gets right, and the number of records (federated evaluation).
+    """Number of records that a released classifier gets right, and number of all records (federated evaluation).
 
     The classifier is public, so a record adds 1 to the number of records and 1 if the classifier is right on it:
     l1 = 2, l2 = sqrt(2). The number of records is private too, and is therefore counted with noise.
 
     Attributes:
-        max_records: m.
+        max_records: m, largest number of records of one privacy unit.
     """
 
     kind: ClassVar[str] = "correct count"

@@ -23,7 +23,7 @@ class LabelHistogramSpec(Spec):
 
     Attributes:
         labels: C, number of labels of the plan.
-        max_records: m.
+        max_records: m, largest number of records of one privacy unit.
     """
 
     kind: ClassVar[str] = "label histogram"
@@ -56,7 +56,7 @@ class LengthHistogramSpec(Spec):
 
     Attributes:
         bins: Number of bins.
-        max_records: m.
+        max_records: m, largest number of records of one privacy unit.
     """
 
     kind: ClassVar[str] = "length histogram"
@@ -86,7 +86,7 @@ class VocabularySpec(Spec):
 
     Attributes:
         first: k.
-        max_records: m.
+        max_records: m, largest number of records of one privacy unit.
     """
 
     kind: ClassVar[str] = "vocabulary histogram"
@@ -121,7 +121,7 @@ class LabelHistogram(Query):
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class LengthHistogram(Query):
-    """The edges of the bins.
+    """The query for a length histogram, with the edges of its bins.
 
     Attributes:
         spec: The planned specification.
@@ -145,7 +145,7 @@ class LengthHistogram(Query):
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Vocabulary(Query):
-    """The public vocabulary.
+    """The query for a vocabulary histogram, with its public vocabulary.
 
     Attributes:
         spec: The planned specification.

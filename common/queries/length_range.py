@@ -22,7 +22,7 @@ class LengthRangeSpec(Spec):
 
     Attributes:
         cap: Largest length in the range, a public number.
-        max_records: m.
+        max_records: m, largest number of records of one privacy unit.
     """
 
     kind: ClassVar[str] = "length range"

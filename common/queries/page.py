@@ -1,8 +1,8 @@
 """The protocols of a query's page: a public specification, and the query with its arrays.
 
 The plan fixes, prices and hashes the specification before anything private is touched. The query adds the arrays that
-the coordinator computes during the run. Both are frozen dataclasses. The protocols have no state, and default values
-for what most pages share.
+the coordinator computes during the run. Both are frozen dataclasses. The protocols have no state, and give default
+values to what most pages share.
 """
 
 from collections.abc import Mapping
@@ -98,7 +98,7 @@ class Query(Protocol):
         ...
 
     def check(self, labels: int, dimensions: int) -> None:
-        """Refuse arrays that are for other labels than the plan's, or for another encoder than the agreed one.
+        """Refuse arrays for labels that are not the plan's, or for an encoder that is not the agreed one.
 
         Args:
             labels: Number of labels in the plan.

@@ -42,7 +42,7 @@ class SeedChoiceSpec(Spec):
     Attributes:
         choices: Number of choices of each party, public.
         nearest: n, or 0.
-        max_records: m.
+        max_records: m, largest number of records of one privacy unit.
     """
 
     kind: ClassVar[str] = "seed choice"

@@ -23,7 +23,7 @@ class SelfSimilaritySpec(Spec):
     Attributes:
         buckets: Number of buckets, public; about the number of records of one party.
         grid: B, grid units in 1.
-        max_records: m.
+        max_records: m, largest number of records of one privacy unit.
     """
 
     kind: ClassVar[str] = "self-similarity"

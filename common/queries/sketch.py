@@ -55,7 +55,7 @@ class SketchSpec(Spec):
         first: k, number of terms of a record that count.
         prefix: 0 for the mean over single terms; otherwise the number of terms that, side by side, are the one point.
         grid: B, grid units in 1.
-        max_records: m.
+        max_records: m, largest number of records of one privacy unit.
     """
 
     kind: ClassVar[str] = "density sketch"

@@ -1,4 +1,4 @@
-"""Codec between labelled texts and the integers of an answer, for queries whose answers are texts (`texts`).
+"""Codec that converts labelled texts to the integers of an answer and back, for queries whose answers are texts.
 
 A text is 1 + `longest` coordinates: the number of its label in the plan, then its UTF-8 bytes, one per coordinate,
 padded with zeros. An answer always has `count` of these, so that its length is public; a blank one, all zeros, is no
@@ -51,7 +51,7 @@ def encode(texts: Sequence[Labelled], count: int, longest: int) -> npt.NDArray[n
 
 
 def decode(answers: npt.ArrayLike, count: int, longest: int, labels: int) -> list[Labelled]:
-    """The texts of one answer, or of several, one after the other; blank ones and control characters are left out.
+    """The texts of one answer, or of several answers in their order, without blank texts and control characters.
 
     Args:
         answers: (count * (1 + longest),) or (parties, the same), of integers or of floating-point numbers.
@@ -60,7 +60,7 @@ def decode(answers: npt.ArrayLike, count: int, longest: int, labels: int) -> lis
         labels: Number of labels of the plan.
 
     Raises:
-        ProtocolError: It is not the result of `encode` for texts with these labels.
+        ProtocolError: The integers are not the result of `encode` for texts with these labels.
     """
     rows = np.atleast_2d(np.asarray(answers))
     if rows.ndim != 2 or rows.shape[1] != length(count, longest):
@@ -85,7 +85,7 @@ def readable(answers: npt.ArrayLike, count: int, longest: int, labels: int) -> t
     One party with a malformed answer must not end a run whose other answers are paid for.
 
     Raises:
-        ProtocolError: None can be read.
+        ProtocolError: No answer can be read.
     """
     read: list[Labelled] = []
     failed: list[ProtocolError] = []

@@ -137,7 +137,7 @@ class FineTunedSpec(Spec):
         top_p: Nucleus sampling: only the likeliest tokens with this total probability; 1: all.
         lora: Rank of the adapters that are trained in place of the weights; 0: the weights.
         max_tokens: Largest number of tokens of a record that count, and of a text, its label included.
-        max_records: m.
+        max_records: m, largest number of records of one privacy unit.
     """
 
     kind: ClassVar[str] = "fine-tuned samples"
@@ -190,7 +190,7 @@ class RewrittenSpec(Spec):
         texts: Number of texts that each party releases, public.
         longest: Largest number of bytes of a text.
         rounds: Largest number of rounds of rewriting.
-        max_records: m.
+        max_records: m, largest number of records of one privacy unit.
     """
 
     kind: ClassVar[str] = "rewritten records"

@@ -29,7 +29,7 @@ class VotesSpec(Spec):
     units of f, the nearest half changes in exactly r coordinates, by 2^(Q-1), 2^(Q-2), ..., 2^(Q-r),
     and so does the furthest half. The halves are separate coordinates even if a candidate is among the nearest and the
     furthest (certain for n < 2Q); in one common histogram both would land on one coordinate and n = 2 would give an l2
-    change of 2.121 votes. r < Q drops the smallest changes and moves nothing more, so r = Q is the worst case:
+    change of 2.121 votes. r < Q drops the smallest changes and adds no other, so r = Q is the worst case:
 
         l1 = k f (2^Q - 1),   l2^2 = k f^2 (4^Q - 1) / 3   on the grid, with k = 2 halves (1 without the furthest),
 
@@ -81,7 +81,7 @@ class VotesSpec(Spec):
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Votes(Query):
-    """The candidates to vote on.
+    """The query for votes, with the candidates to vote on.
 
     Attributes:
         spec: The planned specification.

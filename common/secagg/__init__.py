@@ -31,7 +31,7 @@ open and signatures hold only among parties that were shown the same in everythi
 
 Records, limits and noise are each party's own affair. Before version 5 the plan was missing here: a
 hospital charged for ε = 1 was summed with others whose plan added the noise of ε = 8 (3.2 for ten hospitals).
-`tests/properties/test_one_plan_for_all.py` shows each field of all these types to one party otherwise.
+`tests/properties/test_one_plan_for_all.py` changes each field of all these types for one party.
 
 **Semi-honest mode.** All follow the protocol; then the coordinator pools its view with `AggregationSetup.corrupt`
 parties. Bonawitz et al., section 6 (honest-but-curious server): a round's view can be simulated from its sum as long as
@@ -45,7 +45,8 @@ k-regular graph: Bell et al., section 3, with k and t from `graph.parameters`, f
 3. A round's (U2, U3) needs q > (L + corrupt) / 2 signatures (`AggregationSetup.signers`) before a party unmasks, and an
    honest party signs once a round. Two different ones would need 2 q > L + corrupt signatures, but the L - corrupt
    honest parties give one each and the corrupt ones two. So all honest parties that unmask do it for one and the same
-   (U2, U3), and nobody's seed and mask key both come out as long as fewer than t holders of its shares are corrupt.
+   (U2, U3), and no party's seed and mask key are both revealed as long as fewer than t holders of its shares are
+   corrupt.
 4. A question is opened over one set of survivors in a run, under any number and attempt.
    An honest party whose shares opened it over one set has that on disk and signs no other set for it. H parties at
    least gave shares, H - corrupt of them honest ones, so that L - H + corrupt can sign another set: q is above that

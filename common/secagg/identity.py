@@ -53,11 +53,12 @@ class Identity:
 
 @dataclass(frozen=True, slots=True)
 class Roster:
-    """Knowledge of the parties about each other: their keys, and the number of records that each may have.
+    """The parties' knowledge of each other: their keys, and the number of records that each may have.
 
     Attributes:
-        keys: Party to Ed25519 public key, 32 bytes; no two alike, or one party could sign for two.
-        max_records: The most records of any of them: a public bound, the largest that one has declared.
+        keys: Ed25519 public key of each party, 32 bytes; all different, or one party could sign for two.
+        max_records: Public bound on the number of records of each party: the largest number that one of them has
+            declared.
         digest: SHA-256 over the bound, and the parties and keys in ascending order.
     """
 
@@ -69,7 +70,7 @@ class Roster:
         """Refuse an invalid roster.
 
         Raises:
-            ConfigError: Naming the party.
+            ConfigError: An entry is invalid; the message names the party.
         """
         for party, key in self.keys.items():
             if type(party) is not int or not 0 <= party < 2**20:
@@ -89,7 +90,7 @@ class Roster:
 
     @classmethod
     def of_hospitals(cls, file: RosterFile) -> Self:
-        """The hospitals' keys by number, and the most records that any declares."""
+        """Make the roster from the hospitals' keys by number, and the largest number of records that one declares."""
         return cls(
             {number: bytes.fromhex(party.identity) for number, party in enumerate(file.parties)},
             max((party.max_records for party in file.parties), default=MOST_RECORDS),
@@ -126,7 +127,7 @@ def check_roster(setup: AggregationSetup, roster: Roster | None) -> None:
     """Refuse a set-up that was made for another roster, or for parties that are not on it.
 
     Raises:
-        MembershipError: Naming them.
+        MembershipError: The rosters differ, or parties are missing; the message names these.
     """
     if (roster.digest if roster else b"") != setup.roster_digest:
         raise MembershipError(
@@ -151,7 +152,7 @@ def verify(roster: Roster | None, party: PartyId, statement: bytes, signature: b
     """Refuse a statement that `party` did not sign; in semi-honest mode, refuse any signature.
 
     Raises:
-        SignatureError: Naming party and step.
+        SignatureError: The signature is invalid; the message names party and step.
     """
     if roster:
         expected = Phrase("that of ", Party(party), " over this very statement")

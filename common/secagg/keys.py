@@ -53,7 +53,7 @@ class Secret:
         self._value = value
 
     def reveal(self) -> bytes:
-        """The 32 bytes."""
+        """The secret 32 bytes."""
         return self._value
 
     def derive(self, purpose: Purpose, binding: bytes, first: PartyId, second: PartyId) -> "Secret":
@@ -120,7 +120,7 @@ def open_sealed(agreed: Secret, binding: bytes, sender: PartyId, receiver: Party
     """The message that `sender` sealed for `receiver` under this binding.
 
     Raises:
-        SealError: If it was altered, cut, or made by or for somebody else or in another set-up.
+        SealError: If it was altered, cut, or made by or for another party or in another set-up.
     """
     key = agreed.derive("seal", binding, sender, receiver)
     try:
@@ -135,10 +135,10 @@ def open_sealed(agreed: Secret, binding: bytes, sender: PartyId, receiver: Party
 
 
 def check_public(public: bytes, *, where: str | Phrase) -> X25519PublicKey:
-    """The public key of these 32 bytes; one of low order is refused: it agrees on zero with every private key alike.
+    """The public key in these 32 bytes. A key of low order is refused, since it agrees on zero with every private key.
 
     Raises:
-        PublicKeyError: Naming party and step.
+        PublicKeyError: The key is refused; the message names party and step.
     """
     # X25519 ignores the topmost bit.
     if int.from_bytes(public, "little") & (2**255 - 1) in _LOW_ORDER:

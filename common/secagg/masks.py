@@ -29,12 +29,12 @@ Sign = Literal[1, -1]
 
 
 def add_masks(vector: NDArray[np.uint64], masks: Iterable[tuple[bytes, Sign]]) -> None:
-    """Add masks to `vector` in place, in 256 KiB of extra memory, and faster than one after the other.
+    """Add masks to `vector` in place, in 256 KiB of extra memory, and faster than one by one.
 
     Args:
         vector: (length,) uint64, contiguous.
-        masks: Key of each mask, 32 bytes that mask nothing else; and 1 to add it, -1 to subtract it. They are
-            asked for as they are needed.
+        masks: Key of each mask, 32 bytes that mask nothing else; and 1 to add it, -1 to subtract it. The iterable is
+            read only as masks are needed.
     """
     if vector.dtype != np.uint64 or vector.ndim != 1 or not vector.flags.c_contiguous:
         raise InternalError("vector to mask", expected="contiguous (length,) uint64", got=(vector.dtype, vector.shape))

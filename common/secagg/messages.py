@@ -41,7 +41,7 @@ class AggregationSetup:
         rounds: Numbers of the rounds that it serves, ascending.
         parties: The parties that are asked to take part, ascending.
         threshold: t of Shamir's scheme: this many holders of a party's shares recover a secret, fewer learn nothing.
-        minimum_survivors: The fewest vectors that a sum may hold, from the planned noise.
+        minimum_survivors: The smallest number of vectors in a sum, from the planned noise.
         degree: Neighbours of each party, with whom alone it exchanges shares and masks; all others, len(parties) - 1,
             or an even number below.
         corrupt: Parties that may pool what they see with the coordinator.
@@ -116,12 +116,12 @@ class AggregationSetup:
 
     @property
     def quorum(self) -> int:
-        """The fewest parties that must take part in every step up to the masked vectors."""
+        """The smallest number of parties that must take part in every step up to the masked vectors."""
         return max(self.threshold, self.minimum_survivors, self.signers)
 
 
 def signers(parties: int, *, corrupt: int, degree: int, threshold: int, survivors: int) -> int:
-    """The fewest signatures over a survivor set that leave no room for another one, with a malicious coordinator.
+    """The smallest number of signatures over a survivor set that rules out a second set, with a malicious coordinator.
 
     1. In one round. Two sets with more than (L + C) / 2 signatures each would need more than L + C signatures. But each
        honest party signs once a round, and each corrupt one at most twice: L + C in all. With more corrupt parties than
@@ -136,7 +136,7 @@ def signers(parties: int, *, corrupt: int, degree: int, threshold: int, survivor
         corrupt: C.
         degree: k.
         threshold: t.
-        survivors: s, the fewest vectors in a sum.
+        survivors: s, the smallest number of vectors in a sum.
     """
     holders = threshold if degree == parties - 1 else math.ceil(threshold * (survivors - corrupt) / (degree + 1))
     return max((parties + corrupt) // 2, parties + corrupt - holders) + 1
@@ -181,7 +181,7 @@ class UnmaskShares:
 
     Attributes:
         self_seeds: Surviving neighbour, or itself, to this party's share of its self-mask seed.
-        mask_keys: Dropped neighbour to this party's share of its mask key. No party is in both.
+        mask_keys: This party's share of each dropped neighbour's mask key. No party is in both.
     """
 
     self_seeds: Mapping[PartyId, bytes] = field(repr=False)
@@ -191,7 +191,7 @@ class UnmaskShares:
         """Refuse both kinds of share for one party.
 
         Raises:
-            ProtocolError: Naming the parties.
+            ProtocolError: A party has both; the message names such parties.
         """
         both = set(self.self_seeds) & set(self.mask_keys)
         if both:

@@ -33,7 +33,7 @@ class Once(Generic[Value]):
             raise _spent(self._step) from None
 
     def get(self) -> Value:
-        """The value, left in place.
+        """Read the value without taking it.
 
         Raises:
             ReplayError: If it was taken before.

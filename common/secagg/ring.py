@@ -35,7 +35,7 @@ def check_bound(parties: int, largest: int) -> None:
 
 
 def limit(parties: int) -> int:
-    """The largest magnitude that each of `parties` values may have without their sum wrapping."""
+    """Return the largest magnitude for each of `parties` values at which their sum cannot wrap."""
     return _LARGEST // parties
 
 

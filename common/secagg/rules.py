@@ -1,4 +1,4 @@
-"""Rules that both sides of secure aggregation share, down to a sign: checks, statements, graph, layout."""
+"""Rules that both sides of secure aggregation must apply identically: checks, statements, graph, layout."""
 
 import hashlib
 import struct
@@ -28,7 +28,7 @@ def check_adverts(
 
     Args:
         setup: The set-up, as both sides made it.
-        adverts: Party to its keys, of all that advertised.
+        adverts: The keys of all parties that advertised, by party.
         roster: The parties' identities; None in semi-honest mode.
         step: Name of the step, for errors.
 
@@ -93,7 +93,7 @@ def check_signatures(
     survivors: Collection[PartyId],
     signatures: Mapping[PartyId, bytes],
 ) -> None:
-    """Refuse to unmask unless enough survivors signed this very statement.
+    """Refuse to unmask unless enough survivors signed exactly this statement.
 
     Raises:
         MembershipError: If a signer did not survive.
@@ -110,7 +110,7 @@ def check_sealed(setup: AggregationSetup, sealed: bytes, *, where: Phrase) -> No
     """Refuse bytes that cannot be a ciphertext of a pair of shares for each round.
 
     Raises:
-        SealError: Naming party and step.
+        SealError: The length is wrong; the message names party and step.
     """
     expected = PAIR_BYTES * len(setup.rounds) + SEAL_OVERHEAD
     if not isinstance(sealed, bytes) or len(sealed) != expected:
@@ -136,7 +136,7 @@ def check_members(step: str, parties: Collection[PartyId], allowed: Collection[P
     """Refuse messages of or about parties that take no part in this step.
 
     Raises:
-        MembershipError: Naming the strangers and the step.
+        MembershipError: There are such parties; the message names them and the step.
     """
     strangers = set(parties) - set(allowed)
     if strangers:
@@ -152,17 +152,17 @@ def check_exactly(step: str | Phrase, parties: Collection[PartyId], expected: Co
     """Refuse messages unless they are of or about exactly the expected parties.
 
     Raises:
-        MembershipError: Naming both and the step.
+        MembershipError: The parties differ; the message names both and the step.
     """
     if set(parties) != set(expected):
         raise MembershipError("parties in this step", expected=listed(expected), got=listed(parties), where=step)
 
 
 def check_enough(step: str | Phrase, count: int, needed: int) -> None:
-    """Refuse to go on with too few parties.
+    """Refuse to continue with too few parties.
 
     Raises:
-        DropoutError: With both numbers and the step.
+        DropoutError: There are too few; the message has both numbers and the step.
     """
     if count < needed:
         raise DropoutError(

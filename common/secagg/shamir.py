@@ -38,7 +38,7 @@ Name = TypeVar("Name", bound=Hashable)
 def split(
     secret: bytes, threshold: int, points: Sequence[int], entropy: bytes, *, label: bytes = b""
 ) -> dict[int, bytes]:
-    """Point to share; any `threshold` shares give the secret back, fewer are uniform. See `split_many`."""
+    """Map each point to its share; any `threshold` shares recover the secret, fewer are uniform. See `split_many`."""
     return split_many([secret], threshold, points, entropy, label=label)[0]
 
 
@@ -55,7 +55,7 @@ def split_many(
         label: Context of the shares, such as the round; needed again to combine.
 
     Returns:
-        For each secret, point to share.
+        The shares of each secret, by point.
 
     Raises:
         ProtocolError: If threshold or points are out of range.
@@ -74,22 +74,22 @@ def split_many(
 
 
 def combine(shares: Mapping[int, bytes], threshold: int, *, label: bytes = b"") -> bytes:
-    """The secret of which `shares` (point to share) are parts. See `combine_many`."""
+    """The secret of these shares, which are given by point. See `combine_many`."""
     return combine_many({"secret": shares}, threshold, label=label)["secret"]
 
 
 def combine_many(
     shares: Mapping[Name, Mapping[int, bytes]], threshold: int, *, label: bytes = b""
 ) -> dict[Name, bytes]:
-    """Recover several secrets of which the same points hold shares, with one Lagrange basis.
+    """Recover several secrets from shares at the same points, with one Lagrange basis.
 
     Args:
-        shares: Name of each secret to its shares, point to share. The `threshold` lowest points are used.
+        shares: Shares of each secret, by its name and by point. The `threshold` lowest points are used.
         threshold: Threshold with which they were split.
         label: Label with which they were split.
 
     Returns:
-        Name to secret, 32 bytes.
+        The secrets by name, 32 bytes each.
 
     Raises:
         ProtocolError: If there are too few shares, a point is out of range, a share is malformed, the secrets' points
@@ -111,7 +111,7 @@ def combine_many(
 
 
 def check_shares(shares: Iterable[bytes], *, where: object) -> None:
-    """Refuse shares that are no vectors of residues.
+    """Refuse shares that are not vectors of residues.
 
     Raises:
         ProtocolError: If one has the wrong type or length, or a number that is not below p.
@@ -123,7 +123,7 @@ def check_shares(shares: Iterable[bytes], *, where: object) -> None:
 
 
 def check_words(shares: bytes, *, where: object) -> None:
-    """Refuse whole shares, one after the other, that are no vectors of residues.
+    """Refuse concatenated shares that are not vectors of residues.
 
     Raises:
         ProtocolError: If a number is not below p.

@@ -1,4 +1,4 @@
-"""A certificate, and how long it is still valid: what both sides' `status` warns about."""
+"""A certificate and its remaining validity, about which `status` warns on both sides."""
 
 from datetime import UTC, datetime
 from pathlib import Path
@@ -13,7 +13,7 @@ SOON = 30
 
 
 def certificate_of(path: Path) -> Certificate:
-    """A PEM file's certificate.
+    """Read the certificate in a PEM file.
 
     Raises:
         ConfigError: The file is missing, a link, cannot be read, or is no certificate.
@@ -26,7 +26,7 @@ def certificate_of(path: Path) -> Certificate:
 
 
 def days_left(path: Path) -> int:
-    """Whole days until the end of a PEM file's certificate; negative after it. Errors as those of `certificate_of`."""
+    """Whole days until the end of a PEM file's certificate; negative after it. Errors are those of `certificate_of`."""
     return (certificate_of(path).not_valid_after_utc - datetime.now(UTC)).days
 
 

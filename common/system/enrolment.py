@@ -61,7 +61,7 @@ class _Public:
         """Create the object from its fields in JSON's types.
 
         Raises:
-            ConfigError: Naming the field that is unknown, missing or wrong.
+            ConfigError: A field is unknown, missing or wrong; the message names it.
         """
         return cls(**known_keys(cls.FILE, values, among=_names(cls), required=_required(cls)))
 

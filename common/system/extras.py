@@ -1,6 +1,7 @@
-"""Packages that an extra of the installation brings (`pip install 'caucus[transformers]'`), looked for before use.
+"""Checks for the packages of an optional extra (`pip install 'caucus[transformers]'`) before they are used.
 
-A hospital's installation has neither torch nor a client of a remote model: what needs more says so here, in one line.
+A hospital's installation has neither torch nor a client of a remote model: code that needs more says so here, in one
+line.
 """
 
 import sys
@@ -11,15 +12,15 @@ from common.system.commands import WRONG_INPUT
 
 
 def needs(what: str, *packages: str, extra: str) -> None:
-    """Refuse what cannot be done without packages that are not installed; nothing is imported.
+    """Raise an error if one of these packages is not installed; nothing is imported.
 
     Args:
-        what: What needs them, or the name of its setting, for the error.
+        what: The feature that needs them, or the name of its setting, for the error.
         packages: Names of top-level packages, as they are imported.
         extra: Name of the extra that brings them.
 
     Raises:
-        MissingPackageError: One of them is not installed; it names the command that installs it.
+        MissingPackageError: A package is not installed; the message has the command that installs it.
     """
     for package in packages:
         if find_spec(package) is None:
@@ -28,7 +29,7 @@ def needs(what: str, *packages: str, extra: str) -> None:
 
 
 def program_needs(program: str, *packages: str, extra: str) -> None:
-    """End a program with one line and the code of wrong input if `needs` refuses it: for use before its own imports."""
+    """If `needs` fails, end a program with one line and the exit code of wrong input; call it before other imports."""
     try:
         needs("what is installed", *packages, extra=extra)
     except ConfigError as error:

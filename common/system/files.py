@@ -1,9 +1,9 @@
-"""Files that contain secrets, must survive a power cut, or lie in a folder that another account may write too.
+"""Files that contain secrets, must survive a power cut, or lie in a folder that another account can write to.
 
 Such an account can put a link, a pipe or another file under any name there, between any two steps of ours: the relay's
 does so in `node/`, and in containers in `run/`. So a file there is opened relative to its folder's descriptor, without
-following a link, and what is then done to it is done to its own descriptor. A folder may be a link if it is our own or
-root's, as the kernel has it for shared folders (protected_symlinks).
+following a link, and all further steps use the file's own descriptor. A folder may be a link if it is our own or
+root's, like the kernel's rule for shared folders (protected_symlinks).
 """
 
 import errno
@@ -35,7 +35,7 @@ def write_atomic(path: Path, data: bytes, *, mode: int = PUBLIC) -> None:
     A file that root replaces keeps its owner.
 
     Raises:
-        OSError: Naming `path`, which is unchanged.
+        OSError: The file cannot be written; the message names `path`, which is unchanged.
     """
     name, beside = path.name, path.name + ".part"
     with _folder_of(path) as folder:
@@ -59,10 +59,10 @@ def write_atomic(path: Path, data: bytes, *, mode: int = PUBLIC) -> None:
 
 
 def content_of(path: Path) -> bytes:
-    """The content of a file that another account may have written; no more than `LARGEST_READ` bytes of it.
+    """The content of a file that another account may have written, up to `LARGEST_READ` bytes.
 
     Raises:
-        OSError: There is none, or a link, a pipe or a folder in its place; naming `path`.
+        OSError: There is no file, or a link, a pipe or a folder is in its place; the message names `path`.
     """
     with _folder_of(path) as folder, open(path.name, "rb", opener=_opener(folder)) as file:
         if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
@@ -119,9 +119,9 @@ def new_folder(path: Path, *, mode: int = 0o700) -> None:
 
 @contextmanager
 def temporary_folder(prefix: str) -> Iterator[Path]:
-    """A folder that only its owner can enter, removed at the end, also at SIGTERM and SIGHUP that have no handler.
+    """A folder that only its owner can enter, removed at the end, also after SIGTERM or SIGHUP without a handler.
 
-    By itself Python ends there at once, and leaves the folder. A signal is heard in the main thread alone.
+    By default Python ends at once at such a signal, and leaves the folder. Only the main thread receives signals.
     """
     process, main = os.getpid(), threading.current_thread() is threading.main_thread()
     unheard = [
@@ -148,7 +148,7 @@ def check_secret(path: Path) -> None:
     """Refuse a secret that is missing or that other users of the machine can read.
 
     Raises:
-        ConfigError: Naming the file and its mode.
+        ConfigError: It is missing or readable; the message names the file and its mode.
     """
     if not path.is_file():
         raise ConfigError("secret file", expected="an existing file", got="none", where=path)
@@ -159,7 +159,7 @@ def check_records(path: Path) -> None:
     """Refuse a file of private records that is missing, or that other users of the machine can read.
 
     Raises:
-        DataError: Naming the file.
+        DataError: It is missing or readable; the message names the file.
     """
     if not path.is_file():
         got = "a folder" if path.is_dir() else "none"

@@ -1,8 +1,8 @@
-"""Locks that a process keeps for its lifetime, and that show other processes which one it is.
+"""Locks that a process has for its lifetime, and that show its number to other processes.
 
-The kernel keeps such a lock for as long as its process lives, however that ends, and says who has it: `stop` needs no
-note that could be missing or out of date. Record locks (fcntl(2)) are not inherited by children. A process of
-another container is seen to have the lock, but has no number here.
+The kernel releases such a lock when its process ends, for whatever reason, and says which process has it: `stop` needs
+no file with a number, which could be missing or out of date. Record locks (fcntl(2)) are not inherited by children. A
+lock of a process in another container is visible, but that process has no number here.
 """
 
 import fcntl
@@ -24,11 +24,11 @@ _RECORD = "hhqqi4x"
 
 @contextmanager
 def hold(folder: Path, names: Sequence[str], *, stop: str) -> Iterator[None]:
-    """Have these locks of a folder.
+    """Take these locks of a folder, all or none.
 
     Args:
         folder: The locks are files in its `run/`.
-        names: All of them, or none if another process has one.
+        names: Names of the locks; none is taken if another process has one of them.
         stop: Command that ends the process that has them.
 
     Raises:
@@ -54,7 +54,7 @@ def hold(folder: Path, names: Sequence[str], *, stop: str) -> Iterator[None]:
 
 
 def holder(folder: Path, name: str) -> int | None:
-    """Number of the process that has this lock; 0 if that is in another container, None if no process has it."""
+    """Number of the process that has this lock; 0 if it is in another container, None if no process has the lock."""
     try:
         file = os.open(folder / "run" / f"{name}.lock", FILE_ALONE | os.O_RDONLY)
     except FileNotFoundError:

@@ -25,11 +25,11 @@ sys.meta_path.insert(0, _BLOCKED)
 
 @contextmanager
 def blocked_import(*packages: str) -> Iterator[None]:
-    """Within it, imports by this thread find these packages only if they are loaded already.
+    """Inside this context, imports by this thread find these packages only if they are already loaded.
 
-    What is imported here keeps its own parts that need a package switched off while this process lasts, as where the
-    package is not installed. Other threads may import it at the same time. A library that only asks whether a package
-    is there (`importlib.util.find_spec`) gets the same error.
+    A library that is imported here has its parts that need such a package switched off for the life of the process, as
+    if the package were not installed. Other threads may import it at the same time. A library that only asks whether a
+    package is there (`importlib.util.find_spec`) gets the same error.
     """
     before, _BLOCKED.packages = _BLOCKED.packages, packages
     try:

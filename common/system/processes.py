@@ -1,4 +1,4 @@
-"""Child processes that are kept running: started with a clean environment, restarted when they end, ended with us.
+"""Supervised child processes: started with a clean environment, restarted when they end, ended together with us.
 
 A child gets its own session, so that all processes it started end with it; if this process is killed, the kernel ends
 its children. The environment is built from scratch: no secret of the parent's shell is passed on. The size of a child's
@@ -51,7 +51,7 @@ _PR_SET_PDEATHSIG = 1
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Child:
-    """One process to keep running.
+    """A child process to keep running.
 
     Attributes:
         name: Name for the operator and of the log file.
@@ -69,12 +69,12 @@ class Child:
 
 
 def program(name: str) -> str:
-    """Path of a command that is installed next to this Python."""
+    """Path of a command in the folder of this Python."""
     return str(Path(sys.executable).parent / name)
 
 
 def environment(home: Path, **more: str) -> dict[str, str]:
-    """A child's whole environment."""
+    """The complete environment of a child process."""
     inherited = {
         name: os.environ[name] for name in ("LANG", "OMP_NUM_THREADS", "PYTHONPATH", "TZ") if name in os.environ
     }
@@ -83,7 +83,7 @@ def environment(home: Path, **more: str) -> dict[str, str]:
 
 
 def chosen(names: Sequence[str]) -> dict[str, str]:
-    """The variables of these names that are set in our own environment."""
+    """Those of these variables that are set in our own environment."""
     return {name: os.environ[name] for name in names if name in os.environ}
 
 
@@ -96,7 +96,7 @@ def supervise(children: Sequence[Child], *, folder: Path, names: Sequence[str]) 
         names: The locks that this process has (`common/system/locks.py`); `run/NAME.json` of each has its state.
 
     Returns:
-        Whether such a child has ended; False after a signal.
+        True if such a child has ended; False after a signal.
     """
     (folder / "logs").mkdir(exist_ok=True, mode=0o700)
     stop = Event()
@@ -126,7 +126,7 @@ def supervise(children: Sequence[Child], *, folder: Path, names: Sequence[str]) 
 def status(folder: Path, name: str) -> dict[str, Any] | None:
     """Process number of this folder's supervisor and the state of its children; None if it does not run.
 
-    Numbers are those of its container; its own is 0 if that is not ours.
+    Numbers are those in its container; the supervisor's is 0 if that container is not ours.
     """
     process = locks.holder(folder, name)
     if process is None:
@@ -139,13 +139,13 @@ def status(folder: Path, name: str) -> dict[str, Any] | None:
 
 
 def stop(folder: Path, names: Sequence[str], *, wait: float = 3 * GRACE) -> bool:
-    """End the supervisors that have these locks of a folder, and so their children.
+    """End the supervisors that have these locks of a folder, and thereby their children.
 
     Returns:
         False if there were none.
 
     Raises:
-        ConfigError: One does not end, or runs in another container.
+        ConfigError: A supervisor does not end, or runs in another container.
     """
     processes = {name: process for name in names if (process := locks.holder(folder, name)) is not None}
     for process in set(processes.values()) - {0}:

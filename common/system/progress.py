@@ -23,16 +23,16 @@ _CLOCK = "{desc} {elapsed}"
 def progress(
     title: str, total: int | None = None, unit: str = "text", *, logged: bool = True
 ) -> Iterator[Callable[[int], None]]:
-    """Show a step while it lasts: a bar if there is a total, otherwise a clock. It moves by itself every second.
+    """Show a step while it lasts: a bar if there is a total, otherwise a clock. It is updated every second.
 
     Where standard error is no terminal, the log has the title once, as soon as the step has taken `LONG` seconds. A
-    single thing to do has no bar and no line: records are embedded one by one, and there are many.
+    single item has no bar and no line, since records are embedded one by one, and there are many.
 
     Args:
         title: Name of the step. It has no number that is private, since logs show it.
         total: Number of items to process.
         unit: Name of one item.
-        logged: Whether the log may have a line; false for a step whose parts have theirs.
+        logged: Whether the log may have a line; false for a step whose parts have lines themselves.
 
     Yields:
         A function that adds a number of items to those already processed.

@@ -13,7 +13,7 @@ from common.system.commands import INTERRUPTED, TERMINATED
 
 
 class Terminated(KeyboardInterrupt):
-    """SIGTERM."""
+    """The process received SIGTERM."""
 
 
 @contextlib.contextmanager

@@ -1,4 +1,4 @@
-"""A warning that is repeated says nothing new: a filter of logs that lets each sentence through once."""
+"""A log filter that lets each warning through once, since its repetition says nothing new."""
 
 import contextlib
 import logging
@@ -11,7 +11,7 @@ EVENTS = ("caucus.network", "caucus.ask")
 
 
 class WarnedOnce(logging.Filter):
-    """Lets the first warning of each sentence through, to all handlers that have this filter; for one run."""
+    """A filter for one run: all handlers that have it get only the first warning with each sentence."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -26,7 +26,7 @@ class WarnedOnce(logging.Filter):
 
 @contextlib.contextmanager
 def warned_once(*handlers: logging.Handler) -> Iterator[None]:
-    """Give the handlers one such filter for the time of the block."""
+    """Give the handlers one such filter for the duration of the block."""
     once = WarnedOnce()
     for handler in handlers:
         handler.addFilter(once)
@@ -39,7 +39,7 @@ def warned_once(*handlers: logging.Handler) -> Iterator[None]:
 
 @contextlib.contextmanager
 def shown_without_a_log() -> Iterator[None]:
-    """Show the warnings of a command that sets up no log as Python does, but once, and not in the line of a bar."""
+    """Show a command's warnings without a log as Python does, but each only once, and not within a bar's line."""
     console = Console()
     console.setLevel(logging.WARNING)
     before, logging.lastResort = logging.lastResort, console

@@ -1,6 +1,6 @@
 """A settings file in YAML whose errors name the key and the line.
 
-YAML keeps the last of two equal keys: a second `limits:` would replace the first without a word. Here it is refused.
+YAML keeps the last of two equal keys: a second `limits:` would silently replace the first. Here it is refused.
 Numbers such as 1e-4 are read as numbers, as by Hydra; YAML 1.1 takes them for text.
 """
 
@@ -27,7 +27,7 @@ _Loader.add_implicit_resolver("tag:yaml.org,2002:float", _NUMBER, list("-+.01234
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class YamlFile:
-    """The content of one file.
+    """The content of one YAML file.
 
     Attributes:
         path: The file.
@@ -41,11 +41,11 @@ class YamlFile:
 
     @classmethod
     def load(cls, path: Path) -> Self:
-        """Read the file.
+        """Read a YAML file.
 
         Raises:
-            ConfigError: It is no YAML, or has a key twice; with the line.
-            OSError: It cannot be read.
+            ConfigError: The file is no YAML, or has a key twice; the message has the line.
+            OSError: The file cannot be read.
         """
         lines: dict[str, int] = {}
         content = path.read_bytes()
@@ -77,7 +77,7 @@ class YamlFile:
 
 @contextmanager
 def located(where: Callable[[str], object]) -> Iterator[None]:
-    """Say in an error about a key where it stands, such as by `YamlFile.where`."""
+    """Add to an error about a key its place, for instance from `YamlFile.where`."""
     try:
         yield
     except ConfigError as error:

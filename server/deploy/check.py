@@ -1,7 +1,7 @@
-"""`caucus-coordinator check`: what a run would use and what it lacks, part by part, before anything private is touched.
+"""`caucus-coordinator check`: parts that a run would use, and what is missing, before anything private is touched.
 
-Every part is built by itself, so that everything that is missing is reported at once. No record is read, and
-only public text of a task's files. Remote language models are asked whether they would answer. For local ones,
+Every part is built separately, so that everything missing is reported at once. No record is read, and of a
+task's files only public text is read. Remote language models are asked whether they would answer. For local ones,
 configuration and tokenizer are loaded, and the weights are read for their digest but not loaded.
 """
 
@@ -41,7 +41,7 @@ _SHORT = 16
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Finding:
-    """One part of a run.
+    """Result of the check of one part of a run.
 
     Attributes:
         part: Role in the run, such as `encoder`.
@@ -123,7 +123,7 @@ def preflight(settings: Settings) -> list[Finding]:
 
 
 def table(findings: list[Finding]) -> Iterator[str]:
-    """One line for each part."""
+    """The findings as a table, one line for each part."""
     widths = [max(len(getattr(finding, name)) for finding in findings) for name in ("part", "name")]
     for finding in findings:
         digest = f"{finding.digest[:_SHORT]:{_SHORT}}"
@@ -133,7 +133,7 @@ def table(findings: list[Finding]) -> Iterator[str]:
 
 
 def for_json(findings: list[Finding]) -> dict[str, object]:
-    """The findings for `--json`."""
+    """The findings in the form for `--json`."""
     return {"ready": all(finding.ok for finding in findings), "parts": [asdict(finding) for finding in findings]}
 
 

@@ -1,7 +1,7 @@
 """`caucus-coordinator enrol` and `remove`: membership here and at SuperLink, and the roster for all hospitals.
 
-Parties are numbered without gaps in the order of their enrolment; removing one moves those after it up. So send
-`roster.json` to all after either command: a party finds its number by its own key.
+Parties are numbered without gaps in the order of their enrolment; removing a party decreases the numbers of those after
+it. So send `roster.json` to all after either command: a party finds its number by its own key.
 """
 
 import argparse
@@ -36,7 +36,7 @@ class Attending:
         number: The hospital's number on the roster.
         name: The hospital's name.
         online: Whether its node is connected.
-        since: Time since which it has been so, as far as Flower knows; else empty.
+        since: Time of the last change of `online`, as far as Flower knows; otherwise empty.
     """
 
     number: int
@@ -82,7 +82,7 @@ def enrolled(settings: CoordinatorSettings) -> list[Enrolled]:
 
 
 def store(settings: CoordinatorSettings, parties: list[Enrolled]) -> None:
-    """Write who is enrolled: here with their nodes, for the hospitals, and for the runs."""
+    """Write three files of enrolled parties: here with their nodes, for the hospitals, and for the runs."""
     write_atomic(settings.folder / "parties.json", json.dumps([asdict(entry) for entry in parties], indent=1).encode())
     roster = RosterFile(parties=tuple(entry.party for entry in parties))
     write_atomic(settings.folder / "roster.json", roster.to_json().encode())

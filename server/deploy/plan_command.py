@@ -1,7 +1,7 @@
 """`caucus-coordinator plan`: the privacy cost, signal and forecast of a run, before anything private is touched.
 
 With `--signal` it solves backwards: the least epsilon for a number of records, or the least number of records for an
-epsilon. Nothing is rehearsed then, and no language model is looked at.
+epsilon. In that case nothing is rehearsed, and no language model is loaded.
 """
 
 import argparse
@@ -10,7 +10,7 @@ import math
 from collections.abc import Iterator
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from common.errors import ConfigError
 from common.system.commands import add_command
@@ -19,7 +19,13 @@ from server.deploy import runs
 from server.deploy.settings import CoordinatorSettings
 from server.settings.compose import composed
 from server.settings.schema import Settings
-from server.settings.sections import changed, setting
+from server.settings.sections import changed, has, setting
+
+if TYPE_CHECKING:
+    from server.settings.parts import Parts
+
+_COUNTED = 0.05
+"""Share of ε for the count of right answers of which `plan` states the noise."""
 
 
 def register(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
@@ -80,7 +86,8 @@ def _target(chosen: argparse.Namespace) -> float:
 
 
 def forwards(settings: Settings) -> dict[str, Any]:
-    """Queries, noise, signal, guarantee and forecast of these settings: what `plan` prints without `--signal`."""
+    """Queries, noise, signal, guarantee and forecast of these settings, as `plan` prints them without `--signal`."""
+    from server.llm.form_choice import forms_in_words
     from server.planning import collusion
     from server.planning.forecast import forecast
     from server.planning.guarantee_facts import describe
@@ -102,8 +109,10 @@ def forwards(settings: Settings) -> dict[str, Any]:
             *advice(estimates),
             *large_delta(parts.plan.delta, records, EXPECTED_RECORDS),
             *(collusion.advice(price, parts.plan.epsilon) if price else ()),
+            *_count_in_place_of_test_texts(chosen, parts),
         ],
         **_chosen(settings, chosen),
+        **({"prompts": forms} if (forms := forms_in_words(parts.providers)) else {}),
         "forecast": forecast(
             parts.method,
             task,
@@ -114,6 +123,26 @@ def forwards(settings: Settings) -> dict[str, Any]:
             records=records,
         ),
     }
+
+
+def _count_in_place_of_test_texts(settings: Settings, parts: "Parts") -> list[str]:
+    """What a count of the hospitals costs, in a run that asks them and has neither test texts nor this count."""
+    from server.evaluation import federated_count
+    from server.settings.build import drafted
+
+    plan, counted = parts.plan, federated_count.planned(parts.plan)
+    if not plan.queries or counted or not has(settings.task, "test") or setting(settings, "task.test"):
+        return []
+    with_count, _ = drafted(changed(settings, {"evaluation.federated": _COUNTED}), parts.source.task())
+    (count,) = (query for query in with_count.queries if query.name == federated_count.NAME)
+    noise = count.noise_deviation * with_count.surplus(count, with_count.parties)
+    advice = (
+        "there are no test texts (task.test), so nothing will say whether the texts help: "
+        f"evaluation.federated={_COUNTED:g} spends {_COUNTED:.0%} of ε on a count of the hospitals' records on which a "
+        f"classifier of the texts is right, with noise of {noise:.2g} records; it does not count the same models "
+        "without the hospitals"
+    )
+    return [advice]
 
 
 def _backwards(settings: Settings, target: float, *, for_epsilon: bool) -> dict[str, Any]:

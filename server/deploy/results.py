@@ -1,4 +1,4 @@
-"""`caucus-coordinator evaluate` and `report`: recompute a run's figures and report, complete or partial."""
+"""`caucus-coordinator evaluate` and `report`: recompute the figures and the report of a complete or partial run."""
 
 import argparse
 import json
@@ -10,13 +10,15 @@ from common.errors import ConfigError, DataError
 from common.labelled_files import named_by, read_records
 from common.system.commands import add_command
 from common.system.progress import progress
+from server.documents.classifier import TrainedClassifier
 from server.documents.metrics import Metrics
 from server.documents.run import RunSummary
-from server.evaluation import figures, of_texts, small_model
+from server.evaluation import figures, of_texts, released_classifier, small_model, zero_shot
 from server.evaluation.small_model import Evaluation
+from server.evaluation.text_classifier import trained_of
 from server.report import write_report
 from server.report.ending import ending
-from server.run_folder import read_candidates
+from server.run_folder import TRANSFER, ZERO_SHOT, read_candidates
 from server.settings.build import build
 from server.settings.compose import load
 from server.settings.evaluation import METRICS
@@ -99,7 +101,16 @@ def _measured(run: Path, test: Path, chosen: Sequence[str] | None) -> Metrics:
     )
     if not measured.candidates:
         raise ConfigError("run folder", expected="synthetic texts", got="none yet", where=run)
-    groups = {name: group | {"test": test.name} for name, group in of_texts.of_texts(measured).items()}
+    without = task.classifier_inputs(read_candidates(run, ZERO_SHOT))
+    trained = TrainedClassifier.load_if_there(run)
+    made = (
+        of_texts.of_texts(measured)
+        | zero_shot.compared(measured, without)
+        | released_classifier.measured_with(
+            measured, trained_of(trained) if trained else None, task.classifier_inputs(read_candidates(run, TRANSFER))
+        )
+    )
+    groups = {name: group | {"test": test.name} for name, group in made.items()}
     small = small_model.metrics(measured.candidates, measured.test, evaluation, measured.encoder)
     tested = setting(settings, "task.test")
     if tested and Path(tested).is_file() and Path(tested).read_bytes() == test.read_bytes():

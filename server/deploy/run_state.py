@@ -1,8 +1,9 @@
-"""The state of a run by its folder, and the display of its log until it ends.
+"""The state of a run, read from its folder, and the display of its log until it ends.
 
 A run is the work of a separate process, which Flower starts. It locks the folder while it works, and before it ends
-it leaves a complete result there, or a file with its last words (`server/failure.py`). A folder that is not locked and
-has neither is that of a process that was killed. Flower is asked only about a run whose process has not begun.
+it leaves a complete result there, or a file with the reason of its end (`server/failure.py`). A folder that is not
+locked and has neither is that of a process that was killed. Flower is asked only about a run whose process has not
+begun.
 """
 
 import contextlib
@@ -41,7 +42,7 @@ DIED = "the process of the run ended without reporting an error"
 
 
 class Status(StrEnum):
-    """States of a run."""
+    """The possible states of a run."""
 
     NEW = "not started"
     STARTING = "starting"
@@ -102,7 +103,7 @@ def progress(folder: Path) -> Progress:
 
 
 def checked(settings: CoordinatorSettings, folder: Path) -> Progress:
-    """The same; if the run's process has not begun, by Flower's word whether it still may."""
+    """Like `progress`; if the run's process has not begun, Flower is asked whether it still may."""
     flower = last(settings, folder) if progress(folder).status is Status.STARTING else None
     current = progress(folder)  # read again: the folder is written before Flower knows
     if current.status is not Status.STARTING or not flower or not ended(flower):
@@ -128,13 +129,13 @@ def followed(settings: CoordinatorSettings, folder: Path, *, at: int = 0) -> Ite
     """Print the run's log until the run ends.
 
     Args:
-        settings: The coordinator's.
+        settings: Settings of the coordinator.
         folder: The run folder.
-        at: Bytes of the log that are not printed.
+        at: Number of bytes at the start of the log that are not printed.
 
     Raises:
         CaucusError: It has ended and is not complete.
-        KeyboardInterrupt: The operator pressed Ctrl-C: with what to say.
+        KeyboardInterrupt: The operator pressed Ctrl-C; the message says how to go on.
     """
     try:
         yield from _followed(settings, folder, at)
@@ -170,7 +171,7 @@ def _followed(settings: CoordinatorSettings, folder: Path, at: int) -> Iterator[
 
 
 def command(settings: CoordinatorSettings, verb: str, name: str) -> str:
-    """A command about a run, to be typed."""
+    """The text of a command about a run, for the operator to type."""
     return shlex.join(["caucus-coordinator", verb, str(settings.folder), name])
 
 
@@ -192,7 +193,7 @@ def ended(run: dict[str, Any]) -> bool:
 
 
 def listed(names: Sequence[str]) -> str:
-    """Names in a sentence."""
+    """Join names for a sentence."""
     return " and ".join([", ".join(names[:-1]), names[-1]] if len(names) > 1 else names)
 
 

@@ -1,6 +1,6 @@
 """`caucus-coordinator run`, `resume`, `follow` and `cancel`: runs of a deployment, each a folder under `runs/`.
 
-`run` checks first what is quick to check, then builds the run's parts, and only then writes the configuration into the
+`run` does quick checks first, then builds the run's parts, and only then writes the configuration into the
 folder and lets Flower start the ServerApp. From then on this process only prints the run's log (`run_state.py`).
 """
 
@@ -98,11 +98,11 @@ def with_hospitals(settings: CoordinatorSettings, overrides: list[str], name: st
 
     Args:
         settings: Settings of the coordinator.
-        overrides: As the operator typed them; relative paths count from here.
+        overrides: The operator's overrides; relative paths are relative to the working directory.
         name: Name of the run; its identity adds eight random digits.
 
     Raises:
-        ConfigError: Nobody is enrolled, not all who are enrolled are asked, or a setting is wrong.
+        ConfigError: Nobody is enrolled, the run leaves out enrolled parties, or a setting is wrong.
     """
     parties = enrolled(settings)
     if not parties:

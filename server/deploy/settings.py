@@ -1,4 +1,4 @@
-"""A coordinator's folder.
+"""The files of a coordinator's folder, and its settings.
 
 FOLDER/coordinator.yaml     address, ports
 FOLDER/ca.crt, ca.key       the authority that hospitals trust; ca.key signs and is read by `init` and `renew` alone

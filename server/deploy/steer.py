@@ -1,4 +1,4 @@
-"""`caucus-coordinator steer`: further texts from the numbers that a finished run released, without asking any party.
+"""`caucus-coordinator steer`: further texts from numbers that a finished run released, without asking any party.
 
 It is a run of method=census with `method.census`, in this process: no party, no network and no ledger is needed. The
 other settings are those of the finished run, unless they are overridden.
@@ -75,7 +75,7 @@ def reusing(run: Path, overrides: Sequence[str], folder: Path) -> Settings:
 
     Args:
         run: Folder of the finished run.
-        overrides: As the operator typed them; relative paths count from here.
+        overrides: The operator's overrides; relative paths are relative to the working directory.
         folder: Folder of the new run.
 
     Raises:
@@ -105,15 +105,15 @@ def reusing(run: Path, overrides: Sequence[str], folder: Path) -> Settings:
 
 
 class Nobody:
-    """The network of a run that asks nobody (`server.federation.network.Network`)."""
+    """The network of a run that asks no party (a `server.federation.network.Network`)."""
 
     def join(self, parcel: Parcel, parties: int, *, computing: float = 0.0) -> NoReturn:
-        """Nothing is sent."""
+        """Return no replies, as nothing is sent."""
         del computing
         raise InternalError("a run without queries", expected="nothing to send", got=f"{type(parcel)} to {parties}")
 
     def exchange(self, parcels: Mapping[PartyId, Parcel], *, computing: float = 0.0) -> NoReturn:
-        """Nothing is sent."""
+        """Return no replies, as nothing is sent."""
         del computing
         raise InternalError("a run without queries", expected="nothing to send", got=f"{len(parcels)} parcels")
 

@@ -1,8 +1,8 @@
 """`census.json`: the numbers that a census released, and the guarantee under which any later run can use them.
 
-The guarantee covers everything that is made of the file, any number of times. Nothing in it is signed: a run that
-begins with it repeats what it says, which is as true as the file is (`server/operators/census_file.py` checks what can
-be).
+The guarantee covers everything that is made from the file, any number of times. The file is not signed: a run that
+begins with it repeats its statements, which are as trustworthy as the file (`server/operators/census_file.py` checks
+what can be checked).
 """
 
 from collections.abc import Mapping
@@ -24,7 +24,7 @@ class CensusNumbers(Document):
         counts: (labels,) noised counts.
         noise: Standard deviation of the noise in the sums.
         count_noise: Standard deviation of the noise in the counts.
-        softness: Scatter of a label's records.
+        softness: Spread of a label's records.
         radius: Largest distance of a place from its centre.
         basis: (directions, dimensions) float32, rows one after another, as base64.
         centres: (labels, dimensions), of the same kind.

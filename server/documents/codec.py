@@ -1,6 +1,6 @@
 """Frozen dataclasses to JSON and back, by the types of their fields.
 
-A key that is missing takes the field's default, so that what an earlier version did not write can be read. Infinities
+A missing key takes the field's default, so that files of earlier versions can be read. Infinities
 are "inf" and "-inf" in JSON, and NaN is null: strict JSON has no such numbers.
 """
 
@@ -28,7 +28,7 @@ class FieldError(ValueError):
 
     Attributes:
         field: The field, such as "spent.epsilon"; empty for the document itself.
-        expected: Value that stands there in a document of ours.
+        expected: Value or type that the field has in a valid document.
         missing: Whether it is missing.
     """
 
@@ -65,7 +65,7 @@ def strict(value: Any) -> Any:
 
 
 def with_infinities(value: Any) -> Any:
-    """JSON with the numbers that it has as text: the inverse of `strict`, where no text is "inf"."""
+    """JSON whose infinities are numbers again: the inverse of `strict`, provided that no text is "inf"."""
     match value:
         case dict():
             return {key: with_infinities(inner) for key, inner in value.items()}
@@ -81,7 +81,7 @@ def from_json(kind: type[_T], value: Any) -> _T:
     """The dataclass of this kind with these fields.
 
     Raises:
-        FieldError: It is no object, or a field is missing or of another type.
+        FieldError: The value is no object, or a field is missing or of another type.
     """
     _of(value, Mapping)
     known: dict[str, tuple[Field[Any], Callable[[Any], Any]]] = _fields(kind)  # type: ignore[arg-type]

@@ -1,4 +1,4 @@
-"""Figures in groups, as `metrics.json` has them.
+"""Groups of figures in the format of `metrics.json`.
 
 A figure is a number, or a mapping with a "value" (null, and a "reason", if it could not be computed), an "interval" of
 two numbers, the number of "rows" behind it and a separate "definition". A mapping of figures is a group, with a
@@ -23,14 +23,14 @@ Interval = tuple[float, float]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Figure(Document):
-    """One figure.
+    """One figure of a group.
 
     Attributes:
         name: The figure's name in its group.
         value: The figure's value; None if it could not be computed.
         interval: The figure's 95 % interval.
         rows: Number of texts or records behind it.
-        definition: The figure's own definition, in addition to its group's.
+        definition: Definition of this figure, in addition to its group's.
         reason: Why there is no value.
         simulation_only: Whether it was computed from private records.
     """

@@ -1,7 +1,7 @@
-"""Documents in files: written whole or not at all, and read strictly, or with a list of what cannot be read.
+"""Documents in files, written whole or not at all, and read strictly or with a list of problems.
 
-A file that is one JSON object ends with `"format": 1`, the version of its form. It rises where an older program would
-misread a new file; a field that is only added needs no new number. A file without it is of version 0.2.0 or before.
+A file that is one JSON object ends with `"format": 1`, the version of its form. It increases when an older program
+would misread a new file; an added field needs no new number. A file without it is from version 0.2.0 or earlier.
 """
 
 import json
@@ -24,10 +24,10 @@ class LaterFormatError(ValueError):
 
 
 class Document:
-    """A frozen dataclass that is a JSON object, or all of a file in the run folder.
+    """A frozen dataclass that is stored as a JSON object, or as a whole file in the run folder.
 
     Attributes:
-        FILE: The document's name in the run folder, if it is a file there.
+        FILE: The document's file name in the run folder, if it is a file there.
     """
 
     __slots__ = ()
@@ -51,7 +51,7 @@ class Document:
         """The document in the text of its file.
 
         Raises:
-            LaterFormatError, KeyError, TypeError, ValueError: As `of_file`.
+            LaterFormatError, KeyError, TypeError, ValueError: As in `of_file`.
         """
         return cls.of_file(json.loads(text))
 
@@ -61,7 +61,7 @@ class Document:
 
         Raises:
             LaterFormatError: A later version of Caucus wrote it.
-            KeyError, TypeError, ValueError: As `from_json`.
+            KeyError, TypeError, ValueError: As in `from_json`.
         """
         if isinstance(value, Mapping) and _FORMAT in value:
             number = value[_FORMAT]
@@ -78,7 +78,7 @@ class Document:
 
         Raises:
             OSError: There is no such file, or it cannot be opened.
-            LaterFormatError, KeyError, TypeError, ValueError: As `of_file`.
+            LaterFormatError, KeyError, TypeError, ValueError: As in `of_file`.
         """
         return cls.parse((folder / cls.FILE).read_text(encoding="utf-8"))
 
@@ -89,7 +89,7 @@ class Document:
 
     @classmethod
     def read(cls, folder: Path, problems: list[str], *, needed: bool = True) -> Self | None:
-        """The document of a run folder, or None, and why in `problems`: see `read`."""
+        """The document of a run folder; or None, with the reason added to `problems`: see `read`."""
         return read(folder / cls.FILE, cls.parse, problems, needed=needed)
 
     def save(self, folder: Path, name: str | None = None) -> None:
@@ -108,7 +108,7 @@ def write_lines(path: Path, rows: Iterable[Any]) -> None:
 
 
 def read(path: Path, parse: Callable[[str], _T], problems: list[str], *, needed: bool = True) -> _T | None:
-    """Parse a file, or add the reason to `problems` if that fails; what the file says is never quoted.
+    """Parse a file, or add the reason to `problems` if that fails; the file is never quoted.
 
     Args:
         path: The file.
@@ -150,5 +150,5 @@ def read_lines(path: Path, parse: Callable[[Any], _T], problems: list[str]) -> l
 
 
 def split(text: str) -> list[str]:
-    """The lines of a JSON Lines file. Not `splitlines`: a JSON text may hold other separators, such as U+2028."""
+    """The lines of a JSON Lines file; `splitlines` would also split at other separators, such as U+2028."""
     return [line for line in text.split("\n") if line.strip()]

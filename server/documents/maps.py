@@ -1,4 +1,4 @@
-"""`map.json` and `map_private.json`: two coordinates for each text, on axes from the synthetic texts alone."""
+"""`map.json` and `map_private.json`: two coordinates for each text, on axes computed from the synthetic texts alone."""
 
 import math
 from collections.abc import Mapping
@@ -14,7 +14,7 @@ Point = tuple[float, ...]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TextMap(Document):
-    """`map.json`; without axes, if the texts' embeddings span no plane, it has no points.
+    """`map.json`. If the texts' embeddings span no plane, it has neither axes nor points.
 
     Attributes:
         explained: Share of the embeddings' variance along each axis.

@@ -1,6 +1,7 @@
-"""`metrics.json`: figures in groups, some by name and all others as they come (`figure_groups.py`).
+"""`metrics.json`: figures in groups, some of them typed fields and all others free (`figure_groups.py`).
 
-Anybody may add groups (`evaluation.own`), so the file is kept unchanged, and the parts that are read are typed.
+Anybody may add groups (`evaluation.own`), so the file is kept unchanged, and the parts that the program reads are
+typed.
 """
 
 import math
@@ -13,8 +14,9 @@ from server.documents.figure_groups import Figure, FigureGroup, Interval, finite
 from server.documents.files import Document
 
 CLASSIFIERS = (
-    *("synthetic", "majority_class", "real_private"),
-    *("utility", "utility_real", "utility_encoder", "federated"),
+    *("synthetic", "zero_shot", "majority_class", "real_private"),
+    *("utility", "utility_hard_labels", "utility_with_transfer", "utility_real", "utility_encoder"),
+    *("released_classifier", "federated"),
 )
 """Groups with the accuracy of a classifier."""
 
@@ -36,10 +38,10 @@ class Classifier(Document):
         accuracy: The classifier's accuracy.
         macro_f1: The classifier's macro-F1.
         records: Number of texts that it was trained on.
-        trained_on: The same, where it is one of several trainings.
+        trained_on: The same number, if this is one of several trainings.
         recall_by_label: Share of the test texts of each label that it gives that label; empty in earlier versions.
         rows: Number of texts or records behind the accuracy.
-        test: Name of the file of test texts, of a later evaluation.
+        test: Name of the file of test texts, in a later evaluation.
         definition: The classifier's definition.
         note: A remark on its training.
         reason: Why it has no accuracy.
@@ -61,6 +63,32 @@ class Classifier(Document):
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Gain(Document):
+    """Accuracy of the synthetic texts minus that of as many texts of the same models without the hospitals.
+
+    Attributes:
+        value: The difference, -1 to 1, on the same test texts.
+        interval: The difference's 95 % interval over the test texts, paired.
+        texts: Number of texts of either kind that the small model was trained on.
+    """
+
+    value: float
+    interval: Interval
+    texts: int
+
+    @property
+    def clear(self) -> bool:
+        """Whether the whole interval is above 0."""
+        return self.interval[0] > 0
+
+    @property
+    def loss(self) -> bool:
+        """Whether the whole interval is below 0."""
+        return self.interval[1] < 0
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
 class LabelShares(Document):
     """Labels of the private records, in a simulation.
 
@@ -75,7 +103,7 @@ class LabelShares(Document):
 
 @dataclass(frozen=True, slots=True)
 class Metrics(Document):
-    """`metrics.json`.
+    """The document `metrics.json`.
 
     Attributes:
         content: The unchanged file.
@@ -93,7 +121,7 @@ class Metrics(Document):
         return metrics
 
     def adding(self, more: Mapping[str, Any]) -> "Metrics":
-        """The same metrics with these figures and groups, which replace others of the same name."""
+        """The same metrics with these figures and groups added; they replace others of the same name."""
         return Metrics({**self.content, **more})
 
     @property
@@ -108,7 +136,7 @@ class Metrics(Document):
 
     @property
     def finite(self) -> dict[str, float]:
-        """The values of the same, where they are finite."""
+        """The finite values among `named`."""
         values = {name: figure.value for name, figure in self.named.items()}
         return {name: value for name, value in values.items() if value is not None and math.isfinite(value)}
 
@@ -128,13 +156,50 @@ class Metrics(Document):
         return self._classifier("synthetic")
 
     @property
+    def zero_shot(self) -> Classifier | None:
+        """The small model, trained on what the same models wrote without the hospitals."""
+        return self._classifier("zero_shot")
+
+    @property
+    def as_many_as_zero_shot(self) -> Classifier | None:
+        """The small model, trained on as many synthetic texts as `zero_shot`."""
+        group = self.content.get("zero_shot")
+        return _classifier(group.get("as_many")) if isinstance(group, Mapping) else None
+
+    @property
+    def gain(self) -> Gain | None:
+        """The difference between the two; None if it was not measured."""
+        group = self.content.get("zero_shot")
+        if not isinstance(group, Mapping):
+            return None
+        difference, texts = _estimate(group.get("difference")), _whole(group.get("trained_on"))
+        if difference.value is None or difference.interval is None or texts is None:
+            return None
+        return Gain(value=difference.value, interval=difference.interval, texts=texts)
+
+    @property
     def utility(self) -> Classifier | None:
         """The small model, trained on the synthetic texts, with intervals; the mean of several trainings."""
         return self._classifier("utility")
 
     @property
+    def utility_hard_labels(self) -> Classifier | None:
+        """The same, trained on the most probable labels alone, where the synthetic texts have probabilities."""
+        return self._classifier("utility_hard_labels")
+
+    @property
+    def utility_with_transfer(self) -> Classifier | None:
+        """The small model, trained on the synthetic texts and the public ones of `transfer.jsonl`."""
+        return self._classifier("utility_with_transfer")
+
+    @property
+    def released_classifier(self) -> Classifier | None:
+        """The classifier that the released numbers are, without any text."""
+        return self._classifier("released_classifier")
+
+    @property
     def utility_real(self) -> Classifier | None:
-        """The same, trained on the same number of private records; in a simulation alone."""
+        """The same model, trained on the same number of private records; in a simulation alone."""
         return self._classifier("utility_real")
 
     @property
@@ -164,24 +229,27 @@ class Metrics(Document):
         return from_json(LabelShares, shares) if isinstance(shares, Mapping) and shares else None
 
     def _classifier(self, name: str) -> Classifier | None:
-        group = self.content.get(name)
-        if not isinstance(group, Mapping) or not group:
-            return None
-        accuracy = group.get("accuracy")
-        detailed = accuracy if isinstance(accuracy, Mapping) else {}
-        return Classifier(
-            accuracy=_estimate(accuracy),
-            macro_f1=_estimate(group.get("macro_f1")),
-            records=_whole(group.get("records")),
-            trained_on=_whole(group.get("trained_on")),
-            recall_by_label=_by_label(group.get("recall_by_label")),
-            rows=_whole(detailed.get("rows")),
-            test=_text(group.get("test")),
-            definition=_text(group.get("definition")),
-            note=_text(group.get("note")),
-            reason=_text((detailed or group).get("reason")),
-            simulation_only=simulation_only(group),
-        )
+        return _classifier(self.content.get(name))
+
+
+def _classifier(group: object) -> Classifier | None:
+    if not isinstance(group, Mapping) or not group:
+        return None
+    accuracy = group.get("accuracy")
+    detailed = accuracy if isinstance(accuracy, Mapping) else {}
+    return Classifier(
+        accuracy=_estimate(accuracy),
+        macro_f1=_estimate(group.get("macro_f1")),
+        records=_whole(group.get("records")),
+        trained_on=_whole(group.get("trained_on")),
+        recall_by_label=_by_label(group.get("recall_by_label")),
+        rows=_whole(detailed.get("rows")),
+        test=_text(group.get("test")),
+        definition=_text(group.get("definition")),
+        note=_text(group.get("note")),
+        reason=_text((detailed or group).get("reason")),
+        simulation_only=simulation_only(group),
+    )
 
 
 def _estimate(figure: object) -> Estimate:

@@ -1,4 +1,4 @@
-"""`privacy.json`: a run's guarantee, its assumptions, what it does not cover, and the part of it that was spent.
+"""`privacy.json`: a run's guarantee, its assumptions and limits, and the part of it that was spent.
 
 `server/planning/guarantee_facts.py` makes it from the plan and the ledger; `server/run_folder.py` writes it after each
 step. Epsilons are infinite where nothing bounds a loss. Scales and sensitivities are in votes, records, cosines,
@@ -25,8 +25,8 @@ class Adjacency(Document):
 
     Attributes:
         relation: "add or remove".
-        unit: "sample" or "user": what one of them has and the other has not.
-        max_records: Most records of one unit that count.
+        unit: "sample" or "user": the unit that one of them has and the other lacks.
+        max_records: Largest number of records of one unit that count.
     """
 
     relation: str = "add or remove"
@@ -79,7 +79,8 @@ class StatedQuery(Document):
         sensitivity_l2: The same in the Euclidean norm.
         scale: Scale of the noise.
         scale_grid: The same on the grid.
-        density_error_times_records: Error that noise adds to a sketched density, as planned and by either mechanism.
+        density_error_times_records: Error that noise adds to a sketched density, for the planned mechanism and for
+            either alternative.
         choice: Epsilon of a noised choice by the paper and among public candidates.
         noise_multiplier: Noise of one step of DP-SGD in units of the sensitivity.
     """
@@ -139,7 +140,7 @@ class Spent(Document):
 
     Attributes:
         epsilon: Epsilon of the queries asked.
-        queries_asked: Their number.
+        queries_asked: Number of the queries asked.
         queries_planned: Number of answers in the plan, each attempt at one counted once.
     """
 
@@ -150,7 +151,7 @@ class Spent(Document):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Origin(Document):
-    """The run that asked the parties, where another one uses its answers again.
+    """The run that asked the parties, if another run uses its answers again.
 
     Attributes:
         run: The run's identity.
@@ -165,13 +166,13 @@ class Origin(Document):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Privacy(Document):
-    """`privacy.json`.
+    """The document `privacy.json`.
 
     Attributes:
         statement: The guarantee in words: paragraphs.
         epsilon: The epsilon that was asked for.
         delta: A public constant; 0 if nothing is asked.
-        planned_epsilon: Cost of the planned noise; more than `epsilon` by a paper's formula that is wrong.
+        planned_epsilon: Cost of the planned noise; above `epsilon` if the noise is by a paper's formula that is wrong.
         unproven: Names of the queries that have no privacy proof.
         proven_epsilon: Epsilon of all others.
         pure_epsilon: Epsilon with no delta; None if it is infinite.
@@ -184,7 +185,7 @@ class Privacy(Document):
         max_attempts: Attempts at an answer that are paid for.
         parties: L, number of parties.
         max_dropouts: Largest number of parties that may be missing from a sum.
-        assumed_survivors: Fewest parties in a sum.
+        assumed_survivors: Smallest number of parties in a sum.
         assumed_colluders: Other parties that may tell the coordinator their noise.
         noise_parties: Number of parties whose shares are the whole noise.
         threshold: Number of parties that can lift a mask together.
@@ -246,7 +247,7 @@ class Privacy(Document):
 
     @property
     def noisy(self) -> bool:
-        """Whether the asked epsilon is finite, so that all answers that can have noise have it."""
+        """Whether the requested epsilon is finite, so that all answers that can have noise have it."""
         return math.isfinite(self.epsilon)
 
     @property

@@ -96,7 +96,7 @@ class RoundReport(Document):
         queries: The queries asked in the round.
         notes: Remarks for the reader.
         figures: Figures that this method alone reports, such as WASP's weights, stored among the other fields.
-        fid: Distance to the held-out texts; None without any.
+        fid: Distance to the held-out texts; None if there are none.
         fid_error: Standard error of `fid`; None without it, or for very few texts.
         seconds: Seconds by kind of work; None until the run has measured the round.
         paid: Payments for the round, by remote model.
@@ -129,12 +129,12 @@ class RoundReport(Document):
         return line if self.seconds is not None else {name: line[name] for name in line if name not in _MEASURED}
 
     def for_readers(self) -> "RoundReport":
-        """The round as the program counts it, from 0, as people read it, from 1."""
+        """The round with its number counted from 1, for people; the program counts from 0."""
         return replace(self, round=self.round + 1)
 
     @property
     def label_shares(self) -> Mapping[str, float]:
-        """Share of each label among the records, by the noised answers of a method that asked; else empty."""
+        """Share of each label among the records, by the noised answers if the method asked for it; otherwise empty."""
         counted = self.figures.get("metadata")
         shares = self.figures.get("shares") or (counted.get("labels") if isinstance(counted, Mapping) else None)
         return shares if isinstance(shares, Mapping) and all(map(codec.is_number, shares.values())) else {}

@@ -1,4 +1,4 @@
-"""`run.json`: which run this is, how far it came, and with what; `traffic.json`: what a simulation sent."""
+"""`run.json`: identity, progress and parts of a run; `traffic.json`: bytes that a simulation sent."""
 
 from collections.abc import Mapping
 from contextlib import suppress
@@ -16,7 +16,7 @@ COMPLETE, PARTIAL = "complete", "partial"
 
 
 def versions() -> dict[str, str]:
-    """The versions of the packages that a run depends on, as far as they are installed."""
+    """The versions of the installed packages that a run depends on."""
     installed = {}
     for name in VERSIONS:
         with suppress(PackageNotFoundError):
@@ -26,7 +26,7 @@ def versions() -> dict[str, str]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunSummary(Document):
-    """`run.json`.
+    """The document `run.json`.
 
     Attributes:
         run: Identity of the run.
@@ -34,13 +34,15 @@ class RunSummary(Document):
         method: Name of the method.
         task: Name of the task.
         parties: L, the number of parties.
-        labels: The task's labels with their public descriptions; none of a baseline.
+        labels: The task's labels with their public descriptions; empty for a baseline.
         seconds: Wall time, interruptions left out.
         warnings: Advice on each query that noise is expected to drown, by query; a list in earlier versions.
         reason: Why it is partial, in earlier versions.
         versions: Versions of the program and its libraries.
-        started: Day on which it began, such as 2026-11-24; this and what follows is missing in earlier versions.
+        started: Day on which it began, such as 2026-11-24; this field and the following ones are missing in earlier
+            versions.
         models: Names of the language models.
+        forms: Form of the prompts of each language model that completes a list, by model; missing if none does.
         encoder: Name of the encoder.
         purpose: Purpose of the texts, as the coordinator states it.
         recipient: Recipient of the texts, as the coordinator states it.
@@ -61,6 +63,7 @@ class RunSummary(Document):
     versions: Mapping[str, str] = field(default_factory=dict)
     started: str | None = field(default=None, metadata=ABSENT)
     models: tuple[str, ...] | None = field(default=None, metadata=ABSENT)
+    forms: Mapping[str, str] | None = field(default=None, metadata=ABSENT)
     encoder: str | None = field(default=None, metadata=ABSENT)
     purpose: str | None = field(default=None, metadata=ABSENT)
     recipient: str | None = field(default=None, metadata=ABSENT)

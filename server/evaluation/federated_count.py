@@ -18,7 +18,10 @@ from common.plan.plan import Plan
 from common.plan.planned import PlannedQuery
 from common.queries.correct_count import CorrectCount, CorrectCountSpec
 from server.domain import Candidate
+from server.evaluation.small_model import labels_of
 from server.federation.attempt import Answered
+from server.metrics.accuracy import logistic_regression, sizes
+from server.metrics.linear import LinearClassifier
 
 NAME = "evaluation"
 DEFINITION = (
@@ -62,19 +65,17 @@ def question(vectors: NDArray[np.float32], candidates: Sequence[Candidate], plan
     (spec,) = (query.spec for query in plan.queries if isinstance(query.spec, CorrectCountSpec))
     weights = np.zeros((len(labels), vectors.shape[1]), dtype=np.float32)
     intercepts = np.full(len(labels), _NEVER, dtype=np.float32)
-    label_numbers = np.array([labels.index(candidate.label) for candidate in candidates])
-    present = np.unique(label_numbers)
-    if len(present) == 1:
+    learned = labels_of(candidates)
+    names = sizes(learned)
+    if len(names) == 1:
+        present = [labels.index(name) for name in names]
         intercepts[present] = 0
         return CorrectCount(spec=spec, weights=weights, intercepts=intercepts)
-    from sklearn.linear_model import LogisticRegression
-
-    text_weights = [candidate.weight for candidate in candidates]
-    model = LogisticRegression(C=10.0, max_iter=2000).fit(vectors, label_numbers, text_weights)
-    # With two labels scikit-learn keeps one row, that of the second.
-    two = len(present) == 2
-    weights[present] = np.concatenate([0 * model.coef_, model.coef_]) if two else model.coef_
-    intercepts[present] = np.concatenate([0 * model.intercept_, model.intercept_]) if two else model.intercept_
+    trained = LinearClassifier.of_regression(
+        logistic_regression(vectors, learned, [candidate.weight for candidate in candidates])
+    )
+    present = [labels.index(name) for name in trained.labels]
+    weights[present], intercepts[present] = trained.weights, trained.intercepts
     return CorrectCount(spec=spec, weights=weights, intercepts=intercepts)
 
 

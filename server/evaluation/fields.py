@@ -1,4 +1,4 @@
-"""Shares of fields among structured texts, and of the values of enumerations: one group of figures for `metrics.json`.
+"""Shares of structured texts with each field, and with each value of enumerations: a group of `metrics.json`.
 
 Shares among the synthetic texts need no private record. A simulation adds the shares among the real records, marked
 as such.
@@ -32,7 +32,7 @@ def of_run(texts: Sequence[str], structure: Structure | None, cleaned: Cleaned) 
 
 
 def shares(texts: Sequence[str], structure: Structure) -> dict[str, Any]:
-    """The group of these texts; it counts texts that are not of the structure, and leaves them out of the shares."""
+    """The group of these texts; it counts texts without the structure, and leaves them out of the shares."""
     read = [fields for text in texts if (fields := structure.fields(text)) is not None]
     group: dict[str, Any] = {
         "definition": DEFINITION.format(text_field=structure.text_field),

@@ -1,4 +1,4 @@
-"""Figures with their intervals, or the reason why one is missing, and the groups that any set of texts can have."""
+"""Figures with their intervals, or reasons why they are missing, and the groups that any set of texts can have."""
 
 import logging
 import math
@@ -34,7 +34,7 @@ class Measured:
 
     Attributes:
         candidates: The synthetic texts.
-        test: Real texts that are no party's records.
+        test: Real texts that do not belong to any party.
         evaluation: Settings of the small model and of all other figures.
         encoder: The agreed encoder.
         experiment_seed: Seed of all sampling.
@@ -96,7 +96,7 @@ def figure(
 
 
 def together(make: Callable[[], Mapping[str, float]], names: Sequence[str], *, rows: int) -> dict[str, Figure]:
-    """Figures from one computation: all of them, or the same reason for each."""
+    """Figures from one computation: all of them, or the same reason for each in their place."""
     try:
         values = make()
     except (CaucusError, ValueError, ArithmeticError) as error:
@@ -111,9 +111,7 @@ def missing(names: Iterable[str], error: Exception, *, rows: int) -> dict[str, F
     return {name: {"value": None, "reason": reason, "rows": rows} for name in names}
 
 
-def classification(
-    measured: Measured, train: Sequence[Record], weights: Sequence[float] | None, evaluation: Evaluation
-) -> Group:
+def classification(measured: Measured, train: Sequence[Candidate | Record], evaluation: Evaluation) -> Group:
     """Accuracy and macro-F1, on the test texts, of the small model trained on `train`."""
     seeds = evaluation.seeds if evaluation.model != "tfidf" else 1  # the default is deterministic
     right = [record.label for record in measured.test]
@@ -124,7 +122,6 @@ def classification(
             predicted, note = predictions(
                 train,
                 measured.test,
-                weights=weights,
                 evaluation=evaluation,
                 encoder=measured.encoder,
                 experiment_seed=measured.experiment_seed + seed,
@@ -138,14 +135,15 @@ def classification(
     return {
         "definition": f"{evaluation.definition} Trained on {len(train)} texts. Intervals {spread}.",
         "trained_on": len(train),
-        "accuracy": _scored(accuracy.accuracy, answers, right),
-        "macro_f1": _scored(accuracy.macro_f1, answers, right),
+        "accuracy": scored(accuracy.accuracy, answers, right),
+        "macro_f1": scored(accuracy.macro_f1, answers, right),
     } | ({"note": "; ".join(notes)} if notes else {})
 
 
-def _scored(
+def scored(
     score: Callable[[NDArray[np.str_], NDArray[np.str_]], float], answers: Sequence[Sequence[str]], right: Sequence[str]
 ) -> Figure:
+    """Mean score of several trainings' answers, with its interval over these, or over test texts of a single one."""
     first, true = np.array(answers[0]), np.array(right)
     values = [score(np.array(predicted), true) for predicted in answers]
 
@@ -192,7 +190,7 @@ def language_modelling(measured: Measured, train: Sequence[str]) -> Group:
 
 
 def real_against_real(measured: Measured, records: Sequence[Record], real: Sequence[Record], about: str) -> Group:
-    """The same figures of real texts in place of the synthetic ones, as the level that these could reach.
+    """The same figures for real texts in place of the synthetic ones, as the level that these could reach.
 
     Args:
         measured: Settings and encoder.

@@ -8,9 +8,9 @@ are still computed. Groups that look at private records outside a query are made
 
 import logging
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
-from common.domain import Record
 from common.errors import CaucusError
 from server.evaluation.figures import (
     Group,
@@ -23,7 +23,7 @@ from server.evaluation.figures import (
     real_against_real,
     together,
 )
-from server.evaluation.small_model import Evaluation, Metric, by_encoder
+from server.evaluation.small_model import Metric, by_encoder
 from server.metrics import diversity, intervals, personal_information
 
 log = logging.getLogger("caucus.measures")
@@ -53,7 +53,7 @@ def of_texts(measured: Measured) -> dict[str, Group]:
 
 
 def without_records(chosen: Sequence[str], known: Mapping[str, Any]) -> dict[str, Group]:
-    """The reason in place of each chosen group that needs private records, unless a simulation has left its figures."""
+    """For each chosen group that needs private records and has no figures from a simulation, give the reason."""
     reason = "it looks at private records, which only a simulation has at hand"
     private = ("fidelity_private", "membership", "canaries", "sites")
     names = [name for name in private if name in chosen and name not in known]
@@ -61,18 +61,17 @@ def without_records(chosen: Sequence[str], known: Mapping[str, Any]) -> dict[str
 
 
 def _utility(measured: Measured) -> dict[str, Group]:
-    return {"utility": _classification(measured, measured.evaluation)}
+    """The configured small model; with probabilities, also what the most probable labels alone teach it."""
+    made = {"utility": classification(measured, measured.candidates, measured.evaluation)}
+    if any(candidate.probabilities for candidate in measured.candidates):
+        hard = [replace(candidate, probabilities=None) for candidate in measured.candidates]
+        made["utility_hard_labels"] = classification(measured, hard, measured.evaluation)
+    return made
 
 
 def _utility_encoder(measured: Measured) -> dict[str, Group]:
     """A second small model in addition to the configured one: on the encoder's vectors."""
-    return {"utility_encoder": _classification(measured, by_encoder(measured.evaluation))}
-
-
-def _classification(measured: Measured, evaluation: Evaluation) -> Group:
-    train = [Record(candidate.text, candidate.label) for candidate in measured.candidates]
-    weights = [candidate.weight for candidate in measured.candidates]
-    return classification(measured, train, weights, evaluation)
+    return {"utility_encoder": classification(measured, measured.candidates, by_encoder(measured.evaluation))}
 
 
 def _language(measured: Measured) -> dict[str, Group]:

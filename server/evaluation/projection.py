@@ -51,7 +51,7 @@ class Projection:
 
     @classmethod
     def of(cls, saved: TextMap) -> Self | None:
-        """The plane of a map, except for rounding; None if it has none."""
+        """The plane of a map, up to rounding; None if the map has none."""
         if saved.explained is None:
             return None
         first, second = saved.explained
@@ -76,6 +76,6 @@ def synthetic_map(vectors: NDArray[np.float32]) -> TextMap:
 
 
 def evenly(items: Sequence[Any], most: int) -> list[Any]:
-    """Up to `most` of the items, at even distances in their order."""
+    """Up to `most` of the items, evenly spaced in their order."""
     count = min(len(items), most)
     return [items[at * len(items) // count] for at in range(count)]

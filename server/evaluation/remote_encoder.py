@@ -18,7 +18,7 @@ _RETRIES = 6
 
 
 class RemoteEncoder:
-    """Texts to unit vectors, computed by a remote endpoint.
+    """An encoder at a remote endpoint, which maps texts to unit vectors.
 
     Args:
         model: Name of the model at the endpoint.

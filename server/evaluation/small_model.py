@@ -20,6 +20,7 @@ from common.system.extras import needs
 from server.domain import Candidate
 from server.evaluation.remote_encoder import RemoteEncoder
 from server.metrics import accuracy
+from server.metrics.accuracy import SoftLabels
 from server.metrics.fidelity import fid
 from server.settings.evaluation import EvaluationSettings
 
@@ -39,7 +40,7 @@ class Evaluation(EvaluationSettings):
 
     Attributes:
         embedding: Encoder for the small model alone; None uses the run's.
-        own: Metrics of the user's own, by name.
+        own: The user's own metrics, by name.
     """
 
     # What the parts of the settings make, in place of these.
@@ -113,13 +114,7 @@ def metrics(
     return {
         "definition": evaluation.definition,
         "test_records": len(held_out),
-        "synthetic": score(
-            [Record(candidate.text, candidate.label) for candidate in candidates],
-            held_out,
-            weights=[candidate.weight for candidate in candidates],
-            evaluation=evaluation,
-            encoder=encoder,
-        ),
+        "synthetic": score(candidates, held_out, evaluation=evaluation, encoder=encoder),
         "majority_class": majority_class(held_out),
         "real_private": None,
     }
@@ -132,19 +127,18 @@ def majority_class(held_out: Sequence[Record]) -> dict[str, Any]:
 
 
 def score(
-    train: Sequence[Record],
+    train: Sequence[Candidate | Record],
     test: Sequence[Record],
     *,
-    weights: Sequence[float] | None = None,
     evaluation: Evaluation | None = None,
     encoder: Encoder | None = None,
 ) -> dict[str, Any]:
-    """Accuracy, macro-F1 and recall by label on `test` of the small model trained on `train`, with weights if given.
+    """Accuracy, macro-F1 and recall by label on `test` of the small model trained on `train`; see `predictions`.
 
     Raises:
         DataError: A target text is a test text.
     """
-    predicted, _ = predictions(train, test, weights=weights, evaluation=evaluation, encoder=encoder)
+    predicted, _ = predictions(train, test, evaluation=evaluation, encoder=encoder)
     right = [record.label for record in test]
     return {
         "records": len(train),
@@ -155,18 +149,19 @@ def score(
 
 
 def predictions(
-    train: Sequence[Record],
+    train: Sequence[Candidate | Record],
     test: Sequence[Record],
     *,
-    weights: Sequence[float] | None = None,
     evaluation: Evaluation | None = None,
     encoder: Encoder | None = None,
     experiment_seed: int = 0,
 ) -> tuple[list[str], str | None]:
     """Labels of the test texts by that model, and the reason if there was nothing to fit.
 
+    It is trained on the candidates' weights, and on their probabilities of labels where they have any.
+
     Raises:
-        DataError: As `score`.
+        DataError: As in `score`.
     """
     settings = evaluation or Evaluation()
     target = _target(settings, test)
@@ -174,19 +169,21 @@ def predictions(
         with named_by("evaluation.vocabulary"):
             terms = read_texts(settings.vocabulary)
         extractor = Extractor(terms)
-        train, test, target = (
-            [_as_terms(record, terms, extractor) for record in records] for records in (train, test, target)
+        train = [replace(text, text=_as_terms(text.text, terms, extractor)) for text in train]
+        test, target = (
+            [Record(_as_terms(record.text, terms, extractor), record.label) for record in records]
+            for records in (test, target)
         )
     used_encoder = settings.embedding or encoder
     if settings.model in {"encoder", "network"} and used_encoder is None:
         raise InternalError("encoder", expected="one, for the model", got="none")
+    texts, weights, given = [text.text for text in train], weights_of(train), labels_of(train)
     if settings.model in {"network", "finetuned"}:
-        names = sorted({record.label for record in train})
-        labels = np.array([names.index(record.label) for record in train])
+        names, labels = _targets(given)
         text_weights = None if weights is None else np.array(weights)
         if settings.model == "network" and used_encoder is not None:
             at = _by_network(
-                train,
+                texts,
                 labels,
                 test,
                 settings,
@@ -196,15 +193,37 @@ def predictions(
                 experiment_seed=experiment_seed,
             )
         else:
-            at = _by_finetuning(train, labels, test, settings, weights=text_weights, experiment_seed=experiment_seed)
+            at = _by_finetuning(texts, labels, test, settings, weights=text_weights, experiment_seed=experiment_seed)
         return [names[label] for label in at], None
     return accuracy.predict(
-        [record.text for record in train],
-        [record.label for record in train],
+        texts,
+        given,
         [record.text for record in test],
         train_weights=weights,
         encoder=used_encoder if settings.model == "encoder" else None,
     )
+
+
+def labels_of(train: Sequence[Candidate | Record]) -> list[str] | SoftLabels:
+    """Labels to learn: probabilities, if each text has them."""
+    rows = [text.probabilities for text in train if isinstance(text, Candidate) and text.probabilities]
+    if not rows or len(rows) < len(train):
+        return [text.label for text in train]
+    names = tuple(sorted({name for row in rows for name in row}))
+    return SoftLabels(names, tuple(tuple(row.get(name, 0.0) for name in names) for row in rows))
+
+
+def weights_of(train: Sequence[Candidate | Record]) -> list[float] | None:
+    """Weights in training: None for records."""
+    return [text.weight for text in train if isinstance(text, Candidate)] or None
+
+
+def _targets(given: list[str] | SoftLabels) -> tuple[Sequence[str], NDArray[np.int64] | NDArray[np.float64]]:
+    """Names of the labels, and for each text its label's number, (n,), or the probabilities, (n, C)."""
+    if isinstance(given, SoftLabels):
+        return given.names, np.array(given.probabilities)
+    names = sorted(set(given))
+    return names, np.array([names.index(label) for label in given])
 
 
 def fid_or_none(synthetic: NDArray[np.float32], real: NDArray[np.float32]) -> float | None:
@@ -234,8 +253,8 @@ def _target(settings: Evaluation, test: Sequence[Record]) -> list[Record]:
 
 
 def _by_network(
-    train: Sequence[Record],
-    labels: NDArray[np.int64],
+    texts: Sequence[str],
+    labels: NDArray[np.int64] | NDArray[np.float64],
     test: Sequence[Record],
     settings: Evaluation,
     encoder: Encoder | RemoteEncoder,
@@ -247,7 +266,7 @@ def _by_network(
     from server.metrics.adaptation import train_and_predict
 
     return train_and_predict(
-        encoder.encode([record.text for record in train]),
+        encoder.encode(texts),
         labels,
         encoder.encode([record.text for record in test]),
         target=encoder.encode([record.text for record in target]) if target else None,
@@ -259,8 +278,8 @@ def _by_network(
 
 
 def _by_finetuning(
-    train: Sequence[Record],
-    labels: NDArray[np.int64],
+    texts: Sequence[str],
+    labels: NDArray[np.int64] | NDArray[np.float64],
     test: Sequence[Record],
     settings: Evaluation,
     *,
@@ -269,7 +288,7 @@ def _by_finetuning(
 ) -> NDArray[np.int64]:
     from server.metrics.finetuned import train_and_predict
 
-    texts, test_texts = [record.text for record in train], [record.text for record in test]
+    test_texts = [record.text for record in test]
     training = settings._training()  # noqa: SLF001 — its own page
     return train_and_predict(texts, labels, test_texts, training, weights=weights, experiment_seed=experiment_seed)
 
@@ -287,7 +306,6 @@ def _definition(model: str) -> str:
     return DEFINITION
 
 
-def _as_terms(record: Record, terms: Sequence[str], extractor: Extractor) -> Record:
+def _as_terms(text: str, terms: Sequence[str], extractor: Extractor) -> str:
     """Replace a text by its terms in order, each once; a text without terms stays as it is."""
-    numbers = extractor.first(record.text, len(terms))
-    return Record("; ".join(terms[term] for term in numbers) or record.text, record.label)
+    return "; ".join(terms[term] for term in extractor.first(text, len(terms))) or text

@@ -11,10 +11,11 @@ party's own noised answer. A failed round raises with its cause; it never return
 noise was planned for.
 
 A query that failed is asked again after a new set-up (`federation.retries`, `resume`). The parties recognise the same
-bytes and answer with the same noise, so a retry costs no privacy. Once survivors were named, a retry needs exactly
+bytes and answer with the same noise, so a retry costs no privacy. Once the survivors are named, a retry needs exactly
 these survivors, because two sums over different sets could be subtracted. If one of them is gone for good before shares
-were asked for, a further attempt with fresh noise is made, provided that the plan has paid for it
-(`federation.max_attempts`). Afterwards none is: the parties would refuse a second set for the question.
+were requested, there is a further attempt with fresh noise, provided that the plan has paid for it
+(`federation.max_attempts`). After that no further attempt is made: the parties would refuse a second set for the
+question.
 """
 
 import logging

@@ -68,7 +68,7 @@ class Attempt:
         return {party: m.Ask(self.query, self.joined.deliveries.get(party)) for party in sorted(parties)}
 
     def check_survivors(self, survivors: frozenset[PartyId]) -> None:
-        """Refuse any other set of survivors than the one that was named."""
+        """Refuse any set of survivors other than the one that was named."""
         if self.named is not None and survivors != self.named:
             raise DropoutError(
                 "parties of the interrupted round",

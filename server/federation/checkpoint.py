@@ -52,7 +52,8 @@ class Checkpoint:
         """Store a query before it is asked.
 
         Returns:
-            The query stored first under this index, byte for byte, so that parties recognise it; else this one.
+            The query that was stored first under this index, byte for byte, so that parties recognise it; otherwise
+            this one.
         """
         path = self._folder / f"query-{index:03}.npz"
         if path.exists():

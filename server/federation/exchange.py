@@ -4,7 +4,7 @@ Each message is put into an envelope that names its place in the run. A reply co
 place and is of the expected kind. A party that sends anything else, or nothing, is left out of the exchange. The reason
 is logged and is part of the error if too few parties remain.
 
-Parties are numbers here; whoever shows a log line or an error puts hospitals' names in their place (`failure.py`).
+Parties are numbers here; the code that shows a log line or an error replaces them by hospitals' names (`failure.py`).
 """
 
 import logging
@@ -31,7 +31,7 @@ class Absence:
     """Reason why a party is missing from an exchange.
 
     Attributes:
-        words: Clause on what it did, to follow its name.
+        words: Clause that says what it did, to follow its name.
         refusal: The reason that it gave, if it refused.
         silent: Whether nothing came from it.
     """

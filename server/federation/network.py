@@ -44,20 +44,20 @@ class Network(Protocol):
         """Send each party its parcel; return the replies that came in time.
 
         Args:
-            parcels: Party to what it is sent.
+            parcels: Parcels by party.
             computing: Seconds that a hospital's reply takes by its schedule, before a timeout begins.
         """
 
 
 class FlowerNetwork:
-    """A Network over Flower.
+    """The `Network` over Flower's Grid.
 
     Args:
         grid: Flower's Grid.
         timeout: Seconds to wait for the replies of one exchange, beyond the hospitals' schedule, and for nodes to
             appear.
-        enrolled: Node to party, as the coordinator enrolled them; empty in a simulation. Any other node is the party
-            that it says it is.
+        enrolled: Parties by node, as the coordinator enrolled them; empty in a simulation. Any other node is the party
+            that it claims to be.
     """
 
     def __init__(self, grid: Grid, *, timeout: float, enrolled: Mapping[int, PartyId] | None = None) -> None:

@@ -1,8 +1,8 @@
-"""Sums that no honest parties can have sent: the coordinator refuses them, since masks hide who lied.
+"""Checks by which the coordinator refuses sums that honest parties cannot have sent, since masks hide who lied.
 
-A party that lies about its vector can move a sum as far as records could that it does not have; masks hide false values
-as well as true ones. Sums that no records add up to are detected: a label's vectors that are longer than its count, a
-candidate with more votes than its label has records, more records than the parties declared (`Roster.max_records`).
+A party that lies about its vector can move a sum as far as additional records could; masks hide false values as well as
+true ones. Sums that no records can produce are detected: a label's vectors that are longer than its count, a candidate
+with more votes than its label has records, more records than the parties declared (`Roster.max_records`).
 
 Honest answers are integers x with x in some convex set, such as |S_c| <= n_c for class sums; the sum is x plus noise.
 Each inequality is given the room that noise needs so that an honest sum fails one with a probability below 1e-9 in all:
@@ -10,7 +10,7 @@ for Gaussian noise of standard deviation s, the functional a x has room 9 s |a|,
 at most (the discrete Gaussian is subgaussian), and the length of k coordinates s (sqrt(k) + 9). The Laplace noise of
 each U parties stays within `common.plan.plan.NOISE_REACH`, so that a x has room |a|_1 times that.
 
-A party that stays within these bounds, with false records or as if it had them, is not seen (README, audit).
+A party that stays within these bounds, with false records or as if it had them, is not detected (README, audit).
 """
 
 import math
@@ -46,7 +46,7 @@ class Honest:
     """Public facts about an honest sum, from which it is bounded.
 
     Attributes:
-        records: The most that all its parties together can have.
+        records: Largest number of records that all its parties can have together.
         labels: Names of the plan's labels.
         deviation: Standard deviation of a coordinate's Gaussian noise, in grid units; 0 for none.
         largest_noise: Largest Laplace noise of a coordinate, in grid units; 0 for Gaussian noise.
@@ -58,7 +58,7 @@ class Honest:
     largest_noise: float
 
     def room(self, weights: Floats | float = 1.0) -> float:
-        """Most that noise can add to the sum of the coordinates times these weights."""
+        """Largest amount that noise can add to the sum of the coordinates times these weights."""
         row = np.atleast_1d(np.asarray(weights, dtype=np.float64))
         return _REACH * self.deviation * float(np.linalg.norm(row)) + self.largest_noise * float(np.abs(row).sum())
 
@@ -81,7 +81,7 @@ def check_sum(
         survivors: The parties in the sum.
 
     Raises:
-        ProtocolError: With what is wrong and the parties in the sum.
+        ProtocolError: The sum is impossible; the message says why, and names the parties in it.
     """
     planned = plan.query(index)
     gaussian, groups = planned.mechanism == "gaussian", math.ceil(len(survivors) / plan.shares(planned))

@@ -1,1 +1,1 @@
-"""Flower inside: all that the coordinator uses of Flower without Flower having made it public; see README.md."""
+"""All uses of Flower's private interfaces in the coordinator's programs; README.md lists their names."""

@@ -1,4 +1,4 @@
-"""Flower's own commands, as the coordinator runs them: their configuration, output and errors."""
+"""Flower's own commands as the coordinator runs them: their configuration, output and errors."""
 
 import base64
 import hashlib
@@ -16,7 +16,7 @@ from common.system.processes import environment, program
 
 CONNECTION = "caucus"
 TOKEN = "control.secret"  # noqa: S105 a path
-"""File of the token without which SuperLink answers nobody; see server/flower/superlink.py."""
+"""File of the token that SuperLink requires in every request; see server/flower/superlink.py."""
 TIMEOUT = 180.0
 
 BUNDLE = {
@@ -72,7 +72,7 @@ def write_connection(folder: Path, superlink: str) -> None:
     For Flower the token is that of a login, which it sends with each request.
 
     Args:
-        folder: The coordinator's.
+        folder: Folder of the coordinator.
         superlink: host:port of SuperLink.
     """
     (folder / "flwr").mkdir(exist_ok=True, mode=0o700)
@@ -95,7 +95,7 @@ def flwr(folder: Path, *arguments: str) -> Mapping[str, Any]:
     """Run one of Flower's commands and return its JSON output.
 
     Raises:
-        CaucusError: It failed; the error has its message.
+        CaucusError: The command failed; the error has its message.
     """
     output = _run([program("flwr"), *arguments, CONNECTION, "--format", "json"], environment(folder), folder)
     try:

@@ -4,7 +4,8 @@
 
 It takes the place of Flower's `flower-superexec`, which starts tasks of every kind, and gives a task's token
 to its process as an argument. Every user of the machine can read arguments, and anyone with the token can act as that
-ServerApp. Here ServerApps alone are started, and the token is in a file without a name, which only that process has.
+ServerApp. Here only ServerApps are started, and the token is in a file without a name, which only that process can
+read.
 """
 
 import logging

@@ -69,7 +69,7 @@ Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
 
 
 class FrontDoor:
-    """An ASGI application.
+    """The ASGI application of the front door.
 
     Args:
         client: Connects to SuperLink, with its token.
@@ -124,7 +124,7 @@ def _clock(signed: bytes, now: datetime) -> str:
 
 
 async def answer(send: Send, status: int, headers: list[tuple[bytes, bytes]], body: bytes) -> None:
-    """Send a whole answer."""
+    """Send a complete response."""
     length = (b"content-length", str(len(body)).encode())
     await send({"type": "http.response.start", "status": status, "headers": [*headers, length]})
     await send({"type": "http.response.body", "body": body})
@@ -162,7 +162,7 @@ def server(
 
 
 def main() -> int:
-    """Serve until told to stop."""
+    """Serve until the process is told to stop."""
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s: %(message)s")
     logging.getLogger("httpx").setLevel(logging.WARNING)
     listen, port, superlink, certificate, key, authority, token_file = sys.argv[1:]

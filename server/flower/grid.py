@@ -1,4 +1,4 @@
-"""The Grid of a deployed run: it waits less for a reply that is still being sent, and never beyond the exchange."""
+"""The Grid of a deployed run, with shorter waits for a reply that is still being sent, and none beyond the exchange."""
 
 from collections.abc import Callable
 

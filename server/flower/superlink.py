@@ -42,7 +42,7 @@ Application = Callable[[Scope, Receive, Send], Awaitable[None]]
 
 
 class Guard:
-    """An ASGI application that hands on what may pass, and answers 401 to all else.
+    """An ASGI application that forwards permitted requests, and answers 401 to all others.
 
     Args:
         application: SuperLink.
@@ -66,13 +66,13 @@ class Guard:
 
 
 def wait_for_database() -> None:
-    """Let calls wait for the database for `DATABASE_SECONDS`; of two settings of one name the later one holds."""
+    """Let calls wait for the database for `DATABASE_SECONDS`; the later of two settings with one name applies."""
     longer = (*constant.SQLITE_PRAGMAS, ("busy_timeout", f"{1000 * DATABASE_SECONDS}"))
     sql_mixin.SQLITE_PRAGMAS = longer  # type: ignore[assignment, attr-defined]
 
 
 def main() -> int:
-    """Serve until told to stop."""
+    """Serve until the process is told to stop."""
     wait_for_database()
     token = Path(sys.argv.pop(1)).read_text(encoding="ascii")
     config = _parse_superlink_lifespan_config()

@@ -1,4 +1,4 @@
-"""The four cases of a run's guarantee; they are distinguished here alone.
+"""The four cases of a run's guarantee; only this module distinguishes them.
 
 unknown    there is no readable `privacy.json`
 none       private records were used without a bound: no noise, or no proof (ε = ∞)
@@ -18,7 +18,7 @@ NO_GUARANTEE = "no guarantee"
 
 
 class Kind(StrEnum):
-    """The four cases."""
+    """The four cases of a guarantee."""
 
     UNKNOWN = "unknown"
     NONE = "none"
@@ -32,7 +32,7 @@ def unprotected(privacy: Privacy) -> bool:
 
 
 def guarantee_kind(privacy: Privacy | None) -> Kind:
-    """The case of a `privacy.json`; None stands for a file that is missing or cannot be read."""
+    """The case of a `privacy.json`; pass None for a file that is missing or cannot be read."""
     if privacy is None:
         return Kind.UNKNOWN
     # A baseline that trains on the records themselves asks no party, and plans ε = ∞.
@@ -44,7 +44,7 @@ def guarantee_kind(privacy: Privacy | None) -> Kind:
 
 
 def effective_epsilon(privacy: Privacy) -> float:
-    """ε for one protected unit: what the noise costs, where a paper's formula says otherwise."""
+    """ε for one protected unit; if a paper's formula is wrong, the actual cost of the noise."""
     match guarantee_kind(privacy):
         case Kind.NONE:
             return math.inf

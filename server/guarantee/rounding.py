@@ -1,4 +1,4 @@
-"""The figures of a guarantee as people read them. Bounds on a loss are rounded up, never down."""
+"""The figures of a guarantee in the form that people read. Bounds on a loss are rounded up, never down."""
 
 import math
 
@@ -16,7 +16,7 @@ def show_delta(delta: float) -> str:
 
 
 def one_in(delta: float) -> str:
-    """Denominator of a delta above 0 as one in n, rounded toward the larger chance (beyond 1e-6 of numerical noise)."""
+    """The n for which a delta above 0 is one in n, rounded toward the larger chance (beyond 1e-6 of noise)."""
     return f"1 in {int(1.000001 / delta):,}"
 
 

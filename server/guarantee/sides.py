@@ -1,6 +1,6 @@
 """The card of the report: the meaning of a run's guarantee for its two sides.
 
-On one side is whoever reads the texts; on the other are the coordinator and the parties, who see the answers that the
+On one side are readers of the texts; on the other are the coordinator and the parties, who see the answers that the
 texts were made with.
 """
 
@@ -16,15 +16,15 @@ from server.guarantee.rounding import at_most_times, one_in, right_guesses, show
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Guarantee(Document):
-    """The promise of a run.
+    """The guarantee of a run, in words for its readers.
 
     Attributes:
         kind: The case.
         epsilon: ε for one protected unit, 0 if nothing was asked, infinite without a bound.
-        title: The guarantee in a few words, beginning with "No guarantee" where there is none.
+        title: The guarantee in a few words, beginning with "No guarantee" if there is none.
         reader: Sentences on what a reader of the texts can tell about one protected unit.
-        insiders: The same of the coordinator and the parties.
-        assumes: Sentences on what this rests on, and what it leaves out.
+        insiders: The same for the coordinator and the parties.
+        assumes: Sentences on the assumptions of the guarantee, and on what it leaves out.
     """
 
     kind: Kind

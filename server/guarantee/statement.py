@@ -11,7 +11,7 @@ from server.guarantee.rounding import at_most_times, one_in, right_guesses, show
 
 
 def stated(privacy: Privacy) -> Privacy:
-    """The same document with its statement, and with a list of everything that the guarantee does not cover."""
+    """The same document with its statement, and with the list of everything that the guarantee does not cover."""
     return replace(privacy, statement=statement(privacy), not_covered=tuple(not_covered(privacy)))
 
 
@@ -51,7 +51,7 @@ def statement(privacy: Privacy) -> str:
 
 
 def of_numbers(privacy: Privacy, run: str) -> str:
-    """The guarantee of released numbers, such as a census, in the sentences that stand in their file.
+    """The guarantee of released numbers, such as a census, in sentences for their file.
 
     Args:
         privacy: The `privacy.json` of the run that asked.
@@ -67,7 +67,7 @@ def of_numbers(privacy: Privacy, run: str) -> str:
 
 
 def cost(privacy: Privacy | None) -> str:
-    """Sentence on planned and spent loss; None stands for a `privacy.json` that is missing or cannot be read."""
+    """Sentence on planned and spent loss; pass None for a `privacy.json` that is missing or cannot be read."""
     kind = guarantee_kind(privacy)
     if privacy is None:
         return "not known: privacy.json cannot be read"

@@ -35,7 +35,7 @@ def allocate(total: int, weights: NDArray[np.floating]) -> NDArray[np.int64]:
 def dealt(counts: NDArray[np.integer], label_counts: NDArray[np.integer]) -> NDArray[np.int64]:
     """Split each model's texts over labels that want different numbers of texts.
 
-    All texts are laid in a row, in which those of each label are spread evenly, and each model takes the next ones.
+    All texts form one row, in which those of each label are spread evenly, and each model takes the next ones.
 
     Args:
         counts: (K,) number of texts of each model.

@@ -9,7 +9,7 @@ import hashlib
 import json
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, field, replace
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 from common.errors import ConfigError, InternalError
 from common.structure import Structure
@@ -37,8 +37,8 @@ class Request:
 
     The mode follows from the fields: `phrases` asks for a list of subtopics; two `source` texts for a crossover, one
     with `blanks` for filling in, one that is an `abstract` for a text of that content, one without either for a
-    paraphrase; else `good` and `bad` for a contrastive prompt, `good` alone for one by example;
-    else zero-shot. `label`, `attribute`, `must` and `words` narrow any of them.
+    paraphrase; otherwise `good` and `bad` ask for a contrastive prompt, and `good` alone for a prompt by example;
+    otherwise it is zero-shot. `label`, `attribute`, `must` and `words` narrow any of them.
 
     Attributes:
         task_kind: Kind of one text, for example "emergency-department note".
@@ -137,15 +137,22 @@ class Request:
         return frozenset(mode for mode in MODES if used[mode])
 
     @property
+    def zero_shot(self) -> bool:
+        """Whether a text is requested of the task alone: nothing is shown, and no words are prescribed."""
+        return not (self.good or self.source or self.abstract or self.must or self.phrases)
+
+    @property
     def shown(self) -> tuple[str, ...]:
         """All texts that a prompt shows; none of them may be returned."""
         return self.good + self.bad + self.source
 
     def canonical(self) -> str:
-        """The one JSON form of this request: sorted keys, no spaces, ASCII."""
+        """The canonical JSON of this request: sorted keys, no spaces, ASCII."""
         fields = asdict(self)
         if self.structure is None:
             del fields["structure"]  # the form from before there were structures: caches keep their replies
+        if not self.wording.plural:
+            del fields["wording"]["plural"]  # and from before plurals
         return json.dumps(fields, sort_keys=True, separators=(",", ":"))
 
     def key(self, provider: str) -> str:
@@ -154,7 +161,7 @@ class Request:
 
 
 def accepted(request: Request, declines: frozenset[str]) -> Request:
-    """The request as a model that declines these modes answers it: if one is contrast, with good exemplars alone.
+    """The request in the form for a model that declines these modes: without contrast, it has good exemplars alone.
 
     Raises:
         InternalError: It uses another declined mode; a run whose method does so is refused beforehand.
@@ -204,7 +211,7 @@ class Provider(Protocol):
 
     @property
     def identity(self) -> str:
-        """Everything that a reply depends on besides the request, such as model and settings; never a key."""
+        """Everything that a reply depends on in addition to the request, such as model and settings; never a key."""
 
     @property
     def remote(self) -> bool:
@@ -234,3 +241,20 @@ class Provider(Protocol):
 
     def estimate(self, request: Request) -> tuple[int, int]:
         """Expected input and output tokens, for the forecast of costs."""
+
+
+@runtime_checkable
+class Formed(Protocol):
+    """A model that completes, in prompts of one of the forms of `server/llm/forms.py`."""
+
+    @property
+    def form(self) -> str | None:
+        """Name of the form, or "auto"; None if the model is asked in another way."""
+
+    def in_form(self, form: str) -> Provider:
+        """The same model with prompts of this form; not for a model whose form is None."""
+
+
+def form_of(provider: Provider) -> str | None:
+    """Form of a model's prompts; see `Formed.form`."""
+    return provider.form if isinstance(provider, Formed) else None

@@ -1,4 +1,4 @@
-"""Cache of replies on disk, so that a resumed or repeated run pays for no text twice.
+"""Cache of replies on disk, so that a resumed or repeated run never pays twice for a text.
 
 One SQLite file serves any number of models and processes. It contains hashes of requests and synthetic texts, never a
 prompt. Each reply is a separate transaction and is written when it arrives, not at the end of its batch.
@@ -11,7 +11,7 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 
 from common.errors import ProviderError
-from server.llm.base import Arrived, Provider, Reply, Request
+from server.llm.base import Arrived, Formed, Provider, Reply, Request, form_of
 
 _WAIT_S = 60.0  # maximum wait for another process to finish its write
 _SCHEMA = """
@@ -24,7 +24,7 @@ create table if not exists answers (
 
 
 class Cached:
-    """A provider that asks the wrapped one only for replies that are not on disk yet.
+    """A provider that sends the wrapped provider only requests whose replies are not on disk yet.
 
     Args:
         provider: The model to ask.
@@ -43,6 +43,16 @@ class Cached:
         self.calls = 0
         self._provider = provider
         self._path = Path(path)
+
+    @property
+    def form(self) -> str | None:
+        """See `Formed`."""
+        return form_of(self._provider)
+
+    def in_form(self, form: str) -> "Cached":
+        """See `Formed`; the replies are in the same file."""
+        assert isinstance(self._provider, Formed)
+        return Cached(provider=self._provider.in_form(form), path=self._path)
 
     def generate(self, requests: Sequence[Request], *, arrived: Arrived | None = None) -> list[Reply]:
         """See `Provider.generate`. A missing reply (zero tokens, no text) is not stored, so it is requested again.

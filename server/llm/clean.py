@@ -1,4 +1,4 @@
-"""Removes what models add around a text or write in place of it; each rule is separate and counts its changes.
+"""Removal of additions that models make around a text or in place of it; each rule is separate and counts its changes.
 
 Rules change only the form of a text. A text of which nothing remains is lost and requested again. A structured text is
 read by its structure instead of the first rules, whether these are on or off; each kind of repair is counted as
@@ -38,7 +38,8 @@ class Cleaner:
 
     Args:
         rules: Switches of the rules.
-        public: Texts in the run's language, as public texts and the task's descriptions; if empty, none is foreign.
+        public: Texts in the run's language, such as public texts and the task's descriptions; if empty, no text counts
+            as foreign.
     """
 
     def __init__(self, rules: Rules, public: Iterable[str] = ()) -> None:

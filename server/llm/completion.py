@@ -1,14 +1,8 @@
 """Prompts for models that continue a text better than they follow instructions: examples as a list, then a beginning.
 
-A small instruct model cannot count, write a JSON list, or read "unlike these"; asked in a chat it writes letters. Shown
-three or four texts of the kind, it continues the list well. One prompt yields one text, sampled as often as the request
-has texts:
-
-    Kind of text: message that a customer of a bank sends to its support.
-    Topic: exchange rate
-    Text: What is the rate for euros today?
-    Topic: cancel transfer
-    Text:
+A small instruct model cannot count, write a JSON list, or read "unlike these"; in a chat it writes letters. But after
+three or four texts of the kind it continues the list well. One prompt yields one text, sampled as often as the request
+has texts; how a prompt looks is one of a few forms (`forms.py`).
 
 The examples are the request's good exemplars, or its sources, or else public texts of other topics; those that are much
 longer than requested are cut, since reading prompts takes most of the time. A text to rewrite is the last example, and
@@ -19,17 +13,18 @@ after subtopics of other things. Of structured texts it reads and writes the tex
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from common import rng
 from common.models.sentences import whole_sentences
-from common.validate import at_least, in_range
+from common.validate import at_least, in_range, one_of
 from server.domain import Example
 from server.llm.base import Request
+from server.llm.forms import AUTO, FORMS, Form
 
-WORDING = 2
+WORDING = 3
 """Version of the wording. It is part of a model's identity, so raise it with every change of a prompt."""
 
 DECLINED = frozenset({"contrast", "keyphrases"})
@@ -43,8 +38,10 @@ SUBTOPICS = (
 )
 """Topics and subtopics that no task is about, as examples."""
 
+_UNCHOSEN = "fields"  # the form that an estimate takes before there is a choice
 _LINE = "\n"
 _FEWEST_WORDS = 3  # shorter completions are fragments
+_KEYWORDS = 2  # that stand for a topic
 _CHOICE = 4  # public texts per example, of which those of about the requested length are shown
 
 
@@ -53,7 +50,7 @@ class Beginning:
     """The text that a model continues.
 
     Attributes:
-        prompt: All that the model reads.
+        prompt: The whole input of the model.
         longest: Largest number of words of one example; 0 without examples.
     """
 
@@ -72,6 +69,7 @@ class Completion:
         instruction: First line of each prompt; None: the task's kind of text, writer and style.
         end: Line that ends each text; None: the end of its line, where texts with several lines become one line.
         temperature: Factor on the request's temperature. Small models need less than large ones.
+        form: Form of a prompt, one of `FORMS`, or "auto" for a choice among them (`form_choice.py`).
     """
 
     examples: int = 4
@@ -79,15 +77,19 @@ class Completion:
     instruction: str | None = None
     end: str | None = None
     temperature: float = 0.75
+    form: str = AUTO
 
     def __post_init__(self) -> None:
+        one_of("form", self.form, among=(AUTO, *FORMS))
         at_least(0, examples=self.examples)
         in_range(0, 2, temperature=self.temperature)
 
     @property
     def stop(self) -> str:
         """Text that ends a completion."""
-        return _LINE if self.end is None else f"{_LINE}{self.end}"
+        if self.end is None:
+            return self._form.closing or _LINE
+        return f"{self._form.closing}{_LINE}{self.end}"
 
     def beginning(self, request: Request, public: Sequence[Example]) -> Beginning:
         """The prompt of a request. Pure: equal arguments give equal prompts.
@@ -98,12 +100,15 @@ class Completion:
         """
         stream = rng.experiment(request.seed, "completion")
         examples = self._examples(request, public, stream)
-        items = [
-            self._item(request, topic, text) for topic, text in [*examples, (_topic(request), opening_words(request))]
-        ]
-        between = self.stop if self.end is None else f"{self.stop}{_LINE}"
+        prompt, before = self._first_line(request), ""
+        for topic, text in [*examples, (_topic(request), opening_words(request))]:
+            title = self._form.title(request, topic)
+            prompt += "" if self._form.grouped and title == before else title
+            before = title
+            whole = " ".join(text.split()) if self.end is None else text.strip()
+            prompt += f"{self._form.item(request, whole)}{self._between}"
         return Beginning(
-            prompt=f"{self.instruction or _kind(request)}{_LINE}{between.join(items)}".rstrip(),
+            prompt=prompt.removesuffix(self._between).rstrip(),
             longest=max((len(text.split()) for _, text in examples), default=0),
         )
 
@@ -116,10 +121,25 @@ class Completion:
             whole: Whether the model ended it; otherwise it is cut off after its last sentence.
         """
         text = completion.split(self.stop, maxsplit=1)[0]
+        if self.end is None:
+            text = text.split(_LINE, maxsplit=1)[0]
         if not whole:
             text = whole_sentences(text)
         text = f"{opening_words(request)}{text}".strip() if text.strip() else ""
         return text if len(text.split()) >= (1 if request.phrases else _FEWEST_WORDS) else None
+
+    @property
+    def _form(self) -> Form:
+        return FORMS[_UNCHOSEN if self.form == AUTO else self.form]
+
+    @property
+    def _between(self) -> str:
+        """What stands between the last word of one text and the next item."""
+        return f"{self._form.closing}{_LINE}" + ("" if self.end is None else f"{self.end}{_LINE}")
+
+    def _first_line(self, request: Request) -> str:
+        lines = [self.instruction] if self.instruction else _described(request, kind=self._form.described)
+        return "".join(f"{line}{_LINE}" for line in lines)
 
     def _examples(
         self, request: Request, public: Sequence[Example], stream: np.random.Generator
@@ -138,13 +158,13 @@ class Completion:
             *exemplar_pairs,
         ]
 
-    def _item(self, request: Request, topic: str, text: str) -> str:
-        """One item of the list, up to the end of its text."""
-        term = request.wording.label
-        lines = [f"{'Topic' if term == 'label' else term.capitalize()}: {topic}"] if topic else []
-        kind = "Subtopic" if request.phrases else "Text"
-        lines += [f"{kind}: {' '.join(text.split()) if self.end is None else text.strip()}"]
-        return _LINE.join(lines)
+
+def with_topics(public: Sequence[Example]) -> list[Example]:
+    """Public texts with a topic each: where the source names none, the two longest words of the text, in its order.
+
+    Among examples without topics a model does not heed the topic that is requested.
+    """
+    return [example if example.topic else replace(example, topic=_longest_words(example.text)) for example in public]
 
 
 def opening_words(request: Request) -> str:
@@ -153,13 +173,13 @@ def opening_words(request: Request) -> str:
     return " ".join(words[: round(len(words) * (1 - request.blanks))])
 
 
-def _kind(request: Request) -> str:
-    """The first line if no instruction is set: the public description of all texts of the task."""
+def _described(request: Request, *, kind: bool) -> list[str]:
+    """The first line if no instruction is set: the public description of all texts of the task; none without any."""
     wording = request.wording
-    lines = [f"Kind of text: {request.task_kind}."]
-    lines += [f"Written by: {wording.writer}."] if wording.writer else []
-    lines += [f"Manner of writing: {wording.style}."] if wording.style else []
-    return " ".join(lines)
+    parts = [f"Kind of text: {request.task_kind}."] if kind else []
+    parts += [f"Written by: {wording.writer}."] if wording.writer else []
+    parts += [f"Manner of writing: {wording.style}."] if wording.style else []
+    return [" ".join(parts)] if parts else []
 
 
 def _topic(request: Request) -> str:
@@ -169,8 +189,8 @@ def _topic(request: Request) -> str:
 
 
 def _named(label: str, description: str) -> str:
-    name = label.replace("_", " ")
-    return name if description.lower() == name.lower() else f"{name} ({description})"
+    name, described = (" ".join(words.replace("_", " ").split()) for words in (label, description))
+    return name if described.lower() in ("", name.lower()) else f"{name} ({described})"
 
 
 def _shortened(text: str, words: int | None) -> str:
@@ -189,3 +209,9 @@ def _public(public: Sequence[Example], request: Request, count: int, stream: np.
     if words is not None:
         drawn.sort(key=lambda example: abs(len(example.text.split()) - words))
     return drawn[:count]
+
+
+def _longest_words(text: str) -> str:
+    words = list(dict.fromkeys(re.findall(r"[^\W\d_]+", text.lower())))
+    longest = sorted(words, key=len, reverse=True)[:_KEYWORDS]
+    return " ".join(word for word in words if word in longest)

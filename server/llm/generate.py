@@ -1,4 +1,4 @@
-"""Generation of a round's texts: asks each model for the texts that were ordered from it, and reports the shortage."""
+"""Generation of a round's texts: requests from each model the texts ordered from it, and reports missing texts."""
 
 import threading
 from collections import Counter
@@ -88,7 +88,7 @@ def generate(
 ) -> Generated:
     """Fill the orders of one round.
 
-    If a label gets more texts than ordered, a random subset is kept. Missing texts are requested again, and those still
+    If a label gets more texts than ordered, a random subset remains. Missing texts are requested again, and those still
     missing after the last pass are reported as lost. Each pass asks all models at once.
 
     Args:
@@ -205,7 +205,7 @@ def complete(
         The clean texts of each request, in order.
 
     Raises:
-        ProviderError: From the first model that failed, once all have finished.
+        ProviderError: A model failed; the error is that of the first one, raised once all have finished.
     """
     texts = []
     for (model, request), reply in zip(requests, _ask(providers, requests, progress), strict=True):
@@ -217,10 +217,10 @@ def complete(
 
 
 def refuse_missing(labels: Iterable[str], candidates: Iterable[Candidate]) -> None:
-    """Refuse to go on if a label got no text from any model.
+    """Refuse to continue if a label got no text from any model.
 
     Raises:
-        ProviderError: With the names of these labels.
+        ProviderError: There are such labels; the message names them.
     """
     written = {candidate.label for candidate in candidates}
     if missing := [label for label in labels if label not in written]:
@@ -252,7 +252,7 @@ def _ask(
     If a model fails, the others finish first, so that their paid replies reach the cache.
 
     Raises:
-        ProviderError: From the first model that failed.
+        ProviderError: A model failed; the error is that of the first one.
     """
     lock = threading.Lock()
     replies: dict[int, Reply] = {}

@@ -1,19 +1,21 @@
-"""Checkpoints as language models: read from a folder, run here, no key and no network.
+"""Checkpoints as language models, read from a folder and run on this machine, without key and network.
 
-A model is asked in one of two ways. In a chat it gets the prompts of `render` as its template has them; a causal model
-without template gets them as one text that ends in `["`, so that the continuation is the requested list. Or it
+A model is prompted in one of two ways. In a chat it gets the prompts of `render` in the form of its template; a causal
+model without a template gets them as one text that ends in `["`, so that the continuation is the requested list. Or it
 completes a list of examples (`completion`), which small models do better. The tokens come from one of two engines:
 transformers for any checkpoint on any device, OpenVINO for GGUF files on processors, several times as fast.
 """
 
+import copy
 import hashlib
 import importlib.metadata
 import logging
 import math
 from collections.abc import Sequence
-from functools import cached_property
+from dataclasses import replace
+from functools import cache, cached_property
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, Self
 
 from common.errors import ConfigError, ProviderError
 from common.models import chat, checkpoints
@@ -41,13 +43,13 @@ _SHORTEST = 40  # tokens that every completion may have
 
 
 class Local:
-    """One checkpoint, causal or sequence-to-sequence.
+    """A model from one checkpoint, causal or sequence-to-sequence.
 
     Args:
         name: Name in reports and candidates.
         model: Folder, name in `common/models/catalogue.yaml`, or name of a model in the local cache.
         engine: "transformers", or "openvino" for a folder with a GGUF file.
-        completion: Form of the model's prompts, each for one text; None asks it in a chat.
+        completion: Form of the model's prompts, each for one text; None prompts it in a chat.
         public_examples: Public texts that a completion may show.
         device: Device of transformers, as torch names it: "cpu", "cuda", "cuda:1"; None: the GPU, if there is one.
             OpenVINO computes on processors alone.
@@ -102,7 +104,8 @@ class Local:
             openvino.weights(self._folder, name=name)
         self._config: Any = checkpoints.configuration(self._folder, "causal", "sequence-to-sequence")
         self._tokenizer: Any = checkpoints.tokenizer(self._folder)
-        self._engine_name, self._completion, self._public = engine, completion, tuple(public_examples)
+        self._engine_name, self._completion = engine, completion
+        self._public = tuple(completions.with_topics(public_examples))
         self._max_new_tokens, self._batch_tokens, self._top_p = max_new_tokens, batch_tokens, top_p
         self._device = device
         self._dtype = checkpoints.own_dtype(self._config, device) if dtype == "auto" else dtype
@@ -116,6 +119,20 @@ class Local:
             )
         self._characters = 0.0  # a token, once measured
         self._longest = context if self._config.is_encoder_decoder else context - max_new_tokens
+        self._load = cache(self._loaded)  # at the first request: a run that resumes from its cache never needs it
+
+    @property
+    def form(self) -> str | None:
+        """See `Formed`."""
+        return self._completion.form if self._completion else None
+
+    def in_form(self, form: str) -> Self:
+        """See `Formed`. Both share the weights, which are loaded once."""
+        assert self._completion is not None
+        other = copy.copy(self)
+        vars(other)["_completion"] = replace(self._completion, form=form)
+        vars(other).pop("identity", None)  # that of the other form
+        return other
 
     @cached_property
     def identity(self) -> str:
@@ -173,7 +190,7 @@ class Local:
         return [replies[place] for place in range(len(jobs))]
 
     def estimate(self, request: Request) -> tuple[int, int]:
-        """Expected input tokens, by the first prompt's number of characters a token, and output tokens, 1.4 a word."""
+        """Expected input tokens, by the characters per token of the first prompt, and output tokens, 1.4 per word."""
         prompt = (
             render(request)
             if self._completion is None
@@ -189,9 +206,11 @@ class Local:
         written = request.n * (request.words or words_per_text) * _TOKENS_PER_WORD
         return round(read), min(round(written), self._max_new_tokens * (request.n if self._completion else 1))
 
-    @cached_property
+    @property
     def _engine(self) -> Engine:
-        """Loaded at the first request: a run that resumes from its cache never needs it."""
+        return self._load()
+
+    def _loaded(self) -> Engine:
         if self._engine_name == "openvino":
             return OpenVino(self._folder, name=self.name)
         return Transformers(

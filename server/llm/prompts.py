@@ -5,7 +5,7 @@ sampled from noised answers, and the examples with keyphrases come from the data
 party wrote can occur here: an abstract of a record, released to the coordinator by RPSG's `seed_unproven`, whose
 privacy statement says that it has no guarantee (`AbstractedSeedsSpec`). All other answers are numbers, and texts that
 parties release for publication (`FineTunedSpec`, `RewrittenSpec`) are not used in any prompt. A simulation can show
-records to models on its own machine, at ε = ∞, to measure what that is worth
+records to models on its own machine, at ε = ∞, to measure the benefit
 (`simulations/baselines/private_exemplars.py`).
 """
 
@@ -31,11 +31,11 @@ def by_example(
     temperature: float = 1.0,
     words: int | None = None,
 ) -> Request:
-    """Task, label, one public attribute, and exemplars.
+    """A request with task, label, one public attribute, and exemplars.
 
     Without exemplars the prompt is zero-shot (WASP, section 4.3; DPGA-TextSyn's first population, with a keyword as the
-    attribute and a length); with good ones alone it asks for more of the kind (PrE-Text's expansion of its seeds); with
-    both it is contrastive: better than the good ones and further from the bad ones (WASP, section 4.6).
+    attribute and a length); with good ones alone it asks for more texts of the kind (PrE-Text's expansion of its
+    seeds); with both it is contrastive: better than the good ones and further from the bad ones (WASP, section 4.6).
 
     Args:
         task: Public description of the data.
@@ -108,7 +108,7 @@ def fill_in(
     temperature: float = 1.0,
     words: int | None = None,
 ) -> Request:
-    """The source with a share `blanks` in (0, 1] of its words replaced (Aug-PE; DPGA-TextSyn's second mutation)."""
+    """The source with a share `blanks`, in (0, 1], of its words replaced (Aug-PE; DPGA-TextSyn's second mutation)."""
     positive(blanks=blanks)
     in_range(0, 1, blanks=blanks)
     return replace(
@@ -152,7 +152,7 @@ def with_keyphrases(
         texts: Number of texts to ask for.
         rng: Names the request.
         label: None, as in the paper, where only the phrases determine the class.
-        examples: Texts with the keyphrases of each, given by the data's recipient (section B.2.5).
+        examples: Texts with their keyphrases, provided by the data's recipient (section B.2.5).
         temperature: Temperature of the language model.
         words: Length to ask for; None leaves it open.
     """

@@ -32,9 +32,9 @@ def providers(
 ) -> dict[str, Provider]:
     """Build the K models of a run.
 
-    A constructor receives, besides its own settings, those of these arguments that it has as parameters: `public_texts`
-    and `public_examples` (each read only if a model asks for it), `encoder`, `experiment_seed`, `spending` and
-    `folder`.
+    In addition to its own settings, a constructor receives those of these arguments that it has as parameters:
+    `public_texts` and `public_examples` (each read only if a model asks for it), `encoder`, `experiment_seed`,
+    `spending` and `folder`.
 
     Args:
         models: Constructor by name, with its own settings already bound.

@@ -1,4 +1,4 @@
-"""Renders a request as prompts for chat models, and parses a completion into texts.
+"""Conversion of a request into prompts for chat models, and of a completion into texts.
 
 The contrastive prompt has the steps of WASP's (section 4.6 and table 7), in that order, in our own wording.
 """
@@ -44,11 +44,11 @@ def render(request: Request) -> tuple[str, str]:
 
 
 def parse(completion: str, n: int, *, phrases: bool = False, objects: bool = False) -> tuple[str, ...]:
-    """Extract at most `n` texts, phrases, or objects (each still as text, good or bad) from a completion.
+    """Extract at most `n` texts, phrases, or objects (as unchecked text) from a completion.
 
-    Accepted are a JSON list (of a truncated one the complete items), or else a numbered or bulleted list; for phrases
-    also a list inside an object, and bare lines. Dropped are blank items, prose that is not a list, and repeated
-    phrases; all other defects of a text are up to `clean`.
+    It accepts a JSON list (the complete items of a truncated one), or a numbered or bulleted list; for phrases also a
+    list inside an object, and bare lines. It drops blank items, prose that is not a list, and repeated phrases; `clean`
+    handles all other defects of a text.
     """
     bare = _FENCE.sub("", completion).strip()
     if objects:

@@ -37,18 +37,18 @@ class Usage:
 
     @property
     def read(self) -> int:
-        """All tokens read."""
+        """Number of all tokens read."""
         return self.input + self.cached + self.kept
 
     @property
     def tokens(self) -> int:
-        """All tokens."""
+        """Number of all tokens, read and written."""
         return self.read + self.output
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Price:
-    """Prices of a million tokens, in the common currency of all prices of the run.
+    """Prices per million tokens, in the common currency of all prices of the run.
 
     Attributes:
         as_of: Date of these prices.
@@ -78,7 +78,7 @@ class Price:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Paid:
-    """Payments to one model.
+    """Payments for one model.
 
     Attributes:
         replies: Number of replies.
@@ -152,8 +152,8 @@ class Spending:
         """Reserve the maximum cost of a request.
 
         Returns:
-            "held" if the cost is reserved; "wait" if a cap forbids it until requests under way have cost less than
-            their maximum; "no" if a cap forbids it for good.
+            "held" if the cost is reserved; "wait" if a cap forbids it unless requests under way cost less than their
+            maximum; "no" if a cap forbids it for good.
         """
         cost = price.of(most) if price else 0.0
         with self._lock:

@@ -1,8 +1,8 @@
 """Structured texts from models that write plain text alone: the n-gram models, and completions of a list of examples.
 
-Such a model is shown text fields and writes one. The other fields are not its work: they are those of a text that the
-request shows, drawn at random, so that votes steer them from round to round; without any, values of an enumeration, a
-truth value or a number between two bounds are drawn evenly, and other optional fields are left out.
+Such a model reads text fields and writes one. The other fields are copied from a random text that the request shows, so
+that votes steer them from round to round. If it shows none, values of an enumeration, a truth value or a number between
+two bounds are drawn uniformly, and other optional fields are left out.
 """
 
 from collections.abc import Iterable, Sequence
@@ -17,7 +17,7 @@ from server.llm.base import Request
 
 
 def plain(request: Request) -> Request:
-    """The request as such a model reads it: text fields in place of structured texts."""
+    """The request for such a model, with text fields in place of structured texts."""
     if request.structure is None:
         return request
     good, bad, source = (

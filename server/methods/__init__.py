@@ -1,1 +1,1 @@
-"""The methods, one file each; `server/method.py` says what a method is."""
+"""The methods, one file each; `server/method.py` defines their interface."""

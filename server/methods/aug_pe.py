@@ -9,8 +9,8 @@ One round t of T, on a population of N candidates, N/C of each label:
 5. Survivors and variations of them, N/C of each label again, are the next population.
 
 The population after T rounds, and T private queries, is the synthetic data set. In Aug-PE+ a label is dealt to each
-first text, and no prompt ever names it: it comes to mean something because a record votes among the candidates of its
-own label alone, so that only selection tells the labels apart.
+first text, and no prompt ever names it: a label gets its meaning because a record votes only among the candidates of
+its own label, so that selection alone distinguishes the labels.
 """
 
 from collections.abc import Mapping, Sequence
@@ -53,7 +53,7 @@ class AugPeMemory:
     ahead: Ahead = field(default_factory=dict)
 
     def to_dict(self) -> dict[str, Any]:
-        """JSON-ready form."""
+        """Plain values, ready for JSON."""
         return asdict(self)
 
     @classmethod
@@ -98,7 +98,7 @@ class AugPe(AugPeSettings):
         return self.samples * (1 + self.rounds * (1 + self.look_ahead))
 
     def compared(self, task: Task) -> dict[str, int]:
-        """The population, and the terms that are kept."""
+        """The population, and the selected terms."""
         del task
         return {VOTES: self.samples} | ({VOCABULARY: self.kept_terms} if self.vocabulary else {})
 
@@ -108,7 +108,7 @@ class AugPe(AugPeSettings):
         return State(memory=AugPeMemory())
 
     def step(self, state: State[AugPeMemory], tools: Tools) -> State[AugPeMemory]:
-        """One round, top to bottom."""
+        """Do one round, from top to bottom."""
         first = self._first(tools) if state.round == 0 else Generated()
         population = (*state.candidates, *first.candidates)
         with_label = self.vocabulary is None

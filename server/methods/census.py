@@ -1,4 +1,4 @@
-"""Census: one noised question about where the records lie, whose answer steers all rounds (our own method).
+"""Census: one noised question about the position of the records, whose answer steers all rounds (our own method).
 
 One round t of T:
 1. Order N/T texts, split over models by weight, and over labels evenly until there is an answer, later by need.
@@ -9,9 +9,10 @@ One round t of T:
 5. Estimate each label's share and the mean of its records (`server/operators/census.py`). The means are a classifier
    that gives each text of D the probability of each label, independently of the requested label.
 6. The 2 S texts to which a label is most probable are its next pool. A model's weight is the squared mean probability
-   of the labels that were requested of it. A label needs the more texts, the larger its share is and the fewer texts
-   of D are most probably of it.
-7. After the last round each text gets its most probable label, and weights by which the labels have their shares.
+   of the labels that were requested of it. A label needs more texts the larger its share is, and the fewer texts of D
+   most probably have it.
+7. After the last round each text gets the probability of each label, as soft as a model learns most from them, and
+   corrected to the labels' shares (`server/operators/distillation.py`); and weights that give the labels their shares.
 
 After T rounds, and one private query, D is the synthetic data set. The answer is in `census.json` of the run folder:
 another run can begin with it (`census`), with other models, and asks nothing.
@@ -35,8 +36,18 @@ from server.llm.allocation import allocate, dealt, per_label
 from server.llm.base import Request
 from server.llm.orders import Order, RequestMaker, make_orders
 from server.method import State, Tools
-from server.operators import census_file, selection, steering
-from server.operators.census import Census, Floats, estimates, figures, posteriors, softness, subspace
+from server.metrics.linear import LinearClassifier
+from server.operators import census_file, distillation, selection, steering
+from server.operators.census import (
+    Census,
+    Floats,
+    classifier,
+    estimates,
+    figures,
+    posteriors,
+    softness,
+    subspace,
+)
 from server.operators.round_report import make_report
 from server.operators.steering import effective_sample
 from server.settings.methods import GRID, CensusSettings
@@ -44,6 +55,8 @@ from server.settings.methods import GRID, CensusSettings
 CLASS_SUMS = "class sums"
 REACH = 0.25
 """Share of the first round's texts that the radius reaches; what lies beyond it is shortened."""
+_DIGITS = 6
+_SOFTNESS = "softness"
 FLOOR = 0.5
 """Least effective sample size of the released texts' weights, as a share of their number."""
 
@@ -54,7 +67,7 @@ class CensusMemory:
 
     Attributes:
         weights: Each model's share of the next round's texts, sum 1.
-        needs: Number of the next round's texts that each label needs, in any unit; none: all labels as many.
+        needs: Relative number of the next round's texts that each label needs; empty: all labels need equally many.
         pool: Positions in D of each label's exemplars of the next round.
     """
 
@@ -63,7 +76,7 @@ class CensusMemory:
     pool: Mapping[str, Sequence[int]] = field(default_factory=dict)
 
     def to_dict(self) -> dict[str, Any]:
-        """JSON-ready form."""
+        """Plain values, ready for JSON."""
         return asdict(self)
 
     @classmethod
@@ -88,7 +101,7 @@ class CensusMethod(CensusSettings):
         return None if self.census is None else census_file.read(Path(self.census))[1]
 
     def plan(self, task: Task, target: PrivacyTarget, membership: Membership) -> tuple[PlannedQuery, ...]:
-        """One query; none with the census of a finished run."""
+        """One query, or none with the census of a finished run."""
         del membership
         if self.samples // self.rounds < len(task.labels):
             raise ConfigError(
@@ -110,12 +123,12 @@ class CensusMethod(CensusSettings):
         return (PlannedQuery(name=CLASS_SUMS, spec=spec),)
 
     def max_texts(self, task: Task, models: Sequence[str]) -> int:
-        """N."""
+        """N, the number of texts of the run."""
         del task, models
         return self.samples
 
     def compared(self, task: Task) -> dict[str, int]:
-        """No query compares anything: records add up, and choose nothing."""
+        """Empty: records are summed, and choose among nothing."""
         del task
         return {}
 
@@ -129,21 +142,24 @@ class CensusMethod(CensusSettings):
         return State(released=_released(census), memory=memory)
 
     def step(self, state: State[CensusMemory], tools: Tools) -> State[CensusMemory]:
-        """One round, top to bottom."""
+        """Do one round, from top to bottom."""
         harvest = tools.generate(self._order(state, tools), self._writer(state, tools), round_number=state.round)
         candidates = (*state.candidates, *harvest.candidates)
         vectors = tools.embed([candidate.text for candidate in candidates])
         requested = selection.label_numbers(candidates, tools.task)
 
         released = state.released or _released(self._ask(vectors, requested, tools))
-        census = census_file.census_of(CensusNumbers.from_json(released[Released.FILE]))
+        census = _census(released)
         estimated = estimates(census, shrinkage=self.shrinkage)
         posterior = posteriors(vectors, estimated.means, census.softness)
-        memory, texts = state.memory, candidates
+        memory, texts, soft = state.memory, candidates, census.softness
         if state.round + 1 < self.rounds:
             memory = self._remember(state.round + 1, candidates, posterior, estimated.shares, tools)
         else:
-            texts = self._final(candidates, posterior, estimated.shares, tools.task)
+            if self.labels == "probabilities":
+                soft = distillation.student_softness(vectors, estimated.means)
+                posterior = posteriors(vectors, estimated.means, soft)
+            texts = self._final(candidates, posterior, census.labels, estimated.shares)
         report = make_report(
             state.round,
             tools.models,
@@ -154,6 +170,7 @@ class CensusMethod(CensusSettings):
             figures={
                 "weights": dict(state.memory.weights),
                 **figures(census, estimated, requested, posterior),
+                _SOFTNESS: soft,
                 "effective_sample": effective_sample(np.array([text.weight for text in texts])),
             },
         )
@@ -164,6 +181,17 @@ class CensusMethod(CensusSettings):
             released=released,
             memory=memory,
         )
+
+    def classifier(self, state: State[CensusMemory]) -> LinearClassifier:
+        """See `server.method.Labelling`."""
+        census = _census(state.released)
+        return classifier(census, estimates(census, shrinkage=self.shrinkage), state.rounds[-1].figures[_SOFTNESS])
+
+    def training_labels(self, state: State[CensusMemory], vectors: NDArray[np.float32]) -> Floats:
+        """See `server.method.Labelling`."""
+        estimated = estimates(_census(state.released), shrinkage=self.shrinkage)
+        posterior = posteriors(vectors, estimated.means, state.rounds[-1].figures[_SOFTNESS])
+        return distillation.with_shares(posterior, estimated.shares, np.ones(len(vectors)))
 
     def _texts(self, number: int) -> int:
         """Number of texts of a round."""
@@ -243,18 +271,32 @@ class CensusMethod(CensusSettings):
         return memory
 
     def _final(
-        self, candidates: Sequence[Candidate], posterior: Floats, shares: Floats, task: Task
+        self, candidates: Sequence[Candidate], posterior: Floats, names: tuple[str, ...], shares: Floats
     ) -> tuple[Candidate, ...]:
         """D with its final labels and weights."""
-        labels, names = selection.label_numbers(candidates, task).astype(np.int64), list(task.labels)
-        if self.labels == "census":
+        labels = np.array([names.index(candidate.label) for candidate in candidates])
+        kept = np.arange(len(candidates))
+        if self.labels == "probabilities":
+            weights = self._weights(steering.most_probable_labels(posterior), shares)
+            posterior = distillation.with_shares(posterior, shares, weights)
+        if self.labels == "gate":
+            kept = steering.kept_by_gate(posterior, labels)
+        elif self.labels != "requested":
             labels = steering.most_probable_labels(posterior)
-        kept = steering.kept_by_gate(posterior, labels) if self.labels == "gate" else np.arange(len(labels))
-        chosen = [replace(candidates[i], label=names[labels[i]]) for i in kept]
-        if not self.share_weights:
-            return tuple(chosen)
-        weights = steering.text_weights(labels[kept], shares, floor=FLOOR)
-        return tuple(replace(text, weight=float(weight)) for text, weight in zip(chosen, weights, strict=True))
+        texts = [replace(candidates[place], label=names[labels[place]]) for place in kept.tolist()]
+        if self.labels == "probabilities":
+            rows = [dict(zip(names, row, strict=True)) for row in posterior.round(_DIGITS).tolist()]
+            texts = [replace(text, probabilities=row) for text, row in zip(texts, rows, strict=True)]
+        weights = self._weights(labels[kept], shares)
+        return tuple(replace(text, weight=float(weight)) for text, weight in zip(texts, weights, strict=True))
+
+    def _weights(self, labels: NDArray[np.int64], shares: Floats) -> Floats:
+        """(n,) weights of texts with these labels."""
+        return steering.text_weights(labels, shares, floor=FLOOR) if self.share_weights else np.ones(len(labels))
+
+
+def _census(released: Mapping[str, Mapping[str, Any]]) -> Census:
+    return census_file.census_of(CensusNumbers.from_json(released[Released.FILE]))
 
 
 def _released(census: Census) -> dict[str, dict[str, Any]]:

@@ -5,10 +5,10 @@
 3. Ask for sketches of the density of each label's phrases: one over single phrases (`independent`), or an ensemble over
    sequences' prefixes (`iterative`), of K sketches or of ceil(log2 K).
 4. Draw N/C sequences of K phrases for each label.
-5. Have a language model write one text a sequence. The prompt has the kind of text and the phrases, never the label.
+5. Have a language model write one text per sequence. The prompt has the kind of text and the phrases, never the label.
 
-A text's label is that of the sketch its sequence was drawn from. One round, and nothing private in it after step 3.
-Sketches and histograms are sums over records, so that they work for any number of parties.
+A text's label is that of the sketch its sequence was drawn from. There is one round, with nothing private in it after
+step 3. Sketches and histograms are sums over records, so that they work for any number of parties.
 """
 
 import math
@@ -61,7 +61,7 @@ class DpKps(DpKpsSettings):
         return {"keyphrases": None} if self.ablation == "none" else {}
 
     def plan(self, task: Task, target: PrivacyTarget, membership: Membership) -> tuple[PlannedQuery, ...]:
-        """The histogram, then the sketches; nothing where models write alone."""
+        """The histogram, then the sketches; no query if the models write without phrases."""
         if self.samples < len(task.labels):
             expected = f"at least one text for each of {len(task.labels)} labels"
             raise ConfigError("method.samples", expected=expected, got=self.samples)
@@ -80,12 +80,12 @@ class DpKps(DpKpsSettings):
         return (first, *rest)
 
     def max_texts(self, task: Task, models: Sequence[str]) -> int:
-        """N; none where models write nothing."""
+        """N, or 0 if the models write nothing."""
         del task, models
         return 0 if self.ablation == "no_llm" else self.samples
 
     def compared(self, task: Task) -> dict[str, int]:
-        """The terms that are kept."""
+        """Number of selected terms."""
         del task
         return {} if self.ablation == "only_llm" else {VOCABULARY: self.kept_terms}
 
@@ -95,7 +95,7 @@ class DpKps(DpKpsSettings):
         return State(memory=NoMemory())
 
     def step(self, state: State[NoMemory], tools: Tools) -> State[NoMemory]:
-        """The one round, top to bottom."""
+        """The only round, from top to bottom."""
         if self.ablation == "only_llm":
             return self._ended(state, tools, *self._unseeded(tools), notes=[])
         terms = self._terms()

@@ -1,8 +1,8 @@
 """DP-SGD: parties fine-tune their own language models and release texts drawn from them (Abadi et al. 2016).
 
-A baseline of the papers (DP-Transforms, Yue et al. 2023; DP-SGD with LoRA). One query, one answer, no round after it:
-each party trains on its own records (`client/writers/fine_tuning.py`), each alone, so that it shines with one
-party that has many. Which model it trains is the party's own choice.
+A baseline of the papers (DP-Transforms, Yue et al. 2023; DP-SGD with LoRA). There is one query with one answer, and no
+round after it: each party trains alone on its own records (`client/writers/fine_tuning.py`), so that results are best
+with a single party with many records. Each party chooses its own model.
 """
 
 from dataclasses import dataclass
@@ -24,7 +24,7 @@ class DpSgd(DpSgdSettings, PartyTexts):
     balanced: ClassVar[bool] = True
 
     def plan(self, task: Task, target: PrivacyTarget, membership: Membership) -> tuple[PlannedQuery, ...]:
-        """The one query."""
+        """The method's only query."""
         check(self.samples, task)
         labels = len(task.labels)
         # A multiple of the labels, so that together all parties have enough of each.

@@ -1,23 +1,23 @@
 """DPGA-TextSyn: a genetic algorithm whose operators are prompts (Sun et al. 2025).
 
-0. Before the first generation, ask for metadata: how many records have each label; how long they are, a range by the
-   sparse vector technique and a histogram over it; which of the keywords that the models list for a label its records
-   are nearest to; how similar pairs of records are.
+0. Before the first generation, ask for metadata: the number of records with each label; their lengths, as a range by
+   the sparse vector technique and a histogram over it; the keywords to which a label's records are nearest, among those
+   that the models list for the label; the similarity of pairs of records.
 Then one generation t of T:
 1. The population: at t = 0 new texts, of a label, keyword and length drawn from the metadata; later the elites and
-   their offspring: elites rewritten; elites with half of their words filled in afresh; texts out of two elites of one
-   label; new texts as at t = 0. A child has the length of its parent, or the mean of both.
+   their offspring: elites rewritten; elites with half of their words replaced; crossovers of two elites of one label;
+   new texts as at t = 0. A child has the length of its parent, or the mean of both.
 2. Ask for Top-1 nearest votes, of a Poisson subsample of the records.
 3. Elites: the N most voted of the population, less those too similar to a better one
    (`server/operators/suppression.py`).
 
-The elites of the last generation are the synthetic data set. Elitism: a text stays as long as the votes keep it.
+The elites of the last generation are the synthetic data set. A text stays as long as it gets enough votes (elitism).
 
-Each query has a share of epsilon, the votes what is left. Half goes to metadata in the paper: a fifth of epsilon to the
-length range, a tenth to each histogram. The paper takes the mean similarity with noise but without a price; it is a
-query here, a twentieth of epsilon, which the votes pay, and it is asked only with `tau=None`. One subsample serves all
-votes, so that what it saves is what the paper computes; `redraw` takes a fresh one for each, at the price that belongs
-to it.
+Each query has a share of epsilon, and the votes have the rest. In the paper half goes to metadata: a fifth of epsilon
+to the length range, a tenth to each histogram. The paper computes the mean similarity with noise but without a price;
+here it is a query with a twentieth of epsilon, taken from the votes, and it is asked only with `tau=None`. One
+subsample serves all votes, so that it saves as much as the paper computes; `redraw` draws a fresh subsample for each
+vote, at the price of that.
 """
 
 from collections import Counter
@@ -64,7 +64,7 @@ class DpgaMemory:
     metadata: Metadata | None = None
 
     def to_dict(self) -> dict[str, Any]:
-        """JSON-ready form."""
+        """Plain values, ready for JSON."""
         return asdict(self)
 
     @classmethod
@@ -150,7 +150,7 @@ class Dpga(DpgaSettings):
         return State(memory=DpgaMemory())
 
     def step(self, state: State[DpgaMemory], tools: Tools) -> State[DpgaMemory]:
-        """One generation, top to bottom."""
+        """Do one generation, from top to bottom."""
         genes, listing, notes = state.memory.metadata, Written(texts=[]), list[str]()
         if genes is None:
             genes, listing, notes = self._metadata(tools)

@@ -1,4 +1,4 @@
-"""FuseGen: models learn from one another's synthetic texts, and nothing private is asked (Zou et al. 2024).
+"""FuseGen: models learn from one another's synthetic texts, without any query to private data (Zou et al. 2024).
 
 One round t of T, N/T texts evenly over K models and C labels:
 1. Prompt zero-shot at t = 0; later with S exemplars of the label, drawn from its pool.
@@ -7,9 +7,8 @@ One round t of T, N/T texts evenly over K models and C labels:
 4. The next pool of a label: the R/2 texts on which the small models differ least, easy ones, and the R/2 on which they
    differ most, ambiguous ones, whichever language model wrote them.
 
-After T rounds D is the synthetic data set, each text weighed by how well it is learned (self-boosting weight
-adjustment). Selection and weights are functions of synthetic texts alone: no question is put to any party, and epsilon
-is 0.
+After T rounds D is the synthetic data set, with each text weighted by how well it is learned (self-boosting weight
+adjustment). Selection and weights are functions of synthetic texts alone: no party is asked anything, and epsilon is 0.
 """
 
 from collections.abc import Mapping, Sequence
@@ -44,7 +43,7 @@ class FuseGenMemory:
     pool: Mapping[str, Sequence[int]] = field(default_factory=dict)
 
     def to_dict(self) -> dict[str, Any]:
-        """JSON-ready form."""
+        """Plain values, ready for JSON."""
         return asdict(self)
 
     @classmethod
@@ -76,12 +75,12 @@ class FuseGen(FuseGenSettings):
         return ()
 
     def max_texts(self, task: Task, models: Sequence[str]) -> int:
-        """N."""
+        """N, the number of texts of the run."""
         del task, models
         return self.samples
 
     def compared(self, task: Task) -> dict[str, int]:
-        """No query compares anything, since nothing is asked."""
+        """Empty, since the method asks no query."""
         del task
         return {}
 
@@ -90,7 +89,7 @@ class FuseGen(FuseGenSettings):
         return State(memory=FuseGenMemory(pool={label: [] for label in tools.task.labels}))
 
     def step(self, state: State[FuseGenMemory], tools: Tools) -> State[FuseGenMemory]:
-        """One round, top to bottom."""
+        """Do one round, from top to bottom."""
         before, after = (self.samples * done // self.rounds for done in (state.round, state.round + 1))
         even = allocate(after - before, np.ones(len(tools.models)))
         shares = per_label(even, len(tools.task.labels), before)

@@ -1,13 +1,13 @@
-"""PrE-Text: private evolution over many parties that hold a few texts each (Hou et al. 2024).
+"""PrE-Text: private evolution over many parties with a few texts each (Hou et al. 2024).
 
 One round t of T, on a population of a fixed number of seeds, evenly over the labels:
 1. At t = 0 write the population, zero-shot.
 2. Look ahead: a candidate is voted on by the mean embedding of k variations of it.
 3. Ask for Top-1 nearest votes; with `privacy.unit=user` the noise hides all records of a party.
 4. Draw as many survivors of each label as it has seeds, with replacement, by votes above the threshold.
-5. The variations of what was drawn are the next population; in the last round the survivors are the DP seeds.
+5. The variations of the drawn texts are the next population; in the last round the survivors are the DP seeds.
 
-At last the seeds are expanded: prompts that show some seeds of a label ask for more of the kind, N texts in all, and
+Finally the seeds are expanded: prompts that show some seeds of a label ask for more texts of the kind, N in all, and
 these are the synthetic data set.
 """
 
@@ -49,8 +49,8 @@ class PreText(PreTextSettings):
     def population(self, task: Task) -> int:
         """Number of seeds: a fifth of N, at most 400, but `shots` for each label, and never more than N.
 
-        The last prompts show `shots` different seeds of a label; more seeds than that share out the votes of the same
-        records and cost 1 + k texts each in every round, which few samples do not repay.
+        The last prompts show `shots` different seeds of a label; with more seeds the same votes would be split among
+        them, and each costs 1 + k texts in every round, which does not pay for few samples.
         """
         if self.seeds is not None:
             return self.seeds
@@ -62,7 +62,7 @@ class PreText(PreTextSettings):
         return modes(self.variation) if self.rounds > 1 or self.look_ahead else {}
 
     def plan(self, task: Task, target: PrivacyTarget, membership: Membership) -> tuple[PlannedQuery, ...]:
-        """T votes."""
+        """Votes in each of the T rounds."""
         del membership
         for name, value in (("samples", self.samples), ("seeds", self.population(task))):
             if value < len(task.labels):
@@ -71,7 +71,7 @@ class PreText(PreTextSettings):
         return (PlannedQuery(name=VOTES, spec=spec, times=self.rounds),)
 
     def max_texts(self, task: Task, models: Sequence[str]) -> int:
-        """T populations, k variations of each of their texts to look ahead with, and N texts at last."""
+        """T populations, k variations of each of their texts to look ahead with, and N final texts."""
         del models
         return self.population(task) * self.rounds * (1 + self.look_ahead) + self.samples
 
@@ -81,7 +81,7 @@ class PreText(PreTextSettings):
         return replace(self, samples=max(fewest, round(share * self.samples)), seeds=max(fewest, round(share * seeds)))
 
     def compared(self, task: Task) -> dict[str, int]:
-        """The population."""
+        """Size of the population."""
         return {VOTES: self.population(task)}
 
     def start(self, tools: Tools) -> State[NoMemory]:
@@ -90,7 +90,7 @@ class PreText(PreTextSettings):
         return State(memory=NoMemory())
 
     def step(self, state: State[NoMemory], tools: Tools) -> State[NoMemory]:
-        """One round, top to bottom."""
+        """Do one round, from top to bottom."""
         size = self.population(tools.task)
         first = self._write(size, [], tools, 0) if state.round == 0 else Generated()
         population, following = (*state.candidates, *first.candidates), state.round + 1

@@ -2,18 +2,18 @@
 
 1. Seeds, by one query. Their source is `candidates`:
    - "pool": the models write a public pool of abstracts; each drawn record of a party chooses one of them, and the
-     choices leave the party as they are. Pure epsilon, end to end.
+     choices leave the party unsummed. Pure epsilon, end to end.
    - "histogram": the records vote for their nearest abstracts of the same pool; the votes are summed over all parties
      under secure aggregation, noised, and seeds are drawn in proportion. (epsilon, delta) or pure, end to end.
-   - "seed_unproven": the paper's. Each drawn record is rewritten as abstracts within its party, and the one that wins a
-     noised choice leaves it, as text. The choice is private, the text is not: no guarantee, epsilon is infinite.
+   - "seed_unproven": the paper's source. Each drawn record is rewritten as abstracts within its party, and the winner
+     of a noised choice leaves it, as text. The choice is private, the text is not: no guarantee, epsilon is infinite.
 2. A variant of each seed: the models infer from the abstract a text that it could stand for (section 3.3, Table 6).
 3. A rephrasing of each variant, one to one.
 4. Refinement (`server/operators/refinement.py`), which needs no private data: enough texts are written at first that
    about `samples` are left.
 
-The first two are one step, the others the second and last. The paper has no labels. Here all labels get equally
-many seeds, of those that were chosen for them, since the number of records with a label is private.
+Points 1 and 2 are the first step, 3 and 4 the second and last. The paper has no labels. Here all labels get equally
+many of the seeds that were chosen for them, since the number of records with a label is private.
 """
 
 import math
@@ -93,7 +93,7 @@ class Rpsg(RpsgSettings):
         return self.pool * (self.candidates != "seed_unproven") + 2 * sum(self._needed(task))
 
     def resized(self, share: float, task: Task) -> "Rpsg":
-        """See `server.method.Resizable`. Without refinement, which asks no model and takes minutes."""
+        """See `server.method.Resizable`. It leaves out refinement, which uses no language model and takes minutes."""
         return replace(
             self,
             samples=max(len(task.labels), round(share * self.samples)),
@@ -103,7 +103,7 @@ class Rpsg(RpsgSettings):
         )
 
     def compared(self, task: Task) -> dict[str, int]:
-        """The pool; a record's own abstracts are compared with each other alone."""
+        """The pool, or a record's own abstracts, which are only compared with each other."""
         del task
         return {name: self.pool for name, kind in ((CHOICES, "pool"), (VOTES, "histogram")) if kind == self.candidates}
 

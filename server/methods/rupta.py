@@ -1,9 +1,9 @@
 """RUPTA: records rewritten, one to one, by the parties' own models until these find them private (Yang et al. 2025).
 
 A baseline of the papers ("Robust utility-preserving text anonymization based on large language models"), with no
-differential privacy: each released text is a function of one record, and no model's opinion of it bounds what it gives
-away. Its query is unproven, costs ε = ∞, and is refused by every party whose own file does not name it and say
-`unsafe_unproven`. One query, one answer (`client/writers/rewriting.py`); a private text goes to no other machine.
+differential privacy: each released text is a function of one record, and no model's opinion bounds what it reveals. Its
+query is unproven, costs ε = ∞, and is refused by every party whose own file does not name it and set `unsafe_unproven`.
+There is one query with one answer (`client/writers/rewriting.py`); no private text leaves its machine.
 """
 
 from dataclasses import dataclass
@@ -26,7 +26,7 @@ class Rupta(RuptaSettings, PartyTexts):
     balanced: ClassVar[bool] = False  # the label of a text is that of its record
 
     def plan(self, task: Task, target: PrivacyTarget, membership: Membership) -> tuple[PlannedQuery, ...]:
-        """The one query."""
+        """The method's only query."""
         check(self.samples, task)
         return (
             PlannedQuery(

@@ -54,7 +54,7 @@ class WaspMemory:
     ahead: Ahead = field(default_factory=dict)
 
     def to_dict(self) -> dict[str, Any]:
-        """JSON-ready form."""
+        """Plain values, ready for JSON."""
         return asdict(self)
 
     @classmethod
@@ -91,11 +91,11 @@ class Wasp(WaspSettings):
         return (PlannedQuery(name=VOTES, spec=spec, times=self.rounds - 1),)
 
     def max_texts(self, task: Task, models: Sequence[str]) -> int:
-        """N, with their paraphrases, and what rounding to whole texts for each model and label may add."""
+        """N, with their paraphrases, and the texts that rounding up for each model and label may add."""
         return max(self.samples * (1 + self.look_ahead), self.rounds * len(task.labels) * len(models))
 
     def compared(self, task: Task) -> dict[str, int]:
-        """D before the last round, which all its texts so far are in."""
+        """Size of D before the last round, with all texts so far."""
         del task
         return {VOTES: self.samples * (self.rounds - 1) // self.rounds}
 
@@ -105,7 +105,7 @@ class Wasp(WaspSettings):
         return State(memory=WaspMemory(weights=weights))
 
     def step(self, state: State[WaspMemory], tools: Tools) -> State[WaspMemory]:
-        """One round, top to bottom."""
+        """Do one round, from top to bottom."""
         harvest = tools.generate(self._order(state, tools), self._writer(state, tools), round_number=state.round)
         candidates = (*state.candidates, *harvest.candidates)
         last = state.round + 1 == self.rounds

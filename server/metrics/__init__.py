@@ -1,1 +1,1 @@
-"""Pure functions from texts, vectors or predictions to figures; `accuracy.py` trains and scores a classifier."""
+"""Metrics: pure functions of texts, vectors or predictions; `accuracy.py` trains and scores a classifier."""

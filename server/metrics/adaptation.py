@@ -41,7 +41,7 @@ def coral(source: Tensor, target: Tensor) -> Tensor:
 
 def train_and_predict(
     vectors: NDArray[np.float32],
-    labels: NDArray[np.integer],
+    labels: NDArray[np.integer] | NDArray[np.floating],
     test: NDArray[np.float32],
     *,
     target: NDArray[np.float32] | None = None,
@@ -54,7 +54,7 @@ def train_and_predict(
 
     Args:
         vectors: (n, dim), source texts, n at least 2.
-        labels: (n,) from 0.
+        labels: (n,) from 0, or (n, C), their probabilities.
         test: (m, dim), test texts.
         target: (t, dim), unlabelled target texts, t at least 2; None trains without adaptation.
         weight: lambda. Both losses should end at the same order of magnitude (Sun and Saenko, section 4.1).
@@ -74,9 +74,10 @@ def train_and_predict(
         if texts is not None and len(texts) < 2:
             raise DataError(what, expected="at least two", got=len(texts))
     generator = torch.Generator().manual_seed(experiment_seed % 2**63)
-    network = _network(vectors.shape[1], int(labels.max()) + 1, generator)
+    classes, kind = (int(labels.max()) + 1, np.int64) if labels.ndim == 1 else (labels.shape[1], np.float32)
+    network = _network(vectors.shape[1], classes, generator)
     optimizer = torch.optim.Adam(network.parameters(), lr=_RATE)
-    x, y = torch.from_numpy(vectors), torch.from_numpy(labels.astype(np.int64))
+    x, y = torch.from_numpy(vectors), torch.from_numpy(labels.astype(kind))
     text_weights = torch.ones(len(x)) if weights is None else torch.from_numpy(weights.astype(np.float32))
     target_batches = _batches(len(target), generator) if target is not None else None
     targets = torch.from_numpy(target) if target is not None else None

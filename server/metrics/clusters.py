@@ -1,4 +1,4 @@
-"""Two sets of vectors as histograms over clusters: MAUVE, Kullback-Leibler divergence, total variation.
+"""Comparison of two sets of vectors by histograms over clusters: MAUVE, Kullback-Leibler divergence, total variation.
 
 All vectors together are scaled to norm 1, projected onto the principal components that explain 90 % of their variance
 and clustered by k-means; a set's histogram is the share of its vectors in each cluster. MAUVE is the area under the

@@ -50,8 +50,8 @@ def _distance(a: _Gaussian, b: _Gaussian) -> float:
 def fid_error(a: NDArray[np.floating], b: NDArray[np.floating]) -> float | None:
     """Standard error of the FID by the choice of the rows of `a`: a jackknife of five groups (Efron and Stein 1981).
 
-    Rows are dealt to the groups in turn, so that each has about as many of every label and model. `b` is held fixed:
-    sets that are compared with the same real texts share its error. For few texts a jackknife errs upward.
+    Rows are dealt to the groups in turn, so that each has about as many of every label and model. `b` stays fixed: sets
+    that are compared with the same real texts share its error. For few texts a jackknife errs upward.
 
     Args:
         a: (n, d).
@@ -61,7 +61,7 @@ def fid_error(a: NDArray[np.floating], b: NDArray[np.floating]) -> float | None:
         None for fewer than ten rows of `a`.
 
     Raises:
-        DataError: As `fid`.
+        DataError: As in `fid`.
     """
     if len(a) < 2 * _GROUPS:
         return None
@@ -94,7 +94,7 @@ def drawn(vectors: NDArray[np.floating], most: int, *, seed: int = 0) -> NDArray
 
 
 def blocks(vectors: NDArray[np.floating]) -> Iterator[NDArray[np.float64]]:
-    """The rows of (n, d) vectors in float64, a block at a time: all of a hundred thousand would be twice their size."""
+    """The rows of (n, d) vectors in float64, one block at a time, as all of them would take twice the memory."""
     for first in range(0, len(vectors), _BLOCK):
         yield vectors[first : first + _BLOCK].astype(np.float64)
 

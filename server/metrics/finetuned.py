@@ -80,7 +80,7 @@ class Training:
 
 def train_and_predict(
     texts: Sequence[str],
-    labels: NDArray[np.integer],
+    labels: NDArray[np.integer] | NDArray[np.floating],
     test: Sequence[str],
     training: Training,
     *,
@@ -91,7 +91,7 @@ def train_and_predict(
 
     Args:
         texts: n training texts, n at least 2.
-        labels: (n,) from 0, each number up to the largest at least once.
+        labels: (n,) from 0, each number up to the largest at least once; or (n, C), their probabilities.
         test: m test texts.
         training: Checkpoint and settings.
         weights: (n,) weight of each text; None weighs all equally.
@@ -101,7 +101,7 @@ def train_and_predict(
         (m,) predicted labels.
 
     Raises:
-        ConfigError: See `Training.look`, or the weights cannot be read.
+        ConfigError: See `Training.checked_folder`, or the weights cannot be read.
         DataError: There are fewer than two texts.
     """
     if len(texts) < 2:
@@ -110,15 +110,18 @@ def train_and_predict(
     devices = [torch.device(training.device)] if training.device.startswith("cuda") else []
     with torch.random.fork_rng(devices):  # Transformers draw initial weights and dropout from the global generator.
         torch.manual_seed(experiment_seed % 2**63)
-        model = _model(folder, int(labels.max()) + 1, training.device)
+        classes = int(labels.max()) + 1 if labels.ndim == 1 else labels.shape[1]
+        most_probable = labels.astype(np.int64) if labels.ndim == 1 else labels.argmax(axis=1)
+        model = _model(folder, classes, training.device)
         ids = _Ids(folder, training.longest, training.device)
         model.config.pad_token_id = ids.filler  # causal networks classify at the last token before padding
-        training_set, validation_set = _set_aside(labels, training.validation)
-        counts = np.bincount(labels, minlength=int(labels.max()) + 1)
+        training_set, validation_set = _set_aside(most_probable, training.validation)
+        counts = np.bincount(most_probable, minlength=classes)
         text_weights = np.ones(len(texts)) if weights is None else weights
-        text_weights = text_weights * (len(labels) / (len(counts) * counts[labels]) if training.balanced else 1.0)
+        if training.balanced:
+            text_weights = text_weights * len(labels) / (np.count_nonzero(counts) * counts[most_probable])
         y, w = (
-            torch.from_numpy(labels.astype(np.int64)).to(training.device),
+            torch.from_numpy(labels.astype(np.int64 if labels.ndim == 1 else np.float32)).to(training.device),
             torch.from_numpy(text_weights.astype(np.float32)).to(training.device),
         )
         tokens = ids.of(texts)

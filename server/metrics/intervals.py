@@ -1,4 +1,4 @@
-"""95 % intervals of a figure over test rows or training seeds, of shares, and of an area under the ROC curve."""
+"""95 % intervals: of a figure over test rows or training seeds, of shares, and of an area under the ROC curve."""
 
 import math
 from collections.abc import Callable, Sequence
@@ -42,19 +42,20 @@ def of_share(hits: int, rows: int) -> Interval:
     return float(between.low), float(between.high)
 
 
-def of_paired_shares(before: NDArray[np.bool_], after: NDArray[np.bool_]) -> Interval:
-    """Interval of the share of `after` minus that of `before`, of the same rows (Bonett and Price 2012).
+def of_paired_shares(
+    before: NDArray[np.bool_] | NDArray[np.float64], after: NDArray[np.bool_] | NDArray[np.float64]
+) -> Interval:
+    """Interval of the mean of `after` minus that of `before`, of the same rows (Bonett and Price 2012).
 
-    One is added to the rows of either change, so that the interval has a width also where no row changes.
+    One row is added for either change, so that the interval has a width also where no row changes.
 
     Args:
-        before: (rows,) at least 1.
-        after: (rows,).
+        before: (rows,) at least 1, in [0, 1]: whether a row is a hit, or the share of trainings in which it is one.
+        after: (rows,), of the same kind.
     """
-    rows = len(before)
-    up, down = ((int(change.sum()) + 1) / (rows + 2) for change in (after & ~before, before & ~after))
-    half = stats.norm.ppf((1 + LEVEL) / 2) * math.sqrt((up + down - (up - down) ** 2) / (rows + 2))
-    return max(-1.0, float(up - down - half)), min(1.0, float(up - down + half))
+    changes = np.concatenate([after.astype(np.float64) - before.astype(np.float64), [1.0, -1.0]])
+    half = stats.norm.ppf((1 + LEVEL) / 2) * changes.std() / math.sqrt(len(changes))
+    return max(-1.0, float(changes.mean() - half)), min(1.0, float(changes.mean() + half))
 
 
 def area_under_curve(members: NDArray[np.floating], others: NDArray[np.floating]) -> tuple[float, Interval]:

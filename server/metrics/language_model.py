@@ -35,7 +35,7 @@ FROM_SCRATCH = Training()
 
 
 class LanguageModel:
-    """A model that `train` returns, with its tokenizer.
+    """A trained model, as `train` returns it, with its tokenizer.
 
     Args:
         model: A causal language model of transformers, on its device.

@@ -52,7 +52,7 @@ class Overlap:
 def overlap(
     synthetic: NDArray[np.floating], real: NDArray[np.floating], *, k: int = 3, k_density: int = 5, seed: int = 0
 ) -> Overlap:
-    """Precision, recall, density and coverage.
+    """Compute precision, recall, density and coverage.
 
     Args:
         synthetic: (n, d), n above k.

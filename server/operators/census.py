@@ -2,17 +2,17 @@
 
     candidates' vectors ── public ──▶ Subspace ── asked once (`common/queries/class_sums.py`) ──▶ Census ──▶ Estimates
 
-The subspace is a function of the candidates and of the labels' descriptions alone. All that follows is a function of it
-and of numbers that carry their noise: nothing here can cost privacy, however often it is used.
+The subspace is a function of the candidates and of the labels' descriptions alone. Everything after it is a function of
+the subspace and of noised numbers: nothing here can cost privacy, however often it is used.
 
 Let S be the noised sum of label c, in radii, with noise of standard deviation sigma in each of k directions, and n its
-noised number of records. Then S / n is how far the mean of the label's records is off the label's public centre, with
-noise sigma / n. A priori each coordinate of that offset is normal with mean 0 and a variance v that all labels share:
-an offset is shrunk by v / (v + e), averaged over the posterior of v, which is flat in log v at first. Its error e is
-(sigma / n)^2 and, as the records are a sample themselves, about 1 / (4 k n), with n records half a radius long. So a
-census in which nothing rises above the noise leaves the centres where they are. Numbers of records are shrunk towards
-equal ones in the same way. The estimated mean is the centre plus the shrunk offset, in all dimensions: outside the
-subspace the public centre is all that is known, and it is worth much.
+noised number of records. Then S / n is the offset of the mean of the label's records from the label's public centre,
+with noise sigma / n. A priori each coordinate of that offset is normal with mean 0 and a variance v that all labels
+share: an offset is shrunk by v / (v + e), averaged over the posterior of v, which is flat in log v at first. Its error
+e is (sigma / n)^2 and, as the records are a sample themselves, about 1 / (4 k n), with n records half a radius long. So
+a census without any signal above the noise leaves the centres unchanged. Numbers of records are shrunk towards equal
+numbers in the same way. The estimated mean is the centre plus the shrunk offset, in all dimensions: outside the
+subspace only the public centre is known, and it is valuable.
 """
 
 import math
@@ -24,6 +24,7 @@ from numpy.typing import NDArray
 from scipy.special import softmax
 
 from common.queries.class_sums import LARGEST_RADIUS, SMALLEST_RADIUS
+from server.metrics.linear import LinearClassifier
 
 Floats = NDArray[np.float64]
 Labels = NDArray[np.integer]
@@ -99,8 +100,8 @@ def basis(vectors: Vectors, labels: Labels, label_count: int, directions: int) -
 
     The differences of C labels span at most C - 1 directions; the rest are the principal directions in which candidates
     differ from their label's mean. If candidates are too few or too alike for that, directions orthogonal to all these
-    fill up the number, which the plan has fixed: a record may differ where no candidate does. The largest entry
-    of each direction is positive, so that the same candidates have the same basis.
+    complete the number that the plan fixes: records may differ where no candidates do. The largest entry of each
+    direction is positive, so that the same candidates give the same basis.
     """
     means = label_means(vectors, labels, label_count)
     between = _principal(means - means.mean(axis=0))
@@ -125,10 +126,10 @@ def _signed(directions: Floats) -> Floats:
 
 
 def softness(vectors: Vectors, labels: Labels, centres: Vectors) -> float:
-    """Softness with which a nearest-mean classifier is as sure of the candidates' labels as it can: see `posteriors`.
+    """The softness at which a nearest-mean classifier fits the candidates' labels best: see `posteriors`.
 
-    Chosen by public candidates and centres alone: the one that makes the requested labels most likely, where a share
-    of the candidates may have any label instead of the requested one.
+    It depends on public candidates and centres alone. It maximises the likelihood of the requested labels, where a
+    share of the candidates may have any label instead of the requested one.
     """
 
     def likelihood(value: np.float64) -> float:
@@ -150,7 +151,7 @@ class Census:
 
     Attributes:
         labels: Names of the labels, in the order of the plan.
-        subspace: Coordinates in which it was taken.
+        subspace: Coordinates in which the records were measured.
         softness: Softness of the classifier by its means; public.
         sums: (C, k) noised sums of the records' coordinates, in radii.
         counts: (C,) noised numbers of records; they may be negative.
@@ -168,7 +169,7 @@ class Census:
 
     @property
     def signal_to_noise(self) -> float | None:
-        """Size of the sums without the noise in them, in units of the noise: root mean squares; None without noise."""
+        """Estimated root mean square of the sums without noise, relative to that of the noise; None without noise."""
         if self.noise == 0:
             return None
         return math.sqrt(max(0.0, float(np.mean(self.sums**2)) / self.noise**2 - 1))
@@ -190,7 +191,7 @@ class Estimates:
 
 
 def estimates(census: Census, *, shrinkage: bool = True) -> Estimates:
-    """Shares and means, shrunk according to their noise; as measured if `shrinkage` is off."""
+    """Shares and means, shrunk according to their noise; with `shrinkage` off, as measured."""
     sizes = _sizes(census.counts, census.count_noise if shrinkage else 0.0)
     offsets = census.sums / sizes[:, None]
     sampling = _SPREAD / (offsets.shape[1] * sizes)
@@ -203,6 +204,12 @@ def estimates(census: Census, *, shrinkage: bool = True) -> Estimates:
     return Estimates(
         shares=sizes / sizes.sum(), means=space.centres + space.radius * offsets @ space.basis, kept=kept[:, 0]
     )
+
+
+def classifier(census: Census, estimated: Estimates, soft: float) -> LinearClassifier:
+    """The classifier by the estimated means whose probabilities are `posteriors`."""
+    squares = (estimated.means.astype(np.float64) ** 2).sum(axis=1)
+    return LinearClassifier(labels=census.labels, weights=estimated.means / soft, intercepts=-squares / 2 / soft)
 
 
 def figures(census: Census, estimated: Estimates, requested: Labels, posterior: Floats) -> dict[str, Any]:

@@ -1,24 +1,22 @@
-"""A census in `census.json`: its numbers written and read again, and checked with the other files of its run.
+"""Writing and reading of a census in `census.json`, with checks against the other files of its run.
 
-Nothing in the file is signed. Where it still lies in its run folder, it has to say the same as `privacy.json` and the
-coordinator's ledger there. The parties' answers are in their ledgers, under `run` and `plan_digest`. Bases and
-centres are bit for bit those that they were sent.
+The file is not signed. If it is still in its run folder, it has to agree with `privacy.json` and the coordinator's
+ledger there. The parties' answers are in their ledgers, under `run` and `plan_digest`. Bases and centres are bit for
+bit those that were sent to the parties.
 """
 
-import base64
-import binascii
 import json
 from pathlib import Path
 from typing import NoReturn, TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from common.errors import ConfigError, ProtocolError
 from common.ledger.ledger import Ledger
 from common.privacy import accountant
 from common.queries.class_sums import ClassSums, ClassSumsSpec
 from common.validate import positive
+from server.documents.arrays import packed, unpacked
 from server.documents.census import CensusNumbers, Released
 from server.documents.codec import FieldError
 from server.documents.files import Document, LaterFormatError
@@ -36,7 +34,7 @@ _ROUNDING = 1e-6
 
 
 def numbers_of(census: Census) -> CensusNumbers:
-    """The numbers, as the file has them."""
+    """The numbers in the form of the file."""
     space = census.subspace
     return CensusNumbers(
         labels=census.labels,
@@ -46,13 +44,13 @@ def numbers_of(census: Census) -> CensusNumbers:
         count_noise=census.count_noise,
         softness=census.softness,
         radius=space.radius,
-        basis=base64.b64encode(space.basis.astype("<f4").tobytes()).decode(),
-        centres=base64.b64encode(space.centres.astype("<f4").tobytes()).decode(),
+        basis=packed(space.basis),
+        centres=packed(space.centres),
     )
 
 
 def census_of(numbers: CensusNumbers) -> Census:
-    """The inverse of `numbers_of`, after a trip through JSON too."""
+    """The inverse of `numbers_of`, also after a trip through JSON."""
     sums = np.array(numbers.sums, dtype=np.float64)
     return Census(
         labels=numbers.labels,
@@ -62,8 +60,8 @@ def census_of(numbers: CensusNumbers) -> Census:
         count_noise=numbers.count_noise,
         softness=numbers.softness,
         subspace=Subspace(
-            basis=_floats(numbers.basis, sums.shape[1]),
-            centres=_floats(numbers.centres, len(numbers.labels)),
+            basis=unpacked(numbers.basis, sums.shape[1]),
+            centres=unpacked(numbers.centres, len(numbers.labels)),
             radius=numbers.radius,
         ),
     )
@@ -73,8 +71,8 @@ def read(path: Path) -> tuple[Census, Earlier]:
     """Read the file of a run folder.
 
     Raises:
-        ConfigError: It does not exist, this program did not write it, or another file of its run contradicts it:
-            naming the entry.
+        ConfigError: It does not exist, this program did not write it, or another file of its run contradicts it; the
+            message names the entry.
     """
     try:
         released = _parsed(path, Released)
@@ -92,10 +90,10 @@ def read(path: Path) -> tuple[Census, Earlier]:
 
 
 def check_labels(census: Census, labels: tuple[str, ...], path: Path) -> None:
-    """Refuse a census of other labels than the task's.
+    """Refuse a census whose labels are not the task's.
 
     Raises:
-        ConfigError: Naming both.
+        ConfigError: The labels differ; the message has both lists.
     """
     if census.labels != labels:
         raise ConfigError(
@@ -134,7 +132,7 @@ def _checked(numbers: CensusNumbers, path: Path) -> Census:
         _refuse("labels: a list of names", "none", path)
     try:
         census = census_of(numbers)
-    except (TypeError, ValueError, IndexError, binascii.Error):
+    except (TypeError, ValueError, IndexError):
         _refuse("numbers, and float32 rows in base64, of one size", "others", path)
     space, labels = census.subspace, len(census.labels)
     shapes = {"sums": (labels, len(space.basis)), "counts": (labels,)}
@@ -195,11 +193,6 @@ def _check_ledger(earlier: Earlier, path: Path) -> None:
         _refuse("privacy.delta: a probability", repr(earlier.privacy.delta), path)
     if spent > earlier.epsilon * (1 + _ROUNDING):
         _refuse(f"epsilon of at least {spent:g}, as charged in {LEDGER} next to it", f"{earlier.epsilon:g}", path)
-
-
-def _floats(text: str, rows: int) -> NDArray[np.float32]:
-    flat = np.frombuffer(base64.b64decode(text, validate=True), dtype="<f4").astype(np.float32)
-    return flat.reshape(rows, -1)
 
 
 def _refuse(expected: str, got: str, path: Path) -> NoReturn:

@@ -3,8 +3,8 @@
     public vocabulary ── noised counts ──▶ private vocabulary V' ── embedded ──▶ points
     drawn frequencies ── noised sketch ──▶ densities of points ──▶ sequences
 
-Nothing here sees a record: frequencies come from the public experiment seed, and all else is post-processing. A sketch
-gives the density of any point as a sum over its rows,
+Nothing here sees a record: frequencies come from the public experiment seed, and everything else is post-processing. A
+sketch gives the density of any point as a sum over its rows,
 
     density(x) = 1/rows sum_i c_i cos(a_i) + s_i sin(a_i),    a_i = sqrt(2) w_i . x + b_i,
 
@@ -41,7 +41,7 @@ def public_vocabulary(path: str, *, at_least: int) -> tuple[str, ...]:
 
     Raises:
         DataError: The file cannot be read, or is empty.
-        ConfigError: No line holds a word, a term is too long to be asked for, or there are fewer terms than `at_least`.
+        ConfigError: No line has a word, a term is too long for a query, or there are fewer terms than `at_least`.
     """
     first: dict[tuple[str, ...], str] = {}
     with named_by("method.vocabulary"):
@@ -60,7 +60,7 @@ def public_vocabulary(path: str, *, at_least: int) -> tuple[str, ...]:
 
 
 def private_vocabulary(terms: Sequence[str], counts: NDArray[np.float64], kept: int) -> tuple[str, ...]:
-    """V': the `kept` terms with the highest noised counts, the highest first."""
+    """V': the `kept` terms with the highest noised counts, in descending order."""
     return tuple(terms[i] for i in np.argsort(-counts, kind="stable")[:kept])
 
 

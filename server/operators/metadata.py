@@ -1,8 +1,8 @@
-"""Metadata, the "genes" of DPGA-TextSyn: noised statistics of the private records, asked first (section 3.2).
+"""Metadata, the "genes" of DPGA-TextSyn: noised statistics of the private records (section 3.2).
 
-Shares of labels, of lengths and of keywords, from answers that already carry their noise: nothing here can cost
-privacy. Negative counts are set to zero, and if no count is positive, shares are equal. Each function also returns
-notes for the report.
+It is queried before the first generation. It has the shares of labels, of lengths and of keywords, from answers that
+are already noised: nothing here can cost privacy. Negative counts are set to zero, and if no count is positive, shares
+are equal. Each function also returns notes for the report.
 """
 
 import math
@@ -170,7 +170,8 @@ def keyword_shares(
 def first_tau(answer: NDArray[np.float64]) -> tuple[float, list[str]]:
     """Mean cosine of pairs of private records, from the noised sum of cosines and the noised number of pairs.
 
-    If noise leaves no mean between 0 and 1, the threshold starts at 0, and so ends at the lowest with enough elites.
+    If noise leaves no mean between 0 and 1, the threshold starts at 0, and so ends at the lowest value with enough
+    elites.
     """
     total, pairs = answer
     if pairs >= 1 and 0 <= total / pairs <= 1:

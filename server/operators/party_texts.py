@@ -1,4 +1,4 @@
-"""Texts that parties answer with, released as they are: for methods whose texts are all written at the parties."""
+"""Release of the parties' answers, for methods whose texts are all written at the parties."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -20,7 +20,7 @@ from server.settings.methods import PartyTextsSettings
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PartyTexts(PartyTextsSettings):
-    """A method of one query whose answers are the texts themselves; a subclass has the plan.
+    """A method with a single query whose answers are the texts themselves; a subclass has the plan.
 
     Attributes:
         query: Name of the query in the plan.
@@ -33,16 +33,16 @@ class PartyTexts(PartyTextsSettings):
 
     @property
     def modes(self) -> dict[str, str | None]:
-        """No model is asked, as the parties write."""
+        """Empty, as the parties write all texts."""
         return {}
 
     def max_texts(self, task: Task, models: Sequence[str]) -> int:
-        """No model is asked, as the parties write."""
+        """Zero, as the parties write all texts."""
         del task, models
         return 0
 
     def compared(self, task: Task) -> dict[str, int]:
-        """No query compares anything, as the parties write."""
+        """Empty, since the query compares nothing."""
         del task
         return {}
 

@@ -1,15 +1,15 @@
-"""RPSG's filters of the texts that models wrote (Ma and Rajtmajer, section 3.4 and appendix B.4), for each label.
+"""RPSG's filters of the models' texts, label by label (Ma and Rajtmajer, section 3.4 and appendix B.4).
 
 1. Keep the share `similarity` of the texts with the lowest cosine to the variants that they rephrase.
 2. Train a surrogate language model on the variants.
 3. Of the remaining texts, keep the share `nll` with the highest mean negative log-likelihood per token under the
-   surrogate (equation 3): a text that it finds likely may be memorised.
+   surrogate (equation 3): a text that the surrogate finds likely may be memorised.
 4. Mask anything that looks like personal information.
 
 The paper's Table 7 gives both thresholds as shares to keep; a share of 1 switches a filter off. The paper has no
 labels. Here each label is filtered separately, so that the filters keep the balance between labels.
 
-All of this is post-processing of texts that are released anyway: it costs no privacy and proves none.
+All of this is post-processing of texts that are released anyway: it costs no privacy, and proves nothing about privacy.
 """
 
 import math
@@ -80,7 +80,7 @@ class Refinement(RefinementSettings):
 
 
 class Rehearsed(Refinement):
-    """Refinement in a rehearsal: the same number of texts is written, and none is kept, as nothing more is asked."""
+    """Refinement in a rehearsal: the same number of texts is written, and all are dropped, as no request follows."""
 
     __slots__ = ()
 

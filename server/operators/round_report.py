@@ -28,7 +28,7 @@ def make_report(
         requested: Number of candidates requested from each model.
         generated: New candidates.
         candidates: Number of candidates after the round.
-        work: All output of the models, including texts that are not candidates.
+        work: All output of the models, including texts that do not become candidates.
         notes: Remarks for readers of the report.
         figures: Figures that only this method has.
     """

@@ -1,6 +1,6 @@
 """Selection in WASP (Zou et al. 2025): exemplars by votes, and weights of models.
 
-Everything here is a function of public texts and of votes that already carry their noise: nothing can cost privacy.
+Everything here is a function of public texts and of votes that are already noised: nothing can cost privacy.
 """
 
 from collections.abc import Sequence

@@ -1,8 +1,8 @@
 """Smoothed votes: ridge regression of noised votes on the candidates' public embeddings, label by label.
 
-Noise is independent from one candidate to the next; votes are not, since records near a candidate are also near those
-like it. So a regression on the embeddings keeps most of the votes and little of the noise. It is a function of public
-texts and of votes that already carry their noise: it costs no privacy.
+Noise is independent from one candidate to the next; votes are not, since records near a candidate are also near similar
+candidates. So a regression on the embeddings keeps most of the votes and little of the noise. It is a function of
+public texts and of votes that already carry their noise: it costs no privacy.
 
 The model of a label's n votes, less their mean, with u_i the principal directions of its centred embeddings and l_i the
 squares of their singular values, scaled to mean 1 over the at most n - 1 directions:
@@ -10,13 +10,13 @@ squares of their singular values, scaled to mean 1 over the at most n - 1 direct
     votes = sum_i u_i z_i + e,    z_i ~ N(0, s l_i),    e ~ N(0, v)
 
 The best prediction of the sum is ridge regression with penalty v / s. Neither is a setting; all labels share both. v is
-at least the variance of the noise; it is larger by what embeddings do not explain, such as which few records voted.
-Predictions are averaged over a grid of s and v, up to the scores' own variance, by their marginal likelihood. Laplace
-noise counts as Gaussian of its variance.
+at least the variance of the noise; it is larger by the part of the votes that embeddings do not explain, such as the
+choice of the few records that voted. Predictions are averaged over a grid of s and v, up to the scores' own variance,
+by their marginal likelihood. Laplace noise counts as Gaussian of its variance.
 
-A regression errs alike for similar candidates. Where votes are nearly all noise, its best candidates of a label are one
-random corner of the label, which is worth less than random candidates. So half of the prior is on s = 0, no signal,
-with which scores stay as they are: votes are smoothed as far as they show that there is a signal.
+A regression errs alike for similar candidates. If votes are nearly all noise, its best candidates of a label all lie in
+one random corner of the label, which is worse than random candidates. So half of the prior is on s = 0, no signal,
+where scores stay as they are: votes are smoothed only as far as they show a signal.
 """
 
 from dataclasses import dataclass
@@ -59,8 +59,8 @@ def smoothed(
     """Votes, predicted from the votes for all candidates of the same label as far as embeddings explain them.
 
     Args:
-        scores: (n,) noised votes; or (k, n): k kinds of votes for the same candidates, each smoothed by itself.
-        vectors: (n, dim) unit norm: what the candidates were voted on by.
+        scores: (n,) noised votes; or (k, n): k kinds of votes for the same candidates, each smoothed separately.
+        vectors: (n, dim) unit norm: the vectors by which records voted on the candidates.
         labels: (n,) in [0, C).
         noise: Standard deviation of the noise of a vote (`Tools.noise`), in votes.
 

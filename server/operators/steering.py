@@ -1,9 +1,9 @@
 """Uses of a census: the labels of texts, exemplars for prompts, and weights of models and of texts.
 
 Everything here is a function of public texts and of noised numbers (`server/operators/census.py`), so nothing can cost
-privacy. A text's posterior is the probability of each label by the means of the records: a private classifier. No
-text is weighed or chosen by how near it is to the records within its label: on texts of real models that picked one
-style, at the cost of diversity and accuracy.
+privacy. A text's posterior is the probability of each label by the means of the records: a private classifier. Texts
+are not weighted or chosen by their nearness to the records within a label: with texts of real models that selected a
+single style, at the cost of diversity and accuracy.
 """
 
 from collections import Counter
@@ -18,18 +18,18 @@ _HALVINGS = 30
 
 
 def exemplars(posterior: Floats, models: Labels, size: int) -> list[list[int]]:
-    """Texts with the highest posterior of each label, whichever label was requested of them.
+    """Texts with the highest posterior for each label, whichever label they were requested with.
 
-    They are chosen among the texts whose most probable label it is, if there are enough, and else among all. At most
-    60 % (rounded up) are one model's, as long as there are others.
+    They are chosen among the texts whose most probable label it is, if there are enough, and otherwise among all. At
+    most 60 % (rounded up) come from one model, as long as there are others.
 
     Args:
-        posterior: (n, C) of the texts.
+        posterior: (n, C) probability of each label for each text.
         models: (n,) number of the model that wrote each text.
         size: Number of texts of a label; fewer if there are fewer in all.
 
     Returns:
-        For each label positions, best first.
+        Positions of the chosen texts by label, best first.
     """
     likeliest, most = posterior.argmax(axis=1), int(np.ceil(_MOST_OF_A_MODEL * size))
     chosen = []
@@ -48,14 +48,14 @@ def exemplars(posterior: Floats, models: Labels, size: int) -> list[list[int]]:
 
 
 def needs(posterior: Floats, shares: Floats, coming: int) -> Floats:
-    """(C,) how many of the next round's texts each label needs, in any unit: above 0.
+    """(C,) relative number of the next round's texts that each label needs, above 0.
 
     The aim for a label is half an equal part of all texts, those to come included, and half its estimated share of
-    them. It needs what it lacks of that, counted by most probable labels, and at least a quarter of an equal part of
-    the coming texts.
+    them. It needs the difference between this aim and its present number of texts, by most probable labels, and at
+    least a quarter of an equal part of the coming texts.
 
     Args:
-        posterior: (n, C) of the texts so far.
+        posterior: (n, C) probability of each label for each text so far.
         shares: (C,) estimated shares of the labels.
         coming: Number of texts to come, at least 1.
     """
@@ -68,7 +68,7 @@ def needs(posterior: Floats, shares: Floats, coming: int) -> Floats:
 def model_weights(posterior: Floats, requested: Labels, models: Labels, model_count: int) -> Floats:
     """(K,) shares of the models, sum 1: the squared mean posterior of the labels that were requested of their texts.
 
-    A model without texts has the mean of all.
+    A model without texts gets the mean of all models.
     """
     right = posterior[np.arange(len(requested)), requested]
     sizes = np.bincount(models, minlength=model_count)
@@ -92,7 +92,7 @@ def most_probable_labels(posterior: Floats) -> NDArray[np.int64]:
 
 
 def kept_by_gate(posterior: Floats, labels: Labels) -> NDArray[np.int64]:
-    """Positions of the texts whose most probable label is theirs; of a label without any, the most probable one."""
+    """Positions of texts whose most probable label is their own; for a label without any, of its most probable text."""
     kept = posterior.argmax(axis=1) == labels
     for label in np.unique(labels):
         of_label = labels == label
@@ -102,10 +102,10 @@ def kept_by_gate(posterior: Floats, labels: Labels) -> NDArray[np.int64]:
 
 
 def text_weights(labels: Labels, shares: Floats, *, floor: float) -> Floats:
-    """(n,) weights of texts, mean 1, with which the labels have these shares, or come as near as the floor allows.
+    """(n,) weights of texts, mean 1, that give the labels these shares, or come as near as the floor allows.
 
     The weight of a label is its share divided by that of its texts. If the effective sample is below `floor`, the
-    weights are raised to the largest power, below 1, with which it is not: at power 0 all are equal.
+    weights are raised to the largest power below 1 at which it reaches the floor: at power 0 all are equal.
     """
     exact = shares[labels] / np.bincount(labels, minlength=len(shares))[labels]
     low, high = 0.0, 1.0

@@ -1,6 +1,6 @@
 """Elites of a population: most votes first, skipping those too similar to a better one (DPGA-TextSyn, section 3.3.2).
 
-A function of synthetic texts and of votes that already carry their noise: nothing here can cost privacy.
+This is a function of synthetic texts and of votes that are already noised: nothing here can cost privacy.
 """
 
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ _BLOCK = 128
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Elites:
-    """The chosen candidates.
+    """The candidates chosen as elites.
 
     Attributes:
         positions: Positions in the population, most votes first.

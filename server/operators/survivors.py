@@ -1,8 +1,8 @@
 """Choice of the surviving candidates, and number of variations of each (Aug-PE; PrE-Text), for each label.
 
-Functions of votes that already carry their noise: nothing here can cost privacy. Only candidates whose votes exceed the
-threshold are parents. Noise alone lifts half of the candidates without any vote above zero; a threshold of about the
-noise's sigma excludes most of them.
+These are functions of votes that are already noised: nothing here can cost privacy. Only candidates whose votes exceed
+the threshold are parents. Noise alone lifts half of the candidates without any vote above zero; a threshold of about
+the noise's sigma excludes most of them.
 """
 
 from collections.abc import Sequence

@@ -1,8 +1,8 @@
 """Variations of synthetic texts, and votes on parents by their variations (Aug-PE; PrE-Text).
 
-A parent's own model writes its variations: in other words, or with a share of the words masked and filled in afresh,
-in a length drawn around the parent's. Looking ahead, votes for a candidate go by the mean embedding of some variations
-of it instead of by its own: by where its offspring will be.
+A parent's own model writes its variations: paraphrases, or texts with a share of the words masked and replaced, with a
+length drawn around the parent's. With look-ahead, votes for a candidate depend on the mean embedding of some variations
+of it instead of its own embedding, and so on the place of its offspring.
 """
 
 from collections import Counter
@@ -21,14 +21,14 @@ from server.method import Tools
 from server.settings.voting import Variation
 
 SHORTEST = 3
-"""Words: no variation is asked to be shorter, however short its parent."""
+"""Smallest number of words that a variation is asked to have, however short its parent."""
 
 Ahead = Mapping[str, Sequence[str]]
 """Variations of each candidate, by its text; none where its model wrote none."""
 
 
 def modes(variation: Variation) -> dict[str, str | None]:
-    """The mode of its requests, and the setting that avoids it; see `server.method.Method`."""
+    """The mode of a variation's requests, and the setting that avoids it; see `server.method.Method`."""
     if variation.kind == "fill_in":
         return {"blanks": "method.variation.kind=paraphrase"}
     return {"rewriting": "method.variation.kind=fill_in"}
@@ -108,7 +108,7 @@ def _length(variation: Variation, text: str, generator: np.random.Generator) -> 
 
 
 def family_sizes(parents: Sequence[tuple[Candidate, int]]) -> Counter[str]:
-    """Variations asked for, by model."""
+    """Number of requested variations, by model."""
     sizes: Counter[str] = Counter()
     for parent, count in parents:
         sizes[parent.model] += count
@@ -136,16 +136,16 @@ def look_ahead(
     temperature: float = 1.0,
     with_label: bool = True,
 ) -> tuple[dict[str, list[str]], Written]:
-    """Variations of each candidate to look ahead with, and what writing them took.
+    """Variations of each candidate to look ahead with, and the models' use for writing them.
 
     Args:
-        candidates: All that are to be voted on.
-        tools: Tools that write.
-        degree: k, variations of each; 0 writes none.
+        candidates: All candidates to be voted on.
+        tools: Tools of the method.
+        degree: k, number of variations of each candidate; 0 writes none.
         known: Variations of earlier rounds; a candidate that survives keeps its own.
         variation: Kind and length of the variations.
         round_number: Part of the name of the random streams.
-        texts_per_request: See `Variation.write`, also for the next two.
+        texts_per_request: See `vary`.
         temperature: Temperature of the language models.
         with_label: Whether prompts name the label.
     """
@@ -169,8 +169,8 @@ def look_ahead(
 def vectors(candidates: Sequence[Candidate], tools: Tools, ahead: Ahead) -> NDArray[np.float32]:
     """Vectors by which candidates are voted on: (candidates, dimensions) float32, unit norm.
 
-    The mean embedding of a candidate's variations, scaled to norm 1; its own embedding where there are none, or where
-    they cancel out.
+    The mean embedding of a candidate's variations, scaled to norm 1; its own embedding if there are none, or if they
+    cancel out.
     """
     own_vectors = tools.embed([candidate.text for candidate in candidates])
     texts = list(dict.fromkeys(text for variations in ahead.values() for text in variations))

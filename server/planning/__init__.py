@@ -1,1 +1,1 @@
-"""Planning: a run's questions, cost and guarantee, known before anything private is touched."""
+"""Planning: questions, cost and guarantee of a run, determined before anything private is touched."""

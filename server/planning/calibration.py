@@ -3,11 +3,12 @@
 Each query first gets the noise that makes its answers alone cost its share of epsilon, at the whole delta. All together
 then cost less than epsilon, since losses add up more slowly than their bounds (or, with several Gaussian queries, about
 as much); so all scales are multiplied by one factor, found by bisection, with which the whole plan costs epsilon.
-Queries that are to be pure keep theirs: a Laplace answer with many coordinates would get a fraction of that noise at
-the plan's delta, and cost several times its share of epsilon without.
+Queries that have to be pure keep their noise: a Laplace answer with many coordinates would get a fraction of that noise
+at the plan's delta, and cost several times its share of epsilon without a delta.
 
-A query whose answers have no proof makes the plan's epsilon infinite. The others are then calibrated, for their shares,
-as if there were no such query; and its own noise, where it has any, is what its paper takes for its share of epsilon.
+A query whose answers have no proof makes the plan's epsilon infinite. The other queries are then calibrated, for their
+shares, as if there were no such query; and the noise of such a query, if it has any, is the noise that its paper uses
+for its share of epsilon.
 """
 
 import math
@@ -30,14 +31,14 @@ def calibrate(plan: Plan, epsilon: float, *, calibration: str = "tight") -> Plan
 
     Args:
         plan: A plan without noise: epsilon is infinite and all scales are 0. Its delta is kept.
-        epsilon: Epsilon of all that the plan can release with all attempts, but for what has no proof. Infinite: no
-            noise.
+        epsilon: Epsilon of everything that the plan can release with all attempts, except queries without a proof.
+            Infinite: no noise.
         calibration: "tight"; or "paper", the classical Gaussian mechanism with the papers' sensitivity, for comparison
-            alone: it is proved for epsilon < 1 only, and what it really costs is in `guarantee.verify`.
+            alone: it is proved for epsilon < 1 only, and `guarantee.verify` has its true cost.
 
     Raises:
         ConfigError: A value is out of range, or shares do not add up to 1.
-        PlanError: The noise and the plan do not go together, or no noise can be shown to reach epsilon.
+        PlanError: The noise does not fit the plan, or no noise can be shown to reach epsilon.
     """
     if not plan.queries:
         return replace(plan, epsilon=0.0)

@@ -1,10 +1,10 @@
 """The price of hospitals that may help the coordinator: in epsilon, in noise, or in the number of hospitals needed.
 
 A hospital that helps tells the coordinator its own share of the noise, so that a sum keeps only the others' noise. A
-plan that expects none to help has a larger epsilon against such a coalition; a plan that expects c of them gives each
-share more noise, so that a sum over all L hospitals has sqrt((L - D) / (L - D - c)) times that of a plan without, with
-D dropouts allowed. Signals grow with L and the noise of a sum barely does: so some more hospitals, with as many records
-each, make up for it, although more of them may help then.
+plan that expects no help has a larger epsilon against such a coalition; a plan that expects c helping hospitals gives
+each share more noise, so that a sum over all L hospitals has sqrt((L - D) / (L - D - c)) times the noise of a plan that
+expects none, with D dropouts allowed. Signals grow with L and the noise of a sum barely does: so a few more hospitals,
+with as many records each, make up for it, although more of them may help then.
 """
 
 import math
@@ -21,12 +21,13 @@ class Collusion:
 
     Attributes:
         helping: Number of hospitals that may help it, by the plan's masks.
-        planned: Number of those whose noise the plan does without (`federation.colluders`).
-        epsilon: Against the coordinator and the helping ones; infinite if masks do not hold against that many.
-        noise: Standard deviation of a sum's noise that does without that of the helping ones, in that of one that does
-            not; None if nobody's would be left.
-        hospitals: Number of further hospitals with which signal to noise is what it would be if nobody helped; None as
-            above.
+        planned: Number of helping hospitals for which the plan allows (`federation.colluders`).
+        epsilon: Epsilon against the coordinator and the helping hospitals; infinite if masks do not hold against so
+            many.
+        noise: Standard deviation of a sum's noise in a plan that allows for the helping hospitals, relative to that in
+            a plan that expects none; None if no hospital's noise would be left.
+        hospitals: Number of additional hospitals that restore the signal to noise of a plan that expects no help; None
+            as for `noise`.
     """
 
     helping: int
@@ -37,7 +38,7 @@ class Collusion:
 
 
 def collusion(plan: Plan, share: float) -> Collusion:
-    """The price of a coalition.
+    """Compute the price of a coalition.
 
     Args:
         plan: Calibrated, with secure aggregation.
@@ -66,11 +67,11 @@ def _further(plan: Plan, share: float) -> int:
 
 
 def advice(price: Collusion, epsilon: float) -> list[str]:
-    """A sentence where hospitals will count a larger epsilon than the plan's; none where the plan meets it.
+    """A sentence if hospitals will count a larger epsilon than the plan's; otherwise none.
 
     Args:
         price: Price of the coalition that hospitals assume.
-        epsilon: The plan's.
+        epsilon: The plan's epsilon.
     """
     if price.planned >= price.helping or not price.epsilon > epsilon:
         return []

@@ -1,7 +1,7 @@
 r"""Expected signal and noise of each kind of query: the formulas, over public numbers alone.
 
 The signal is what the records are expected to add to one number of an answer, the noise is that number's standard
-deviation by what protects it. M is the expected number of records in all: a setting, a guess, never a count. Records
+deviation due to the mechanism. M is the expected number of all records: a setting, a guess, never a count. Records
 are taken to be spread evenly over labels, candidates and parties; with Poisson subsampling at rate q, M is q M.
 
     query                 signal                                                   noise, s of one number of a sum
@@ -23,11 +23,11 @@ are taken to be spread evenly over labels, candidates and parties; with Poisson 
 
 Here C is the number of labels, L of parties, c of a party's choices, p = 1 / (n + (K - n) e^(-1/b)) the probability of
 choosing a given one of the n of K abstracts that a record is near to, and p' = p e^(-1/b) that of any other one. The
-noise of a sum is that of a round in which nobody is missing: its scale, sqrt(2) b for Laplace noise, times
+noise of a sum is that of a round in which no party is missing: its scale, sqrt(2) b for Laplace noise, times
 sqrt(L / U), since all L parties add a U-th of the variance.
 
-Operations of a method on many numbers together are not counted: the votes for all texts of a model, or votes smoothed
-over like texts, have more signal than those for a single candidate.
+Operations of a method on many numbers together are not included: the votes for all texts of a model, or votes smoothed
+over similar texts, have more signal than those for a single candidate.
 """
 
 import math
@@ -50,8 +50,7 @@ from common.queries.votes import VotesSpec
 from server.planning.guarantee_facts import noise_error
 
 LEANING = 0.4
-"""Radii by which the mean of a label's records lies off its public centre along a direction: a guess, for the
-directions that tell something."""
+"""Distance in radii of the mean of a label's records from its public centre along an informative direction: a guess."""
 
 
 class Expected(NamedTuple):
@@ -86,12 +85,12 @@ class Setting:
 
     @property
     def labels(self) -> int:
-        """C."""
+        """C, number of labels."""
         return len(self.plan.labels)
 
     @property
     def parties(self) -> int:
-        """L."""
+        """L, number of parties."""
         return self.plan.parties
 
     @property
@@ -107,7 +106,7 @@ class Setting:
 
 @singledispatch
 def expected(spec: Spec, setting: Setting) -> Expected | str:
-    """Signal and noise of a query with this specification, or why there is no estimate."""
+    """Signal and noise of a query with this specification, or the reason why there is no estimate."""
     del spec, setting
     return "there is no formula for this kind of query"
 

@@ -1,8 +1,8 @@
 """Forecast of the calls and tokens of a run, by a rehearsal: the real method with simulated models and parties.
 
-So it includes the prompts of later rounds, with their exemplars, for every method. The number of requests of a kind is
-linear in the sizes of a method, all of them scaled by one share, so of a large run two smaller ones are rehearsed, and
-the line through them is followed: a million texts take as long as three thousand.
+So it includes the prompts of later rounds, with their exemplars, for every method. If all sizes of a method are scaled
+by one factor, the number of requests of each kind is linear in it. So for a large run two smaller ones are rehearsed
+and extrapolated: a million texts take as long as three thousand.
 """
 
 import math
@@ -112,7 +112,7 @@ def forecast(
         providers: Language models by name.
         prices: Prices of the remote models; None if unknown.
         dimensions: Width of the encoder's vectors.
-        records: Expected number of records in all; None: enough that noise changes no length that is asked for.
+        records: Expected number of all records; None: so many that noise does not change the requested lengths.
 
     Returns:
         Includes `texts`, the largest number of texts that the run requests; a model's `cost` is None if its price is

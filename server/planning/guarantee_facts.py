@@ -40,9 +40,9 @@ def describe(
     labels_from_records: bool = False,
     earlier: Earlier | None = None,
 ) -> Privacy:
-    """`privacy.json`: the plan's guarantee, its assumptions, what it does not cover and what has been spent.
+    """`privacy.json`: the plan's guarantee, its assumptions and limits, and the part of it that has been spent.
 
-    Texts made of an earlier run's released numbers alone have the guarantee under which those were released.
+    Texts that are made only from an earlier run's released numbers have the guarantee of those numbers.
     """
     if earlier is not None:
         return _of_earlier(plan, earlier, simulation=simulation, labels_from_records=labels_from_records)
@@ -93,7 +93,7 @@ def describe(
 
 
 def released(plan: Plan, run: str, privacy: Privacy, numbers: Mapping[str, Any]) -> Released:
-    """The file of a run's released numbers: with the run that asked for them, and its guarantee in a sentence."""
+    """The file of a run's released numbers, with the run that asked for them, and its guarantee in a sentence."""
     source = privacy.earlier or Origin(run=run, plan_digest=plan.digest().hex(), encoder=plan.encoder)
     return Released(
         statement=of_numbers(privacy, source.run),

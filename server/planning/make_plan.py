@@ -31,7 +31,7 @@ def colluders(secagg: Secagg, parties: int) -> int:
 
 
 def large_delta(delta: float, number: int | None, of: str) -> list[str]:
-    """A sentence if δ is above one over the number of records or users; none if that number is 0 or unknown."""
+    """A warning if δ is above one over the number of records or users; none if that number is 0 or unknown."""
     if not number or delta * number <= 1:
         return []
     advice = "choose a smaller, as a mechanism that publishes one of them whole would satisfy it"
@@ -52,10 +52,10 @@ def make_plan(
     purpose: str = NOT_STATED,
     recipient: str = NOT_STATED,
 ) -> Plan:
-    """Price and calibrate all that `method` can ask, at worst, and a federated evaluation if it has a share.
+    """Price and calibrate all queries that `method` may ask, and those of a federated evaluation if it has a share.
 
-    One party alone has nobody to hide among: it adds all the noise itself and no masks are made. Where the
-    coordinator is not trusted, `roster` is the hex digest of the parties' identities.
+    A single party cannot hide among others: it adds all the noise itself, and there are no masks. If the coordinator is
+    not trusted, `roster` is the hex digest of the parties' identities.
 
     Raises:
         ConfigError, PlanError: Settings contradict each other; the message has the numbers.

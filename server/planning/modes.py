@@ -1,4 +1,4 @@
-"""Check, before anything private is asked, that the chosen language models honour what a method asks of them."""
+"""Check, before any private query, that the chosen language models support the requests of the method."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -9,10 +9,10 @@ from server.method import Method
 
 
 def refuse_declined(method: Method[Any], providers: Mapping[str, Provider]) -> None:
-    """Refuse a run whose method makes requests in a mode that a model declines; contrast alone is simplified instead.
+    """Refuse a run whose method uses a mode that a model declines, except contrast, which is simplified instead.
 
     Raises:
-        ConfigError: With the models, what they decline, and what to choose instead.
+        ConfigError: A model declines a mode; the message names models, modes and alternatives.
     """
     needed = {mode: setting for mode, setting in method.modes.items() if mode != SIMPLIFIED}
     declined = {name: [mode for mode in needed if mode in model.declines] for name, model in providers.items()}
@@ -41,7 +41,7 @@ def refuse_declined(method: Method[Any], providers: Mapping[str, Provider]) -> N
 
 
 def simplified(method: Method[Any], providers: Mapping[str, Provider]) -> list[str]:
-    """Sentences on the models that decline contrast, if the method asks for it."""
+    """Sentences on the models that decline contrast, if the method uses it."""
     return [
         f"{name} declines contrast: its prompts show good exemplars alone"
         for name, model in providers.items()

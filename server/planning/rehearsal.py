@@ -1,7 +1,7 @@
 """The rehearsal of a run: the method's tools with simulated models and parties.
 
-Models write placeholders of the expected length, parties answer at random as if their records had that length too, and
-nothing is sent. The requests of a method to the models are added up by kind.
+Models write placeholders of the expected length, parties answer at random as if their records also had that length, and
+nothing is sent. The requests of a method to the models are summed by kind.
 """
 
 import itertools
@@ -110,7 +110,7 @@ class Rehearsal:
         return self._planned[name].spec
 
     def ask(self, name: str, nth: int, **arrays: NDArray[Any]) -> NDArray[np.float64]:
-        """Answer distinct positive counts, lengths near those of a model's texts, choices, or texts of all labels."""
+        """Return distinct positive counts, lengths near those of a model's texts, choices, or texts of all labels."""
         planned, generator = self._planned[name], rng.experiment(0, "rehearsal", name, nth)
         spec = planned.spec
         if isinstance(spec, LengthRangeSpec):

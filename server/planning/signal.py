@@ -1,4 +1,4 @@
-"""Expected signal and noise of a plan's answers, before any query is asked, in numbers and words."""
+"""Expected signal and noise of a plan's answers, in numbers and words, before any query is asked."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -31,10 +31,10 @@ class Signal:
     Attributes:
         query: Name of the query.
         kind: The query's kind.
-        expected: Signal and noise; None where there is no estimate.
+        expected: Signal and noise; None if there is no estimate.
         records: M; None if no number is expected.
         reason: Why there is no estimate; empty if there is one.
-        clear_from: Least number of records with which the signal is `CLEAR`; None if no number of records is enough.
+        clear_from: Smallest number of records with which the signal is `CLEAR`; None if no number of records is enough.
     """
 
     query: str
@@ -52,7 +52,7 @@ class Signal:
         return self.expected.signal / self.expected.noise if self.expected.noise else math.inf
 
     def to_dict(self) -> dict[str, object]:
-        """The estimate as JSON has it."""
+        """The estimate in the form for JSON."""
         if self.expected is None:
             return {"not_estimated": self.reason, "clear_from_records": self.clear_from}
         return {
@@ -79,7 +79,7 @@ def weakest(estimates: Sequence[Signal]) -> Signal:
     """The query with the lowest signal to noise.
 
     Raises:
-        PlanError: None has an estimate.
+        PlanError: No query has an estimate.
     """
     estimated = [signal for signal in estimates if signal.expected]
     if not estimated:
@@ -88,7 +88,7 @@ def weakest(estimates: Sequence[Signal]) -> Signal:
 
 
 def records_for(ratio: float, plan: Plan, planned: PlannedQuery, compared: int) -> int | None:
-    """The least number of records with which a query's signal is `ratio` times its noise; None if none is enough."""
+    """The smallest number of records at which a query's signal is `ratio` times its noise; None if none is enough."""
 
     def enough(records: int) -> bool:
         estimate = _expected(plan, planned, compared, records)
@@ -132,7 +132,7 @@ def hopeless(estimates: Sequence[Signal]) -> dict[str, str]:
 
 
 def advice(estimates: Sequence[Signal]) -> list[str]:
-    """A sentence on each query that is not clear: whose answers will be noise or weak, or that has no estimate."""
+    """A sentence on each query whose answers will be noise or weak, or that has no estimate."""
     return [_sentence(signal) for signal in estimates if not signal.ratio >= CLEAR]
 
 

@@ -1,4 +1,4 @@
-"""A plan solved backwards: the least epsilon, or number of records, with which every answer reaches a signal.
+"""A plan solved backwards: the smallest epsilon, or number of records, at which every answer reaches a signal.
 
 The noise of a calibrated plan depends on epsilon alone, and falls as it grows; the signal depends on the records alone.
 """
@@ -12,19 +12,19 @@ from common.plan.plan import Plan
 from server.planning.signal import records_for, signals, weakest
 
 LARGEST = 2000
-"""Hundredths of epsilon up to which it is searched. Above 20 the guarantee means nothing: e^20 is half a billion."""
+"""Largest epsilon that is searched, in hundredths. Above 20 the guarantee means nothing: e^20 is half a billion."""
 _FIRST = 100
 
 
 def least_epsilon(ratio: Callable[[float], float], target: float) -> float:
-    """The least epsilon, in hundredths, at which the weakest answer has `target` times its noise.
+    """The smallest epsilon, in hundredths, at which the weakest answer's signal is `target` times its noise.
 
     Args:
-        ratio: Signal to noise of the weakest answer at an epsilon, which it grows with.
+        ratio: Signal to noise of the weakest answer at an epsilon; it increases with epsilon.
         target: Above 0.
 
     Raises:
-        PlanError: It takes an epsilon above 20.
+        PlanError: An epsilon above 20 would be necessary.
     """
 
     @cache
@@ -57,7 +57,7 @@ def least_epsilon(ratio: Callable[[float], float], target: float) -> float:
 
 
 def least_records(plan: Plan, compared: Mapping[str, int], target: float) -> int:
-    """The least number of records with which the weakest answer of a plan has `target` times its noise.
+    """The smallest number of records at which the weakest answer's signal is `target` times its noise.
 
     Args:
         plan: The plan with its noise.

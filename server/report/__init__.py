@@ -15,8 +15,8 @@
     tensorboard.py    the figures of each round as event files
     templates/        the pages (of a run, of a sweep), pictures of plots, their parts, styles and script
 
-Nothing is computed from records here: a page shows only what is in the run folder. A page loads nothing, and no text on
-it can become markup.
+Nothing is computed from records here: a page shows only the content of the run folder. A page loads nothing, and no
+text on it can become markup.
 """
 
 from server.report.weaknesses import Weakness, read_weaknesses

@@ -19,9 +19,9 @@ _SHAPES = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Cloud:
-    """Points of one source and label, as one path; `source` 0 is drawn as filled shapes, 1 as lines.
+    """Points of one source and label, as one path; `source` 0 is drawn with filled shapes, 1 with outlines.
 
-    `kind` is the number of the shape, which is the label's as the colour is.
+    `kind` is the number of the shape, which depends on the label, as the colour does.
     """
 
     source: int

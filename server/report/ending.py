@@ -1,4 +1,4 @@
-"""The last lines of a command that made a data set: its cost, its quality, its place, and the next command."""
+"""The last lines of a command that made a data set: its cost, its quality, its folder, and the next command."""
 
 import shlex
 from collections.abc import Iterator
@@ -6,10 +6,11 @@ from pathlib import Path
 
 from common.system.files import text_of
 from server.documents.files import split
-from server.documents.metrics import Metrics
+from server.documents.metrics import Gain, Metrics
 from server.documents.privacy import Privacy
 from server.guarantee.statement import cost
-from server.report.utility import accuracies
+from server.report.utility import RELEASED, WITHOUT, accuracies
+from server.report.verdict import points
 from server.run_folder import TEXTS
 
 
@@ -32,12 +33,25 @@ def ending(run: Path, following: str | None = None) -> Iterator[str]:
 
 
 def _accuracy(metrics: Metrics) -> str:
-    """Accuracies of a model trained on the texts, of one trained on the records, and of the most frequent label."""
+    """Accuracies of models trained on the texts and on references, and of the most frequent label."""
     measured = accuracies(metrics)
-    shares = {
-        "synthetic": measured.synthetic,
-        "real records": measured.real,
-        "the most frequent label": measured.majority,
-    }
-    shown = [f"{words} {100 * share:.1f} %" for words, share in shares.items() if share is not None]
+    shown = [
+        f"{words} {100 * share:.1f} %{more}"
+        for words, share, more in (
+            ("synthetic", measured.synthetic, ""),
+            (WITHOUT, measured.zero_shot, _gain(measured.gain)),
+            (RELEASED, measured.released, ""),
+            ("real records", measured.real, ""),
+            ("the most frequent label", measured.majority, ""),
+        )
+        if share is not None
+    ]
     return ", ".join(shown) or "not measured, for there are no test texts"
+
+
+def _gain(gain: Gain | None) -> str:
+    """The gain and its interval, which are of equally many texts."""
+    if gain is None:
+        return ""
+    low, high = (points(end) for end in gain.interval)
+    return f" (gain with {gain.texts:,} texts each: {points(gain.value)} points, {low} to {high})"

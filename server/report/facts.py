@@ -1,5 +1,6 @@
-"""All documents of a run folder, read once, and what follows from them: `report.json` and the page."""
+"""All documents of a run folder, read once, and results that follow from them: `report.json` and the page."""
 
+import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -7,7 +8,8 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from server.documents.codec import strict
+from server.documents.census import CensusNumbers, Released
+from server.documents.codec import MALFORMED, strict
 from server.documents.files import read, read_lines
 from server.documents.maps import Point, PrivateMap, TextMap
 from server.documents.metrics import Metrics
@@ -47,12 +49,13 @@ class Facts:
     """Content of a report.
 
     Attributes:
-        run: `run.json`; None if it cannot be read, as are all that follow.
+        run: `run.json`; None if it cannot be read, which holds for the other documents as well.
         privacy: `privacy.json`.
         metrics: `metrics.json`; empty if it cannot be read.
-        rounds: `rounds.jsonl`, as people count.
-        texts: `synthetic.jsonl`, as people count.
+        rounds: `rounds.jsonl`, counted from 1.
+        texts: `synthetic.jsonl`, with rounds counted from 1.
         votes: Distributions of the noised votes.
+        share_noise: Standard deviation of the noise in a label's released share; 0 without a census.
         config: `config.yaml`.
         synthetic: Points of the texts on the map; empty without a map.
         simulated: Points of `map_private.json`, which only a simulation writes; always empty in a deployment.
@@ -65,6 +68,7 @@ class Facts:
     rounds: Sequence[RoundReport]
     texts: Sequence[Candidate] = field(repr=False)
     votes: Sequence[Votes]
+    share_noise: float
     config: str | None
     synthetic: Places = field(repr=False)
     simulated: Places = field(repr=False)
@@ -87,6 +91,7 @@ class Facts:
             metrics=self.metrics,
             texts=self.texts,
             votes=self.votes,
+            share_noise=self.share_noise,
         )
 
     @cached_property
@@ -95,7 +100,7 @@ class Facts:
         return histogram_of([len(text.text.split()) for text in self.texts], whole=True) if self.texts else None
 
     def to_json(self) -> dict[str, Any]:
-        """`report.json`, which is what the templates of the page are given too."""
+        """`report.json`, which is also the input of the page's templates."""
         texts, run, privacy = self.texts, self.run, self.privacy
         facts = {
             "run": run and _UNKNOWN | run.to_json(),
@@ -148,11 +153,25 @@ def gather(run: Path) -> Facts:
         rounds=rounds,
         texts=texts,
         votes=list(distributions(run, privacy, rounds)) if privacy else [],
+        share_noise=_share_noise(run, problems),
         config=config,
         synthetic=synthetic,
         simulated=simulated,
         problems=problems,
     )
+
+
+def _share_noise(run: Path, problems: list[str]) -> float:
+    """Noise of a label's number of records by the census, over the number of all records; 0 without a census."""
+    released = Released.read(run, problems, needed=False)
+    if released is None:
+        return 0.0
+    try:
+        census = CensusNumbers.from_json(released.numbers)
+        return census.count_noise / max(1.0, math.fsum(census.counts))
+    except MALFORMED:
+        problems.append(f"{Released.FILE} is not in the format of this program")
+        return 0.0
 
 
 def _map(

@@ -1,7 +1,7 @@
-"""Groups of figures as tables: each with the direction in which it is better, and references in separate columns.
+"""Groups of figures as tables: each figure with the direction of improvement, and references in separate columns.
 
-A group whose title is that of an earlier group and one more word, and whose figures have the same names, is a reference
-to it: "fidelity real" compares real texts with real texts as "fidelity" compares synthetic ones with them.
+A group whose title is that of an earlier group plus one word, and whose figures have the same names, is a reference to
+it: "fidelity real" compares real texts with real texts as "fidelity" compares synthetic ones with them.
 """
 
 from collections.abc import Iterable, Sequence
@@ -12,13 +12,13 @@ from server.documents.figure_groups import GENERAL, FigureGroup
 from server.documents.metrics import CLASSIFIERS
 
 _OF_UTILITY = {name.replace("_", " ") for name in CLASSIFIERS}
-_IN_UTILITY = ("accuracy", "macro f1", "trained on", "records")
+_IN_UTILITY = ("accuracy", "macro f1", "trained on", "records", "as many: accuracy", "as many: macro f1")
 """Figures of these groups that the table of utility shows."""
 
 _HEADINGS = {"real": "real against real", "private": "against private records", "public": "public text"}
 _HIGHER = {
     *("accuracy", "macro f1", "next token accuracy", "mauve", "precision", "recall", "f1", "density", "coverage"),
-    *("sentiment agreement", "distinct 1", "distinct 2", "distinct 3", "ratio"),
+    *("sentiment agreement", "difference", "distinct 1", "distinct 2", "distinct 3", "ratio"),
 }
 _LOWER = {
     *("fid", "kl", "total variation", "wasserstein", "sinkhorn", "length distance", "perplexity", "self bleu"),
@@ -28,7 +28,7 @@ _LOWER = {
 
 
 def better(name: str) -> str | None:
-    """The direction in which a figure of this name is better, "higher" or "lower"; None for one that has none."""
+    """The direction in which a figure of this name is better, "higher" or "lower"; None if it has no such direction."""
     last = name.rpartition(": ")[2]
     if last in _LOWER or "of a kind: " in name:
         return "lower"

@@ -1,4 +1,4 @@
-"""Labels of a run's texts and of its records: counted in a simulation, or estimated by the method's noised answers."""
+"""Labels of a run's texts and of its records, counted in a simulation or estimated from the method's noised answers."""
 
 import statistics
 from collections import Counter
@@ -15,7 +15,7 @@ from server.domain import Candidate
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LabelRow(Document):
-    """A label.
+    """One label in the table of labels.
 
     Attributes:
         label: The label's name.
@@ -24,7 +24,8 @@ class LabelRow(Document):
         words: Median number of words of its texts; None without any.
         records: Number of its records; None unless they are counted.
         record_share: The label's share of the records; None if it is not known.
-        recall: Share of its test texts that a classifier of the texts gives this label; None if it was not measured.
+        recall: Share of its test texts to which a classifier trained on the texts gives this label; None if it was not
+            measured.
     """
 
     label: str
@@ -38,7 +39,7 @@ class LabelRow(Document):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LabelTable(Document):
-    """The table of labels.
+    """The table of labels, with their texts and records.
 
     Attributes:
         records: "counted" for exact numbers of private records, in a simulation alone; "noised" for shares that the
@@ -93,10 +94,10 @@ def weights_of(texts: Sequence[Candidate]) -> Counter[str]:
 def record_shares(
     privacy: Privacy | None, rounds: Sequence[RoundReport], metrics: Metrics
 ) -> tuple[Mapping[str, float], bool]:
-    """Share of each label among the records, and whether it is exact; without a source, none.
+    """Share of each label among the records, and whether it is exact; no shares without a source.
 
-    Exact ones are a simulation's. A method that asks for them has noised ones in its rounds; where its answers carry no
-    noise they are counts of private records, and are left alone.
+    Only a simulation has exact shares. A method that asks for them has noised shares in its rounds; if its answers have
+    no noise, these are counts of private records, and are not used.
     """
     if privacy is None:
         return {}, False

@@ -19,7 +19,7 @@ _APART = 7
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Frame:
-    """Fields of all plots.
+    """Fields that all plots have.
 
     Attributes:
         key: Identifier, unique on its page.
@@ -104,7 +104,7 @@ def lines(
         values: A value for each place, by the line's name; a missing one, or 0 on a logarithmic axis, leaves a gap.
         intervals: Intervals of the values. They are drawn through the points, side by side where lines share a place.
         including: Further values up to which a linear y axis reaches.
-        logarithmic: Whether both axes are: then a line that is twice as steep grows with the square.
+        logarithmic: Whether both axes are logarithmic: then a line that is twice as steep grows with the square.
         height: See `Frame`.
     """
     clean = {
@@ -210,7 +210,7 @@ def bars(
 
 
 def steps(low: float, high: float) -> list[float]:
-    """Round numbers from the last one not above `low` to the first not below `high`, few of them."""
+    """A few round numbers, from the last one not above `low` to the first one not below `high`."""
     span = high - low
     if span <= 0:
         return [0.0, 1.0]

@@ -11,7 +11,7 @@ from server.report.facts import Facts, Places
 from server.report.vote_distributions import Votes
 
 MOST_POINTS = 2000
-"""Most points of one source on the map; more points would overlap."""
+"""Largest number of points of one source on the map; more points would overlap."""
 
 _FIGURES = {
     "weights": (
@@ -50,11 +50,11 @@ _FIGURES = {
 """Title and note of known figures of a round; any other number is plotted under its own name."""
 
 _BOOKKEEPING = {"population", "metadata"}
-"""Figures of a method that are no plot."""
+"""Figures of a method that are not plotted."""
 
 
 def of_rounds(rounds: Sequence[RoundReport], groups: Sequence[FigureGroup] = ()) -> list[plots.Lines]:
-    """One plot for each figure of the rounds, known ones first, with one line or one line for each model.
+    """One plot for each figure of the rounds, known figures first, with a single line or a line for each model.
 
     Args:
         rounds: The rounds.

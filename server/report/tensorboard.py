@@ -1,4 +1,4 @@
-"""Figures of a run for TensorBoard, while it runs: numbers only, never a text.
+"""Figures of a run for TensorBoard, written during the run: numbers only, never a text.
 
 Figures that a simulation computes from private records are left out, because event files are made to be shared.
 """

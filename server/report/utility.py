@@ -1,15 +1,20 @@
-"""Accuracy of classifiers of the texts, compared with real records and guessing: one table from `metrics.json`.
+"""Accuracy of classifiers trained on the texts, compared with real records and guessing: one table from `metrics.json`.
 
-The same small model is trained on one set of texts after another and tested on the same held-out texts. The number of
-texts it was trained on is stated with each, since more texts teach more.
+The same small model is trained on one set of texts after another and tested on the same held-out texts. Each row states
+the number of training texts, since a classifier learns more from more texts.
 """
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from server.documents.files import Document
-from server.documents.metrics import Classifier, Estimate, Metrics
+from server.documents.metrics import Classifier, Estimate, Gain, Metrics
 from server.metrics.intervals import of_share
+
+RELEASED = "the released numbers alone, no texts"
+"""Name of the classifier that a census is."""
+WITHOUT = "the same models without the hospitals"
+"""Name of what a run's language models write before any answer."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -19,6 +24,10 @@ class Accuracies(Document):
     Attributes:
         synthetic: Accuracy of the small model trained on the synthetic texts.
         interval: 95 % interval of `synthetic`.
+        trained_on: Number of the synthetic texts.
+        zero_shot: Accuracy of the same model trained on what the same language models wrote without the hospitals.
+        released: Accuracy of the classifier that the released numbers are, without any text.
+        gain: The synthetic texts' accuracy minus that, for equally many texts.
         real: Accuracy of the same model trained on all private records: in a simulation alone.
         majority: Share of the test texts' most frequent label.
         tested: Number of test texts.
@@ -26,6 +35,10 @@ class Accuracies(Document):
 
     synthetic: float | None = None
     interval: tuple[float, float] | None = None
+    trained_on: int | None = None
+    zero_shot: float | None = None
+    released: float | None = None
+    gain: Gain | None = None
     real: float | None = None
     majority: float | None = None
     tested: int | None = None
@@ -41,13 +54,13 @@ class Accuracies(Document):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UtilityRow(Document):
-    """A classifier in the table.
+    """One classifier in the table of accuracies.
 
     Attributes:
         trained_on: Training texts in words.
         texts: Number of texts that it was trained on; None if unknown.
         tested_on: Test texts in words.
-        tested: Their number; None if unknown.
+        tested: Number of test texts; None if unknown.
         accuracy: The classifier's accuracy.
         macro_f1: The classifier's macro-F1.
         reason: Why it has no accuracy.
@@ -79,6 +92,10 @@ def accuracies(metrics: Metrics) -> Accuracies:
     return Accuracies(
         synthetic=synthetic.value,
         interval=synthetic.interval,
+        trained_on=metrics.synthetic and metrics.synthetic.records,
+        zero_shot=_accuracy(metrics.zero_shot).value,
+        released=_accuracy(metrics.released_classifier).value,
+        gain=metrics.gain,
         real=_accuracy(metrics.real_private).value,
         majority=_accuracy(metrics.majority_class).value,
         tested=metrics.test_records,
@@ -86,15 +103,17 @@ def accuracies(metrics: Metrics) -> Accuracies:
 
 
 def counted(metrics: Metrics) -> float | None:
-    """Share of the parties' own records on which a classifier of the texts is right, by a count with noise."""
+    """Share of the parties' own records that a classifier trained on the texts labels correctly, by a noised count."""
     return _accuracy(metrics.federated).value
 
 
 def utility(metrics: Metrics) -> Utility:
-    """The table; without figures it has no row."""
+    """The table; without figures it has no rows."""
     rows = tuple(_rows(metrics))
     definitions = {
         "The classifier": metrics.definition,
+        "Without the hospitals": metrics.zero_shot and metrics.zero_shot.definition,
+        "The released numbers": metrics.released_classifier and metrics.released_classifier.definition,
         "The second classifier": metrics.utility_encoder and metrics.utility_encoder.definition,
         "The parties' own records": metrics.federated and metrics.federated.definition,
     }
@@ -109,6 +128,8 @@ def _rows(metrics: Metrics) -> Iterator[UtilityRow]:
     number = real and real.records
     if synthetic or detailed:
         yield _row("synthetic texts", trained, tested, detailed, synthetic)
+    yield from _by_probabilities(metrics)
+    yield from _without_hospitals(metrics, trained)
     as_many = metrics.utility_real
     # Other test texts, of a later evaluation, are no reference.
     if as_many and as_many.test != (detailed and detailed.test):
@@ -131,6 +152,28 @@ def _rows(metrics: Metrics) -> Iterator[UtilityRow]:
     if federated := metrics.federated:
         row = _row("synthetic texts", trained, federated.rows, federated)
         yield replace(row, tested_on="the parties' records, counted with noise")
+
+
+def _by_probabilities(metrics: Metrics) -> Iterator[UtilityRow]:
+    """What the probabilities of the labels add, and the classifier that they are of."""
+    for name, classifier in (
+        ("synthetic texts, most probable labels alone", metrics.utility_hard_labels),
+        ("synthetic texts and public texts (transfer.jsonl)", metrics.utility_with_transfer),
+        (RELEASED, metrics.released_classifier),
+    ):
+        if classifier:
+            yield _row(name, classifier.trained_on or 0, metrics.test_records, classifier)
+
+
+def _without_hospitals(metrics: Metrics, trained: int | None) -> Iterator[UtilityRow]:
+    """The zero-shot texts, and where these are fewer, as many of the synthetic ones, of which there are `trained`."""
+    zero_shot, tested = metrics.zero_shot, metrics.test_records
+    if zero_shot is None:
+        return
+    if zero_shot.trained_on != trained:
+        name = "synthetic texts, as many as in the next row"
+        yield _row(name, zero_shot.trained_on, tested, metrics.as_many_as_zero_shot)
+    yield _row(WITHOUT, zero_shot.trained_on, tested, zero_shot)
 
 
 def _row(

@@ -1,28 +1,31 @@
-"""One sentence on a run: how its texts compare with real records and guessing, and whether they have a guarantee."""
+"""One sentence on a run: its texts against the same models without the hospitals, real records and guessing.
+
+It is about what the hospitals' answers add: the difference to the texts that the same models wrote before any answer,
+and its 95 % interval. Texts that are half-way from guessing to real records may be no better than those. Texts without
+a guarantee are said to be private data first.
+"""
 
 from dataclasses import dataclass
 
 from server.documents.files import Document
-from server.documents.metrics import Metrics
+from server.documents.metrics import Gain, Metrics
 from server.guarantee.case import Kind
 from server.guarantee.sides import Guarantee
-from server.report.utility import Accuracies, accuracies, counted
+from server.report.utility import WITHOUT, Accuracies, accuracies, counted
 
 NEARLY = 0.9
 """Share of the way from guessing to real records from which texts are nearly as good as these."""
-USABLE = 0.5
-"""Share of that way from which texts can stand in for real records, with a loss that the verdict states."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Verdict(Document):
-    """First sentence on a run, and its reasons.
+    """The verdict on a run in one sentence, and its reasons.
 
     Attributes:
         sentence: The verdict.
         guarantee: Title of the guarantee.
         accuracy: The accuracies behind the sentence.
-        simulation_only: Whether the sentence tells a figure of private records.
+        simulation_only: Whether the sentence has a figure of private records.
     """
 
     sentence: str
@@ -34,7 +37,7 @@ class Verdict(Document):
 def verdict(guarantee: Guarantee, metrics: Metrics, *, texts: int, weaknesses: int) -> Verdict:
     """The verdict on a run with these numbers of texts and weaknesses."""
     measured = accuracies(metrics)
-    sentence = _taught(measured, counted(metrics), texts)
+    sentence = _taught(measured, counted(metrics), texts, asked=guarantee.kind is not Kind.NOT_ASKED)
     if texts and weaknesses:
         sentence += f"; see the {'weakness' if weaknesses == 1 else f'{weaknesses} weaknesses'} below"
     if guarantee.kind in {Kind.NONE, Kind.UNKNOWN}:
@@ -48,24 +51,29 @@ def verdict(guarantee: Guarantee, metrics: Metrics, *, texts: int, weaknesses: i
     )
 
 
-def _taught(measured: Accuracies, share: float | None, texts: int) -> str:
+def _taught(measured: Accuracies, share: float | None, texts: int, *, asked: bool) -> str:
     synthetic, real, majority = measured.synthetic, measured.real, measured.majority
-    beside = " and ".join(
+    references = [
         f"{what} {_percent(value)}"
-        for what, value in (("real records teach", real), ("guessing", majority))
+        for what, value in (
+            (f"{WITHOUT} teach", measured.zero_shot if texts else None),
+            ("real records teach", real),
+            ("guessing", majority),
+        )
         if value is not None
-    )
+    ]
+    compared = " and ".join(filter(None, [", ".join(references[:-1]), *references[-1:]]))
     if not texts:
-        return "There are no texts" + (f": {beside}" if beside else "")
+        return "There are no texts" + (f": {compared}" if compared else "")
     if synthetic is None:
         return _counted(share)
     said = f"The texts teach {_percent(synthetic)}"
-    said += f" where {beside}" if beside else ""
-    return f"{said}: {_judged(measured, synthetic)}"
+    said += f" where {compared}" if compared else ""
+    return f"{said}: {_judged(measured, synthetic, asked=asked)}"
 
 
-def _judged(measured: Accuracies, synthetic: float) -> str:
-    """Against guessing, and if that is clearly surpassed, against real records."""
+def _judged(measured: Accuracies, synthetic: float, *, asked: bool) -> str:
+    """Against guessing, and if that is clearly surpassed, against the same models and real records."""
     if measured.majority is None:
         return "what guessing would reach is not known"
     if measured.majority == 1:
@@ -74,20 +82,39 @@ def _judged(measured: Accuracies, synthetic: float) -> str:
         return "not usable for training a classifier"
     if not measured.clearly_above_guessing:
         return "not clearly better than guessing, so test on more texts before they are used"
-    return _against_real(synthetic, measured.majority, measured.real)
+    clauses = ["better than guessing" if measured.gain is None else gained(measured.gain, measured.trained_on)]
+    if measured.real is not None:
+        clauses.append(_against_real(synthetic, measured.majority, measured.real))
+    references = ((WITHOUT, asked and measured.gain is None), ("real records", measured.real is None))
+    if unknown := [name for name, missing in references if missing]:
+        clauses.append(f"what {' or '.join(unknown)} would teach is not known here")
+    return "; ".join(clauses)
 
 
-def _against_real(synthetic: float, majority: float, real: float | None) -> str:
-    if real is None:
-        return "better than guessing; what real records would teach is not known here"
+def gained(gain: Gain, trained_on: int | None) -> str:
+    """What the hospitals' answers add, with its interval, in a clause.
+
+    Args:
+        gain: The difference to the same models without the hospitals.
+        trained_on: Number of all synthetic texts: the difference says how many it is of if these are more.
+    """
+    low, high = gain.interval
+    of = "" if gain.texts == trained_on else f", with {gain.texts:,} texts of each"
+    if gain.clear:
+        return f"a clear gain of {points(gain.value)} points (95 % interval {points(low)} to {points(high)}{of})"
+    if gain.loss:
+        return f"a clear loss of {points(-gain.value)} points (95 % interval {points(-high)} to {points(-low)}{of})"
+    interval = f"difference {points(gain.value)} points, 95 % interval {points(low)} to {points(high)}{of}"
+    return f"no clear gain over {WITHOUT} ({interval})"
+
+
+def _against_real(synthetic: float, majority: float, real: float) -> str:
     if real <= majority:
         return "real records teach no more than guessing, so this test says little about the texts"
     share = (synthetic - majority) / (real - majority)
     if share >= NEARLY:
         return "nearly as good as real records for training a classifier"
-    if share >= USABLE:
-        return f"usable for training a classifier, at a loss of {_points(real - synthetic)} points"
-    return "better than guessing, and far from what real records teach"
+    return f"{points(real - synthetic)} points below real records"
 
 
 def _counted(share: float | None) -> str:
@@ -96,14 +123,15 @@ def _counted(share: float | None) -> str:
         return "The usefulness of the texts was not measured: that takes test texts (task.test)"
     return (
         f"A classifier of the texts is right on {_percent(share)} of the parties' own records, by a noised count; "
-        "what guessing or real records would reach is not known here"
+        f"what {WITHOUT}, guessing or real records would reach is not known here"
     )
 
 
 def _percent(share: float) -> str:
-    return f"{_points(share)} %"
+    return f"{points(share)} %"
 
 
-def _points(share: float) -> str:
-    """A share in points of a hundred, with one decimal where it has one."""
-    return f"{100 * share:.1f}".removesuffix(".0")
+def points(share: float) -> str:
+    """Show a share in points of a hundred, with one decimal where it has one."""
+    shown = f"{100 * share:.1f}".removesuffix(".0")
+    return "0" if shown == "-0" else shown.replace("-", "−")

@@ -71,7 +71,7 @@ class Votes(Document):
 
 
 def distributions(run: Path, privacy: Privacy, rounds: Sequence[RoundReport]) -> Iterator[Votes]:
-    """Distribution over the candidates of each answered query of votes, in each of its directions.
+    """The distribution of votes over the candidates, for each answered query and each of its directions.
 
     Answers that are missing or cannot be read are left out.
     """

@@ -1,22 +1,26 @@
 """Weaknesses of a run's results, each with advice in a sentence, for the log, the page and `status`.
 
-They are made of what a run folder has, which is public or released: texts, figures on test texts, noised answers. Only
-a simulation has the records' own labels (`simulations/private_evaluation`), and what they say is marked as such.
+They follow from the content of a run folder, which is public or released: texts, figures on test texts, noised answers.
+Only a simulation has the records' own labels (`simulations/private_evaluation`), and results from these are marked as
+such.
 
     accuracy     not clearly above the share of the most frequent label: the lower end of its 95 % interval is not above
+    gain         the 95 % interval of the difference to the same models without the hospitals is not above 0
+    gap          more than three points of accuracy lost from the released numbers' own classifier to the texts
     FID          higher in the last round than in an earlier one, by more than two standard errors of the difference
     votes        spread over the candidates, without their noise, by less than half of the noise (`signal.HOPELESS`)
     labels       shares of texts and records that differ by more than a quarter; labels without any text
+    crowded      a label with far more of the texts than its share of the records supports, noise allowed for
     lost texts   more than half of the requested ones
 
 Before the first answer a run warns of queries that noise is expected to drown (`server/planning/signal.py`). Such a
-warning is a weakness too, until the votes are at hand: then what was measured takes the place of what was expected.
+warning is also a weakness, until the votes are available: then the measurement replaces the expectation.
 """
 
 import json
 import math
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -30,7 +34,8 @@ from server.guarantee.case import Kind, guarantee_kind
 from server.guarantee.rounding import show_epsilon
 from server.planning.signal import HOPELESS
 from server.report.labels import record_shares, weights_of
-from server.report.utility import accuracies
+from server.report.utility import WITHOUT, accuracies
+from server.report.verdict import gained
 from server.report.vote_distributions import Votes
 
 RISE = 2.0
@@ -39,18 +44,22 @@ itself estimated too large rather than too small (`server.metrics.fidelity.fid_e
 APART = 0.25
 """Total variation between the labels of texts and records from which they differ widely: then one text in four would
 have to have another label."""
+CROWDED = 1.25
+"""Ratio of a label's number of texts to what its share supports from which they are far more."""
+GAP = 0.03
+"""Accuracy that is lost on the way from the released numbers into the texts, from which it is named."""
 MOST_LOST = 0.5
 """Share of the requested texts above which more were lost than kept."""
 
 _DROPPED = ("echoes", "copies", "duplicates")
 """Rules of `server/llm/clean.py` that drop a text."""
 _NAMED = 3
-"""Most labels that a sentence names."""
+"""Largest number of labels that a sentence names."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Weakness(Document):
-    """Something poor about a run.
+    """A weakness of a run, with advice.
 
     Attributes:
         what: The weakness, with the run's own figures.
@@ -75,19 +84,23 @@ def weaknesses(
     metrics: Metrics,
     texts: Sequence[Candidate],
     votes: Sequence[Votes],
+    share_noise: float = 0.0,
 ) -> tuple[Weakness, ...]:
-    """All weaknesses of a run folder."""
+    """All weaknesses of a run folder; `share_noise` is the standard deviation of a label's released share."""
     return (
         *_accuracy(run, rounds, metrics, texts),
+        *_gain(run, privacy, metrics),
+        *_generation_gap(metrics, texts),
         *_fid(run, privacy, rounds),
         *_votes(run, privacy, votes),
         *_labels(run, privacy, rounds, metrics, texts),
+        *_crowded(run, texts, record_shares(privacy, rounds, metrics), share_noise),
         *_lost(rounds),
     )
 
 
 def read_weaknesses(run: Path) -> list[Weakness]:
-    """The weaknesses in the report of a run folder; none without a report, or with one that is damaged."""
+    """The weaknesses in the report of a run folder; none if the report is missing or damaged."""
     path = run / "report.json"
     try:
         facts = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
@@ -120,6 +133,38 @@ def _accuracy(
         what=f"accuracy {accuracy:.2f} on {tested} test texts is {what} the share of the most frequent label, "
         f"{majority:.2f}: the texts {teach} than guessing",
         do=_either(steps),
+    )
+
+
+def _gain(run: RunSummary, privacy: Privacy | None, metrics: Metrics) -> Iterator[Weakness]:
+    """The hospitals' answers have added nothing that the test texts show."""
+    measured = accuracies(metrics)
+    gain = measured.gain
+    if gain is None or gain.clear:
+        return
+    steps = [f"more test texts (task.test, now {measured.tested})"] if gain.value > 0 else []
+    if privacy and guarantee_kind(privacy) is Kind.BOUNDED:
+        steps += _more_signal(run, privacy)
+    elif run.method != "census":
+        steps.append("method=census")
+    yield Weakness(
+        what=gained(gain, measured.trained_on) + (f" against {WITHOUT}" if gain.loss else ""),
+        do=f"it takes {_either(steps or ['other language models (llm)'])}",
+    )
+
+
+def _generation_gap(metrics: Metrics, texts: Sequence[Candidate]) -> Iterator[Weakness]:
+    """The released numbers know more of the labels than the texts teach."""
+    measured, public = accuracies(metrics), metrics.utility_with_transfer
+    if measured.released is None or measured.synthetic is None or measured.released - measured.synthetic <= GAP:
+        return
+    steps = ["use the classifier itself (caucus-coordinator classifier)"]
+    if public and public.accuracy.value is not None and public.accuracy.value > measured.synthetic:
+        steps.append(f"train with transfer.jsonl too ({100 * public.accuracy.value:.1f} %)")
+    yield Weakness(
+        what=f"the texts teach {100 * measured.synthetic:.1f} % where the released numbers alone, as a classifier, "
+        f"reach {100 * measured.released:.1f} %",
+        do=_either([*steps, f"write more texts (method.samples, now {len(texts)})"]),
     )
 
 
@@ -209,6 +254,34 @@ def _labels(
         do=_either(steps),
         simulation_only=exact,
     )
+
+
+def _crowded(
+    run: RunSummary, texts: Sequence[Candidate], shares: tuple[Mapping[str, float], bool], share_noise: float
+) -> Iterator[Weakness]:
+    """Labels that attract texts of no label, or of others: a description that fits everything does.
+
+    A method may request equally many texts of each label, so an equal share is always supported. Released shares may be
+    wrong by twice their noise, and a number of texts by twice its standard deviation if the labels were drawn.
+    """
+    records, exact = shares
+    if not records or not texts:
+        return
+    counts, total = Counter(text.label for text in texts), len(texts)
+    crowded = {}
+    for label, count in counts.items():
+        share = records.get(label, 0.0) + (0.0 if exact else 2 * share_noise)
+        supported = min(1.0, max(share, 1 / max(len(records), len(run.labels or {}))))
+        if count > max(CROWDED * supported * total, supported * total + 2 * math.sqrt(total * supported)):
+            crowded[label] = count
+    for label in sorted(crowded, key=lambda label: -crowded[label])[:_NAMED]:
+        by = "" if exact else " by the released, noised counts"
+        yield Weakness(
+            what=f"{label} has {crowded[label]} of {total} texts ({crowded[label] / total:.0%}) for "
+            f"{records.get(label, 0.0):.0%} of the records{by}",
+            do="read some of them, as they may belong to no label, and describe all labels more closely (task.labels)",
+            simulation_only=exact,
+        )
 
 
 def _lost(rounds: Sequence[RoundReport]) -> Iterator[Weakness]:

@@ -135,7 +135,7 @@ def _examples(texts: Sequence[Candidate]) -> dict[str, dict[str, Any]]:
 
 
 def show_number(value: object) -> str:
-    """Integers with separators, floats with four digits, anything else unchanged."""
+    """Format integers with separators and floats with four digits; leave anything else unchanged."""
     match value:
         case None:
             return "–"

@@ -1,4 +1,4 @@
-"""Numbers in place of `auto` in a method's settings, chosen by the signal that the plan is expected to have."""
+"""Numbers in place of `auto` in a method's settings, chosen by the expected signal of the plan."""
 
 import logging
 import math
@@ -27,10 +27,10 @@ ROUNDS = (5, 4, 3, FEWEST_ROUNDS)
 
 
 def settled(settings: Settings, task: Task | None = None) -> Settings:
-    """The settings with a number for each `auto`: what a run keeps, so that it is resumed with the same plan.
+    """The settings with a number for each `auto`. A run stores these, so that it is resumed with the same plan.
 
     Args:
-        settings: They are left as they are.
+        settings: The settings, which are not changed.
         task: None builds it, if it is needed.
 
     Raises:
@@ -49,9 +49,10 @@ def settled(settings: Settings, task: Task | None = None) -> Settings:
 
 
 def expected_records(settings: Settings) -> int | None:
-    """M, the public guess of the number of records in all; in a simulation, unless it is given, the number it deals.
+    """M, the public guess of the number of all records; by default, in a simulation, the number that it deals out.
 
-    None if there is no guess, and a simulation's records are in a file, which is not read here: its run counts them.
+    None if there is no guess, and a simulation's records are in a file. The file is not read here: the run counts its
+    records.
     """
     dealt = None
     if isinstance(settings, SimulationSettings):

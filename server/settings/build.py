@@ -25,15 +25,16 @@ from server.settings.sections import TARGET, Part, has
 
 
 def build(section: object, *, partial: bool = False) -> Any:
-    """The object that a section of settings makes, with all parts inside it.
+    """Build the object that a section of settings describes, with all parts inside it.
 
     Args:
         section: Settings of one of our classes, or a part.
         partial: Whether a part's constructor is returned, with its settings already bound.
 
     Raises:
-        CaucusError: Error of the called object; an InputError names the setting in full. ConfigError: It is missing.
-        InstantiationException: Any other error of what was called.
+        CaucusError: Error of the called object; an InputError names the setting in full.
+        ConfigError: The object does not exist.
+        InstantiationException: Any other error of the called object.
     """
     if isinstance(section, Part):
         return _built(section, partial=partial)
@@ -80,7 +81,7 @@ def _check_kinds(part: Part) -> None:
     """Compare a part's settings with the annotations of what makes it, as far as they are of YAML's kinds.
 
     Raises:
-        ConfigError: Naming the setting.
+        ConfigError: The setting is wrong; the message names it.
     """
     try:
         parameters = inspect.signature(get_object(part.settings[TARGET])).parameters
@@ -94,10 +95,10 @@ def _check_kinds(part: Part) -> None:
 
 
 def method_of(settings: Settings) -> Method[Any]:
-    """The method.
+    """Build the method that the settings name.
 
     Raises:
-        ConfigError: It is one of a simulation alone.
+        ConfigError: Only a simulation can run the method.
     """
     method = settings.method
     if not (TARGET in method.settings if isinstance(method, Part) else method.made_by):
@@ -150,6 +151,6 @@ def roster_of(settings: Settings) -> Roster | None:
 
 
 def drafted(settings: Settings, task: Task) -> tuple[Plan, Mapping[str, int]]:
-    """The plan of settings without `auto`, for no encoder yet, and what its queries compare (`Method.compared`)."""
+    """The plan of settings without `auto`, with no encoder yet, and the method's `compared` numbers."""
     method = method_of(settings)
     return plan_of(settings, method, task, encoder="none yet", roster=None), method.compared(task)

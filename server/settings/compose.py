@@ -1,6 +1,6 @@
-"""The settings of a run: composed by Hydra from YAML and overrides, and kept in the run's folder.
+"""The settings of a run: composed by Hydra from YAML and overrides, and stored in the run's folder.
 
-This module imports Hydra and nothing heavy, so that a misspelt setting is named in less than a second.
+This module imports Hydra and nothing heavy, so that a misspelt setting is reported in less than a second.
 """
 
 import contextlib
@@ -37,7 +37,7 @@ RAISED_LATER = ("llm.max_cost", "llm.max_tokens")
 """Settings that may change when a run is resumed: numbers, or null."""
 
 CHOSEN = ("method", "task", "llm", "embedding", "privacy", "secagg", "client")
-"""Sections of which a file is chosen, and so has their defaults."""
+"""Sections for which a file is chosen, which has their defaults."""
 NOT_TYPED = ("automatic", "others", "labels_from_records", "overrides", "experiment")
 """Keys of a run's settings that have no typed field."""
 
@@ -86,10 +86,10 @@ def typed(config: object) -> Settings:
 
 
 def overridden(settings: Settings, overrides: Sequence[str]) -> Settings:
-    """A coordinator's stored settings with what an operator typed; checked as by `composed`.
+    """A coordinator's stored settings with an operator's overrides, checked as in `composed`.
 
     Args:
-        settings: As the run stored them.
+        settings: The settings that the run stored.
         overrides: Choices of a group replace the whole group, other ones a single value.
 
     Raises:
@@ -135,7 +135,7 @@ def misprint(
 
 
 def simulated(settings: Settings) -> SimulationSettings:
-    """The same, known to be those of a simulation.
+    """The same settings, checked to be those of a simulation.
 
     Raises:
         ConfigError: They are those of a coordinator.
@@ -156,13 +156,13 @@ def load(folder: Path) -> Settings:
 
 
 def write(config: object, path: Path) -> None:
-    """Write a mapping, or what Hydra composed."""
+    """Write a mapping, or a configuration that Hydra composed."""
     path.parent.mkdir(parents=True, exist_ok=True)
     write_atomic(path, OmegaConf.to_yaml(OmegaConf.create(config)).encode())  # type: ignore[call-overload]
 
 
 def values(path: Path) -> dict[str, Any]:
-    """A file of settings, unchecked: for tables of many runs, some of which failed, and for files of Hydra's own."""
+    """The unchecked settings in a file: for tables of many runs, some of which failed, and for Hydra's own files."""
     return plain(OmegaConf.load(path))
 
 
@@ -176,7 +176,7 @@ def reloaded(folder: Path, overrides: Sequence[str]) -> Settings:
     """Read `config.yaml` of a simulation to resume, with new caps on spending.
 
     Raises:
-        CheckpointError: There is no such file, or an override names another setting than a cap.
+        CheckpointError: There is no such file, or an override names a setting that is no cap.
     """
     if not (folder / FILE).is_file():
         raise CheckpointError("--resume", expected="one folder with a config.yaml", got="none", where=folder)

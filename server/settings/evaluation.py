@@ -32,9 +32,9 @@ class Training(FineTuning):
     Attributes:
         batch: Texts of a batch.
         length: Largest number of tokens read of a text, at least 2.
-        width: Width of a model with random weights, as layers and vocabulary are.
-        layers: Its layers.
-        vocabulary: Its tokens.
+        width: Width of a model with random weights.
+        layers: Number of layers of that model.
+        vocabulary: Number of tokens in its vocabulary.
     """
 
     batch: int = 16
@@ -65,7 +65,7 @@ class EvaluationSettings:
             (`server.metrics.adaptation`).
         target: File of the recipient's unlabelled texts to adapt to; none of them may be a test text.
         weight: λ, at least 0: the weight of the adaptation loss.
-        epochs: Epochs of the network (None: 50), or the most of fine-tuning (None: 10); at least 1.
+        epochs: Epochs of the network (None: 50), or the largest number of epochs of fine-tuning (None: 10); at least 1.
         vocabulary: A `.txt` of terms: training and test texts are replaced by their terms, in order, for sequences of
             keyphrases that are released as texts (DP-KPS, section B.2.2). None leaves texts as they are.
         metrics: Other groups of figures, from `METRICS`; see `server/evaluation/of_texts.py`.
@@ -77,7 +77,7 @@ class EvaluationSettings:
         seeds: Number of trainings of a randomised model, for an interval over them; 1 gives an interval over test rows.
         embedding: Encoder for the small model alone; None uses the run's. May be an endpoint
             (`server.evaluation.remote_encoder`).
-        own: Metrics of the user's own, by name; each sees the synthetic texts alone.
+        own: The user's own metrics, by name; they see only the synthetic texts.
     """
 
     made_by: ClassVar[str] = "server.evaluation.small_model.Evaluation"

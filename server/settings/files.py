@@ -1,4 +1,4 @@
-"""Settings that name files: absolute paths, and files that cannot be read, before anything is built."""
+"""Checks of settings that name files, before anything is built: absolute paths, and readable files."""
 
 import os
 from collections.abc import Iterator, Sequence
@@ -32,14 +32,14 @@ PATHS_OR_NAMES = (
 
 
 def given_paths(settings: Settings, names: Sequence[str]) -> Iterator[tuple[str, str]]:
-    """The settings among these that are set, and their values."""
+    """Those of these settings that have a value, with their values."""
     for name in names:
         if value := setting(settings, name):
             yield name, str(value)
 
 
 def with_absolute_paths(settings: Settings) -> Settings:
-    """Make relative paths absolute: a run works, and is resumed, in another folder than this one."""
+    """Make relative paths absolute, as a run works, and is resumed, in a different folder."""
     for name, value in [*given_paths(settings, PATHS), *given_paths(settings, PATHS_OR_NAMES)]:
         in_the_run_folder = (name, value) == ("embedding_cache", "run")
         listed = name in PATHS_OR_NAMES and value in catalogue.catalogue()
@@ -52,14 +52,14 @@ def check_files(settings: Settings) -> None:
     """Refuse a setting that names a file which cannot be read.
 
     Raises:
-        ConfigError: Naming the setting and the file.
+        ConfigError: A file cannot be read; the message names the setting and the file.
     """
     for name, path in given_paths(settings, FILES):
         check_file(name, path)
 
 
 def check_file(name: str, path: str) -> None:
-    """Refuse a setting whose file cannot be read; errors as those of `check_files`."""
+    """Refuse a setting whose file cannot be read; errors are those of `check_files`."""
     if not (Path(path).is_file() and os.access(path, os.R_OK)):
         got = "a folder" if Path(path).is_dir() else "none"
         raise ConfigError(name, expected="a file that can be read", got=got, where=path)

@@ -19,7 +19,7 @@ GRID = 1024
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FuseGenSettings(PromptingSettings):
-    """FuseGen, which asks no party, with the paper's symbols; N, T and S are those of its use as WASP's baseline.
+    """FuseGen, which asks no party, with the paper's symbols; N, T and S are those of WASP's baseline.
 
     Attributes:
         samples: N, synthetic texts in all; the paper has 6,000.
@@ -49,24 +49,26 @@ class FuseGenSettings(PromptingSettings):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CensusSettings(PromptingSettings):
-    """Census: one noised question about where the records lie steers all rounds.
+    """Census: one noised question about the position of the records steers all rounds.
 
     Attributes:
         rounds: T, generation rounds; the one private query comes after the first.
-        directions: k, numbers asked of each label besides its count: directions of the subspace. `auto` chooses it by
-            the expected number of records (`server/settings/automatic.py`).
+        directions: k, directions of the subspace: numbers requested for each label, in addition to its count. `auto`
+            chooses it by the expected number of records (`server/settings/automatic.py`).
         count: Amount that a record adds to its label's count, in radii, from one grid unit (1/1024) to 1: a larger one
             takes precision from the means.
         description: Weight of a label's public description in its centre, relative to its texts of the first round, in
             [0, 1].
         shots: S, exemplars in a prompt, of 2 S of each label.
-        shrinkage: Estimates shrunk by what is known of their noise; off for the ablation.
+        shrinkage: Shrink the estimates according to their known noise; off for the ablation.
         model_weighting: Weigh models by the estimates; off for the ablation.
         steering: Exemplars by the estimates; off for the ablation: all rounds are zero-shot.
-        need: Labels get texts by need; off for the ablation: all get the same number.
-        labels: Labels of released texts: "census", their most probable ones; "requested", for models that write what
-            they are asked for; or "gate": as requested, and texts to which another one is more probable are left out.
+        need: Labels get texts according to need; off for the ablation: all get the same number.
+        labels: Labels of released texts: "probabilities", of each label, and the most probable one; "census", the most
+            probable one alone; "requested", for models that write what they are asked for; or "gate": as requested,
+            and texts to which another one is more probable are left out.
         share_weights: Weigh the released texts by the estimated shares of the labels; off for the ablation.
+        transfer: Largest number of public texts that get probabilities of the labels (`transfer.jsonl`), at least 0.
         census: `census.json` of a finished run, to be used instead of asking.
     """
 
@@ -83,23 +85,25 @@ class CensusSettings(PromptingSettings):
     model_weighting: bool = True
     steering: bool = True
     need: bool = True
-    labels: str = "census"
+    labels: str = "probabilities"
     share_weights: bool = True
     texts_per_request: int = 5
+    transfer: int = 1000
     census: str | None = None
 
     def __post_init__(self) -> None:
         PromptingSettings.__post_init__(self)  # super() does not work in a dataclass with slots
         validate.integers(1, section="method", rounds=self.rounds, directions=self.directions, shots=self.shots)
         validate.in_range(1, MOST_DIRECTIONS, section="method", directions=self.directions)
+        validate.integers(0, section="method", transfer=self.transfer)
         validate.in_range(1 / GRID, 1, section="method", count=self.count)
         validate.in_range(0, 1, section="method", description=self.description)
-        validate.one_of("method.labels", self.labels, among=("census", "requested", "gate"))
+        validate.one_of("method.labels", self.labels, among=("probabilities", "census", "requested", "gate"))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PartyTextsSettings(SynthesisSettings):
-    """A method of one query whose answers are the texts themselves.
+    """A method with a single query whose answers are the texts themselves.
 
     Attributes:
         longest: Largest number of bytes of a text, at least 4, which every character fits in.
@@ -124,12 +128,12 @@ class DpSgdSettings(PartyTextsSettings):
     """DP-SGD at each party: see `common.queries.texts.FineTunedSpec`, which checks the bounds.
 
     Attributes:
-        steps: T, of training; T times `rate` are the epochs.
+        steps: T, training steps; T times `rate` is the number of epochs.
         rate: q, the probability with which a record takes part in a step, a public number in [0, 1].
         batch: Public guess of q times a party's number of records, which sums of gradients are divided by.
         clip: C, norm at which a record's gradient is clipped.
         resolution: B, whole numbers in C; B² must be 14 times the weights that are trained.
-        learning_rate: Learning rate of Adam; a pretrained checkpoint wants less.
+        learning_rate: Learning rate of Adam; a pretrained checkpoint needs a lower one.
         lora: Rank of adapters that are trained in place of the weights; 0 trains all weights.
         max_tokens: Tokens of a record that count, and of a text, including those of its label.
         temperature: Temperature of sampling.
@@ -166,7 +170,7 @@ class RuptaSettings(PartyTextsSettings):
     """RUPTA, whose `samples` can be no more than there are records.
 
     Attributes:
-        rewritings: Rounds of rewriting a record, at most; 1 to 256.
+        rewritings: Largest number of rounds of rewriting a record, 1 to 256.
     """
 
     made_by: ClassVar[str] = "server.methods.rupta.Rupta"

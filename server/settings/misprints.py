@@ -1,6 +1,6 @@
-"""Hydra's errors about settings that it cannot compose, in one line of ours: the fault, and what was perhaps meant.
+"""Hydra's errors about settings that it cannot compose, in one line of ours: the fault, and the likely intention.
 
-Hydra advises to add an unknown setting with `+`, and then no code would read it; here it is a misprint.
+Hydra advises adding an unknown setting with `+`, but then no code would read it; here it is reported as a misprint.
 """
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -26,7 +26,7 @@ CONFIGS = "configs"
 """The package that has all settings."""
 
 NEEDED = ("method", "task", "embedding")
-"""Groups without a choice of which there is no run."""
+"""Groups without which there is no run."""
 
 
 def explained(
@@ -34,11 +34,11 @@ def explained(
 ) -> ConfigError:
     """Translate a Hydra error into one line about the setting that is wrong.
 
-    What Hydra's error has in fields is taken from these. Most of its errors are a sentence alone, which is not read:
-    the overrides are compared with the settings once more, which finds the same.
+    Information in fields of Hydra's error is used. Most of its errors have only a sentence, which is not parsed: the
+    overrides are compared with the settings once more, with the same result.
 
     Args:
-        error: One of `NOT_COMPOSED`.
+        error: An error of a class in `NOT_COMPOSED`.
         known: Full names of all settings.
         overrides: Overrides that were composed.
         sweep: Whether several values of a setting are several runs.
@@ -84,7 +84,7 @@ def _wrong(override: Override, known: Collection[str], *, sweep: bool) -> Iterat
 
 
 def no_choice(group: str) -> ConfigError:
-    """The error of a group of which nothing is chosen."""
+    """The error about a group without a choice."""
     return ConfigError(group, expected=f"one of {', '.join(_choices(group))}", got="none", do=f"Add {group}=CHOICE")
 
 

@@ -37,12 +37,13 @@ class Parts:
         method: The method to run.
         plan: The agreed privacy plan.
         roster: The parties' identities, if the plan names their digest.
-        encoder: The encoder that the parties use as well.
+        encoder: The encoder that the parties also use.
         providers: Language models by name.
         cleaner: Rules that clean the models' texts.
         spending: Account of payments for remote models.
         evaluation: The small model that measures the quality of the texts.
-        earlier: The run whose released numbers are used instead of asking; None if the plan's queries are all.
+        earlier: The run whose released numbers are used instead of asking; None if the method asks the queries of the
+            plan itself.
     """
 
     source: Source
@@ -66,8 +67,8 @@ def build_parts(settings: Settings, *, folder: Path | None = None) -> Parts:
     """Build and check everything that the settings name, before anything private is touched.
 
     Args:
-        settings: They may have `auto`.
-        folder: Folder of caches and accounts, created if missing; None keeps nothing on disk.
+        settings: The settings, which may have `auto`.
+        folder: Folder of caches and accounts, created if missing; None stores nothing on disk.
     """
     settings = settled(settings)
     tensorboard.check(settings.tracking)
@@ -122,7 +123,7 @@ def _check_structure(method: Method[Any], task: Task) -> None:
     """Refuse structured texts where parties' own models write the texts, which read no schema.
 
     Raises:
-        ConfigError: Naming the method.
+        ConfigError: The method is refused; the message names it.
     """
     if task.structure and isinstance(method, PartyTexts):
         raise ConfigError(
@@ -137,7 +138,7 @@ def _check_directions(plan: Plan, encoder: Encoder) -> None:
     """Refuse more directions than the encoder has dimensions, before texts are paid for.
 
     Raises:
-        ConfigError: Naming both numbers.
+        ConfigError: The numbers do not fit; the message has both.
     """
     for query in plan.queries:
         if isinstance(query.spec, ClassSumsSpec) and query.spec.directions > encoder.dimensions:
@@ -152,7 +153,7 @@ def _check_earlier(earlier: Earlier, encoder: Encoder, plan: Plan) -> None:
     """Refuse an earlier run's numbers that belong to another encoder, or that would not be the only ones used.
 
     Raises:
-        ConfigError: Naming the setting.
+        ConfigError: The setting is wrong; the message names it.
     """
     if encoder.digest != earlier.encoder:
         raise ConfigError(

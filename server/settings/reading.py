@@ -1,6 +1,6 @@
-"""Typed settings of a mapping, as Hydra composes it or YAML stores it, and the mapping of typed settings.
+"""Conversion of a mapping, composed by Hydra or stored in YAML, into typed settings, and back.
 
-One check of names and kinds for all sections; bounds are checked by the classes themselves. An error names the setting
+Names and kinds are checked here for all sections, bounds by the classes themselves. An error names the setting
 in full, what was expected and what came instead.
 """
 
@@ -22,8 +22,7 @@ from server.settings.tasks import TASKS
 AUTO = "auto"
 FEWEST_ROUNDS = 2
 AUTOMATIC = {"directions": DIRECTIONS, "rounds": FEWEST_ROUNDS}
-"""Settings of a method that are whole numbers, or `auto`: then `automatic.settled` chooses the number. And the numbers
-until it is chosen."""
+"""Settings of a method that are whole numbers or `auto`, each with its number until `automatic.settled` chooses one."""
 
 S = TypeVar("S")
 
@@ -31,7 +30,7 @@ _KINDS = {bool: "true or false", int: "a whole number", str: "text"}
 
 
 def settings_of(values: Mapping[str, Any]) -> Settings:
-    """Typed settings of a mapping; those of a simulation have an engine.
+    """The typed settings of a mapping. Settings of a simulation are recognised by their engine.
 
     A run without an identity gets one. Missing settings have their defaults.
 
@@ -53,7 +52,7 @@ def settings_of(values: Mapping[str, Any]) -> Settings:
 
 
 def mapping_of(settings: Settings) -> dict[str, Any]:
-    """The inverse of `settings_of`: what `config.yaml` has."""
+    """The inverse of `settings_of`: the content of `config.yaml`."""
     values: dict[str, Any] = as_mapping(settings)
     automatic, others = values.pop("automatic"), values.pop("others")
     values["method"] |= dict.fromkeys(automatic, AUTO)
@@ -71,15 +70,15 @@ def defaults(schema: type[Any]) -> dict[str, Any]:
 
 
 def read(schema: type[S], values: object, section: str = "") -> S:
-    """A section of settings.
+    """Read a section of settings from a mapping.
 
     Args:
-        schema: Its class.
-        values: Its values by name; `_target_` may stand among them.
-        section: Its full name; empty at the top.
+        schema: Class of the section.
+        values: Values of its settings by name, which may include `_target_`.
+        section: Full name of the section; empty at the top.
 
     Raises:
-        ConfigError: As `settings_of`.
+        ConfigError: As in `settings_of`.
     """
     hints = _hints(schema)
     values = _as_mapping(section, values)
@@ -100,7 +99,7 @@ def read(schema: type[S], values: object, section: str = "") -> S:
 
 
 def within(section: str, error: InputError, names: Mapping[str, object]) -> InputError:
-    """The error of a part that knows its settings by short names, with the full one."""
+    """The error of a part, which knows only short names of its settings, with the full name."""
     if not section or error.what not in names:
         return error
     what = f"{section}.{error.what}"
@@ -108,7 +107,7 @@ def within(section: str, error: InputError, names: Mapping[str, object]) -> Inpu
 
 
 def of_kind(name: str, value: object, hint: Any) -> Any:
-    """A value of the kind that a field's annotation says.
+    """The value, checked to be of the kind in a field's annotation.
 
     Raises:
         ConfigError: It is of another kind.
@@ -133,10 +132,10 @@ def of_kind(name: str, value: object, hint: Any) -> Any:
 
 
 def number(name: str, value: object, *, null: bool = False) -> float:
-    """A number, or inf in any spelling; not nan, which no limit holds.
+    """A number, or inf in any spelling, but not nan, which passes any limit.
 
     Raises:
-        ConfigError: Naming the setting.
+        ConfigError: The value is no such number; the message names the setting.
     """
     with contextlib.suppress(ValueError):
         converted = float(str(value).replace(".inf", "inf"))
@@ -151,7 +150,7 @@ def full(section: str, name: str) -> str:
 
 
 def shown(value: object) -> str:
-    """A value in a message."""
+    """Format a value for a message."""
     return "null" if value is None else repr(value)
 
 

@@ -2,8 +2,8 @@
 
 `voting.py`, `seeded.py` and `methods.py` have the methods, `tasks.py` the tasks, `evaluation.py` the evaluation.
 
-Kinds and names are checked when settings are read (`reading.py`), bounds in `__post_init__`. A default stands here and
-nowhere else: `compose.py` gives these to Hydra, and a file in `configs/` states what differs.
+Kinds and names are checked when settings are read (`reading.py`), bounds in `__post_init__`. Defaults are stated only
+here: `compose.py` gives them to Hydra, and a file in `configs/` states deviations from them.
 """
 
 import math
@@ -51,10 +51,10 @@ class Privacy:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Hospital:
-    """A party of a deployment.
+    """One hospital of a deployment.
 
     Attributes:
-        name: As the roster has it.
+        name: The party's name in the roster.
         node: Number of its Flower node, 64 bits without a sign.
     """
 
@@ -67,19 +67,19 @@ class Hospital:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Federation:
-    """The parties of a run, and the protocol's patience.
+    """The parties of a run, and the protocol's waits and retries.
 
     Attributes:
         parties: L, at least 1.
         hospitals: Names from the roster in a deployment, by number; None: "party 0" and so on.
-        max_records: The most records of a party, public: that of the roster in a deployment; None: 2^20.
+        max_records: Public bound on the number of records of a party; in a deployment that of the roster; None: 2^20.
         max_dropouts: Parties that may be missing from a round, not all; each costs noise.
         max_attempts: Attempts at each query, at least 1, all paid for: with 2, and secagg=malicious, a run survives the
             loss of a party between its answer and the agreement on who has answered.
         colluders: Parties assumed to tell the coordinator their noise, not all; each costs noise. None: with
             secagg=malicious as many as `secagg.corrupt`, which is what hospitals assume; otherwise none.
-        expected_records: M, at least 1, a public guess of the number of records in all: `plan` weighs their signal
-            against the noise. None: unknown, or in a simulation the number of records that it deals out.
+        expected_records: M, at least 1, a public guess of the number of all records: `plan` compares their signal with
+            the noise. None: unknown, or in a simulation the number of records that it deals out.
         timeout: Seconds to wait for replies and for nodes to connect, at least 0.
         retries: Retries of a failed query, at least 0, with the same bytes and at no privacy cost, before the run ends.
     """
@@ -111,7 +111,8 @@ class SimulatedFederation(Federation):
 
     Attributes:
         records: M, number of private records in all, at least 1; None takes all.
-        partition: "natural", each hospital has its own, else Dirichlet; "dirichlet"; or "iid".
+        partition: "natural", which keeps each hospital's own records or, without hospitals, is Dirichlet; "dirichlet";
+            or "iid".
         alpha: Concentration of the Dirichlet distribution, above 0; small: uneven.
         canaries: Records with a unique code and subject, at most 100, each added on the toss of a coin;
             evaluation.metrics=[canaries] looks for them.
@@ -136,11 +137,11 @@ class SimulatedFederation(Federation):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Secagg:
-    """Secure aggregation.
+    """Settings of secure aggregation.
 
     Attributes:
-        mode: "semi_honest": the coordinator follows the protocol; "malicious": it is trusted with nothing; "none": it
-            sees each party's answer, and each party adds the whole noise.
+        mode: "semi_honest": the coordinator follows the protocol; "malicious": the coordinator is not trusted at all;
+            "none": it sees each party's answer, and each party adds the whole noise.
         roster: File with each party's Ed25519 key, for "malicious"; a simulation generates it.
         threshold: Parties that recover a lost mask key on the full graph, at least 1; None: the smallest number that is
             safe.
@@ -202,17 +203,17 @@ class Rules:
 
     @classmethod
     def none(cls) -> "Rules":
-        """Rules that are all off."""
+        """The rules with all of them off."""
         return cls(**dict.fromkeys((rule.name for rule in fields(cls)), False))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Llm:
-    """The language models, and the caps on what they cost.
+    """The language models, and caps on their cost.
 
     Attributes:
         use: Names of the models to use, at least one; None: all (K).
-        clean: Rules that clean the texts, which `configs/llm/clean` has; None: the models write bare texts.
+        clean: Rules that clean the texts, as in `configs/llm/clean`; None: the models write bare texts.
         max_cost: Cap on money for all models of the run together, in the currency of the prices, above 0; None: no cap.
         max_tokens: Cap on tokens, read and written, of all models of the run together, above 0; None: no cap.
         models: Models by name.
@@ -236,12 +237,12 @@ class Settings:
     """All settings of a coordinator's run.
 
     Attributes:
-        run: Identity of the run, unique among all runs of these parties; if none is given, a random one.
+        run: Identity of the run, unique among all runs of these parties; random by default.
         purpose: Purpose of the texts: part of the plan, shown to the hospitals before they approve it.
         recipient: Recipient of the texts: part of the plan and shown, too.
-        embedding_cache: File that keeps vectors of synthetic texts, for slow encoders; "run": in the run folder; None:
-            they are not kept.
-        reply_cache: File that keeps the models' replies, which runs may share; None: in the run folder.
+        embedding_cache: File that stores vectors of synthetic texts, for slow encoders; "run": in the run folder; None:
+            they are not stored.
+        reply_cache: File that stores the models' replies, which runs may share; None: in the run folder.
         experiment_seed: Seed of prompts, sampling and built-in models, at least 0; never of noise or keys.
         tracking: "tensorboard" writes figures of each round to RUN/tensorboard, and needs the extra `tracking`.
         method: Settings of the method.
@@ -252,8 +253,8 @@ class Settings:
         secagg: Secure aggregation.
         federation: The parties.
         evaluation: The evaluation.
-        automatic: The method's settings that are `auto`; until a number is chosen they have the one that holds where
-            nothing is known.
+        automatic: The method's settings that are `auto`; until a number is chosen they have the value for an unknown
+            number of records.
         others: Further settings at the top, to which those of the user may refer as ${NAME}.
     """
 

@@ -1,4 +1,4 @@
-"""A section of settings, typed or a mapping: one setting of it by name, a copy with another value, its YAML form."""
+"""Functions for a section of settings: one setting by name, a copy with another value, and its YAML form."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, fields, is_dataclass, replace
@@ -7,14 +7,14 @@ from typing import Any, ClassVar, TypeVar
 from common import validate
 
 TARGET = "_target_"
-"""Hydra's key for what makes a part."""
+"""Hydra's key for the class or function that makes a part."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Part:
-    """A part that its `_target_` makes: an encoder, a language model, or one of the user's own.
+    """A part that its `_target_` makes: an encoder, a language model, or an object of the user.
 
-    The signature of what makes it is its schema (`build.py`).
+    The signature of its `_target_` is its schema (`build.py`).
 
     Attributes:
         place: Full name of the section, such as "llm.models.small".
@@ -121,12 +121,12 @@ S = TypeVar("S")
 
 
 def given(**values: float | None) -> dict[str, Any]:
-    """The values that are not None, for a check of bounds that an absent one does not have."""
+    """The values that are not None, for checks of bounds, which do not apply to an absent value."""
     return {name: value for name, value in values.items() if value is not None}
 
 
 def has(section: object, name: str) -> bool:
-    """Whether a section has a setting, by its name there."""
+    """Whether a section has a setting with this name."""
     if isinstance(section, Part):
         return name in section.settings
     if isinstance(section, Mapping):
@@ -146,7 +146,7 @@ def setting(section: object, name: str) -> Any:
 
 
 def changed(section: S, values: Mapping[str, Any]) -> S:
-    """A copy of a section with other values of the settings that are named, such as {"privacy.epsilon": 4.0}."""
+    """A copy of a section with other values of the named settings, such as {"privacy.epsilon": 4.0}."""
     for name, value in values.items():
         first, _, rest = name.partition(".")
         inner = changed(setting(section, first), {rest: value}) if rest else value
@@ -160,7 +160,7 @@ def changed(section: S, values: Mapping[str, Any]) -> S:
 
 
 def as_mapping(value: Any) -> Any:
-    """The same in lists and mappings, as YAML and Hydra have it."""
+    """The same section as lists and mappings, in the form for YAML and Hydra."""
     if isinstance(value, Part):
         return as_mapping(value.settings)
     if isinstance(value, Mapping):

@@ -1,4 +1,4 @@
-"""Settings of the methods that start from what records choose: keyphrases (DP-KPS) or abstracts (RPSG)."""
+"""Settings of the methods that start from the records' choices: keyphrases (DP-KPS) or abstracts (RPSG)."""
 
 from dataclasses import dataclass, field
 from typing import ClassVar
@@ -23,11 +23,11 @@ class DpKpsSettings(PromptingSettings):
 
     Attributes:
         samples: N, synthetic texts in all, N/C of each label; the paper has 1,000 of each label.
-        vocabulary: A `.txt` of public terms, one a line.
+        vocabulary: A `.txt` of public terms, one per line.
         first_terms: k, terms of a record that count in the histogram, and in the sketch over single phrases.
         kept_terms: |V'|, terms with the highest noised counts.
-        vocabulary_share: Share of epsilon spent on the histogram; sketches share the rest equally. The paper: 1 or 5 of
-            it, and 5 or 10 for the densities.
+        vocabulary_share: Share of epsilon spent on the histogram; sketches share the rest equally. The paper has
+            epsilon 1 or 5 for it, and 5 or 10 for the densities.
         mechanism: "laplace": pure DP, single features, the paper's; "gaussian": (epsilon, delta), paired features, far
             less noise.
         features: I of each sketch. With Laplace noise and M records of a label, about epsilon M / 2 or fewer.
@@ -38,11 +38,12 @@ class DpKpsSettings(PromptingSettings):
         sequence: "independent"; or "iterative": each phrase given those before it, which needs very many records.
         ensemble: Ensemble of iterative sequences: "linear", K sketches; or "logarithmic", ⌈log2 K⌉.
         length: K, phrases in a sequence, at most `kept_terms`.
-        few_shot: A file of texts from whoever is to receive the data; each prompt shows all of them, with their own
-            phrases. They are not the parties', nothing protects them, and they must not be test texts. None: none.
+        few_shot: A file of texts from the recipient of the data; each prompt shows all of them, with their own
+            phrases. They do not belong to the parties, are not protected, and must not be test texts. None: no such
+            texts.
         ablation: "none"; "no_llm": the sequences themselves are released; "only_llm": prompts have the label and no
             phrases, and nothing is asked.
-        rounds: 1: nothing is asked again.
+        rounds: 1: no later round asks anything.
         texts_per_request: Texts of a prompt of "only_llm"; a sequence has one prompt and one text.
     """
 
@@ -92,8 +93,9 @@ class RefinementSettings(FineTuning):
     The other settings are those of the surrogate's training, which the paper starts from BERT-small.
 
     Attributes:
-        similarity: Share kept of the texts, those least like the variants they rephrase, in (0, 1]; 1: all.
-        nll: Share kept of these, those that the surrogate finds least likely, in (0, 1]; 1: all, and no surrogate.
+        similarity: Share of the texts to keep, those least similar to the variants they rephrase, in (0, 1]; 1: all.
+        nll: Share of these to keep, those that the surrogate finds least likely, in (0, 1]; 1: all, without a
+            surrogate.
     """
 
     made_by: ClassVar[str] = "server.operators.refinement.Refinement"
@@ -117,26 +119,26 @@ class RpsgSettings(PromptingSettings):
     Attributes:
         samples: N, texts that are released.
         candidates: "pool": each record's own choice leaves its party, pure ε; "histogram": choices are summed over the
-            parties and noised, far more accurate; "seed_unproven": the paper's, NO guarantee (ε = ∞): texts made from
-            records leave their party.
+            parties and noised, far more accurate; "seed_unproven": the paper's way, with NO guarantee (ε = ∞): texts
+            made from records leave their party.
         pool: Abstracts that the models write, evenly over labels and models, at least 2.
-        abstract_words: Length of one to ask for; None leaves it open.
+        abstract_words: Requested length of an abstract in words; None leaves it open.
         choices: Seeds that each party chooses, or releases, a public number; None: together `samples`, and of
             "seed_unproven" one for each text that is written at first. A party with fewer records than choices chooses
             the others at random, which is worse than fewer choices, each of which serves for several texts.
         mechanism: Mechanism of the query. With "pool": "exponential", or, with `nearest` 0, "permute and flip"; with
             "histogram": "laplace", pure ε, or "gaussian"; None: the first.
-        nearest: With "pool": how many abstracts a record counts as equally good, all others as equally bad. 0: graded
-            by cosine, far weaker at the same epsilon. None: about pool / (1 + e^epsilon).
+        nearest: With "pool": number of abstracts that a record counts as equally good, with all others equally bad. 0:
+            graded by cosine, which is far weaker at the same epsilon. None: about pool / (1 + e^epsilon).
         top: With "histogram": votes of a record, halved from one to the next.
         threshold: With "histogram": noised votes that an abstract must exceed; about the noise's scale.
         fine: With "histogram": grid units in a vote.
         smoothing: With "histogram": votes are smoothed over the embeddings (`server/operators/smoothing.py`); lower
             the threshold then.
-        abstracts: With "seed_unproven": K, abstracts of a record to choose from (Table 4; how they are made is the
-            party's to say, in client.yaml).
+        abstracts: With "seed_unproven": K, abstracts of a record to choose from (Table 4; the party decides in
+            client.yaml how they are made).
         longest: With "seed_unproven": bytes of a released abstract.
-        refinement: Choice of the texts that are kept.
+        refinement: Choice of the texts to keep.
         texts_per_request: Abstracts of the pool that one prompt asks for; a seed has one prompt and one text.
         words: Length of a variant to ask for; None leaves it open.
         rounds: 2: variants; rephrasings, refined.

@@ -38,15 +38,16 @@ class LabelledFilesSettings(TaskSettings):
 
     Attributes:
         name: Short name of the task, which may be part of a file name.
-        kind: Kind of text, as prompts call it, such as "discharge letter".
+        kind: Kind of text, in the words of prompts, such as "discharge letter".
         labels: Label to public description; None takes the labels from the training file, in a simulation only.
         train: Private records, which a simulation deals out to the parties; a coordinator needs none.
         test: Held-out texts, or None.
-        public_text: File with one text a line, from which models may learn or show examples; or a file with a `text`
+        public_text: File with one text per line, from which models may learn or show examples; or a file with a `text`
             column and, for the models that show examples, one of topics, `topic` or `label`.
         attributes: Public properties of a text; a zero-shot prompt names one, drawn at random.
         wording: Words for the texts in prompts: `writer`, such as "a doctor on duty", `style`, such as "terse, with
-            abbreviations", and `label`, what a label is, such as "diagnosis"; None leaves a line out.
+            abbreviations", and `label`, the meaning of a label, such as "diagnosis"; None leaves a line out. `plural`
+            is the plural of `kind`; None: by rules of English, which fail for "diagnosis" and for other languages.
         structure: `text_field` and `schema` of texts that are JSON objects (`common.structure.Structure`).
     """
 

@@ -15,7 +15,7 @@ KINDS = ("paraphrase", "fill_in")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Variation:
-    """Variation of texts.
+    """Settings of the variation of texts.
 
     Attributes:
         kind: "paraphrase" or "fill_in".
@@ -40,7 +40,7 @@ class WaspSettings(PromptingSettings):
     """WASP, with the paper's symbols and defaults.
 
     Attributes:
-        samples: N, synthetic texts in all, at least one a round; the paper has 6,000.
+        samples: N, synthetic texts in all, at least one per round; the paper has 6,000.
         rounds: T, generation rounds, at least 2; T - 1 private queries.
         top: Q, votes of one record in each direction, at most 20.
         shots: S, exemplars in a prompt, and size of each pool, at least 2.
@@ -93,14 +93,14 @@ class AugPeSettings(PromptingSettings):
         look_ahead: k, variations whose mean embedding stands for a text in votes; 0: its own does.
         variation: Kind and length of the variations.
         words: Length of a first text to ask for; None leaves it open.
-        fine: Grid units in a vote: lower it where sums grow too large, raise it for many parties, whose shares of noise
-            must be whole numbers' worth.
+        fine: Grid units in a vote: lower it if sums grow too large; raise it for many parties, whose shares of noise
+            must not be too small for integers.
         smoothing: Noised votes are smoothed over the embeddings, which costs no privacy
             (`server/operators/smoothing.py`).
-        vocabulary: Aug-PE+: a `.txt` of public terms, one a line.
+        vocabulary: Aug-PE+: a `.txt` of public terms, one per line.
         first_terms: k, terms of a record that count in the vocabulary.
         kept_terms: |V'|, terms with the highest noised counts that first texts are made of, at least `terms`.
-        terms: Random words of them in a first prompt.
+        terms: Number of random terms in a first prompt.
         vocabulary_share: Share of epsilon spent on the vocabulary, between 0 and 1; the votes have the rest.
     """
 
@@ -134,10 +134,10 @@ class AugPeSettings(PromptingSettings):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AugPePlusSettings(AugPeSettings):
-    """Aug-PE+, which needs a vocabulary.
+    """Settings of Aug-PE+, which needs a vocabulary.
 
     Attributes:
-        vocabulary: Vocabulary, as above.
+        vocabulary: Vocabulary, as in Aug-PE.
     """
 
     name: str = "aug_pe_plus"
@@ -158,8 +158,8 @@ class PreTextSettings(PromptingSettings):
         shots: Seeds in a prompt of the last phase.
         variation: Kind and length of the variations.
         words: Length of a first or last text to ask for; None leaves it open.
-        fine: As Aug-PE's.
-        smoothing: As Aug-PE's.
+        fine: As in Aug-PE.
+        smoothing: As in Aug-PE.
     """
 
     made_by: ClassVar[str] = "server.methods.pre_text.PreText"
@@ -183,34 +183,36 @@ class PreTextSettings(PromptingSettings):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DpgaSettings(SynthesisSettings):
-    """DPGA-TextSyn, with the paper's defaults but `tau`.
+    """DPGA-TextSyn, with the paper's defaults except for `tau`.
 
-    A population holds `initial` N texts, and each generation writes 4 N: with T = 10, 41 N texts in all. The shares are
-    of epsilon; the votes for texts have what is left: 0.5, less with `tau` None, more where an ablation leaves out a
-    query. The paper's delta is 1/(M ln M), where M, the number of private records, is private itself: set privacy.delta
-    to it only where M is published anyway.
+    The first population has `initial` N texts, and each generation writes 4 N: with T = 10, 41 N texts in all. The
+    shares are of epsilon; the votes for texts have the rest: 0.5, less if `tau` is None, more if an ablation leaves out
+    a query. The paper's delta is 1/(M ln M), where M, the number of private records, is itself private: set
+    privacy.delta to it only if M is published anyway.
 
     Attributes:
         samples: N, elites of a generation, and the synthetic texts in the end.
         rounds: T, generations, each with a private query.
-        initial: Texts of the first population, for each of the N, at least 1.
-        rewritten: Elites rewritten in each generation, for each of the N; so the next four.
-        filled: Elites with a share of their words filled in afresh.
-        crossed: Texts out of two elites of one label.
-        fresh: New texts from the metadata.
-        mask: Share of the words that are filled in afresh, in (0, 1].
+        initial: Texts of the first population, as a multiple of N, at least 1.
+        rewritten: Rewritten elites in each generation, as a multiple of N.
+        filled: Elites with a share of their words replaced, as a multiple of N.
+        crossed: Crossovers of two elites of one label, as a multiple of N.
+        fresh: New texts from the metadata, as a multiple of N.
+        mask: Share of the words that are replaced, in (0, 1].
         subsample: q, probability with which a record takes part in the votes, in (0, 1]; 1: all do.
-        redraw: A subsample for each generation, at the price that belongs to it; otherwise one for all.
+        redraw: A separate subsample for each generation, at the price of that; otherwise one for all.
         length: Whether to ask for lengths; off for the ablation.
-        longest: Words up to which the sparse vector searches: public; the nearer to the truth, the better.
+        longest: Largest length in words that the sparse vector technique searches, a public number; the nearer to the
+            truth, the better.
         bins: Number of bins of the length histogram.
         keywords: Keywords of each label, listed by the models and voted on; 0 for the ablation.
         keyword_temperature: Temperature of the language models when they list keywords, in [0, 2].
-        softmax: Votes more that make a keyword e times as likely.
+        softmax: Number of additional votes that make a keyword e times as likely.
         suppression: Whether texts too similar to one with more votes are dropped; off for the ablation.
-        tau: Threshold of that to start from, in [-1, 1]. The default drops near copies alone. None is the paper's: it
-            asks for the mean similarity of private records, which drops most texts that records voted for.
-        tau_step: Step by which it grows until there are N elites; 0: it does not, and there may be fewer.
+        tau: Initial threshold of the similarity, in [-1, 1]. The default drops only near copies. None is the paper's
+            way: it asks for the mean similarity of private records, which drops most texts that records voted for.
+        tau_step: Step by which the threshold grows until there are N elites; 0: it does not grow, and there may be
+            fewer.
         buckets: Buckets of the query for that similarity: a public guess of the number of one party's records.
         label_share: Share of epsilon for the label histogram.
         length_range_share: Share for the length range.
@@ -218,8 +220,8 @@ class DpgaSettings(SynthesisSettings):
         keyword_share: Share for the votes on keywords.
         similarity_share: Share for the mean similarity; the paper does not charge it.
         temperature: Temperature of the language models, in [0, 2].
-        fine: As Aug-PE's.
-        smoothing: As Aug-PE's.
+        fine: As in Aug-PE.
+        smoothing: As in Aug-PE.
     """
 
     made_by: ClassVar[str] = "server.methods.dpga.Dpga"

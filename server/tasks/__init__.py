@@ -1,1 +1,1 @@
-"""The public side of a data set: labels, wording, public texts, held-out texts, and the demo notes."""
+"""The public part of a data set: labels, wording, public texts, held-out texts, and the demo notes."""

@@ -1,10 +1,10 @@
 """The demo corpus: invented emergency notes on breathlessness, by a stochastic grammar. No patient is behind them.
 
 Four diagnoses share all their findings and differ in how often each occurs, so no word alone gives one away. Hospitals
-differ in how they write: in words (plain, clipped, formal), in layout (prose, one line, headed blocks) and in order.
-The public text never shows these diagnoses the way a hospital writes them: it is other wards' notes, in every style,
-and textbooks, leaflets and pocket cards on the four conditions. The frequencies were set for a task that is learnable and not trivial;
-they are no medical reference.
+differ in style: in words (plain, clipped, formal), in layout (prose, one line, headed blocks) and in order. The public
+text never shows these diagnoses in the way that a hospital writes them: it consists of other wards' notes, in every
+style, and of textbooks, leaflets and pocket cards on the four conditions. The frequencies were chosen to make the task
+learnable and not trivial; they are no medical reference.
 """
 
 # ruff: noqa: E501 — a finding is one line of the table
@@ -151,7 +151,7 @@ def test_notes(count: int, experiment_seed: int, hospitals: int = 3) -> list[Rec
 
 
 def public_text(count: int, experiment_seed: int) -> list[str]:
-    """The texts of `public_examples` alone."""
+    """The texts of `public_examples`, without their topics."""
     return [example.text for example in public_examples(count, experiment_seed)]
 
 

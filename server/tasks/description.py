@@ -15,13 +15,13 @@ _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]*")
 
 
 def task_from(settings: Mapping[str, Any]) -> Task:
-    """Check a task's settings and make a `Task` of them.
+    """Check a task's settings and make a `Task` from them.
 
     Args:
-        settings: `name`, which must be valid in a file name; `kind`, what one text is; `labels`, a mapping of at
+        settings: `name`, which must be valid in a file name; `kind`, the kind of one text; `labels`, a mapping of at
             least two labels to public descriptions, or a list of labels; optionally `attributes`, a list,
-            `wording`, a mapping with the fields of `Wording`, and `structure`, one for `Structure.of`. The default
-            description of a label is its name, with spaces for underscores.
+            `wording`, a mapping with the fields of `Wording`, and `structure`, a mapping for `Structure.of`. The
+            default description of a label is its name, with spaces for underscores.
 
     Raises:
         ConfigError: A setting is missing, unknown or invalid.

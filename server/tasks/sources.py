@@ -20,7 +20,7 @@ from server.tasks.description import task_from
 
 
 class Source(Protocol):
-    """Data of one task."""
+    """Source of the data of one task."""
 
     def task(self) -> Task:
         """Public description of the data."""
@@ -32,7 +32,7 @@ class Source(Protocol):
         """The public texts that a prompt may show, with their topics; may be empty."""
 
     def held_out(self) -> list[Record]:
-        """Real texts that are no party's records; may be empty."""
+        """Real texts that do not belong to any party; may be empty."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -72,7 +72,7 @@ class LabelledFiles(LabelledFilesSettings):
             )
 
     def task(self) -> Task:
-        """See Source.
+        """The public description of the data, as `Source.task` defines it.
 
         Raises:
             ConfigError: No labels are named.
@@ -97,7 +97,7 @@ class LabelledFiles(LabelledFilesSettings):
         )
 
     def public_texts(self) -> list[str]:
-        """See Source.
+        """Texts from which the built-in models may learn, as `Source.public_texts` defines them.
 
         Raises:
             ConfigError: `public_text` is not set.
@@ -130,7 +130,7 @@ class LabelledFiles(LabelledFilesSettings):
         """The records of a file of this task.
 
         Raises:
-            DataError: Their texts are not of its structure.
+            DataError: Their texts do not have the task's structure.
         """
         if structure := self.task().structure:
             check_records(records, structure, path)

@@ -7,14 +7,14 @@
     result = simulate(notes, held_out, public_text=sentences, epsilon=2)
     result.texts, result.metrics["synthetic"]["accuracy"], result.report
 
-Tables that are given in memory are written to a new folder that only this account can enter, outside the run folder,
-and removed when the call ends, however it ends but by `kill -9`, or a signal outside the main thread. So a run folder
-holds no more of the records than that of the command: what `resume` needs besides is the same tables once more. Files
-that are given by path are read where they are, as the command reads them.
+Tables in memory are written to a new folder that only this account can enter, outside the run folder. It is removed
+when the call ends, except after `kill -9`, or a signal outside the main thread. So a run folder contains no more of the
+records than that of the command, and `resume` needs the same tables again. Files given by their paths are read in
+place, as by the command.
 
-Every error is a `common.errors.CaucusError`, also one of a setting that Hydra refuses. A call leaves the working
-directory, Hydra's state and the process's logging as they were: `run.log` in the run folder has the log, and the
-logger "caucus" passes it on to the existing handlers.
+Every error is a `common.errors.CaucusError`, also the error about a setting that Hydra refuses. A call leaves the
+working directory, Hydra's state and the process's logging as they were: `run.log` in the run folder has the log, and
+the logger "caucus" passes it on to the existing handlers.
 """
 
 import contextlib
@@ -76,18 +76,18 @@ def simulate(
     Args:
         train: Private records, which are dealt out to the parties; None takes the task of `overrides`, the demo's.
         test: Held-out records, on which the texts are measured.
-        public_text: Public text, from which built-in models learn and of which prompts show examples.
-        labels: None takes them from `train`, which a simulation alone may do.
+        public_text: Public text, from which built-in models learn, and from which prompts show examples.
+        labels: None takes them from `train`, which only a simulation may do.
         method: A method of `configs/method`, or of `config_dir`.
         parties: Number of hospitals.
-        epsilon: Privacy loss in all, above 0; `math.inf` adds no noise.
+        epsilon: Total privacy loss, above 0; `math.inf` adds no noise.
         delta: A public constant, well below 1 / (number of records).
-        folder: The run folder, new or empty; None: `runs/DATE/TIME-METHOD`, as the command's.
-        overrides: Further settings as on the command line; they beat the arguments.
-        config_dir: Folder of your own configurations, as the command's `--config-dir`.
+        folder: The run folder, new or empty; None: `runs/DATE/TIME-METHOD`, as for the command.
+        overrides: Further settings, as on the command line; they take precedence over the arguments.
+        config_dir: Folder of your own configurations, as with the command's `--config-dir`.
 
     Returns:
-        The result, complete. After Ctrl-C, or a failing model, the run folder can be resumed (`resume`).
+        The complete result. After Ctrl-C, or a failing model, the run folder can be resumed (`resume`).
 
     Raises:
         CaucusError: ConfigError and DataError before anything private is asked; others if the run fails.
@@ -118,7 +118,7 @@ def resume(
         overrides: New caps on spending, such as `llm.max_cost=20`.
 
     Raises:
-        CaucusError: As `simulate`; a CheckpointError if the folder cannot be resumed.
+        CaucusError: As in `simulate`; a CheckpointError if the folder cannot be resumed.
     """
     with _errors_of_ours(), temporary_folder(_IN_MEMORY) as private:
         with _hydra_of_ours():
@@ -149,18 +149,18 @@ def plan(
 ) -> dict[str, Any]:
     """Plan a run with these arguments: its questions and cost, before anything private is touched.
 
-    It is what `caucus-coordinator plan` prints: every query with its sensitivity, noise and expected signal, ε and δ in
-    all, and the expected calls and tokens. Records are not looked at, so `labels` are needed, and the signal needs a
+    It is what `caucus-coordinator plan` prints: every query with its sensitivity, noise and expected signal, the total
+    ε and δ, and the expected calls and tokens. Records are not read, so `labels` are needed, and the signal needs a
     public guess of the number of records: `overrides=["federation.expected_records=300"]`.
 
     Args:
-        train: Not read; it may stand here as in `simulate`.
+        train: Not read; accepted so that the arguments can be those of `simulate`.
         test: Not read.
         public_text: As in `simulate`.
         labels: The task's labels.
-        method: As in `simulate`, and so are all that follow.
+        method: As in `simulate`, like the following arguments.
         parties: Number of hospitals.
-        epsilon: Privacy loss in all.
+        epsilon: Total privacy loss.
         delta: A public constant.
         overrides: Further settings.
         config_dir: Folder of your own configurations.

@@ -2,6 +2,7 @@
 
 import html
 import json
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -10,13 +11,18 @@ import pandas as pd
 
 from common.errors import CheckpointError
 from common.system.files import text_of
+from server.documents.classifier import TrainedClassifier
 from server.documents.codec import with_infinities
 from server.documents.files import split
 from server.documents.metrics import Metrics
 from server.documents.privacy import Privacy
 from server.documents.rounds import RoundReport
 from server.documents.run import RunSummary
+from server.domain import Candidate
+from server.evaluation.text_classifier import TextClassifier
 from server.run_folder import from_round_1, read_candidates
+from server.settings.build import build
+from server.settings.compose import load
 
 _TEXTS = ("text", "label", "model", "round", "weight")
 _HEIGHT = 800
@@ -24,7 +30,7 @@ _HEIGHT = 800
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """The page of a run; a notebook shows it in place.
+    """The page of a run; a notebook displays it.
 
     Attributes:
         path: Path of `report.html`.
@@ -46,11 +52,12 @@ class Result:
     Attributes:
         folder: The run folder.
         status: "complete", or "partial": then the run can be resumed, and its last figures are missing.
-        texts: The synthetic texts: columns text, label, model, round (from 1; 0 before any vote), weight.
-        metrics: `metrics.json`: accuracy and all other figures; empty in a partial run.
+        texts: The synthetic texts: columns text, label, model, round (from 1; 0 before any vote), weight, and where the
+            method has them `probabilities.LABEL` for each label.
+        metrics: `metrics.json`: accuracy and all other figures; empty for a partial run.
         privacy: `privacy.json`: the guarantee, what was spent, what is not covered.
         rounds: A row for each round, from 1, with columns such as `candidates`, `fid`, `epsilon` and `tokens.output`.
-        report: The page, which a notebook shows in place.
+        report: The page, which a notebook displays.
     """
 
     folder: Path
@@ -66,7 +73,7 @@ class Result:
         """Read the folder of a run that was started in any way.
 
         Raises:
-            CheckpointError: It is no run folder.
+            CheckpointError: The folder is no run folder.
         """
         path = Path(folder).resolve()
         if not (path / RunSummary.FILE).is_file():
@@ -78,12 +85,28 @@ class Result:
         return cls(
             folder=path,
             status=RunSummary.load(path).status,
-            texts=pd.DataFrame(texts, columns=_TEXTS),
+            texts=_table(texts),
             metrics=_json(path / Metrics.FILE),
             privacy=_json(path / Privacy.FILE),
             rounds=rounds.drop(columns="round", errors="ignore"),
             report=Report(path / "report.html"),
         )
+
+    @property
+    def classifier(self) -> TextClassifier:
+        """The classifier that the released numbers of a census are: it has scikit-learn's `predict` and `score`.
+
+        Raises:
+            ConfigError: The method's released numbers are no classifier, or the run is partial.
+        """
+        return TextClassifier.load(self.folder / TrainedClassifier.FILE, build(load(self.folder).embedding))
+
+
+def _table(texts: Sequence[Candidate]) -> pd.DataFrame:
+    table = pd.DataFrame(texts, columns=_TEXTS)
+    if not any(text.probabilities for text in texts):
+        return table
+    return table.join(pd.DataFrame([text.probabilities or {} for text in texts]).add_prefix("probabilities."))
 
 
 def _json(path: Path) -> dict[str, Any]:

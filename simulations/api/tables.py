@@ -1,7 +1,7 @@
-"""Texts in memory as the files that a run reads: a data frame, a list of records or the path of a file.
+"""Conversion of texts in memory (a data frame, a list of records) or of the path of a file to files for a run.
 
-A wrong row is named by its place in the table, counted from 0 as Python counts, and never quoted. Names of columns are
-told only if all look like names: where a file without a header was read, they are a record.
+Errors name a wrong row by its position in the table, counted from 0 as in Python, and never quote it. They show names
+of columns only if all look like names: those of a file without a header are a record.
 """
 
 import json
@@ -31,16 +31,16 @@ _OPTIONAL = {LABELLED: ("user",), PUBLIC: ("topic", "label")}
 
 
 def as_file(name: str, table: object, columns: tuple[str, ...], folder: Path) -> Path:
-    """The file of a table: its own, or a new one in `folder` that no other account can read.
+    """The file of a table: the given path, or a new file in `folder` that no other account can read.
 
     Args:
         name: Name of the table, for errors and the new file.
         table: A `Table` or `Texts`.
         columns: `LABELLED` or `PUBLIC`.
-        folder: Exists, and is closed to other accounts.
+        folder: An existing folder that is closed to other accounts.
 
     Raises:
-        DataError: With the place of the first wrong row.
+        DataError: A row is wrong; the message has the position of the first one.
     """
     if is_path(table):
         return Path(table).resolve()
@@ -51,7 +51,7 @@ def as_file(name: str, table: object, columns: tuple[str, ...], folder: Path) ->
 
 
 def is_path(table: object) -> TypeGuard[str | PathLike[str]]:
-    """Whether the table is in a file already."""
+    """Whether the table is already in a file."""
     return isinstance(table, str | PathLike)
 
 

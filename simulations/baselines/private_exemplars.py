@@ -1,9 +1,9 @@
 """Private exemplars: texts from prompts that show private records, at ε = ∞, and these records as training data.
 
-It says what exemplars are worth if nothing is protected: methods that choose synthetic exemplars by private votes lie
-between this and no votes at all. A prompt shows as many records as one of WASP's shows texts. With `method.texts=false`
+It shows the benefit of exemplars without any protection: methods that choose synthetic exemplars by private votes lie
+between this and no votes at all. A prompt has as many records as a prompt of WASP has texts. With `method.texts=false`
 nothing is written, and the exemplars alone train the small model. It exists only in a simulation
-(`simulations/baselines/unprotected.py`), and only language models on this machine are shown the records.
+(`simulations/baselines/unprotected.py`), and only language models on this machine see the records.
 """
 
 import time
@@ -21,6 +21,8 @@ from server.domain import Task
 from server.evaluation import of_texts, small_model
 from server.llm import prompts, providers
 from server.llm.base import Provider, Request
+from server.llm.clean import Cleaner
+from server.llm.form_choice import in_chosen_forms
 from server.llm.generate import Generated, generate
 from server.llm.orders import Order, even_orders
 from server.llm.spending import Spending
@@ -77,7 +79,7 @@ def private_exemplars(settings: SimulationSettings, folder: Path) -> None:
 
 
 def exemplars(private: Sequence[Record], task: Task, count: int, experiment_seed: int) -> dict[str, list[str]]:
-    """Draw the texts of `count` records of each label at random; all of them if there are no more."""
+    """Draw the texts of `count` records of each label at random, or all of them if there are no more."""
     shown = {}
     for label in task.labels:
         texts = [record.text for record in private if record.label == label]
@@ -121,7 +123,9 @@ def _written(
             got=", ".join(remote) or "an endpoint for the evaluation",
             do="Choose models that are computed locally, such as llm=builtin",
         )
-    harvest = _generated(settings, models, source, shown)
+    cleaner = providers.cleaner(settings.llm.clean, source.task(), source.public_texts)
+    models = in_chosen_forms(models, source.task(), encoder, cleaner=cleaner, experiment_seed=settings.experiment_seed)
+    harvest = _generated(settings, models, source, shown, cleaner)
     report = make_report(
         0,
         list(models),
@@ -143,6 +147,7 @@ def _generated(
     models: Mapping[str, Provider],
     source: Source,
     shown: Mapping[str, Sequence[str]],
+    cleaner: Cleaner,
 ) -> Generated:
     method, task = _method(settings), source.task()
 
@@ -165,5 +170,5 @@ def _generated(
         round_number=0,
         texts_per_request=method.texts_per_request,
         experiment_seed=settings.experiment_seed,
-        cleaner=providers.cleaner(settings.llm.clean, task, source.public_texts),
+        cleaner=cleaner,
     )

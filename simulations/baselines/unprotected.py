@@ -27,7 +27,7 @@ from simulations.federation import parties
 
 
 def records_of(settings: SimulationSettings) -> tuple[Source, list[Record], list[Record]]:
-    """The task, the private records of all parties together, and the held-out ones.
+    """The task, the private records of all parties together, and the held-out records.
 
     Raises:
         ConfigError: There are no held-out texts to measure on.
@@ -58,8 +58,8 @@ def write(
         task: Description of the texts.
         state: The run's texts and rounds, if any.
         metrics: Content of `metrics.json`.
-        statement: Sentence on what is not protected, in the first place of `privacy.json`.
-        not_covered: The same, first in the list of what the guarantee does not cover.
+        statement: Sentence on the lack of protection, the first one of `privacy.json`.
+        not_covered: The same, as the first item in the list of limits of the guarantee.
         started: `time.monotonic()` at the start of the run.
     """
     plan = Plan(

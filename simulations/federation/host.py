@@ -2,8 +2,8 @@
 
 python -m simulations.federation.host RUN_FOLDER SOCKET [OVERRIDE ...]
 
-With overrides it first stores the configuration of the run in the folder. `engine=flower` starts this by itself; for
-`flwr run` start it by hand, as simulations/README.md has it.
+With overrides it first stores the configuration of the run in the folder. `engine=flower` starts this process
+automatically; for `flwr run` start it by hand (simulations/README.md).
 """
 
 import logging

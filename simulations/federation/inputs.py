@@ -1,7 +1,7 @@
-"""Warnings about the data of a simulation, given once and before its parties are built.
+"""Warnings about the data of a simulation, logged once, before its parties are built.
 
 A simulation has all records in one place and may count them; the warnings are for its own log alone. The coordinator of
-a deployment sees no record, and knows none of this.
+a deployment sees no record, and cannot give such warnings.
 """
 
 import logging
@@ -21,13 +21,13 @@ from simulations.federation import parties
 log = logging.getLogger("caucus.simulation")
 
 _ALONE = "(simulation only)"
-"""Ends a line that tells something of the private records without noise."""
+"""End of a line with information about the private records without noise."""
 _SHOWN = 5
 """Labels that a line names."""
 
 
 def check(settings: SimulationSettings) -> None:
-    """Warn of what makes a result worse or means something else than it seems, and refuse records as public text.
+    """Warn about data that make a result worse or misleading, and refuse private records as public text.
 
     Raises:
         ConfigError: All private texts are in the public text, from which models learn and which prompts show word for

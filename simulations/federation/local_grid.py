@@ -1,9 +1,9 @@
 """Flower's Grid in process: the same apps, real serialisation, no Ray and no sockets.
 
-Every message is turned into Flower's protobuf bytes and back in both directions, so what works here works on the wire.
-A bulk that several nodes get is turned once: with a thousand parties, copies of it would be most of a round. Nodes are
-served by as many threads as `workers` says.
-A test can script faults: a fault sees each message and may drop, alter or repeat it.
+Every message is converted to Flower's protobuf bytes and back in both directions, so that code that works here works on
+the wire. A bulk for several nodes is converted once: with a thousand parties, copies of it would take most of a round.
+`workers` is the number of threads that serve nodes. A test can script faults: a fault sees each message and may drop,
+alter or repeat it.
 """
 
 import uuid
@@ -35,7 +35,7 @@ BULK = "bulk"
 
 
 def deliver(_: int, message: Message) -> Iterable[Message]:
-    """Deliver without any fault."""
+    """Deliver a message without any fault."""
     return (message,)
 
 
@@ -47,10 +47,10 @@ class LocalGrid(Grid):
         parties: Number of nodes.
         on_request: Fault in messages to a party.
         on_reply: Fault in messages from a party.
-        workers: Number of messages that are delivered at once.
+        workers: Number of messages that are delivered concurrently.
 
     Attributes:
-        bytes_sent: Serialised bytes to all parties so far, to within eight bytes a message.
+        bytes_sent: Serialised bytes to all parties so far, to within eight bytes per message.
         bytes_received: Serialised bytes from all parties so far.
     """
 
@@ -94,7 +94,7 @@ class LocalGrid(Grid):
         return range(1, self._parties + 1)
 
     def push_messages(self, messages: Iterable[Message]) -> Iterable[str]:
-        """Deliver each message at once and keep its reply for `pull_messages`."""
+        """Deliver each message at once, and store its reply for `pull_messages`."""
         bulk = _SharedBulk()
         with ThreadPoolExecutor(self._workers) as threads:
             delivered = list(threads.map(lambda message: self._deliver(message, bulk), messages))
@@ -110,7 +110,7 @@ class LocalGrid(Grid):
         return [self._replies.pop(message_id) for message_id in message_ids if message_id in self._replies]
 
     def send_and_receive(self, messages: Iterable[Message], *, timeout: float | None = None) -> Iterable[Message]:
-        """Push and pull; in process nothing is left to wait for."""
+        """Push and pull; in process there is nothing to wait for."""
         del timeout
         return self.pull_messages(self.push_messages(messages))
 

@@ -1,4 +1,4 @@
-"""The input of a simulation's figures: the released texts, and all records as its settings deal them out."""
+"""The input of a simulation's figures: the released texts, and all records, dealt out according to its settings."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -17,9 +17,9 @@ from simulations.private_evaluation.of_records import MeasuredWithRecords
 
 
 def with_records(settings: SimulationSettings, candidates: Sequence[Candidate]) -> MeasuredWithRecords:
-    """Input of the figures of a simulated run: these texts, and the records that its settings deal out.
+    """The input of the figures of a simulated run: these texts, and the records dealt out according to its settings.
 
-    What the run promises is not in its settings: see `promised`.
+    The run's guarantee is not in its settings: see `promised`.
     """
     source: Source = build(settings.task)
     encoder: Encoder = build(settings.embedding)
@@ -44,6 +44,6 @@ def with_records(settings: SimulationSettings, candidates: Sequence[Candidate]) 
 
 
 def promised(measured: MeasuredWithRecords, folder: Path) -> MeasuredWithRecords:
-    """The same, with the guarantee of a run folder: 0 without private answers, infinite without a proof."""
+    """The same, with a run folder's guarantee: ε is 0 without private answers, and infinite without a proof."""
     privacy = Privacy.load(folder)
     return replace(measured, epsilon=privacy.planned_epsilon, delta=privacy.delta)

@@ -34,12 +34,12 @@ log = logging.getLogger("caucus.simulation")
 
 
 def prepared(settings: SimulationSettings, folder: Path) -> SimulationSettings:
-    """The settings that a run keeps: with labels, identities, a number of records, and a number for each `auto`."""
+    """The settings that a run stores: with labels, identities, a number of records, and a number for each `auto`."""
     return simulated(settled(with_number(with_identities(with_labels(settings), folder))))
 
 
 def with_labels(settings: SimulationSettings) -> SimulationSettings:
-    """Take missing labels from the training file. Simulations only: elsewhere, labels are public knowledge."""
+    """In a simulation, take missing labels from the training file; elsewhere labels are public knowledge."""
     train = setting(settings, "task.train")
     if not train or setting(settings, "task.labels"):
         return settings
@@ -68,7 +68,7 @@ def with_identities(settings: SimulationSettings, folder: Path) -> SimulationSet
 
 
 def with_number(settings: SimulationSettings) -> SimulationSettings:
-    """Take the expected number of records from the training file if nobody has guessed it. Simulations only."""
+    """In a simulation, take the expected number of records from the training file if the settings have no guess."""
     if expected_records(settings) or not isinstance(settings.task, LabelledFilesSettings):
         return settings
     number = len(_pool(build(settings.task), settings.federation.parties))

@@ -25,7 +25,7 @@ def dirichlet(labels: Sequence[str], parties: int, alpha: float, rng: np.random.
     Args:
         labels: Label of each record.
         parties: Number of parties, at least 1.
-        alpha: Concentration, above 0. Small: each class is at few parties; large: all parties are alike.
+        alpha: Concentration, above 0. Small: each class is at few parties; large: all parties are similar.
         rng: Generator of the shares and of the assignment of records.
 
     Returns:

@@ -7,12 +7,12 @@ from common.compute import Arguments, Compute, Result
 
 
 class Shared(Compute):
-    """The last value of each function, for every party that asks for the same one.
+    """The last value of each function, for every party that needs the same value.
 
-    A party gets a value that another party computed only if all arguments are equal, down to the last byte, so a check
-    is never skipped for what was not checked. A function that raised is called again. The parties are asked one
-    question after another, so that one value of each function is enough. Threads that ask for a value at the same time
-    may each compute it.
+    A party gets a value that another party computed only if all arguments are equal, down to the last byte, so an
+    unchecked value never skips a check. A function that raised is called again. The parties get one question after
+    another, so that one value of each function is enough. Threads that need a value at the same time may each compute
+    it.
     """
 
     def __init__(self) -> None:

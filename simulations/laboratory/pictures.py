@@ -12,11 +12,11 @@ _COLUMNS = 4
 
 
 def picture(title: str, rows: Sequence[Sequence[Lines]], *, note: str = "") -> str:
-    """The picture, as SVG.
+    """Draw a picture as SVG.
 
     Args:
         title: Title for screen readers, which also get every value.
-        rows: At most two plots side by side, row below row; the plots of a row have the same lines.
+        rows: Rows of at most two plots; the plots of a row have the same lines.
         note: Text below them.
     """
     placed, top = [], 0

@@ -1,9 +1,9 @@
-"""Membership inference and other attacks on synthetic texts: how much they reveal about the private records.
+"""Membership inference and other attacks, which measure how much synthetic texts reveal about private records.
 
 Attacks and distances look at private records outside any query: they are for simulations alone.
 
-A membership attack decides whether a record was among those that the texts were made from. A language model is trained
-on the synthetic texts; members are records of the parties, and others are a random part of the same source that no
+A membership attack decides whether a record was among those from which the texts were made. A language model is trained
+on the synthetic texts; members are records of the parties, and non-members are a random part of the same source that no
 party had, so that no difference of time or style separates them (RPSG, appendix E). Scores, higher for a member:
 
     PPL    -nll(x), the likelihood of the record under the model (Carlini et al. 2021)
@@ -57,7 +57,7 @@ class Likelihood(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Attack:
-    """Performance of one attack in separating members from others.
+    """Performance of one attack in separating members from non-members.
 
     Attributes:
         auc: Area under its ROC curve, 0 to 1.
@@ -75,7 +75,7 @@ class Distances:
     Attributes:
         members: Median distance of a record to the nearest synthetic text.
         others: The same for held-out texts.
-        closer: Share of records nearer than the nearest 5 % of held-out texts.
+        closer: Share of records that are nearer than the nearest 5 % of held-out texts.
         rows: Number of members, and of others.
     """
 
@@ -155,7 +155,7 @@ def exposure(model: Likelihood, canary: str, alternatives: Sequence[str]) -> flo
 
     Args:
         model: Model trained on texts that may contain the canary.
-        canary: Text inserted into the records.
+        canary: Text that was inserted into the records.
         alternatives: Texts of the same form that were not inserted; more of them give a finer scale.
 
     Returns:

@@ -1,9 +1,9 @@
 """Canaries: records that a simulation inserts to test for memorisation (Carlini et al. 2019).
 
 All canaries have one form; each has a random code and a unique subject. A text can contain the code only because of the
-record. No other record is about the subject, so that the votes and coordinates of the canary differ from all others',
-also for methods that show no language model a record. Each canary is inserted on the toss of a coin; those left out
-are what an attack on membership compares with.
+record. No other record is about the subject, so that the votes and coordinates of the canary differ from those of all
+others, also for methods that show no record to a language model. Each canary is inserted on the toss of a coin; an
+attack on membership compares them with those left out.
 """
 
 from collections.abc import Sequence
@@ -41,7 +41,7 @@ class Canary:
 
     Attributes:
         label: The record's label.
-        subject: Subject that it alone is about.
+        subject: Subject of this record alone.
         code: Nine random digits, in groups of three.
         inside: Whether it is inserted.
     """

@@ -1,15 +1,15 @@
-"""Membership of canaries: whether the released texts tell which canaries were inserted, and what ε follows from that.
+"""Membership of canaries: how well the released texts reveal the inserted canaries, and the ε that follows from that.
 
-Each canary was inserted on the toss of a coin, which the attacker does not know; all else the attacker knows. The
-score of a canary is 1 if its code is in a released text, plus how much nearer the texts of its label came to it: the
-mean cosine to the nearest `NEAREST` of them, minus that to as many of the texts to compare with (`change.py`). The
-second part is what methods can give away that show no model a record: a canary votes for what is near to it.
+Each canary was inserted on the toss of a coin, which the attacker does not know; the attacker knows everything else.
+The score of a canary is 1 if its code is in a released text, plus the approach of its label's texts to it: the mean
+cosine to the nearest `NEAREST` of them, minus that to as many of the texts to compare with (`change.py`). The second
+part can be revealed by methods that show no record to a model: a canary votes for texts near to it.
 
-A lower bound of ε follows as of an audit with one run (Steinke, Nasr and Jagielski 2023, theorem 5.2): the attacker
+A lower bound of ε follows as in an audit with one run (Steinke, Nasr and Jagielski 2023, theorem 5.2): the attacker
 guesses "in" for the highest quarter of the scores and "out" for the lowest. Under (ε, δ)-DP the number of right guesses
-is at most binomial with probability e^ε / (1 + e^ε), but for δ (`_probability`). The bound is the largest ε at which as
-many right ones have a probability of at most 5 % for any attack: a weak attack makes it small, never false. Nor
-can a strong one make it large: 50 right guesses of 50, for 100 canaries, show no more than 2.8.
+is at most binomial with probability e^ε / (1 + e^ε), except for δ (`_probability`). The bound is the largest ε at which
+as many right guesses have a probability of at most 5 % for any attack: a weak attack makes it small, never false. A
+strong attack cannot make it large either: 50 right guesses of 50, for 100 canaries, show no more than 2.8.
 """
 
 import math
@@ -44,11 +44,11 @@ DEFINITION = (
 def scores(
     canaries: Sequence[Canary], vectors: NDArray[np.float32], texts: Sequence[str], before: Labelled, after: Labelled
 ) -> NDArray[np.float64]:
-    """(canaries,) scores, higher for a canary that seems to be in.
+    """(canaries,) scores; a higher score means that a canary is more likely to be in.
 
     Args:
-        canaries: All, in and out.
-        vectors: (canaries, d) of their texts.
+        canaries: All canaries, inserted or not.
+        vectors: (canaries, d) vectors of their texts.
         texts: The released texts.
         before: Texts to compare with.
         after: Texts that the private answers may have steered.
@@ -69,11 +69,11 @@ def figures(
     Args:
         scored: (canaries,) scores.
         inside: (canaries,) whether they were inserted, by independent tosses.
-        epsilon: The stated one.
+        epsilon: The stated epsilon.
         delta: Delta of the stated guarantee.
 
     Raises:
-        DataError: There are too few canaries, or too few of a kind.
+        DataError: There are too few canaries, or too few of them are in or out.
     """
     rows, members, others = len(scored), scored[inside], scored[~inside]
     if rows < FEWEST or min(len(members), len(others)) < 2:

@@ -1,8 +1,8 @@
-"""Change of a run's texts: the evidence for attacks on methods that show no model a record.
+"""Change of a run's texts: the evidence for attacks on methods that show no record to a model.
 
-The private answers of a run steer its later texts only. The first round's texts show what its language models write by
-themselves, so an attacker compares the later ones with these. A method of one round has no such texts; an attacker then
-has other real texts of the same source, which no party had.
+The private answers of a run steer only its later texts. The first round's texts show how its language models write
+unsteered, so an attacker compares the later ones with these. A method with one round has no such texts; an attacker
+then has other real texts of the same source, which no party had.
 """
 
 from collections.abc import Sequence
@@ -23,11 +23,11 @@ DEFINITION = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Labelled:
-    """Embedded texts.
+    """Embedded texts with their labels.
 
     Attributes:
-        vectors: (n, d) of norm 1.
-        labels: (n,).
+        vectors: (n, d) vectors of norm 1.
+        labels: (n,) labels of the texts.
     """
 
     vectors: NDArray[np.float32]

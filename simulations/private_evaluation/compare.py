@@ -1,8 +1,8 @@
 """Figures and a map of the private records, which a simulation adds to a finished run folder.
 
 They have no noise, are marked "simulation_only" and must not leave the machine: `metrics.json` gets the scores of the
-same small model trained on the private records, the shares of their labels and the groups of `of_records`,
-`map_private.json` the coordinates of the records.
+same small model trained on the private records, the shares of their labels and the groups of `of_records`;
+`map_private.json` gets the coordinates of the records.
 """
 
 import logging

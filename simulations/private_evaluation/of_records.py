@@ -42,10 +42,10 @@ class MeasuredWithRecords(Measured):
     Attributes:
         private: The records of all parties.
         sites: Number of each record's party.
-        canaries: All canaries; those inside are among the records.
+        canaries: All canaries; the inserted ones are among the records.
         style_site: Number of the party whose records have a planted style; None without one.
-        epsilon: Epsilon that the run promises; infinite if it promises nothing.
-        delta: Delta of the promise.
+        epsilon: Epsilon of the run's guarantee; infinite without a guarantee.
+        delta: Delta of the guarantee.
         structure: The fields of structured texts; None for plain texts.
         whole_records: Texts of the records with all of their fields.
     """
@@ -98,7 +98,7 @@ def _utility_real(measured: MeasuredWithRecords) -> Group:
     if len(train) > len(measured.candidates):
         train = measured.drawn(train, "real", len(measured.candidates))
     plain = replace(measured.evaluation, domain_adaptation="none", target=None)
-    return classification(measured, train, None, plain)
+    return classification(measured, train, plain)
 
 
 def _language_real(measured: MeasuredWithRecords) -> Group:

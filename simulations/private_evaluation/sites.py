@@ -1,18 +1,18 @@
-"""Site inference: whether the released texts tell which hospital a record, or a style, came from.
+"""Site inference: whether the released texts reveal the hospital from which a record, or a style, came.
 
-The released texts name no hospital, so that an attacker needs knowledge from elsewhere. It is the strongest of its
-kind here: a random half of each hospital's records, with its name. There are two attacks.
+The released texts name no hospital, so that an attacker needs knowledge from elsewhere. Here it is the strongest of its
+kind: a random half of each hospital's records, with its name. There are two attacks.
 
-Attack on a record: which hospital does a held-back record come from? The attacker fits a classifier of hospitals to
-the records that it knows, names the released texts by it, and fits another to both. The texts give away the gain: how
-many more of the same records the second classifier names right. Halves change places, so that each record is held back
-once. Texts that no record has touched can give a gain, or a loss, too, as any unlabelled text can: a gain is to be
-compared with that of a run without votes.
+Attack on a record: from which hospital does a held-back record come? The attacker fits a classifier of hospitals to the
+known records, labels the released texts with it, and fits another classifier to both. The texts reveal the gain: the
+number of records that the second classifier labels correctly, minus that of the first. The halves are then exchanged,
+so that each record is held back once. Texts that do not depend on records can also give a gain or a loss, as any
+unlabelled text can: compare a gain with that of a run without votes.
 
 Attack on a change: the private answers move the texts of later rounds towards the records. Hospitals are ranked by the
 cosine between a label's change and the hospital's direction, the mean difference of its known records from their
-label's mean. The figure is how often, over labels, the right one comes first: the one with most records of the label,
-or the one with a planted style. A change that knows nothing of hospitals finds it in about 1 of L labels.
+label's mean. The figure is the share of labels for which the right hospital comes first: that with most records of the
+label, or that with a planted style. A change that does not depend on hospitals finds it for about 1 of L labels.
 """
 
 from collections.abc import Mapping, Sequence
@@ -55,8 +55,8 @@ class SiteOfRecord:
     """Success of the attribution of held-back records to their hospitals.
 
     Attributes:
-        known_records: (records,) by the known records alone.
-        with_texts: (records,) by these and the released texts.
+        known_records: (records,) success with the known records alone.
+        with_texts: (records,) success with these and the released texts.
     """
 
     known_records: NDArray[np.bool_]
@@ -75,7 +75,7 @@ def of_records(
         experiment_seed: Draws the halves.
 
     Raises:
-        DataError: There are too few records, or of fewer than two hospitals more than one.
+        DataError: There are too few records, or fewer than two hospitals have more than one.
     """
     half = halves(sites, experiment_seed)
     names = np.unique(np.concatenate([private.labels, released.labels]))
@@ -101,7 +101,7 @@ def of_change(
     *,
     experiment_seed: int,
 ) -> dict[str, int]:
-    """Hospital to which the change of each label's texts points, for the labels with texts both before and after.
+    """The hospital to which the change of each label's texts points, for labels with texts both before and after.
 
     Args:
         private: The records of all hospitals.
@@ -111,7 +111,7 @@ def of_change(
         experiment_seed: Draws the half of the records that the attacker knows.
 
     Raises:
-        DataError: As `of_records`; or no label has texts before and after.
+        DataError: As in `of_records`; or no label has texts before and after.
     """
     known = ~halves(sites, experiment_seed)
     vectors, labels, of = private.vectors[known].astype(np.float64), private.labels[known], sites[known]
@@ -175,7 +175,7 @@ def halves(sites: NDArray[np.int64], experiment_seed: int) -> NDArray[np.bool_]:
     """(records,) whether a record is held back: a random half of each hospital's.
 
     Raises:
-        DataError: There are too few records, or of fewer than two hospitals more than one.
+        DataError: There are too few records, or fewer than two hospitals have more than one.
     """
     if len(sites) < FEWEST or (np.bincount(sites) > 1).sum() < 2:
         expected = f"{FEWEST} records, and two hospitals with more than one"

@@ -1,1 +1,1 @@
-"""Sweeps and experiments: which runs they have, and their tables."""
+"""Sweeps and experiments: their runs and their tables."""

@@ -1,4 +1,4 @@
-"""Write table and page of a sweep again, after a run was resumed, and print the table.
+"""Write table and page of a sweep again, for instance after a run was resumed, and print the table.
 
 python -m simulations.sweeps SWEEP_FOLDER
 """

@@ -1,10 +1,10 @@
-"""The runs of a sweep, while it goes on: the settings of each, their number, and the remaining ones.
+"""The runs of a sweep in progress: the settings of each, their number, and the remaining ones.
 
     caucus-simulate --multirun privacy.epsilon=1,4,8 experiment_seed=0,1,2
     caucus-simulate --resume SWEEP
 
-Each combination has its own folder. A sweep goes on after the failure of a run, and ends with a table of all
-(`table.py`). One that was stopped goes on with the run that was interrupted, and then with the runs that had not begun.
+Each combination has its own folder. A sweep continues after the failure of a run, and ends with a table of all runs
+(`table.py`). A stopped sweep continues with the interrupted run, and then with the runs that had not begun.
 """
 
 import shlex
@@ -37,12 +37,12 @@ RESUME = "--resume"
 
 
 class SweepCallback(Callback):
-    """Hydra's callback for the begin and the end of a sweep."""
+    """Hydra's callback for the start and the end of a sweep."""
 
     def on_multirun_start(self, config: Any, **_: Any) -> None:
         """Sweep over the rows of an experiment; keep the sweep's folder in Hydra's state.
 
-        A parallel sweep leaves nothing of that in this process.
+        A parallel sweep leaves no trace of that in this process.
         """
         try:
             names = run_names(plain(config).get("experiment"))
@@ -74,7 +74,7 @@ def planned(sweep: Path) -> list[list[str]]:
 
 
 def again(sweep: Path) -> list[str]:
-    """The arguments with which a stopped sweep goes on."""
+    """The arguments with which a stopped sweep continues."""
     hydra = values(sweep / PLANNED)["hydra"]
     typed = hydra["overrides"]
     of_hydra = [override for override in typed["hydra"] if not override.startswith(("hydra.mode=", "hydra.sweep.dir="))]
@@ -88,7 +88,7 @@ def again(sweep: Path) -> list[str]:
 
 
 def config_dir(sources: Iterable[Mapping[str, Any]]) -> list[str]:
-    """The arguments that name a folder of configurations of the user's own, if one was given."""
+    """The arguments that name a folder of the user's own configurations, if there are any."""
     given = [source["path"] for source in sources if source["provider"] == "command-line"]
     return [part for path in given for part in ("--config-dir", path)]
 
@@ -110,7 +110,7 @@ def in_row(settings: SimulationSettings, overrides: Sequence[str]) -> Simulation
 
 
 def continued(settings: SimulationSettings, overrides: Sequence[str], folder: Path) -> Settings:
-    """The stored settings of the same run of the same sweep, if it was stopped before its end; else this one."""
+    """The stored settings of the same run of the same sweep, if it stopped before its end; otherwise these."""
     if (folder / RunSummary.FILE).exists() and values(folder / FILE).get("overrides") == list(overrides):
         return reloaded(folder, [])
     return replace(settings, overrides=tuple(overrides))
@@ -125,7 +125,7 @@ def complete(folder: Path) -> bool:
 
 
 def named_by(overrides: Sequence[str]) -> list[str]:
-    """Row of a run that no experiment names: its overrides but for the seed."""
+    """Row of a run that no experiment names: its overrides except for the seed."""
     return [override for override in overrides if not override.startswith(SEED)]
 
 
@@ -135,7 +135,7 @@ def failed(settings: Mapping[str, Any], overrides: Sequence[str], folder: Path, 
     Args:
         settings: Settings of the run's row, or the ones that Hydra composed if building them failed.
         overrides: Overrides of the run.
-        folder: The run's.
+        folder: The run folder.
         error: The reason.
     """
     if not (folder / FILE).exists():
@@ -152,10 +152,10 @@ def remaining_runs(sweep: Path) -> str:
 
 
 def near(folder: Path) -> Path:
-    """The folder as one would type it here."""
+    """The path of the folder as a user would type it here."""
     return folder.relative_to(Path.cwd()) if folder.is_relative_to(Path.cwd()) else folder
 
 
 def resumption(folder: Path) -> str:
-    """Clause with the command that goes on with the run or the sweep of a folder."""
+    """Clause with the command that continues the run or the sweep of a folder."""
     return f"caucus-simulate {RESUME} {shlex.quote(str(folder))} goes on"

@@ -2,7 +2,7 @@
 
     python -m simulations.sweeps.curves SWEEP_FOLDER [--of self_similarity]
 
-Means over the runs of a row that reached the round, and of two or more their 95 % interval (Student's t).
+It has means over the runs of a row that reached the round and, for two or more, their 95 % interval (Student's t).
 """
 
 import argparse
@@ -28,7 +28,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 
 def curves(sweep: Path, of: str) -> pd.Series:
-    """The runs' values of a figure by row of a sweep and round, from 1.
+    """The runs' values of a figure, by row of a sweep and round, from 1.
 
     Raises:
         CheckpointError: The folder contains no run with this figure in its rounds.

@@ -11,7 +11,7 @@
 
 `each` repeats a row for each value, which stands for `$epsilon` in its texts, with one list of the paper's figures for
 each (null: none); several columns of values are taken side by side. Next to `rows`, `each` repeats the whole table. A
-row without `set` is the paper's alone: nothing runs it. `against` is explained in `table.py`.
+row without `set` has only the paper's figures: it is not run. `against` is explained in `table.py`.
 """
 
 from collections.abc import Iterator, Mapping
@@ -22,10 +22,10 @@ from common.errors import ConfigError
 
 
 def rows(experiment: Mapping[str, Any] | None) -> dict[str, dict[str, Any]]:
-    """All rows by name, in the order of the table, with `set`, `paper` and `against` where they have them.
+    """All rows by name, in the order of the table, with their `set`, `paper` and `against`, if any.
 
     Raises:
-        ConfigError: Two columns of `each` differ in length, or there are not as many lists of figures.
+        ConfigError: Two columns of `each` differ in length, or the number of lists of figures differs from it.
     """
     experiment = experiment or {}
     return dict(

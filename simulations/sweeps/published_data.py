@@ -1,4 +1,4 @@
-"""OpenReview and PubMed as published with Aug-PE (Xie et al. 2024), converted to the format that `task=csv` reads.
+"""OpenReview and PubMed as published with Aug-PE (Xie et al. 2024), converted to the format of `task=csv`.
 
     python -m simulations.sweeps.published_data iclr23_reviews_train.csv train.csv --label label1
     python -m simulations.sweeps.published_data pubmed_train.csv train.csv

@@ -1,4 +1,4 @@
-"""The table of a sweep as its folder has it: text for a terminal, Markdown, JSON, and a page with curves."""
+"""The table of a sweep in its output formats: text for a terminal, Markdown, JSON, and a page with curves."""
 
 import math
 import sys
@@ -15,6 +15,8 @@ from server.report import plots
 from server.report.write import render, replace
 from simulations.sweeps.table import Difference, Row, Table, read_table
 
+GAIN = "zero shot: difference"
+"""Name of the figure in `Metrics.named`."""
 _AXES = {
     "epsilon": ("privacy.epsilon", "ε", "Accuracy by ε"),
     "parties": ("federation.parties", "parties", "Accuracy by number of parties"),
@@ -60,7 +62,8 @@ def as_text(table: Table) -> str:
 
 def _cells(table: Table) -> list[list[str]]:
     """Head and rows."""
-    head = ["row", "runs", "accuracy", "ε"]
+    gains = any(GAIN in row.figures for row in table.rows)
+    head = ["row", "runs", "accuracy", *["gain"] * gains, "ε"]
     against = list(dict.fromkeys(other for row in table.rows for other in row.against))
     head += list(table.columns) + [f"over {other}" for other in against]
     head += ["KiB to a party", "KiB from a party"] * table.traffic + [f"paper: {name}" for name in table.data_sets]
@@ -68,7 +71,7 @@ def _cells(table: Table) -> list[list[str]]:
     for row in table.rows:
         traffic = row.traffic or (None, None)
         lines.append(
-            [row.row, _runs(row), _accuracy(row), ", ".join(map(_epsilon, row.epsilons)) or "–"]
+            [row.row, _runs(row), _accuracy(row), *[_gain(row)] * gains, ", ".join(map(_epsilon, row.epsilons)) or "–"]
             + [_figure(row, name) for name in table.columns]
             + [_difference(row.against.get(other)) for other in against]
             + [_number(value and value / 1024, 1) for value in traffic] * table.traffic
@@ -79,6 +82,11 @@ def _cells(table: Table) -> list[list[str]]:
 
 def _notes(table: Table) -> str:
     notes = "Accuracy of the small model on real texts, in percent: mean ± standard deviation over the runs."
+    if any(GAIN in row.figures for row in table.rows):
+        notes += (
+            " Gain: over the same models without the hospitals, for equally many texts, in points: mean ± standard "
+            "deviation over the runs."
+        )
     if any(row.against for row in table.rows):
         notes += (
             f" Over another row: mean difference in {table.difference} between runs with the same experiment seed, "
@@ -98,6 +106,13 @@ def _accuracy(row: Row) -> str:
         return "failed" if row.failed else "–"
     spread = "" if row.deviation is None else f" ± {100 * row.deviation:.1f}"
     return f"{100 * row.mean:.1f}{spread}"
+
+
+def _gain(row: Row) -> str:
+    if GAIN not in row.figures:
+        return "–"
+    spread = f" ± {100 * row.deviations[GAIN]:.1f}" if GAIN in row.deviations else ""
+    return f"{100 * row.figures[GAIN]:+.1f}{spread}"
 
 
 def _epsilon(value: float) -> str:

@@ -1,7 +1,7 @@
 """Run folders as data frames: a row for each run of a sweep, or for each round of each run.
 
-`read_run` and `read_rounds` alone know the files of a run folder. The runs of a sweep are in the order in which Hydra
-numbers them; each belongs to a row of the sweep's table: the experiment's, or else the overrides that vary.
+Only `read_run` and `read_rounds` know the files of a run folder. The runs of a sweep are in the order in which Hydra
+numbers them; each belongs to a row of the sweep's table: a row of the experiment, or else the overrides that vary.
 """
 
 from collections.abc import Iterator, Sequence
@@ -28,6 +28,8 @@ FACTS = {
     "method": "object",
     "parties": "Int64",
     "accuracy": "float64",
+    "zero_shot": "float64",
+    "gain": "object",
     "epsilon": "float64",
     "unprotected": "bool",
     "bytes_to_party": "float64",
@@ -48,7 +50,7 @@ def runs_of(sweep: Path) -> pd.DataFrame:
     """The runs of a sweep by the names of their folders, with the columns `FACTS`; failed runs included.
 
     `row` is the row of the table and `seed` the experiment seed, which pairs runs of different rows. The other columns
-    are those of `read_run`; of a run that failed they are missing.
+    are those of `read_run`; for a failed run they are missing.
 
     Raises:
         CheckpointError: The folder contains no run.
@@ -76,11 +78,12 @@ def rounds_of(sweep: Path, runs: pd.DataFrame) -> pd.DataFrame:
 
 
 def read_run(folder: Path) -> dict[str, Any]:
-    """Content of a run folder about its run; only the reason, as `error`, for a run without a result.
+    """Facts about a run from its folder; for a run without a result only the reason, as `error`.
 
-    Bytes are means for each party and answer, keys included. `accuracy`, 0 to 1, is that of the small model. `tokens`
-    were read and written by all models; `seconds` is wall time. `figures` has every measured figure by its name in the
-    report, and `figures_of_records` the names of those that were computed from private records.
+    Bytes are means for each party and answer, keys included. `accuracy`, 0 to 1, is that of the small model,
+    `zero_shot` the same of the same models without the hospitals, and `gain` the difference for equally many texts.
+    `tokens` were read and written by all models; `seconds` is wall time. `figures` has every measured figure by its
+    name in the report, and `figures_of_records` the names of those that were computed from private records.
     """
     ended = RunSummary.load_if_there(folder)
     if ended is None or not ended.complete:
@@ -97,6 +100,8 @@ def read_run(folder: Path) -> dict[str, Any]:
     tokens = [report.tokens for report in _reports(folder)]
     return facts | {
         "accuracy": scores.accuracy.value if scores else None,
+        "zero_shot": metrics.zero_shot.accuracy.value if metrics.zero_shot else None,
+        "gain": metrics.gain,
         "epsilon": effective_epsilon(privacy),
         "unprotected": unprotected(privacy),
         "tokens": sum(use.input + use.output for use in tokens),
@@ -107,7 +112,7 @@ def read_run(folder: Path) -> dict[str, Any]:
 
 
 def read_rounds(folder: Path) -> Iterator[dict[str, float | None]]:
-    """The figures `BY_ROUND` of each round of a run, in order; None where one was not measured."""
+    """The figures `BY_ROUND` of each round of a run, in order; None if a figure was not measured."""
     lines = ({**report.figures, "fid": report.fid} for report in _reports(folder))
     return ({name: line.get(name) for name in BY_ROUND} for line in lines)
 

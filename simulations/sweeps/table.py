@@ -5,9 +5,9 @@ experiment seed. `experiment.columns` names figures of `metrics.json` to show in
 [fidelity.mauve, membership.PPL], unscaled, not in percent, or `seconds`, the wall time; in a sweep without an
 experiment `+experiment.columns=[...]`.
 
-A row that names others (`against: {WASP: WASP epsilon 4}`) shows how much higher its `experiment.difference` is than
-theirs, a figure of `metrics.json` or the accuracy: the mean of the differences between runs with the same experiment
-seed, with its 95 % interval. Data, private records and first texts are the same in such a pair.
+A row that names others (`against: {WASP: WASP epsilon 4}`) shows its difference from them in `experiment.difference`, a
+figure of `metrics.json` or the accuracy: the mean of the differences between runs with the same experiment seed, with
+its 95 % interval. Data, private records and first texts are the same in such a pair.
 """
 
 import statistics
@@ -29,7 +29,7 @@ class Difference:
     """Difference of a figure between two rows.
 
     Attributes:
-        differences: Between runs with the same experiment seed, in the order of the seeds.
+        differences: Differences between runs with the same experiment seed, in the order of the seeds.
         interval: 95 % interval of their mean; None for fewer than two.
     """
 
@@ -38,7 +38,7 @@ class Difference:
 
     @property
     def mean(self) -> float:
-        """Their mean; there is at least one."""
+        """Mean of the differences, of which there is at least one."""
         return statistics.fmean(self.differences)
 
 
@@ -50,11 +50,11 @@ class Row:
         row: Name of the row.
         runs: Number of runs with a result.
         failed: Number of runs without a result.
-        methods: Names of their methods.
-        parties: Their numbers of parties.
+        methods: Names of the runs' methods.
+        parties: Numbers of parties in the runs.
         accuracies: Accuracies of the runs with held-out texts, 0 to 1.
-        mean: Mean of the accuracies; None without any.
-        deviation: Their sample standard deviation; None for fewer than two.
+        mean: Mean of the accuracies; None if there are none.
+        deviation: Sample standard deviation of the accuracies; None for fewer than two.
         epsilons: Distinct values of epsilon.
         unprotected: Whether a run has no guarantee.
         traffic: Mean bytes to and from a party for each answer; None if not measured.
@@ -64,7 +64,7 @@ class Row:
         figures: Mean of each figure over the runs that have it.
         deviations: Sample standard deviation of each figure that two runs have.
         paper: The paper's figures by data set.
-        against: Difference from other rows, by the short names that the row has for them.
+        against: Difference from other rows, by the row's short names for them.
     """
 
     row: str
@@ -118,7 +118,7 @@ class Table:
         return tuple(dict.fromkeys(name for row in self.rows for name in row.paper))
 
     def to_dict(self) -> dict[str, object]:
-        """JSON-ready form."""
+        """Plain values, ready for JSON."""
         return {"title": self.title, "rows": self.rows, "runs": len(self.runs), "failures": self.failures}
 
 
@@ -191,7 +191,7 @@ def _by_seed(runs: pd.DataFrame, row: str, figure: str) -> Mapping[int, float]:
 
 
 def paired(mine: Mapping[Any, float], theirs: Mapping[Any, float]) -> Difference:
-    """The differences between figures with the same key, in the order of the keys; a key that one lacks is left out."""
+    """The differences between figures with the same key, in the order of the keys, without keys that one side lacks."""
     differences = tuple(mine[key] - theirs[key] for key in sorted(mine.keys() & theirs.keys()))
     return Difference(differences=differences, interval=over_seeds(differences))
 

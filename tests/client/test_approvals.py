@@ -73,22 +73,22 @@ def test_the_limits_may_decide_for_as_long_as_they_are_told_to(tmp_path, records
 def test_a_decision_keeps_what_the_service_wrote_since_it_was_shown(tmp_path, records):
     wanted = made(tmp_path, records)
     refused(m.Reason.AWAITING, wanted)
-    (shown,) = approvals(tmp_path / "private")
+    (entry,) = approvals(tmp_path / "private")
     wanted.admit("r", PLAN, automatic=True)
-    assert decide(tmp_path / "private", shown, approve=True, by="anna").data == wanted.digest()
-    assert decide(tmp_path / "private", shown, approve=False, by="anna").data == wanted.digest()
+    assert decide(tmp_path / "private", entry, approve=True, by="anna").data == wanted.digest()
+    assert decide(tmp_path / "private", entry, approve=False, by="anna").data == wanted.digest()
 
 
 def test_a_decision_waits_while_the_service_writes(tmp_path, records):
     wanted = made(tmp_path, records)
     refused(m.Reason.AWAITING, wanted)
-    (shown,) = approvals(tmp_path / "private")
+    (entry,) = approvals(tmp_path / "private")
     with ThreadPoolExecutor(1) as person:
         with module._locked(tmp_path / "private"):
-            deciding = person.submit(decide, tmp_path / "private", shown, approve=False, by="anna")
+            deciding = person.submit(decide, tmp_path / "private", entry, approve=False, by="anna")
             with pytest.raises(TimeoutError):
                 deciding.result(timeout=0.05)
-            assert approvals(tmp_path / "private") == [shown]
+            assert approvals(tmp_path / "private") == [entry]
         assert deciding.result().decision == "refused"
 
 
@@ -106,8 +106,8 @@ def test_nor_with_plans_that_the_limits_let_in(tmp_path, records, monkeypatch):
     wanted = made(tmp_path, records)
     for number in range(3):
         wanted.admit(str(number), PLAN, automatic=True)
-    said = refused(m.Reason.FULL, wanted, run="one more", automatic=True)
-    assert f"expected below 3: move old files out of {tmp_path / 'private' / 'runs'}" in said
+    message = refused(m.Reason.FULL, wanted, run="one more", automatic=True)
+    assert f"expected below 3: move old files out of {tmp_path / 'private' / 'runs'}" in message
     wanted.admit("0", PLAN, automatic=True)  # what is under way goes on
     next((tmp_path / "private" / "runs").glob("*.json")).unlink()
     wanted.admit("one more", PLAN, automatic=True)

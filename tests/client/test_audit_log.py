@@ -67,11 +67,11 @@ def test_a_full_audit_log_stops_all_until_a_person_has_moved_it_away(tmp_path, r
     opened = Open(tmp_path, records)
     assert isinstance(opened.send(m.Open(PLAN.to_json())), m.Opened)
     monkeypatch.setattr(module, "LARGEST_AUDIT", opened.log.stat().st_size)
-    held = opened.log.read_bytes()
+    content = opened.log.read_bytes()
     for body in (m.Ask(query()), m.Close(), m.Open(PLAN.to_json())):
         assert opened.send(body) == m.Refusal(m.Reason.FULL)
     assert opened.party.handle(m.Parcel(b"garbage"))
-    assert opened.log.read_bytes() == held
+    assert opened.log.read_bytes() == content
     assert not opened.party._ledger.entries()  # what could not be noted is not charged
     assert f"move {opened.log} away and keep it" in caplog.text
     opened.log.rename(tmp_path / "kept.jsonl")

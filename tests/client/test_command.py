@@ -42,7 +42,7 @@ def place(run, index):
     return {"run": run, "index": index, "plan_digest": bytes([1]) * 32, "query_digest": bytes([2]) * 32}
 
 
-def told(capsys, *arguments):
+def output_of(capsys, *arguments):
     """What the command prints if all is well."""
     assert main(["ledger", *map(str, arguments)]) == 0
     out, err = capsys.readouterr()
@@ -61,7 +61,7 @@ def refused(capsys, *arguments):
 
 
 def test_show_is_a_table_of_runs_and_their_sum(path, capsys):
-    lines = told(capsys, "show", path).splitlines()
+    lines = output_of(capsys, "show", path).splitlines()
     first, second, both = (line.split() for line in lines[1:])
     entries = Ledger(path).entries()
     assert " ".join(lines[0].split()) == "run data sets charged closed noise first last epsilon at delta 1e-05"
@@ -77,46 +77,46 @@ def test_show_is_a_table_of_runs_and_their_sum(path, capsys):
 def test_a_hospital_s_folder_will_do(path, capsys):
     private = path.parent / "hospital" / "private"
     private.mkdir(parents=True)
-    shown = told(capsys, "show", path)
+    output = output_of(capsys, "show", path)
     path.rename(private / "ledger.db")
-    assert told(capsys, "show", private.parent) == shown
+    assert output_of(capsys, "show", private.parent) == output
 
 
 def test_show_at_another_delta_as_json(path, capsys):
-    shown = json.loads(told(capsys, "show", path, "--json", "--delta", "1e-7"))
-    (data_set,) = shown["all"]["data_sets"]
-    assert (shown["delta"], [run["run"] for run in shown["runs"]]) == (1e-7, ["first", "second"])
+    output = json.loads(output_of(capsys, "show", path, "--json", "--delta", "1e-7"))
+    (data_set,) = output["all"]["data_sets"]
+    assert (output["delta"], [run["run"] for run in output["runs"]]) == (1e-7, ["first", "second"])
     assert data_set == Ledger(path).entries()[0].data_set
-    assert [(row["charged"], row["closed"]) for row in (*shown["runs"], shown["all"])] == [(2, 1), (1, 0), (3, 1)]
-    assert shown["all"]["noise"] == {"laplace": 1, "gaussian": 2}
-    assert shown["runs"][1]["epsilon"] == epsilon([VOTES], 1e-7)
-    assert shown["all"]["epsilon"] == epsilon([SEXES, VOTES, VOTES], 1e-7)
+    assert [(row["charged"], row["closed"]) for row in (*output["runs"], output["all"])] == [(2, 1), (1, 0), (3, 1)]
+    assert output["all"]["noise"] == {"laplace": 1, "gaussian": 2}
+    assert output["runs"][1]["epsilon"] == epsilon([VOTES], 1e-7)
+    assert output["all"]["epsilon"] == epsilon([SEXES, VOTES, VOTES], 1e-7)
 
 
 def test_without_noise_epsilon_is_infinite(path, capsys):
     Ledger(path).reserve(**place("open", 0), release=dataclasses.replace(VOTES, scale=0.0))
-    shown = {line.split()[0]: line.split()[-1] for line in told(capsys, "show", path).splitlines()}
-    assert [run for run, epsilon in shown.items() if epsilon == "infinite"] == ["open", "all"]
-    assert json.loads(told(capsys, "show", path, "--json"))["all"]["epsilon"] is None
+    output = {line.split()[0]: line.split()[-1] for line in output_of(capsys, "show", path).splitlines()}
+    assert [run for run, epsilon in output.items() if epsilon == "infinite"] == ["open", "all"]
+    assert json.loads(output_of(capsys, "show", path, "--json"))["all"]["epsilon"] is None
 
 
 def test_an_empty_ledger(tmp_path, capsys):
     head = Ledger(tmp_path / "new.db").verify()
-    assert " ".join(told(capsys, "show", tmp_path / "new.db").splitlines()[1].split()) == "all - 0 0 - - - 0.0000"
-    assert told(capsys, "verify", tmp_path / "new.db") == f"0 events, head {head.chain}\n"
-    assert told(capsys, "export", tmp_path / "new.db") == ""
+    assert " ".join(output_of(capsys, "show", tmp_path / "new.db").splitlines()[1].split()) == "all - 0 0 - - - 0.0000"
+    assert output_of(capsys, "verify", tmp_path / "new.db") == f"0 events, head {head.chain}\n"
+    assert output_of(capsys, "export", tmp_path / "new.db") == ""
 
 
 def test_verify_prints_the_head_and_knows_it_again(path, capsys):
     head = Ledger(path).verify().chain
-    assert told(capsys, "verify", path) == f"5 events, head {head}\n"
+    assert output_of(capsys, "verify", path) == f"5 events, head {head}\n"
     Ledger(path).commit("second", 0)
-    assert told(capsys, "verify", path, "--head", head).startswith("6 events")
+    assert output_of(capsys, "verify", path, "--head", head).startswith("6 events")
     assert "head that was noted" in refused(capsys, "verify", path, "--head", "ab" * 32)
 
 
 def test_export_lets_anybody_compute_the_chain(path, capsys):
-    events = [json.loads(line) for line in told(capsys, "export", path).splitlines()]
+    events = [json.loads(line) for line in output_of(capsys, "export", path).splitlines()]
     assert [event["kind"] for event in events] == ["charge", "charge", "survivors", "close", "charge"]
     assert Release.from_dict(events[0]["body"]["release"]) == SEXES
     for before, event in itertools.pairwise(events):
@@ -126,7 +126,7 @@ def test_export_lets_anybody_compute_the_chain(path, capsys):
 
 
 def test_export_holds_no_answer_key_or_record(path, capsys):
-    exported = told(capsys, "export", path)
+    exported = output_of(capsys, "export", path)
     for secret in (ANSWER, KEY, RECORD):
         assert secret in path.read_bytes() or secret == RECORD
         assert secret.decode() not in exported
@@ -146,7 +146,7 @@ def test_errors_are_one_line_and_nothing_is_made_or_changed(command, tmp_path, c
 def test_looking_changes_nothing(command, path, capsys):
     path.chmod(0o400)
     before = path.read_bytes()
-    told(capsys, *command, path)
+    output_of(capsys, *command, path)
     assert path.read_bytes() == before
     assert path.stat().st_mode & 0o777 == 0o400
 

@@ -55,9 +55,9 @@ def test_users_are_protected_as_one_where_the_party_wants_it():
 
 def test_a_small_epsilon_written_over_too_little_noise_is_refused():
     honest = plan(3)
-    (asked,) = honest.queries
+    (planned,) = honest.queries
     with pytest.raises(RefusalError, match="noise in the plan") as caught:
-        lenient().check(replace(honest, queries=(replace(asked, scale=asked.scale * 0.9),)))
+        lenient().check(replace(honest, queries=(replace(planned, scale=planned.scale * 0.9),)))
     assert caught.value.reason is Reason.OVER_LIMIT
 
 

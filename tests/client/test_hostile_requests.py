@@ -69,13 +69,13 @@ class Orders(RuleBasedStateMachine):
         if isinstance(reply, m.Shares):
             self.sealed = reply.sealed
         if isinstance(reply, (m.Answer, UnmaskShares)):
-            asked = wire.unpack(parcel)
-            place = (asked.run, asked.index)
+            request = wire.unpack(parcel)
+            place = (request.run, request.index)
             if isinstance(reply, m.Answer):
-                given = (digest(asked.body.query), None if self.plan.secure else reply.words.tobytes())
-                assert self.answered.setdefault(place, given) == given
+                answer = (digest(request.body.query), None if self.plan.secure else reply.words.tobytes())
+                assert self.answered.setdefault(place, answer) == answer
             else:
-                assert self.named.setdefault(place, asked.body.survivors) == asked.body.survivors
+                assert self.named.setdefault(place, request.body.survivors) == request.body.survivors
                 assert not set(reply.self_seeds) & set(reply.mask_keys)
                 assert (self.advert, place) not in self.unmasked
                 self.unmasked.add((self.advert, place))
@@ -168,31 +168,31 @@ class Orders(RuleBasedStateMachine):
         self.open(run, index, again=False)
         if self.plan.secure:
             assert isinstance(self._send(m.AskShares(self.adverts)), m.Shares)
-        asked = query(seed)
-        reply = self._send(m.Ask(asked, self.delivery if self.plan.secure else None))
-        same = entry is None or (entry.query_digest == digest(asked) and not entry.committed)
+        request = query(seed)
+        reply = self._send(m.Ask(request, self.delivery if self.plan.secure else None))
+        same = entry is None or (entry.query_digest == digest(request) and not entry.committed)
         assert isinstance(reply, m.Answer if same else m.Refusal)
         if not (self.plan.secure and same):
             return
         legal = 0 in survivors and len(survivors) >= self.plan.survivors
         legal = legal and (entry is None or entry.survivors in (None, survivors))
         # One question is opened over one set of survivors, whatever its number.
-        opened = [e.survivors for e in entries.values() if e.unmasked and e.query_digest == digest(asked)]
+        opened = [e.survivors for e in entries.values() if e.unmasked and e.query_digest == digest(request)]
         legal = legal and all(others == survivors for others in opened)
-        signatures = self._signatures(survivors, asked) if self.plan.malicious and legal else {}
+        signatures = self._signatures(survivors, request) if self.plan.malicious and legal else {}
         if self.plan.malicious and not legal:
             assert isinstance(self._send(m.AskAgree(survivors)), m.Refusal)
         reply = self._send(m.AskUnmask(survivors, signatures))
         assert isinstance(reply, UnmaskShares if legal else m.Refusal)
 
-    def _signatures(self, survivors, asked):
+    def _signatures(self, survivors, request):
         signatures = {0: self._send(m.AskAgree(survivors)).signature}
         for peer, (state, _) in self.shared.items():
             inbox = {sender: self.shared[sender][1][peer] for sender in (1, 2) if sender != peer}
             # Party 0's ciphertexts for its peers come with its reply to AskShares.
             inbox[0] = self.sealed[peer]
-            nothing = np.zeros(asked.length, dtype=np.int64)
-            masked, _ = state.receive(inbox, PARTIES).mask(self.at[1], nothing, subject=digest(asked))
+            nothing = np.zeros(request.length, dtype=np.int64)
+            masked, _ = state.receive(inbox, PARTIES).mask(self.at[1], nothing, subject=digest(request))
             signatures[peer] = masked.agree(survivors)[1]
         return signatures
 

@@ -26,8 +26,8 @@ MINE, OTHERS = records(0), records(1)
 def whole_run(folder, private, name, limits=FOR_ONE_RUN, agreed=PLAIN):
     """The replies to a run's Open and its two queries."""
     party = service(folder, 0, private=private, limits=limits)
-    asked = [query(seed, max_records=agreed.queries[0].spec.max_records) for seed in range(2)]
-    bodies = [(m.Open(agreed.to_json()), 0), *((m.Ask(one), index) for index, one in enumerate(asked))]
+    queries = [query(seed, max_records=agreed.queries[0].spec.max_records) for seed in range(2)]
+    bodies = [(m.Open(agreed.to_json()), 0), *((m.Ask(one), index) for index, one in enumerate(queries))]
     return [send(party, body, run=name, index=index, agreed=agreed) for body, index in bodies]
 
 
@@ -129,5 +129,5 @@ def test_a_delta_of_one_in_the_number_of_records_is_warned_of_without_the_number
     agreed = plan(3, secure=False, delta=0.2)
     party = service(tmp_path, 0, private=records(0, count), limits=OPEN)
     assert isinstance(send(party, m.Open(agreed.to_json()), agreed=agreed), m.Opened)
-    said = [record.getMessage() for record in caplog.records]
-    assert said == ["the plan's delta is not below one in the number of records of party 0"] * warned
+    messages = [record.getMessage() for record in caplog.records]
+    assert messages == ["the plan's delta is not below one in the number of records of party 0"] * warned

@@ -41,9 +41,9 @@ def test_a_label_that_the_plan_lacks_does_not_take_part_and_is_not_named(caplog)
     assert np.array_equal(mine.vectors, alone.vectors)
     assert np.array_equal(mine.labels, alone.labels)
     assert (mine.texts, mine.owners) == (alone.texts, ("bob",))
-    (said,) = caplog.messages
-    assert "do not take part" in said
-    assert not [word for word in ("secretlabel", "zqx", "1", "ann") if word in said]
+    (message,) = caplog.messages
+    assert "do not take part" in message
+    assert not [word for word in ("secretlabel", "zqx", "1", "ann") if word in message]
 
 
 @pytest.mark.parametrize("rows", ["text,label\nzqx,secretlabel,more\n", "text,label\n,b\n", "text\nzqx\n"])
@@ -59,8 +59,8 @@ def test_a_complaint_about_the_file_names_its_line_and_no_word_of_it(rows, tmp_p
 
 def test_embedded_records_show_nothing_in_repr_str_or_errors():
     mine = embedded(["zqx"], [77], [[0.123]], owners=("ann",))
-    for shown in (repr(mine), str(mine), f"{mine}", repr(mine.limited(1)), repr([mine])):
-        assert not [secret for secret in ("zqx", "77", "0.123", "ann") if secret in shown]
+    for text in (repr(mine), str(mine), f"{mine}", repr(mine.limited(1)), repr([mine])):
+        assert not [secret for secret in ("zqx", "77", "0.123", "ann") if secret in text]
     with pytest.raises(InternalError) as caught:
         EmbeddedRecords(vectors=mine.vectors, labels=mine.labels, texts=("zqx", "zqx"))
     assert "zqx" not in str(caught.value)

@@ -62,9 +62,9 @@ def test_so_do_lists_of_parties_and_no_other_numbers():
 def test_the_log_has_the_hospitals_name_the_requests_and_the_runs(tmp_path, caplog):
     agreed = plan(3)
     party = service(tmp_path, 0, names=NAMES)
-    asked = {"agreed": agreed, "run": "pilot-1a2b3c4d"}
-    advert = send(party, m.Open(agreed.to_json()), **asked).advert
-    send(party, m.AskShares({0: advert, 2: advert}), **asked)
+    opening = {"agreed": agreed, "run": "pilot-1a2b3c4d"}
+    advert = send(party, m.Open(agreed.to_json()), **opening).advert
+    send(party, m.AskShares({0: advert, 2: advert}), **opening)
     send(party, m.Open(b"{}"), agreed=agreed, run="a\nforged line")
     party.handle(m.Parcel(b"\xff"))
     shares, forged, unreadable = [record.getMessage() for record in caplog.records]

@@ -60,10 +60,10 @@ def schedule(clock):
 
 def test_every_question_of_the_closed_set_has_its_time():
     unregistered = operations.dispatch(object)
-    assert [each for _, each in QUERIES if operations.dispatch(each) is unregistered] == []
+    assert [query_type for _, query_type in QUERIES if operations.dispatch(query_type) is unregistered] == []
     with pytest.raises(NotImplementedError):
         unregistered(query(), 1)
-    assert {type(asked) for asked in ASKED.values()} == {each for _, each in QUERIES}
+    assert {type(asked) for asked in ASKED.values()} == {query_type for _, query_type in QUERIES}
 
 
 @pytest.mark.parametrize("kind", ASKED)

@@ -63,13 +63,13 @@ def test_a_party_outside_the_set_up_cannot_take_part():
 
 
 def test_a_party_that_the_roster_does_not_name_cannot_take_part():
-    held = roster((0, 1, 2))
+    identities = roster((0, 1, 2))
     with pytest.raises(MembershipError, match="none of party 3"):
-        secagg.begin(setup(roster_digest=held.digest), 0, entropy(0), identity=identity(0), roster=held)
+        secagg.begin(setup(roster_digest=identities.digest), 0, entropy(0), identity=identity(0), roster=identities)
 
 
 @pytest.mark.parametrize(
-    ("asked", "me", "held"),
+    ("aggregation", "me", "identities"),
     [
         (setup(malicious=True), None, None),
         (setup(malicious=True), None, roster(range(4))),
@@ -81,9 +81,9 @@ def test_a_party_that_the_roster_does_not_name_cannot_take_part():
     ],
     ids=["nothing", "no identity", "no roster", "another's", "another roster", "needless identity", "needless both"],
 )
-def test_identity_and_roster_must_be_those_of_the_set_up(asked, me, held):
+def test_identity_and_roster_must_be_those_of_the_set_up(aggregation, me, identities):
     with pytest.raises(MembershipError):
-        secagg.begin(asked, 0, entropy(0), identity=me, roster=held)
+        secagg.begin(aggregation, 0, entropy(0), identity=me, roster=identities)
 
 
 def test_short_entropy_is_refused():
@@ -95,12 +95,12 @@ def test_short_entropy_is_refused():
 
 
 def test_each_neighbour_gets_one_ciphertext():
-    for asked in (setup(), setup(**SPARSE)):
-        run = Run(asked).advertise().share()
-        graph = check_adverts(asked, run.adverts, None, "test")[1]
+    for aggregation in (setup(), setup(**SPARSE)):
+        run = Run(aggregation).advertise().share()
+        graph = check_adverts(aggregation, run.adverts, None, "test")[1]
         assert {party: set(sealed) for party, sealed in run.sealed.items()} == graph
         texts = [text for sealed in run.sealed.values() for text in sealed.values()]
-        assert len(set(texts)) == len(asked.parties) * asked.degree
+        assert len(set(texts)) == len(aggregation.parties) * aggregation.degree
         assert {len(text) for text in texts} == {3 * 128 + 16}
 
 
@@ -145,9 +145,9 @@ def test_bad_keys_are_refused(change, error, message):
 
 def test_keys_that_the_coordinator_put_in_place_of_a_party_s_are_refused():
     run = Run(setup(malicious=True)).advertise()
-    own = Run(setup(malicious=True), salt=1).begin(1)[1]
+    advert = Run(setup(malicious=True), salt=1).begin(1)[1]
     with pytest.raises(SignatureError, match="party 1"):
-        run.parties[0].share(run.adverts | {1: with_key(own, signature=run.adverts[1].signature)})
+        run.parties[0].share(run.adverts | {1: with_key(advert, signature=run.adverts[1].signature)})
 
 
 # Step 2, receiving
@@ -186,7 +186,7 @@ def test_shares_meant_for_another_party_are_refused():
     "changes", [{"rounds": (3, 4, 8)}, {"attempt": 1}, {"run": "other"}, {"threshold": 3}, {"corrupt": 1}], ids=str
 )
 def test_shares_of_another_set_up_are_refused_even_under_the_same_entropy(changes):
-    run, other = (Run(asked).advertise().share() for asked in (setup(), setup(**changes)))
+    run, other = (Run(aggregation).advertise().share() for aggregation in (setup(), setup(**changes)))
     with pytest.raises(SealError, match="does not authenticate"):
         run.parties[0].receive(run.inboxes[0] | {1: other.inboxes[0][1]}, frozenset(range(4)))
 
@@ -231,7 +231,9 @@ def test_well_sealed_nonsense_is_refused(monkeypatch):
     with monkeypatch.context() as patch:
         real = shamir.split_many
         patch.setattr(
-            shamir, "split_many", lambda *given, label: [dict.fromkeys(held, b"\xff" * 64) for held in real(*given)]
+            shamir,
+            "split_many",
+            lambda *arguments, label: [dict.fromkeys(points, b"\xff" * 64) for points in real(*arguments)],
         )
         _, sealed = run.parties[1].share(run.adverts)
     run.share({0, 2, 3})
@@ -243,20 +245,20 @@ def test_well_sealed_nonsense_is_refused(monkeypatch):
 
 
 @pytest.mark.parametrize(
-    "asked", [setup(3), setup(3, malicious=True), setup(**SPARSE)], ids=["full", "signed", "sparse"]
+    "aggregation", [setup(3), setup(3, malicious=True), setup(**SPARSE)], ids=["full", "signed", "sparse"]
 )
-def test_masked_vector_is_input_plus_self_mask_plus_signed_pair_masks(asked):
+def test_masked_vector_is_input_plus_self_mask_plus_signed_pair_masks(aggregation):
     """The formula of step 3, computed from all private keys."""
-    run = Run(asked).ready()
+    run = Run(aggregation).ready()
     masked = run.open(4).mask().masked
-    transcript, graph = check_adverts(asked, run.adverts, run.roster, "test")
-    own, shared = of_round(asked.binding, 4), about(of_round(transcript, 4), b"")
-    roots = {party: Secret(entropy(party)) for party in asked.parties}
-    pairs = {party: KeyPair(root.derive("own mask key", own, party, party)) for party, root in roots.items()}
-    for party in asked.parties:
+    transcript, graph = check_adverts(aggregation, run.adverts, run.roster, "test")
+    own_binding, shared = of_round(aggregation.binding, 4), about(of_round(transcript, 4), b"")
+    roots = {party: Secret(entropy(party)) for party in aggregation.parties}
+    pairs = {party: KeyPair(root.derive("own mask key", own_binding, party, party)) for party, root in roots.items()}
+    for party in aggregation.parties:
         assert pairs[party].public == run.adverts[party].mask_publics[1]
-        expected = vectors(asked, 4)[party].view(np.uint64).copy()
-        add_masks(expected, [(roots[party].derive("own self-mask seed", own, party, party).reveal(), 1)])
+        expected = vectors(aggregation, 4)[party].view(np.uint64).copy()
+        add_masks(expected, [(roots[party].derive("own self-mask seed", own_binding, party, party).reveal(), 1)])
         for peer in graph[party]:
             key = mask_key(pairs[peer], pairs[party].public, shared, peer, party)
             add_masks(expected, [(key.reveal(), 1 if party < peer else -1)])
@@ -508,35 +510,37 @@ def reachable(state):
     return list(seen.values())
 
 
-def own_secrets(asked, party, index):
+def own_secrets(aggregation, party, index):
     """A party's seed and private mask key of one round."""
-    binding = of_round(asked.binding, index)
+    binding = of_round(aggregation.binding, index)
     root = Secret(entropy(party))
     return {root.derive(purpose, binding, party, party).reveal() for purpose in ("own self-mask seed", "own mask key")}
 
 
 def test_secrets_go_as_soon_as_they_are_not_needed():
     run = Run(setup()).advertise()
-    asked, spent = run.setup, [run.parties[0]]
-    sealing = Secret(entropy(0)).derive("own seal key", asked.binding, 0, 0)
+    aggregation, spent = run.setup, [run.parties[0]]
+    sealing = Secret(entropy(0)).derive("own seal key", aggregation.binding, 0, 0)
     agreed = KeyPair(sealing).agree(run.adverts[1].seal_public, where="test")
     assert sealing.reveal() in reachable(run.parties[0])
 
     spent.append(run.share().parties[0])
-    held = reachable(run.parties[0])
-    assert agreed.reveal() in held
-    assert sealing.reveal() not in held
+    secrets = reachable(run.parties[0])
+    assert agreed.reveal() in secrets
+    assert sealing.reveal() not in secrets
 
     ready = run.receive().parties[0]
-    held = reachable(ready)
-    assert agreed.reveal() not in held
-    assert all(secret in held for index in asked.rounds for secret in own_secrets(asked, 0, index))
+    secrets = reachable(ready)
+    assert agreed.reveal() not in secrets
+    assert all(secret in secrets for index in aggregation.rounds for secret in own_secrets(aggregation, 0, index))
 
     masked, _ = ready.mask(4, ZEROS)
-    assert not any(secret in reachable(masked) for index in asked.rounds for secret in own_secrets(asked, 0, index))
-    held = reachable(ready)
-    assert not any(secret in held for index in (3, 4) for secret in own_secrets(asked, 0, index))
-    assert all(secret in held for secret in own_secrets(asked, 0, 7))
+    assert not any(
+        secret in reachable(masked) for index in aggregation.rounds for secret in own_secrets(aggregation, 0, index)
+    )
+    secrets = reachable(ready)
+    assert not any(secret in secrets for index in (3, 4) for secret in own_secrets(aggregation, 0, index))
+    assert all(secret in secrets for secret in own_secrets(aggregation, 0, 7))
 
     state, _ = masked.agree(frozenset(range(4)))
     share = state.unmask({}).self_seeds[1]
@@ -551,8 +555,8 @@ def test_nothing_shows_a_secret():
     for step in (Run.share, Run.receive, Run.open):
         ours = [item for item in reachable(run.parties[0]) if type(item).__module__.startswith(("client.", "common."))]
         assert any(isinstance(item, Secret) for item in ours)
-        shown = "".join(repr(item) + str(item) for item in ours)
-        assert not any(secret.hex() in shown or repr(secret)[2:-1] in shown for secret in secrets)
+        text = "".join(repr(item) + str(item) for item in ours)
+        assert not any(secret.hex() in text or repr(secret)[2:-1] in text for secret in secrets)
         step(run)
 
 

@@ -103,8 +103,8 @@ def test_a_stranger_among_the_keys_is_refused(tmp_path):
 
 def test_a_plan_for_signed_parties_needs_this_partys_own_roster(tmp_path):
     agreed = plan(3, roster=roster(3).digest.hex())
-    for own in (None, roster(4)):
-        refused = send(service(tmp_path, 0, known=own), m.Open(agreed.to_json()), agreed=agreed)
+    for known_roster in (None, roster(4)):
+        refused = send(service(tmp_path, 0, known=known_roster), m.Open(agreed.to_json()), agreed=agreed)
         assert refused == m.Refusal(m.Reason.ROSTER)
     assert isinstance(send(service(tmp_path, 0, known=roster(3)), m.Open(agreed.to_json()), agreed=agreed), m.Opened)
 
@@ -190,9 +190,9 @@ def test_true_counts_never_leave(tmp_path):
 
 def test_without_masks_the_counts_leave_under_noise_only(tmp_path):
     for party in range(3):
-        asked = service(tmp_path, party)
-        send(asked, m.Open(PLAIN.to_json()))
-        words = send(asked, m.Ask(query()), party=party).words
+        host = service(tmp_path, party)
+        send(host, m.Open(PLAIN.to_json()))
+        words = send(host, m.Ask(query()), party=party).words
         # A noise of sigma 20 is zero in 2 % of the coordinates: in 8 or more of 24 with probability 2e-8.
         assert (words == ring.encode(true_counts(query(), records(party)))).sum() < 8
 
@@ -205,9 +205,9 @@ def test_whether_the_plan_knows_all_labels_of_its_records_is_not_told(tmp_path):
 
 
 def test_a_limit_refuses_before_any_record_is_looked_at(tmp_path, monkeypatch):
-    asked = service(tmp_path, 0, limits=lenient(max_epsilon=3.0))
+    host = service(tmp_path, 0, limits=lenient(max_epsilon=3.0))
     monkeypatch.setattr(PartyRecords, "for_plan", lambda *_, **__: pytest.fail("private records were touched"))
-    assert send(asked, m.Open(PLAIN.to_json())) == m.Refusal(m.Reason.OVER_LIMIT)
+    assert send(host, m.Open(PLAIN.to_json())) == m.Refusal(m.Reason.OVER_LIMIT)
 
 
 def test_another_run_gets_no_fresh_budget(tmp_path):

@@ -75,10 +75,10 @@ def test_every_other_order_is_refused(mode, done, sent):
 
 @pytest.mark.parametrize("mode", ["trusting", "signed"])
 def test_an_answer_of_a_partys_own_leaves_nothing_to_unmask(mode):
-    own = PlannedQuery(name="own", spec=LengthRangeSpec(cap=9), mechanism="sparse vector", share=0.5)
+    unsummed = PlannedQuery(name="own", spec=LengthRangeSpec(cap=9), mechanism="sparse vector", share=0.5)
     sums = PlannedQuery(name="sums", spec=query().spec, share=0.5)
     known = {"roster": PLANS[mode].roster}
-    mixed = plan(3, queries=(own, sums), **known)
+    mixed = plan(3, queries=(unsummed, sums), **known)
     made = Session.opened(envelope(m.Open(b"", 0), digest=mixed.digest()), mixed, 0)
     made = made.after(envelope("shares", digest=mixed.digest()))
     made = made.after(envelope("votes", digest=mixed.digest()))

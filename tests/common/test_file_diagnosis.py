@@ -43,7 +43,7 @@ def test_a_header_without_the_columns_says_what_to_do(tmp_path, header, seems, s
 
 
 @pytest.mark.parametrize(
-    ("header", "shown", "hidden"),
+    ("header", "visible", "hidden"),
     [
         ("review,sentiment", "got the columns review, sentiment, without text, without label;", "got 2 columns,"),
         ("id,text", "got the columns id, text, without label;", "got 2 columns, without label;"),
@@ -53,8 +53,8 @@ def test_a_header_without_the_columns_says_what_to_do(tmp_path, header, seems, s
         ("x" * 31 + ",flu", "got 2 columns, without text, without label;", "got 2 columns, without"),
     ],
 )
-def test_names_are_shown_only_where_allowed_and_if_they_look_like_names(tmp_path, header, shown, hidden):
-    assert shown in said(tmp_path, "a.csv", f"{header}\nx,y\n", show_names=True)
+def test_names_are_shown_only_where_allowed_and_if_they_look_like_names(tmp_path, header, visible, hidden):
+    assert visible in said(tmp_path, "a.csv", f"{header}\nx,y\n", show_names=True)
     private = said(tmp_path, "a.csv", f"{header}\nx,y\n")
     assert hidden in private
     assert not any(name in private for name in ("review", "sentiment", "id,", "influenza", "flu"))

@@ -81,9 +81,9 @@ def test_bad_files_are_refused_by_line_and_without_their_content(write, case):
     path = write(name, content)
     with pytest.raises(DataError, match=what) as caught:
         read_records(path, LABELS)
-    shown = "".join(traceback.format_exception(caught.value))
+    trace = "".join(traceback.format_exception(caught.value))
     assert f"{path}:{line}" in str(caught.value)
-    assert SECRET not in shown
+    assert SECRET not in trace
     assert not isinstance(caught.value.__context__, ValueError)  # a decoder's error would carry the file
 
 
@@ -196,13 +196,15 @@ def test_texts_of_a_megabyte_are_warned_of_by_count_and_place_alone(name, write,
         case _:
             path, line = write(name, "\n".join(rows)), 2
     assert len(read_texts(path)) == 4
-    (said,) = caplog.messages
-    assert said.startswith(f"{path}: 2 texts of more than 100000 characters, the first at line {line}: most encoders")
-    assert said.endswith("split such texts into ones of the length that you want, or remove them")
-    assert SECRET not in said
+    (message,) = caplog.messages
+    assert message.startswith(
+        f"{path}: 2 texts of more than 100000 characters, the first at line {line}: most encoders"
+    )
+    assert message.endswith("split such texts into ones of the length that you want, or remove them")
+    assert SECRET not in message
     if name != "a.txt":
         assert len(read_records(path)) == 4
-        assert caplog.messages == [said, said]
+        assert caplog.messages == [message, message]
 
 
 def test_texts_of_a_usual_length_are_not_warned_of(write, caplog):

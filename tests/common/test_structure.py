@@ -26,7 +26,7 @@ def test_a_structure_keeps_the_schema_with_its_order_and_always_requires_the_tex
 
 
 @pytest.mark.parametrize(
-    ("settings", "said"),
+    ("settings", "message"),
     [
         (None, "structure; expected keys schema, text_field"),
         ({"text_field": "note"}, "structure.schema; expected a value; got none"),
@@ -56,10 +56,10 @@ def test_a_structure_keeps_the_schema_with_its_order_and_always_requires_the_tex
         (fielded(type="string", description="x" * 501), "properties.other.description"),
     ],
 )
-def test_settings_that_cannot_be_used_are_refused_with_their_key(settings, said):
+def test_settings_that_cannot_be_used_are_refused_with_their_key(settings, message):
     with pytest.raises(ConfigError) as refused:
         Structure.of(settings)
-    assert said in str(refused.value)
+    assert message in str(refused.value)
 
 
 @pytest.mark.parametrize(

@@ -54,8 +54,8 @@ def charges(folder, name):
     return [(entry.index, entry.committed) for entry in Ledger(folder / f"{name}.db").entries()]
 
 
-def expected(parties, asked):
-    return sum(true_counts(asked, records(party)) for party in parties)
+def expected(parties, queries):
+    return sum(true_counts(queries, records(party)) for party in parties)
 
 
 def test_a_party_that_dies_after_it_was_named_costs_a_second_charge_and_the_run_goes_on(tmp_path):

@@ -30,7 +30,7 @@ A, B = ("zq one", "a"), ("zq two", "b")
 
 
 @pytest.mark.parametrize(
-    ("file", "rows", "said"),
+    ("file", "rows", "message"),
     [
         ("train", [A, B, ("zq three", "c")], "task.train: unknown label; LABEL DIR/train.csv:4"),
         ("test", [A, ("zq three", "c")], "task.test: unknown label; LABEL DIR/test.csv:3"),
@@ -42,20 +42,20 @@ A, B = ("zq one", "a"), ("zq two", "b")
     ],
     ids=["label", "test label", "empty", "blank", "no label", "three fields", "one field"],
 )
-def test_a_wrong_row_is_named_by_file_and_line(file, rows, said, tmp_path):
+def test_a_wrong_row_is_named_by_file_and_line(file, rows, message, tmp_path):
     task = labelled(tmp_path / "data", **{file: rows})
-    said = said.replace("LABEL", "expected one of a, b; got another (not shown); at")
-    said = said.replace("FIELDS", "expected 2 fields as in the header;").replace("DIR", str(tmp_path / "data"))
-    assert refused(DataError, tmp_path, *task) == said
+    message = message.replace("LABEL", "expected one of a, b; got another (not shown); at")
+    message = message.replace("FIELDS", "expected 2 fields as in the header;").replace("DIR", str(tmp_path / "data"))
+    assert refused(DataError, tmp_path, *task) == message
 
 
 def test_an_open_quote_is_named_by_its_line(tmp_path):
     task = labelled(tmp_path / "data")
     with (tmp_path / "data" / "train.csv").open("a") as file:
         file.write('"zq never closed,a\n')
-    said = refused(DataError, tmp_path, *task)
-    assert said.startswith("task.train: broken CSV row; expected quotes that are closed and doubled inside")
-    assert said.endswith("got a quote that is never closed; at " + str(tmp_path / "data" / "train.csv:42"))
+    message = refused(DataError, tmp_path, *task)
+    assert message.startswith("task.train: broken CSV row; expected quotes that are closed and doubled inside")
+    assert message.endswith("got a quote that is never closed; at " + str(tmp_path / "data" / "train.csv:42"))
 
 
 NAMED = "The first line has to name the columns, among them text and label."
@@ -64,7 +64,7 @@ SHEET = "Export the sheet as CSV in UTF-8, with commas."
 
 @pytest.mark.parametrize("setting", ["train", "test"])
 @pytest.mark.parametrize(
-    ("name", "content", "said"),
+    ("name", "content", "message"),
     [
         (
             "a.csv",
@@ -79,7 +79,7 @@ SHEET = "Export the sheet as CSV in UTF-8, with commas."
     ],
     ids=["other names", "semicolons", "no header", "Excel as .csv", "Excel", "folder"],
 )
-def test_a_file_that_is_no_table_of_text_and_label_is_told_with_its_setting(setting, name, content, said, tmp_path):
+def test_a_file_that_is_no_table_of_text_and_label_is_told_with_its_setting(setting, name, content, message, tmp_path):
     (tmp_path / "other").mkdir()
     path = tmp_path / "other" / name
     if content is not None:
@@ -91,30 +91,32 @@ def test_a_file_that_is_no_table_of_text_and_label_is_told_with_its_setting(sett
         ("ENDING", "expected a name that ends in .csv or .jsonl; got"),
         ("FILE", str(path)),
     ):
-        said = said.replace(short, long)
+        message = message.replace(short, long)
     task = [*labelled(tmp_path / "data"), f"task.{setting}={path}"]
-    assert refused(DataError, tmp_path, *task) == f"task.{setting}: {said}"
+    assert refused(DataError, tmp_path, *task) == f"task.{setting}: {message}"
 
 
 def test_private_texts_are_no_public_text_in_a_copy_either(tmp_path):
     task = labelled(tmp_path / "data")
     (tmp_path / "data" / "copy.csv").write_bytes((tmp_path / "data" / "train.csv").read_bytes())
-    said = refused(ConfigError, tmp_path, *task, f"task.public_text={tmp_path}/data/copy.csv")
-    assert said.startswith("task.public_text; expected text that is public; got all private texts, those of task.train")
+    message = refused(ConfigError, tmp_path, *task, f"task.public_text={tmp_path}/data/copy.csv")
+    assert message.startswith(
+        "task.public_text; expected text that is public; got all private texts, those of task.train"
+    )
 
 
 def test_one_label_alone_is_said_of_the_file(tmp_path):
     task = [setting for setting in labelled(tmp_path / "data", train=[A]) if not setting.startswith("task.labels")]
-    said = refused(DataError, tmp_path, *task)
-    assert said == f"task.train: labels; expected at least two; got 1; at {tmp_path}/data/train.csv"
+    message = refused(DataError, tmp_path, *task)
+    assert message == f"task.train: labels; expected at least two; got 1; at {tmp_path}/data/train.csv"
 
 
 @pytest.mark.parametrize("setting", ["train", "test", "public_text"])
 def test_a_file_that_is_not_there_is_named(setting, tmp_path):
     task = [*labelled(tmp_path / "data"), f"task.{setting}=/no/such/file.csv"]
-    said = refused(DataError, tmp_path, *task)
+    message = refused(DataError, tmp_path, *task)
     reason = "expected a readable file; got No such file or directory; at /no/such/file.csv"
-    assert said == f"task.{setting}: the file cannot be read; {reason}"
+    assert message == f"task.{setting}: the file cannot be read; {reason}"
 
 
 def test_no_private_file_at_all_is_said(tmp_path):
@@ -124,13 +126,13 @@ def test_no_private_file_at_all_is_said(tmp_path):
 
 def test_no_public_text_for_the_embedded_models_is_said(tmp_path):
     task = [setting for setting in labelled(tmp_path / "data") if not setting.startswith("task.public")]
-    said = refused(ConfigError, tmp_path, *task)
-    assert "task.public_text; expected a file" in said
-    assert "llm=anthropic" in said
+    message = refused(ConfigError, tmp_path, *task)
+    assert "task.public_text; expected a file" in message
+    assert "llm=anthropic" in message
 
 
 @pytest.mark.parametrize(
-    ("setting", "kind", "said"),
+    ("setting", "kind", "message"),
     [
         ("privacy.epsilon=0", ConfigError, "epsilon; expected a finite number > 0"),
         ("privacy.epsilon=nan", ConfigError, "privacy.epsilon; expected a number, or inf; got nan"),
@@ -156,9 +158,9 @@ def test_no_public_text_for_the_embedded_models_is_said(tmp_path):
         ("engine=abacus", ConfigError, "engine; expected one of local, flower; got 'abacus'"),
     ],
 )
-def test_a_wrong_setting_is_named(setting, kind, said, tmp_path):
+def test_a_wrong_setting_is_named(setting, kind, message, tmp_path):
     others = ["federation.partition=dirichlet"] if "partition" not in setting else []
-    assert said in refused(kind, tmp_path, setting, *others)
+    assert message in refused(kind, tmp_path, setting, *others)
 
 
 def test_a_class_without_records_is_said_and_gets_its_texts(tmp_path, caplog):
@@ -226,7 +228,7 @@ def test_a_dropout_within_the_plan_is_stated(tmp_path, monkeypatch):
 def test_more_dropouts_than_the_plan_allows_stop_the_run_and_resuming_goes_on(tmp_path, monkeypatch):
     with monkeypatch.context() as patch:
         patch.setattr(simulation, "LocalGrid", without(1, 2))
-        said = refused(
+        message = refused(
             DropoutError,
             tmp_path,
             *SHORT,
@@ -234,8 +236,8 @@ def test_more_dropouts_than_the_plan_allows_stop_the_run_and_resuming_goes_on(tm
             "federation.max_dropouts=1",
             "federation.timeout=0.1",
         )
-    assert said.startswith("too few parties")
-    assert "; got 2" in said
+    assert message.startswith("too few parties")
+    assert "; got 2" in message
     resume(tmp_path / "run")
     assert read(tmp_path / "run", "run.json")["status"] == "complete"
 
@@ -254,8 +256,8 @@ def model(monkeypatch, texts):
 
 def test_a_model_that_returns_nothing_stops_the_run_before_anything_private(tmp_path, monkeypatch):
     model(monkeypatch, lambda *_: ())
-    said = refused(ProviderError, tmp_path, *SHORT)
-    assert said.startswith("language models; expected at least one text for each label; got none for ")
+    message = refused(ProviderError, tmp_path, *SHORT)
+    assert message.startswith("language models; expected at least one text for each label; got none for ")
 
 
 def test_a_model_that_returns_blanks_does_as_well(tmp_path, monkeypatch):
@@ -279,15 +281,15 @@ def test_a_model_that_fails_ends_the_command_with_its_line_and_how_to_go_on(tmp_
 
     warm()
     monkeypatch.setattr(BuiltinModel, "generate", failing)
-    code, said = command(tmp_path, "task=demo_notes", "task.public_notes=60", f"hydra.run.dir={tmp_path}/run")
+    code, output = command(tmp_path, "task=demo_notes", "task.public_notes=60", f"hydra.run.dir={tmp_path}/run")
     assert code == 1
-    assert "caucus-simulate: the language model is away. Try again later" in said
-    assert f"caucus-simulate --resume {tmp_path}/run goes on." in said
-    assert "Traceback" not in said
+    assert "caucus-simulate: the language model is away. Try again later" in output
+    assert f"caucus-simulate --resume {tmp_path}/run goes on." in output
+    assert "Traceback" not in output
 
 
 @pytest.mark.parametrize(
-    ("arguments", "said"),
+    ("arguments", "message"),
     [
         (["privacy.epsilon=0"], "caucus-simulate: privacy.epsilon; expected a finite number > 0; got 0.0"),
         (
@@ -327,18 +329,18 @@ def test_a_model_that_fails_ends_the_command_with_its_line_and_how_to_go_on(tmp_
     ],
     ids=lambda value: " ".join(value) if isinstance(value, list) else "",
 )
-def test_the_command_ends_with_one_clear_line_and_the_code_of_wrong_input(arguments, said, tmp_path):
+def test_the_command_ends_with_one_clear_line_and_the_code_of_wrong_input(arguments, message, tmp_path):
     folder = [] if "--resume" in arguments else [f"hydra.run.dir={tmp_path}/run"]
-    code, told = command(tmp_path, *arguments, *folder)
+    code, output = command(tmp_path, *arguments, *folder)
     assert code == 2
-    assert said in told
-    assert "Traceback" not in told
-    assert "goes on" not in told
+    assert message in output
+    assert "Traceback" not in output
+    assert "goes on" not in output
 
 
 def test_a_model_without_its_key_is_a_failure_that_names_the_variable(tmp_path, monkeypatch):
     monkeypatch.delenv("ANTHROPIC_API_KEY", raising=False)
-    code, told = command(tmp_path, "llm=anthropic", f"hydra.run.dir={tmp_path}/run")
+    code, output = command(tmp_path, "llm=anthropic", f"hydra.run.dir={tmp_path}/run")
     assert code == 1
-    assert "ANTHROPIC_API_KEY" in told
-    assert "Traceback" not in told
+    assert "ANTHROPIC_API_KEY" in output
+    assert "Traceback" not in output

@@ -38,14 +38,14 @@ def task(tmp_path):
     return labelled(tmp_path / "data")
 
 
-def left(folder, *said):
+def left(folder, *texts):
     """Every byte in the folder, and all that was said, in one."""
-    return b"\0\0".join([*(path.read_bytes() for path in folder.rglob("*") if path.is_file()), *map(str.encode, said)])
+    return b"\0\0".join([*(path.read_bytes() for path in folder.rglob("*") if path.is_file()), *map(str.encode, texts)])
 
 
 def numbers_in(content, vectors, scale):
     """Which of the count vectors the content holds, in any form that a program might have written."""
-    found = []
+    matches = []
     for name, vector in vectors.items():
         for half in np.split(vector, 2):
             assert len(np.unique(half)) > 2, "too plain to be told from chance"
@@ -54,8 +54,8 @@ def numbers_in(content, vectors, scale):
             forms += [half.astype(">i8").tobytes(), half.astype("<i4").tobytes(), shared.astype("<f4").tobytes()]
             for values in (half.tolist(), shared.tolist()):
                 forms += [json.dumps(values, separators=(gap, ":")).strip("[]").encode() for gap in (", ", ",")]
-            found += [name for form in forms if form in content]
-    return found
+            matches += [name for form in forms if form in content]
+    return matches
 
 
 def keys_in(content, keys):
@@ -189,8 +189,8 @@ def test_an_error_that_quotes_private_text_stays_at_the_party(task, tmp_path, sp
     monkeypatch.setattr(Encoder, "encode", quoting)
     with pytest.raises(DataError, match="embedding of the records; got ValueError") as caught:
         tiny(tmp_path / "run", *task)
-    shown = "".join(traceback.format_exception(caught.value))
-    content = left(tmp_path / "run", spoken(), shown)
+    trace = "".join(traceback.format_exception(caught.value))
+    content = left(tmp_path / "run", spoken(), trace)
     assert not words_in(content, private_texts(tmp_path))
 
 
@@ -206,7 +206,7 @@ def test_no_complaint_about_a_private_file_quotes_it(rows, tmp_path, spoken):
     task = labelled(tmp_path / "data", train=rows)
     with pytest.raises(CaucusError, match=r"train\.csv:\d") as caught:
         tiny(tmp_path / "run", *task)
-    said = f"{caught.value} {spoken()}"
-    assert "zq" not in said
-    assert "zw" not in said
-    assert "secretlabel" not in said
+    message = f"{caught.value} {spoken()}"
+    assert "zq" not in message
+    assert "zw" not in message
+    assert "secretlabel" not in message

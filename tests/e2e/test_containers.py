@@ -57,8 +57,8 @@ def engine():
         made.ended()
 
 
-def steps(said):
-    return re.findall(r"^.*(podman compose .*)$", said, re.MULTILINE)
+def steps(output):
+    return re.findall(r"^.*(podman compose .*)$", output, re.MULTILINE)
 
 
 @pytest.fixture(scope="module")
@@ -68,15 +68,15 @@ def federation(engine):
     engine.podman("network", "create", "--subnet", SUBNET, "federation")
     (up,) = steps(engine.lay_out("coordinator", "coordinator").stdout)
     engine.step(up)
-    said = []
+    commands = []
     for number in HOSPITALS:
         notes = demo_notes.private_notes(number, 16, 0)
         records = write_records(engine.folder / f"notes{number}.csv", notes)
-        said.append(steps(engine.lay_out("hospital", number, f"Hospital {number}", records).stdout))
+        commands.append(steps(engine.lay_out("hospital", number, f"Hospital {number}", records).stdout))
     wait(lambda: engine.healthy("coordinator"), "the coordinator is healthy")
-    for enrol, *_ in said:
+    for enrol, *_ in commands:
         engine.step(enrol)
-    for _, fetch, roster, up, _ in said:
+    for _, fetch, roster, up, _ in commands:
         engine.step(fetch)
         assert "--yes takes the roster" in engine.step(roster, code=2)
         engine.step(roster, "--yes")
@@ -84,7 +84,7 @@ def federation(engine):
     for name in RUNNING:
         wait(lambda name=name: engine.healthy(name), f"{name} is healthy")
     measured("from nothing to five healthy containers", started)
-    return [approve for *_, approve in said]
+    return [approve for *_, approve in commands]
 
 
 def test_a_hospital_s_image_is_small_and_has_no_torch(engine):
@@ -106,14 +106,14 @@ def test_nothing_but_code_comes_into_the_image(engine, tmp_path):
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_text("x")
     engine.build(tmp_path, tmp_path / "Dockerfile", "context")
-    found = engine.podman(
+    listing = engine.podman(
         "run", "--rm", "--network=none", "context", "find", "/context", "-type", "f", "-printf", "%P\\n"
     ).stdout
-    assert set(found.split()) == code
+    assert set(listing.split()) == code
 
 
 @pytest.mark.parametrize(
-    ("words", "said"),
+    ("words", "message"),
     [
         ((), "expected: coordinator HOST"),
         (("coordinator", "host:9443"), "without a port"),
@@ -122,10 +122,10 @@ def test_nothing_but_code_comes_into_the_image(engine, tmp_path):
         (("hospital", "7", "Name", "compose.yaml", "compose.yaml"), "expected JSON"),
     ],
 )
-def test_wrong_words_leave_no_folder(engine, words, said):
+def test_wrong_words_leave_no_folder(engine, words, message):
     ended = engine.lay_out(*words, code=2)
     (line,) = ended.stderr.splitlines()
-    assert said in line
+    assert message in line
     assert sorted(path.name for path in engine.here.glob("*7*")) == []
 
 
@@ -138,16 +138,16 @@ def test_a_folder_is_never_overwritten(engine, federation):
 def test_two_hospitals_reach_a_joint_data_set(engine, federation):
     started = time.monotonic()
     caucus = "podman compose exec -T coordinator caucus-coordinator"
-    said = engine.step(f"{caucus} run /coordinator first", *SMALL, code=1)
-    assert "is awaiting approval of " in said.splitlines()[-1]
+    output = engine.step(f"{caucus} run /coordinator first", *SMALL, code=1)
+    assert "is awaiting approval of " in output.splitlines()[-1]
     for approve in federation:
         engine.step(approve, "--yes")
-    said = engine.step(f"{caucus} resume /coordinator first")
+    output = engine.step(f"{caucus} resume /coordinator first")
     measured("run, approval, resume", started)
-    assert "report:   /coordinator/runs/first/report.html" in said.splitlines()
+    assert "report:   /coordinator/runs/first/report.html" in output.splitlines()
     made = lines(engine.here / "coordinator" / "runs" / "first", "synthetic.jsonl")
     assert len(made) >= 60
-    assert all(each["text"] for each in made)
+    assert all(record["text"] for record in made)
     for name in RUNNING:
         (used,) = engine.inside(name, "sh", "-c", PEAK).split()
         measured(f"{name}: largest memory", time.monotonic(), f"{int(used) / 2**20:.0f} MiB")
@@ -199,7 +199,7 @@ def test_a_relay_reads_neither_records_nor_keys_nor_ledger(engine, federation):
 
 def test_health_is_that_of_what_runs_inside(engine, federation):
     name = SERVICE[0]
-    (child,) = {each["process"] for each in _children(engine.here / "hospital0" / "run" / "service.json")}
+    (child,) = {entry["process"] for entry in _children(engine.here / "hospital0" / "run" / "service.json")}
     engine.inside(name, "bash", "-c", f"kill -STOP {child}")
     try:
         assert not engine.healthy(name)
@@ -210,16 +210,16 @@ def test_health_is_that_of_what_runs_inside(engine, federation):
 
 
 def _children(note):
-    held = json.loads(note.read_text())
-    return held.get("children", held).values()
+    content = json.loads(note.read_text())
+    return content.get("children", content).values()
 
 
 def test_a_service_without_a_roster_ends_with_code_2_and_one_line(engine, federation):
     records = write_records(engine.folder / "notes2.csv", demo_notes.private_notes(2, 16, 0))
     engine.lay_out("hospital", 2, "Hospital 2", records)
     start = " ".join(SERVICES["hospital2-service"]["command"])
-    said = engine.step(f"podman compose run --rm -T hospital2-service {start}", code=2)
-    (line,) = said.splitlines()
+    output = engine.step(f"podman compose run --rm -T hospital2-service {start}", code=2)
+    (line,) = output.splitlines()
     assert "roster.json" in line
 
 

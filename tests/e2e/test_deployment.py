@@ -89,8 +89,8 @@ def test_a_stranger_with_a_key_of_its_own_is_not_let_in(deployed, tmp_path):
         "--invitation",
         deployed.here / "invitation.json",
     )
-    said = party("roster", stranger, deployed.here / "roster.json", code=2)
-    assert "this hospital's key" in said
+    output = party("roster", stranger, deployed.here / "roster.json", code=2)
+    assert "this hospital's key" in output
     deployed.start("stranger", "caucus-party", "start", stranger, "--only", "relay")
     wait(lambda: "Failed to initialize" in text(stranger / "logs" / "supernode.log"), "the stranger is refused")
     deployed.down("stranger")
@@ -186,8 +186,8 @@ def test_secrets_are_closed_and_in_no_argument_or_log(deployed):
 
 def test_a_plan_waits_for_a_person_where_a_hospital_wants_one(deployed):
     deployed.set(1, approval="manual")  # the running service reads it
-    said = deployed.run("waits", "privacy.epsilon=.inf", code=1)
-    line = said.splitlines()[-1]
+    output = deployed.run("waits", "privacy.epsilon=.inf", code=1)
+    line = output.splitlines()[-1]
     assert "waits is awaiting approval of Hospital 1. They decide with caucus-party approve; after that" in line
     assert "run waits: awaiting approval of Hospital 1\n" in coordinator("status", deployed.here)
     assert deployed.audit(1)[-1]["reason"] == "AWAITING"
@@ -206,7 +206,7 @@ def test_a_plan_waits_for_a_person_where_a_hospital_wants_one(deployed):
 
 def test_status_and_report_in_plain_lines_and_json(deployed):
     facts = json.loads(coordinator("status", deployed.here, "--json"))
-    assert [each["name"] for each in facts["parties"]] == ["Hospital 0", "Hospital 1", "Hospital 2"]
+    assert [party_facts["name"] for party_facts in facts["parties"]] == ["Hospital 0", "Hospital 1", "Hospital 2"]
     assert "run waits: complete" in coordinator("status", deployed.here)
     assert coordinator("report", deployed.here / "runs" / "waits").strip().endswith("report.html")
     assert re.search("supernode: process [0-9]+", party("status", deployed.at(0)))

@@ -84,25 +84,25 @@ def test_a_canary_moves_all_that_is_stated(planted):
 def test_sound_noise_passes_and_half_of_it_is_found_for_each_mechanism(planted, share, passed):
     """The same statistics, by the same samplers, without nodes."""
     private, inside, queries = planted
-    records = [each.for_plan(LABELS) for each in private]
+    records = [party.for_plan(LABELS) for party in private]
     scales = {VOTES: 40.0, TERMS: 1.0, LENGTHS: 15.0, CHOICES: 0.5}
     key = functools.partial(rng.secure_bytes, 32)
 
     def noised(name, sampler):
-        total = sum(contribution(queries[name], each) for each in records)
+        total = sum(contribution(queries[name], party) for party in records)
         return total + sampler(share * scales[name], len(total), key())
 
-    def choices(each):
-        return seed_choices.choose(queries[CHOICES], each, share * scales[CHOICES], key(), replacement=True)
+    def choices(party):
+        return seed_choices.choose(queries[CHOICES], party, share * scales[CHOICES], key(), replacement=True)
 
-    def lengths(each):
-        return length_range(counts.lengths(each), CAP, share * scales[LENGTHS], key())
+    def lengths(party):
+        return length_range(counts.lengths(party), CAP, share * scales[LENGTHS], key())
 
     answers = {
         VOTES: [noised(VOTES, discrete_gaussian)],
         TERMS: [noised(TERMS, discrete_laplace)],
-        LENGTHS: [np.array([lengths(each) for each in records]) for _ in range(ASKED[LENGTHS])],
-        CHOICES: [np.array([choices(each) for each in records]) for _ in range(ASKED[CHOICES])],
+        LENGTHS: [np.array([lengths(party) for party in records]) for _ in range(ASKED[LENGTHS])],
+        CHOICES: [np.array([choices(party) for party in records]) for _ in range(ASKED[CHOICES])],
     }
     assert [finding.passed for finding in findings(answers, scales, inside)] == [passed] * 4
 
@@ -140,10 +140,12 @@ def test_answers_of_real_nodes_tell_as_much_as_promised_and_no_more(audited):
     checkpoint = Checkpoint(folder / "state")
     numbers = iter(range(sum(ASKED.values())))
     answers = {name: [checkpoint.answer(next(numbers)) for _ in range(times)] for name, times in ASKED.items()}
-    found = findings(answers, scales, inside)
-    for each in found:
-        sys.stdout.write(f"\naudited | {each.check} | {each.figure} | {each.limit} | would pass: {each.unseen}\n")
-    assert all(each.passed for each in found)
+    results = findings(answers, scales, inside)
+    for result in results:
+        sys.stdout.write(
+            f"\naudited | {result.check} | {result.figure} | {result.limit} | would pass: {result.unseen}\n"
+        )
+    assert all(result.passed for result in results)
     promised = {name: SHARES[name] * EPSILON / ASKED[name] for name in (TERMS, CHOICES, LENGTHS)}
     noised = {TERMS: 2 / scales[TERMS], CHOICES: 1 / scales[CHOICES], LENGTHS: 4 / scales[LENGTHS]}
     assert noised == pytest.approx(promised, rel=1e-3)
@@ -180,8 +182,10 @@ def _laplace(total, epsilon, inside):
 
 def _exponential(answers, epsilon):
     """All records of a hospital have the candidate of its number for their best."""
-    own = sum(np.count_nonzero(answer[hospital] == hospital) for answer in answers for hospital in range(HOSPITALS))
-    return _odds("exponential", own, sum(answer.size for answer in answers), epsilon, wrong=HOSPITALS - 1)
+    own_choices = sum(
+        np.count_nonzero(answer[hospital] == hospital) for answer in answers for hospital in range(HOSPITALS)
+    )
+    return _odds("exponential", own_choices, sum(answer.size for answer in answers), epsilon, wrong=HOSPITALS - 1)
 
 
 def _odds(what, right, cases, epsilon, *, wrong):
@@ -193,10 +197,10 @@ def _odds(what, right, cases, epsilon, *, wrong):
 
     low, high = among(epsilon).ppf([ALARM / 2, 1 - ALARM / 2])
     passes = among(2 * epsilon).cdf(high) - among(2 * epsilon).cdf(low - 1)
-    found = math.log(wrong * right / max(cases - right, 0.5))
+    least_epsilon = math.log(wrong * right / max(cases - right, 0.5))
     return Finding(
         check=f"{what}, {cases} cases",
-        figure=f"epsilon {found:.3f} by {right} of them",
+        figure=f"epsilon {least_epsilon:.3f} by {right} of them",
         limit=f"{epsilon:.3f} promised, {low:.0f} to {high:.0f} of them",
         unseen=f"half of the noise {passes:.0e}",
         passed=low <= right <= high and passes < HALVED,

@@ -21,12 +21,12 @@ def test_a_census_outlives_the_federation():
         charged = [len(Ledger(deployed.ledger(number)).entries()) for number in range(3)]
         for key in ("h0", "h1", "h2", "coordinator"):
             deployed.down(key)
-        said = deployed.coordinator("steer", first, "method.samples=24", "llm.use=[narrow]", timeout=400)
+        output = deployed.coordinator("steer", first, "method.samples=24", "llm.use=[narrow]", timeout=400)
         further = deployed.result("first-steered")
-        asked = read(first, "run.json")["run"]
-        assert f"no party is asked: the texts have the guarantee of run {asked}, epsilon 4" in said
+        origin = read(first, "run.json")["run"]
+        assert f"no party is asked: the texts have the guarantee of run {origin}, epsilon 4" in output
         assert {line["model"] for line in lines(further, "synthetic.jsonl")} == {"narrow"}
         privacy, before = read(further, "privacy.json"), read(first, "privacy.json")
-        assert (privacy["epsilon"], privacy["earlier"]["run"]) == (4.0, asked)
+        assert (privacy["epsilon"], privacy["earlier"]["run"]) == (4.0, origin)
         assert privacy["not_covered"] == before["not_covered"]
         assert [len(Ledger(deployed.ledger(number)).entries()) for number in range(3)] == charged == [1, 1, 1]

@@ -13,15 +13,15 @@ pytestmark = pytest.mark.deployment
 
 
 def checked(deployed, number, *, code=0):
-    said = party("check", deployed.at(number), "--json", code=code)
-    return {each["check"]: each for each in json.loads(said[: said.rindex("}") + 1])["checks"]}
+    output = party("check", deployed.at(number), "--json", code=code)
+    return {check["check"]: check for check in json.loads(output[: output.rindex("}") + 1])["checks"]}
 
 
 def test_the_node_s_key_is_known_from_enrolment_to_removal(deployed):
     notes = demo_notes.private_notes(3, 16, 0)
     deployed.add(3, write_records(deployed.folder / "notes3.csv", notes))
     before = checked(deployed, 3, code=1)
-    assert [name for name, each in before.items() if each["result"] == "problem"] == ["node's key"]
+    assert [name for name, check in before.items() if check["result"] == "problem"] == ["node's key"]
     assert "not enrolled yet" in before["node's key"]["detail"]
     assert before["connection"]["result"] == "passed"
     assert before["roster"]["result"] == "waiting"
@@ -35,7 +35,7 @@ def test_the_node_s_key_is_known_from_enrolment_to_removal(deployed):
 
     deployed.coordinator("remove", deployed.here, "Hospital 3")
     removed = checked(deployed, 3, code=1)
-    assert [name for name, each in removed.items() if each["result"] == "problem"] == ["node's key"]
+    assert [name for name, check in removed.items() if check["result"] == "problem"] == ["node's key"]
     assert "was removed" in removed["node's key"]["detail"]
 
 

@@ -84,33 +84,33 @@ def with_clock(deployed, clock):
     return stood
 
 
-@pytest.mark.parametrize(("seconds", "told"), [(10, "ahead"), (7200, "ahead")])
-def test_a_clock_that_is_ahead_by_seconds_or_hours(seconds, told, deployed, shifted):
+@pytest.mark.parametrize(("seconds", "direction"), [(10, "ahead"), (7200, "ahead")])
+def test_a_clock_that_is_ahead_by_seconds_or_hours(seconds, direction, deployed, shifted):
     clock, started = shifted(seconds), time.monotonic()
     stood = with_clock(deployed, clock)
     door = deployed.here / "logs" / "front_door.log"
     refusal = "a node is refused: its key is not enrolled, or its clock is off; clock:"
-    wait(lambda: re.search(f"{refusal} \\d+ s {told}", text(door)[stood:]), "the node is refused")
+    wait(lambda: re.search(f"{refusal} \\d+ s {direction}", text(door)[stood:]), "the node is refused")
     checked = party("check", deployed.at(2), path=(clock,), code=1)
-    measured(f"clock {abs(seconds)} s {told}: refused", started, checked)
+    measured(f"clock {abs(seconds)} s {direction}: refused", started, checked)
     assert "clock of this machine; expected less than 5 s ahead of the coordinator's and 300 s behind it" in checked
-    assert told in checked
+    assert direction in checked
     # Flower's node says nothing of it: it ends "gracefully", again and again.
     assert "if it stays so, caucus-party check says why" in party("status", deployed.at(2), path=(clock,))
 
 
 @pytest.mark.parametrize(
-    ("seconds", "told"),
+    ("seconds", "direction"),
     [(400 * DAY, "has expired"), (-7200, "is not yet valid"), (-400 * DAY, "is not yet valid")],
     ids=["400 days ahead", "2 hours behind, as old as the certificates", "400 days behind"],
 )
-def test_a_clock_by_which_the_coordinators_certificate_does_not_hold(seconds, told, deployed, shifted):
+def test_a_clock_by_which_the_coordinators_certificate_does_not_hold(seconds, direction, deployed, shifted):
     clock, started = shifted(seconds), time.monotonic()
     with_clock(deployed, clock)
     wait(lambda: "supernode" in json.loads(party("status", deployed.at(2), "--json"))["processes"], "a SuperNode runs")
     checked = party("check", deployed.at(2), path=(clock,), code=1)
     measured(f"clock {seconds} s off: certificate refused", started, checked)
-    assert told in checked
+    assert direction in checked
     assert "Compare the clocks of both machines" in checked
     assert "if it stays so, caucus-party check says why" in party("status", deployed.at(2))
     assert deployed.online() == 2
@@ -120,9 +120,9 @@ def test_a_run_without_the_hospital_with_the_wrong_clock_goes_on_once_it_is_set(
     with_clock(deployed, shifted(7200))
     wait(lambda: deployed.online() == 2, "the node is away")
     started = time.monotonic()
-    said = deployed.run("clock", EXACT, "federation.timeout=60", "--wait", code=1).splitlines()[-1]
-    measured("run with a hospital 2 h ahead: ends", started, said)
-    assert "Hospital 2 did not answer" in said
+    output = deployed.run("clock", EXACT, "federation.timeout=60", "--wait", code=1).splitlines()[-1]
+    measured("run with a hospital 2 h ahead: ends", started, output)
+    assert "Hospital 2 did not answer" in output
     del deployed.path["h2"]
     restarted(deployed, 2)
     deployed.resume("clock")

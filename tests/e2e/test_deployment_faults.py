@@ -20,8 +20,8 @@ def test_a_party_service_killed_in_the_round(after, deployed, undisturbed):
     asked(deployed, 2, name, after)
     deployed.kill("h2", "service")
     killed = time.monotonic()
-    code, said = deployed.finish(name)
-    assert code == 0, said
+    code, output = deployed.finish(name)
+    assert code == 0, output
     measured(f"party service killed after {after}: the run goes on by itself", killed)
     whole(deployed, name, undisturbed)
 
@@ -31,8 +31,8 @@ def test_a_supernode_killed_in_the_round_comes_back(deployed, undisturbed):
     asked(deployed, 1, "node", "AskShares")
     deployed.kill("h1", "supernode")
     killed = time.monotonic()
-    code, said = deployed.finish("node")
-    assert code == 0, said
+    code, output = deployed.finish("node")
+    assert code == 0, output
     measured("SuperNode killed: the run goes on by itself", killed)
     whole(deployed, "node", undisturbed)
 
@@ -66,8 +66,8 @@ def test_a_process_that_is_frozen_for_thirty_seconds_costs_time_alone(which, dep
     stopped = time.monotonic()
     time.sleep(30)
     deployed.kill(key, child, signal.SIGCONT)
-    code, said = deployed.finish(name)
-    assert code == 0, said
+    code, output = deployed.finish(name)
+    assert code == 0, output
     measured(f"{which} for 30 s: the run goes on by itself", stopped)
     whole(deployed, name, undisturbed)
 
@@ -91,8 +91,8 @@ def test_a_run_s_process_that_is_killed(deployed, undisturbed):
     asked(deployed, 0, "oom", "AskShares")
     os.kill(int(text(folder / "lock")), signal.SIGKILL)  # as the kernel does where memory is short
     killed = time.monotonic()
-    code, said = deployed.finish("oom")
-    line = said.splitlines()[-1]
+    code, output = deployed.finish("oom")
+    line = output.splitlines()[-1]
     measured("the run's process killed: noticed", killed, line)
     assert code == 1
     cause = "it was killed, perhaps for lack of memory; if so, dmesg says it"
@@ -108,12 +108,12 @@ def test_a_run_that_is_cancelled_and_resumed(deployed, undisturbed):
     deployed.begin("cancelled", EXACT)
     asked(deployed, 1, "cancelled", "AskShares")
     cancelled = time.monotonic()
-    said = deployed.coordinator("cancel", deployed.here, "cancelled")
-    measured("cancel", cancelled, said)
-    assert "cancelled is cancelled; caucus-coordinator resume" in said
-    code, said = deployed.finish("cancelled")
+    output = deployed.coordinator("cancel", deployed.here, "cancelled")
+    measured("cancel", cancelled, output)
+    assert "cancelled is cancelled; caucus-coordinator resume" in output
+    code, output = deployed.finish("cancelled")
     assert code == 1
-    assert "cancelled is cancelled at 20" in said.splitlines()[-1]
+    assert "cancelled is cancelled at 20" in output.splitlines()[-1]
     assert "run cancelled: cancelled at 20" in coordinator("status", deployed.here)
     deployed.resume("cancelled")
     measured("cancel: resumed and whole", cancelled)
@@ -134,9 +134,9 @@ def test_records_that_change_between_rounds(deployed):
     asked(deployed, 1, "changed", "AskUnmask")
     with (deployed.folder / "notes1.csv").open("a") as file:
         file.write("one more,asthma\n")
-    code, said = deployed.finish("changed")
+    code, output = deployed.finish("changed")
     assert code == 1
-    assert "Hospital 1 refused: RECORDS" in said.splitlines()[-1]
+    assert "Hospital 1 refused: RECORDS" in output.splitlines()[-1]
     assert "file of records; expected as it was when this service started" in text(
         deployed.at(1) / "logs" / "service.log"
     )

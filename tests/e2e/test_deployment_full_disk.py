@@ -77,8 +77,8 @@ def filled(deployed, run, number, after, folder):
     deployed.begin(run, EXACT, "federation.timeout=60")
     asked(deployed, number, run, after)
     filler, full = fill(folder), time.monotonic()
-    code, said = deployed.finish(run)
-    line = said.splitlines()[-1]
+    code, output = deployed.finish(run)
+    line = output.splitlines()[-1]
     measured(f"disk full, {run}: {'noticed' if code else 'nothing lost'}", full, line)
     assert "resume" in line if code else "next: " in line
     return filler, line
@@ -100,8 +100,8 @@ def test_a_hospitals_private_folder(after, charges, deployed, undisturbed):
     filler, line = filled(deployed, name, 2, after, deployed.at(2) / "private")
     assert "Hospital 2 refused: INTERNAL" in line
     assert "the ledger cannot be written: the disk is full" in text(deployed.at(2) / "logs" / "service.log")
-    audit = [each for each in deployed.audit(2) if each["run"] == read_run(deployed, name)]
-    answered = [each["request"] for each in audit if each["decision"] == "answered"]
+    audit = [event for event in deployed.audit(2) if event["run"] == read_run(deployed, name)]
+    answered = [event["request"] for event in audit if event["decision"] == "answered"]
     assert ("Ask" in answered) == bool(charges)  # twice where the run is opened again: then with the answer it kept
     assert "AskUnmask" not in answered
     ledger = Ledger(deployed.at(2) / "private" / "ledger.db", read_only=True)

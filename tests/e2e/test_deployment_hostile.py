@@ -49,8 +49,8 @@ def acted(deployed, act, run, *overrides, code=0, resumed=False):
     """One run, or its continuation, in which the coordinator does this; the last line that its operator reads."""
     hostile.choose(deployed.folder / "hostile", act)
     started = time.monotonic()
-    said = deployed.resume(run, code=code) if resumed else deployed.run(run, *NOISE, *overrides, code=code)
-    line = said.splitlines()[-1]
+    output = deployed.resume(run, code=code) if resumed else deployed.run(run, *NOISE, *overrides, code=code)
+    line = output.splitlines()[-1]
     measured(f"{act}, {run}", started, line)
     return line
 
@@ -177,14 +177,14 @@ def test_nothing_that_it_got_is_outside_the_closed_set_or_of_a_record(deployed):
     assert len(answers) > 3 * QUERIES
     for words in answers:  # masked: all over the ring, where counts with noise would be small
         assert np.mean(np.abs(words.astype(float)) > 2.0**48) > 0.9
-    said = b"".join(bytes.fromhex(reply["said"]) for reply in got if not reply["outcome"].startswith("error"))
+    replies = b"".join(bytes.fromhex(reply["said"]) for reply in got if not reply["outcome"].startswith("error"))
     for number in range(3):
         with (deployed.folder / f"notes{number}.csv").open(newline="") as file:
             private = [row[0][:20].encode() for row in list(csv.reader(file))[1:]]
-        assert not any(note in said for note in private)
+        assert not any(note in replies for note in private)
         logs = "".join(text(log) for log in (deployed.at(number) / "logs").glob("*"))
         logs += text(deployed.at(number) / "private" / "audit.jsonl")
         for canary in (CANARY, LABEL):
-            assert canary.encode() not in said
+            assert canary.encode() not in replies
             assert canary not in logs
-    measured("replies recorded", time.monotonic(), f"{len(got)} replies, {len(said)} bytes, no canary")
+    measured("replies recorded", time.monotonic(), f"{len(got)} replies, {len(replies)} bytes, no canary")

@@ -71,8 +71,8 @@ def test_another_user_can_neither_start_nor_see_nor_stop_a_run(deployed, strange
         (home / "credentials.yaml").write_text(json.dumps(login))
         (home / "credentials.yaml").chmod(0o644)
         for call in calls:
-            said = run(flwr, *call, "caucus", "--format", "json").stdout
-            answer = json.loads(said[said.index("{") :])
+            output = run(flwr, *call, "caucus", "--format", "json").stdout
+            answer = json.loads(output[output.index("{") :])
             assert answer["success"] is False, call
             assert "Authentication failed" in answer["error-message"], call
     assert json.loads(coordinator("status", deployed.here, "--json"))["runs"] == []
@@ -97,10 +97,10 @@ def test_no_argument_of_a_process_and_no_file_gives_another_user_a_token(deploye
     process = wait(serverapp, "the run's process is there")
     arguments = (process / "cmdline").read_text().split("\0")
     assert "--token" not in arguments
-    (file,) = (each for each in arguments if each.startswith("/proc/self/fd/"))
-    held = process / "fd" / file.rsplit("/", 1)[1]
-    assert len(bytes.fromhex(held.read_text())) >= 16  # root reads it
-    secrets = [held, process / "environ", deployed.here / TOKEN, deployed.here / "flwr" / "credentials.yaml"]
+    (file,) = (argument for argument in arguments if argument.startswith("/proc/self/fd/"))
+    descriptor = process / "fd" / file.rsplit("/", 1)[1]
+    assert len(bytes.fromhex(descriptor.read_text())) >= 16  # root reads it
+    secrets = [descriptor, process / "environ", deployed.here / TOKEN, deployed.here / "flwr" / "credentials.yaml"]
     secrets += [deployed.here / "superexec.secret", deployed.here / "ca.key", deployed.here / "superlink.db"]
     attack = "import sys\nfor p in sys.argv[1:]:\n try:\n  open(p,'rb').read(1); print(p)\n except OSError: pass"
     tried = run(attack, *secrets)

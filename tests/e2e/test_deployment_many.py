@@ -31,8 +31,8 @@ def nodes(tmp_path_factory, slow):
 
 def done(nodes, name, *overrides):
     nodes.begin(name, "privacy.epsilon=8", *SMALL, *overrides)
-    code, said = nodes.finish(name)
-    sys.stdout.write(said)
+    code, output = nodes.finish(name)
+    sys.stdout.write(output)
     assert code == 0
     return nodes.here / "runs" / name
 

@@ -94,8 +94,8 @@ def test_another_roster_matters_where_the_coordinator_is_not_trusted(deployed, u
     for number in range(3):
         deployed.set(number, malicious_coordinator="true")
     path.write_text(honest)
-    said = deployed.resume("roster", code=1).splitlines()[-1]
-    assert "Hospital 2 refused: SETTINGS" in said
+    output = deployed.resume("roster", code=1).splitlines()[-1]
+    assert "Hospital 2 refused: SETTINGS" in output
     assert "(SETTINGS): settings changed: restart; " in log_of(deployed, 2)
     mended(deployed, "roster", undisturbed)
 

@@ -47,10 +47,10 @@ def deployed(machines):
 
 def ended(deployed, name, since, what):
     """The run ends by itself, or stops with one line; its last line."""
-    code, said = deployed.finish(name)
-    line = said.splitlines()[-1]
+    code, output = deployed.finish(name)
+    line = output.splitlines()[-1]
     measured(f"{what}: run ends with code {code}", since, line)
-    assert "Traceback" not in said
+    assert "Traceback" not in output
     if code:
         assert "caucus-coordinator resume" in line
         wait(lambda: deployed.online() == COUNT, "all nodes are online")
@@ -87,8 +87,8 @@ def test_a_party_service_has_no_network(deployed):
         assert [line.split(":")[0].strip() for line in lines] == ["lo"]
         assert text(service / "net" / "route").splitlines()[1:] == []
         apart = {
-            (service.parent / str(deployed.child(f"h{number}", each)) / "ns" / "net").readlink()
-            for each in ("service", "supernode", "relay")
+            (service.parent / str(deployed.child(f"h{number}", process)) / "ns" / "net").readlink()
+            for process in ("service", "supernode", "relay")
         }
         assert len(apart) == 2
 
@@ -109,8 +109,8 @@ def test_a_hospital_connects_to_the_coordinator_s_port_and_the_coordinator_to_no
     assert coordinator == set()
     with machines.outgoing("h1") as hospital:
         ask = [*machines.within("h1"), sys.executable, "-c", "import socket; socket.gethostbyname('hospital.example')"]
-        asked = subprocess.run(ask, capture_output=True, check=False, env={"RES_OPTIONS": "timeout:1 attempts:1"})
-        assert asked.returncode
+        completed = subprocess.run(ask, capture_output=True, check=False, env={"RES_OPTIONS": "timeout:1 attempts:1"})
+        assert completed.returncode
     assert hospital == {("udp", hosts.NAMES, 53)}
     deployed.up(1)
 
@@ -136,8 +136,8 @@ def test_a_network_cut_for_longer_than_the_run_waits(deployed, machines, undistu
     machines.cut("h1")
     cut = time.monotonic()
     try:
-        code, said = deployed.finish("cut-long")
-        line = said.splitlines()[-1]
+        code, output = deployed.finish("cut-long")
+        line = output.splitlines()[-1]
         measured("h1 cut for longer than the run waits: run ends", cut, line)
         assert code == 1
         assert "too few parties" in line
@@ -157,10 +157,10 @@ def test_a_network_that_changes_bits_costs_time_alone(deployed, machines, undist
     asked(deployed, 1, "spoiled", "AskShares")
     started = time.monotonic()
     with between(machines, deployed, 1, Line(spoil=10).to(deployed.host, deployed.port)):
-        code, said = deployed.finish("spoiled")
+        code, output = deployed.finish("spoiled")
     assert code == 1
-    assert "too few parties" in said.splitlines()[-1]
-    measured("every tenth piece spoiled: run ends", started, said.splitlines()[-1])
+    assert "too few parties" in output.splitlines()[-1]
+    measured("every tenth piece spoiled: run ends", started, output.splitlines()[-1])
     wait(lambda: deployed.online() == COUNT, "all nodes are online")
     measured("every tenth piece spoiled: all online", started)
     deployed.resume("spoiled")
@@ -181,8 +181,8 @@ def test_an_impostor_in_the_coordinator_s_place_hears_nothing(which, deployed, m
     asked(deployed, 2, name, "AskShares")
     started = time.monotonic()
     with between(machines, deployed, 2, listening(heard), tls=tls):
-        code, said = deployed.finish(name)
-        line = said.splitlines()[-1]
+        code, output = deployed.finish(name)
+        line = output.splitlines()[-1]
         measured(f"{which}: run ends", started, line)
         assert code == 1
         assert "too few parties" in line

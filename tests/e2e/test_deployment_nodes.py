@@ -27,8 +27,8 @@ def test_a_hospital_that_restarts_within_the_round_is_waited_for(deployed, undis
     asked(deployed, 1, "restarted", "AskShares")
     gone = time.monotonic()
     restarted(deployed, 1)
-    code, said = deployed.finish("restarted")
-    measured("hospital restarted in the round", gone, said.splitlines()[-1])
+    code, output = deployed.finish("restarted")
+    measured("hospital restarted in the round", gone, output.splitlines()[-1])
     assert code == 0
     whole(deployed, "restarted", undisturbed)
 
@@ -38,11 +38,11 @@ def test_a_hospital_that_is_gone_for_good_ends_a_run_that_needs_it_and_no_other(
     asked(deployed, 2, "needed", "AskShares")
     deployed.down("h2")
     gone = time.monotonic()
-    code, said = deployed.finish("needed")
+    code, output = deployed.finish("needed")
     assert code == 1
-    line = said.splitlines()[-1]
+    line = output.splitlines()[-1]
     assert "expected at least 3 of 3; got 2 (Hospital 2 did not answer)" in line
-    assert "2 of 3 nodes connected; waiting up to 60 s for Hospital 2" in said
+    assert "2 of 3 nodes connected; waiting up to 60 s for Hospital 2" in output
     measured("hospital gone for good, the plan needs all", gone, line)
 
     started = time.monotonic()
@@ -65,8 +65,8 @@ def test_a_hospital_that_goes_in_mid_run_is_done_without_where_the_plan_says_so(
     asked(deployed, 2, "spared", "AskShares")
     deployed.down("h2")
     gone = time.monotonic()
-    code, said = deployed.finish("spared")
-    measured("hospital gone for good, the plan can do without", gone, said.splitlines()[-1])
+    code, output = deployed.finish("spared")
+    measured("hospital gone for good, the plan can do without", gone, output.splitlines()[-1])
     assert code == 0
     assert [query["survivors"] for row in lines(deployed.result("spared"), "rounds.jsonl") for query in row["queries"]]
     for number in (0, 1):
@@ -106,8 +106,8 @@ def test_a_hospital_fine_tunes_where_its_own_file_says_so_and_not_elsewhere(depl
     for number in (0, 1):
         deployed.set(number, fine_tuning="{}")
         restarted(deployed, number)
-    said = deployed.coordinator("run", deployed.here, "tuned", *dp_sgd, code=1)
-    assert "Hospital 2 refused: OVER_LIMIT" in said.splitlines()[-1]
+    output = deployed.coordinator("run", deployed.here, "tuned", *dp_sgd, code=1)
+    assert "Hospital 2 refused: OVER_LIMIT" in output.splitlines()[-1]
     assert "expected fine_tuning in this party's client.yaml" in text(deployed.at(2) / "logs" / "service.log")
     deployed.set(2, fine_tuning="{}")
     restarted(deployed, 2)

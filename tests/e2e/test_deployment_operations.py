@@ -20,7 +20,7 @@ def metrics(port):
     connection = HTTPConnection("127.0.0.1", port, timeout=30)
     connection.request("GET", "/metrics")
     families = text_string_to_metric_families(connection.getresponse().read().decode())
-    return {(each.name, *each.labels.values()): each.value for family in families for each in family.samples}
+    return {(sample.name, *sample.labels.values()): sample.value for family in families for sample in family.samples}
 
 
 def restarted(deployed, *numbers):
@@ -41,11 +41,11 @@ def test_status_and_metrics_of_a_hospital_that_answers(deployed):
     wait(
         lambda: "metrics at http://127.0.0.1" in text(deployed.at(0) / "logs" / "metrics.log"), "the metrics are there"
     )
-    found, answered = metrics(port), len(deployed.audit(0))
-    assert found["caucus_requests_answered_total",] == answered > 5
-    assert found["caucus_ledger_events_total",] == ledger(deployed, 0).head().events > 0
-    assert all(found["caucus_process_running", name] == 1 for name in ("service", "metrics", "supernode", "relay"))
-    assert time.time() - found["caucus_last_contact_timestamp_seconds",] < 600
+    samples, answered = metrics(port), len(deployed.audit(0))
+    assert samples["caucus_requests_answered_total",] == answered > 5
+    assert samples["caucus_ledger_events_total",] == ledger(deployed, 0).head().events > 0
+    assert all(samples["caucus_process_running", name] == 1 for name in ("service", "metrics", "supernode", "relay"))
+    assert time.time() - samples["caucus_last_contact_timestamp_seconds",] < 600
     status = json.loads(party("status", deployed.at(0), "--json"))
     assert status["ledger"] == {
         "events": ledger(deployed, 0).head().events,
@@ -104,8 +104,8 @@ def test_a_lost_coordinator_is_replaced_and_no_budget_is_forgotten(deployed):
     deployed.coordinator("invite", deployed.here)
     assert (deployed.here / "invitation.json").read_text() == invitation  # of one version there is one bundle
     for number in range(3):
-        said = party("invitation", deployed.at(number), deployed.here / "invitation.json")
-        assert said.count("(changed)") == 2  # not the bundle
+        output = party("invitation", deployed.at(number), deployed.here / "invitation.json")
+        assert output.count("(changed)") == 2  # not the bundle
         deployed.coordinator("enrol", deployed.here, deployed.at(number) / "party.json")
     for number in range(3):
         party("roster", "--yes", deployed.at(number), deployed.here / "roster.json")

@@ -102,8 +102,8 @@ def test_the_login_stands_in_its_file_alone(deployed, machines):
     seen = [(process / name).read_bytes() for process in started for name in ("cmdline", "environ")]
     logs = [path.read_bytes() for path in (deployed.at(1) / "logs").iterdir()]
     settings = (deployed.at(1) / "client.yaml").read_bytes()
-    said = party("check", deployed.at(1), within=machines.within("h1")) + party("status", deployed.at(1))
-    everything = b"".join([*seen, *logs, settings, said.encode()])
+    output = party("check", deployed.at(1), within=machines.within("h1")) + party("status", deployed.at(1))
+    everything = b"".join([*seen, *logs, settings, output.encode()])
     assert b"proxy" in everything
     for word in (b"zebra", b"m@ngo", b"m%40ngo", b"walnut"):
         assert word not in everything
@@ -145,7 +145,7 @@ def test_a_proxy_that_opens_tls_is_refused_with_the_reason_and_hears_nothing(
     tls.load_cert_chain(tmp_path / "server.crt", tmp_path / "server.key")
     between = proxies[0][0]
     between.opens = tls
-    before, asked = len(log_of(deployed, 0, 0)), len(between.asked)
+    before, requests = len(log_of(deployed, 0, 0)), len(between.asked)
     try:
         restarted(deployed, 0)
         wait(lambda: "CERTIFICATE_VERIFY_FAILED" in log_of(deployed, 0, before), "the reason is logged")
@@ -156,7 +156,7 @@ def test_a_proxy_that_opens_tls_is_refused_with_the_reason_and_hears_nothing(
         between.opens = None
     started = time.monotonic()
     measured("TLS opened: the check", started, row)
-    assert len(between.asked) > asked + 1
+    assert len(between.asked) > requests + 1
     assert between.opened == []
     wait(lambda: deployed.online() == COUNT, "the node is online")
     measured("TLS passed on again: node online", started)

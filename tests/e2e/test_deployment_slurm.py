@@ -65,6 +65,6 @@ def test_a_sweep_on_the_cluster_is_whole(cluster, tmp_path):
     arguments = [*SMALL, "privacy.epsilon=1,4", f"hydra.sweep.dir={tmp_path}/sweep", "hydra/launcher=submitit_slurm"]
     limits = ["hydra.launcher.timeout_min=10", "hydra.launcher.cpus_per_task=1", "hydra.launcher.mem_gb=2"]
     subprocess.run([BIN / "caucus-simulate", "--multirun", *arguments, *limits], env=cluster, check=True, timeout=400)
-    found = [read(tmp_path / "sweep" / name, "privacy.json")["epsilon"] for name in "01"]
-    assert found == [1.0, 4.0]
+    epsilons = [read(tmp_path / "sweep" / name, "privacy.json")["epsilon"] for name in "01"]
+    assert epsilons == [1.0, 4.0]
     assert len(read(tmp_path / "sweep", "table.json")["rows"]) == 2

@@ -57,14 +57,14 @@ def nothing_runs_on(tmp_path, environment):
 
 def descendants(folder):
     """Processes that were started with this folder in their environment."""
-    found = []
+    processes = []
     for status in Path("/proc").glob("[0-9]*/environ"):
         try:
             if f"CAUCUS_TEST={folder}\0".encode() in status.read_bytes():
-                found.append(int(status.parent.name))
+                processes.append(int(status.parent.name))
         except OSError:
             continue
-    return found
+    return processes
 
 
 def simulate(environment, *arguments):
@@ -116,31 +116,31 @@ def test_flwr_run_as_written_gives_the_same_texts_as_one_process_and_leaves_no_p
             check=False,
             timeout=400,
         )
-    said = (tmp_path / "out").read_text("utf-8")
+    output = (tmp_path / "out").read_text("utf-8")
     there = project / "runs" / "mine"
-    assert (there / "run.json").exists(), said + (tmp_path / "err").read_text("utf-8")
-    assert read(there, "run.json")["status"] == "complete", said
+    assert (there / "run.json").exists(), output + (tmp_path / "err").read_text("utf-8")
+    assert read(there, "run.json")["status"] == "complete", output
     assert texts(there) == texts(here)
-    shown = said.splitlines()
+    shown = output.splitlines()
     for number in (1, 2, 3):
         assert sum(f"round {number} of 3: " in line for line in shown) == 1
     assert f"done: {there}/report.html" in shown
     assert shown[-1] == f"{there}/report.html"
-    assert "Installing application dependencies" not in said
+    assert "Installing application dependencies" not in output
 
 
 @pytest.mark.parametrize(
-    ("setting", "said"),
+    ("setting", "message"),
     [
         ("privacy.epsilon=0", "caucus-simulate: privacy.epsilon; expected a finite number > 0"),
         ("client.limits.max_epsilon=1", "caucus-simulate: too few parties"),
     ],
 )
-def test_a_run_that_fails_on_ray_ends_with_its_line_and_a_code(setting, said, environment, tmp_path):
+def test_a_run_that_fails_on_ray_ends_with_its_line_and_a_code(setting, message, environment, tmp_path):
     ended = simulate(environment, *SMALL, setting, "engine=flower", f"hydra.run.dir={tmp_path}/run")
     assert ended.returncode != 0
-    assert said in ended.stderr
-    assert said in ended.stderr.splitlines()[-1] + ended.stderr.splitlines()[-2]
+    assert message in ended.stderr
+    assert message in ended.stderr.splitlines()[-1] + ended.stderr.splitlines()[-2]
 
 
 def test_a_run_that_was_killed_on_ray_resumes_and_leaves_no_process(environment, tmp_path):
@@ -171,8 +171,8 @@ def test_a_sweep_leaves_one_whole_folder_for_each_run(launcher, environment, tmp
     ended = simulate(environment, "--multirun", *SMALL, *grid, *launcher, f"hydra.sweep.dir={tmp_path}/sweep")
     assert ended.returncode == 0, ended.stderr
     folders = sorted((tmp_path / "sweep").glob("[0-9]"))
-    found = [(read(at, "run.json")["parties"], read(at, "privacy.json")["epsilon"]) for at in folders]
-    assert found == [(1, 1.0), (1, 4.0), (3, 1.0), (3, 4.0)]
+    settings = [(read(at, "run.json")["parties"], read(at, "privacy.json")["epsilon"]) for at in folders]
+    assert settings == [(1, 1.0), (1, 4.0), (3, 1.0), (3, 4.0)]
     assert all(read(at, "run.json")["status"] == "complete" for at in folders)
     assert len({read(at, "run.json")["run"] for at in folders}) == 4
     assert all("done:" in (at / "run.log").read_text() for at in folders)

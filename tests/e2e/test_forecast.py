@@ -68,7 +68,7 @@ def test_the_forecast_is_within_a_quarter(models, case, tmp_path, monkeypatch):
         target = f"tests.support.counting_models.{models.capitalize()}"
         overrides += [f"+llm.models.one._target_={target}", "llm.use=[one]"]
     parts = build_parts(settings(*overrides))
-    told = forecast(
+    estimate = forecast(
         parts.method,
         parts.source.task(),
         parts.plan,
@@ -83,7 +83,7 @@ def test_the_forecast_is_within_a_quarter(models, case, tmp_path, monkeypatch):
         for seed in range(runs)
         for line in lines(tiny(tmp_path / f"run{seed}", *overrides, f"experiment_seed={seed}"), "rounds.jsonl")
     ]
-    assert runs * told["model_calls"] / sum(line["calls"] for line in rounds) == pytest.approx(1, abs=0.1)
+    assert runs * estimate["model_calls"] / sum(line["calls"] for line in rounds) == pytest.approx(1, abs=0.1)
     for kind in ("input", "output"):
-        ratio = runs * told[f"{kind}_tokens"] / sum(line["tokens"][kind] for line in rounds)
+        ratio = runs * estimate[f"{kind}_tokens"] / sum(line["tokens"][kind] for line in rounds)
         assert 0.8 < ratio < 1.25, f"{kind}: {ratio:.2f}"

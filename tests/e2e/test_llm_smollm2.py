@@ -4,6 +4,7 @@ import pytest
 
 from common.models.conversion import convert
 from server.llm.engines import openvino
+from server.llm.forms import FORMS
 from tests.support.real_models import fetched
 from tests.support.runs import lines, read, tiny
 from tests.support.tiny_gguf import tiny_gguf
@@ -21,6 +22,9 @@ def assert_whole(run):
     assert not any("\n" in row["text"] or "<|" in row["text"] for row in texts)
     declined = [note for note in lines(run, "rounds.jsonl")[0]["notes"] if "declines contrast" in note]
     assert len(declined) == len(PERSONAS)
+    forms = read(run, "run.json")["forms"]
+    assert forms.keys() == PERSONAS
+    assert set(forms.values()) <= set(FORMS)
     assert read(run, "privacy.json")["epsilon"] == pytest.approx(4.0)
     return texts
 

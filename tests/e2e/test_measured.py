@@ -81,7 +81,8 @@ def test_later_by_a_test_file(copy, tmp_path, capsys):
     assert made | {"format": 1} == read(copy, "metrics.json")
     assert (made["test"], made["test_records"]) == ("own.csv", 12)
     assert "4 of 12 test texts have labels never learned" in made["utility"]["note"]
-    assert made["utility"]["test"] == "own.csv"
+    assert made["utility"]["test"] == made["zero_shot"]["test"] == "own.csv"
+    assert made["zero_shot"]["difference"]["rows"] == 12
     assert made["membership"] == before["membership"]  # a simulation's; nothing here could have made it
     assert made["fidelity"] == before["fidelity"]
     assert made["real_private"] is None  # it was of other test texts

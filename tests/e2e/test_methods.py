@@ -48,7 +48,7 @@ def test_a_whole_run(method, parties, vocabulary, tmp_path):
     assert privacy["aggregation"] == ("none" if parties == 1 else "secure, semi-honest coordinator")
     assert privacy["spent"]["queries_asked"] == privacy["spent"]["queries_planned"]
     assert privacy["spent"]["epsilon"] == pytest.approx(4.0 if privacy["queries"] else 0.0, rel=1e-3)
-    asked = [query["name"] for line in lines(run, "rounds.jsonl") for query in line["queries"]]
-    assert asked == [query["name"] for query in privacy["queries"] for _ in range(query["times"])]
+    names = [query["name"] for line in lines(run, "rounds.jsonl") for query in line["queries"]]
+    assert names == [query["name"] for query in privacy["queries"] for _ in range(query["times"])]
     assert read(run, "run.json") | {"method": method, "status": "complete"} == read(run, "run.json")
     assert (run / "report.html").stat().st_size > 1000

@@ -108,7 +108,7 @@ def test_a_party_without_records_trains_on_noise_alone(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("overrides", "said"),
+    ("overrides", "message"),
     [
         (("client.limits.max_epsilon=3",), "OVER_LIMIT"),
         (("client.limits.lifetime_epsilon=3",), "OVER_LIMIT"),
@@ -120,8 +120,8 @@ def test_a_party_without_records_trains_on_noise_alone(tmp_path):
         (("method.resolution=4096", "method.lora=0", "client.fine_tuning.device=abacus"), "MALFORMED"),
     ],
 )
-def test_a_party_refuses_what_its_own_file_does_not_allow_and_is_charged_nothing(overrides, said, tmp_path):
-    with pytest.raises(DropoutError, match=said):
+def test_a_party_refuses_what_its_own_file_does_not_allow_and_is_charged_nothing(overrides, message, tmp_path):
+    with pytest.raises(DropoutError, match=message):
         tiny(tmp_path / "run", *SGD, *overrides)
     assert party(tmp_path / "run") == ()
 
@@ -182,11 +182,11 @@ def test_a_run_leaves_nothing_of_the_records_but_what_was_released(method, tmp_p
     caplog.set_level("DEBUG")
     task = labelled(tmp_path / "data")
     run = tiny(tmp_path / "run", *task, *method, "client.rewriting.nearest=0", "client.rewriting.copied=1.0")
-    said = capfd.readouterr()
+    captured = capfd.readouterr()
     words = {f"zq{i:03}" for i in range(40)} | {f"zw{i:03}" for i in range(40)}
     released = {word for word in words if word.encode() in texts(run)}
     left = b"\0".join(path.read_bytes() for path in run.rglob("*") if path.is_file()) + str.encode(
-        caplog.text + said.out + said.err
+        caplog.text + captured.out + captured.err
     )
     assert {word for word in words if word.encode() in left} == released
     if method is SGD:

@@ -48,9 +48,9 @@ def test_the_sum_over_parties_is_the_central_count(tmp_path, secure, sizes):
     parties = federation(tmp_path, services, agreed)
     parties.open()
     for index in range(2):
-        asked = query(index)
+        request = query(index)
         assert np.array_equal(
-            parties.ask("votes", index, asked).values, true_counts(asked, list(itertools.chain(*private)))
+            parties.ask("votes", index, request).values, true_counts(request, list(itertools.chain(*private)))
         )
     parties.close()
 

@@ -57,11 +57,11 @@ INFINITE = float("inf")
 class World:
     """The parties of one mode with their ledgers; a coordinator that may forget, and services that may be restarted."""
 
-    def __init__(self, folder, mode, *planned, each=EACH, **changes):
+    def __init__(self, folder, mode, *planned, records_per_party=EACH, **changes):
         settings = {"epsilon": 1.0, "unit": "sample", **MODES[mode], **changes}
         self.folder, self.count = folder, settings.pop("parties")
         self.agreed = plan(self.count, queries=planned, **settings)
-        self.private = [records(party, each) for party in range(self.count)]
+        self.private = [records(party, records_per_party) for party in range(self.count)]
         self.known = roster(3) if self.agreed.malicious else None
         self.restart()
 
@@ -164,7 +164,7 @@ def test_the_noise_has_the_planned_variance(kind, mechanism, mode, tmp_path):
     # a false alarm has a probability of about 1e-6, for Laplace's tails below 1e-5.
     query = wide(kind)
     planned = PlannedQuery(name="one", spec=query.spec, mechanism=mechanism)
-    world = World(tmp_path, mode, planned, epsilon=5.0 if kind == "density sketch" else 0.5, each=0)
+    world = World(tmp_path, mode, planned, epsilon=5.0 if kind == "density sketch" else 0.5, records_per_party=0)
     noise = world.coordinator().ask("one", 0, query).values
     assert len(noise) == 2000
     assert_variance(noise, world, mechanism)
@@ -190,7 +190,7 @@ def test_the_noise_of_class_sums_has_the_planned_variance(mechanism, mode, tmp_p
         radius=np.ones(1, dtype=np.float32),
     )
     planned = PlannedQuery(name="one", spec=query.spec, mechanism=mechanism, times=31)
-    world = World(tmp_path, mode, planned, epsilon=5.0, each=0)
+    world = World(tmp_path, mode, planned, epsilon=5.0, records_per_party=0)
     coordinator = world.coordinator()
     noise = np.concatenate([coordinator.ask("one", nth, query).values for nth in range(31)])
     assert len(noise) == 2046
@@ -201,7 +201,7 @@ def test_the_noise_of_class_sums_has_the_planned_variance(mechanism, mode, tmp_p
 def test_class_sums_of_many_parties_are_those_of_one_and_cost_what_the_specification_says(parties, tmp_path):
     """Two private data sets: the same sum wherever the records are, and charges that do not depend on them."""
     query = EVERY["class sums"]
-    found = []
+    results = []
     for folder, first in (("these", 0), ("others", 50)):
         (tmp_path / folder).mkdir()
         world = World(
@@ -218,10 +218,10 @@ def test_class_sums_of_many_parties_are_those_of_one_and_cost_what_the_specifica
         answered = world.coordinator().ask("one", 0, query)
         assert np.array_equal(answered.values, true_counts(query, whole))
         of_ledgers = [(entry.release, entry.query_digest) for entries in world.ledgers() for entry in entries]
-        found.append((world.agreed.digest(), of_ledgers, answered.values))
-    assert found[0][:2] == found[1][:2]
-    assert len(found[0][1]) == parties
-    assert not np.array_equal(found[0][2], found[1][2])
+        results.append((world.agreed.digest(), of_ledgers, answered.values))
+    assert results[0][:2] == results[1][:2]
+    assert len(results[0][1]) == parties
+    assert not np.array_equal(results[0][2], results[1][2])
 
 
 @pytest.mark.parametrize(("kind", "mechanism"), SUMS)
@@ -340,7 +340,7 @@ def test_a_query_of_the_plan_at_another_place_is_refused(tmp_path):
 @pytest.mark.parametrize("mode", ["alone", "masked"])
 def test_one_subsample_serves_all_answers_and_outlives_a_restart(mode, tmp_path):
     # 40 records a party: two subsamples, or a subsample and all, are the same with probability 2^-40.
-    world = World(tmp_path, mode, one("votes", "gaussian", times=3, rate=0.5), epsilon=INFINITE, each=40)
+    world = World(tmp_path, mode, one("votes", "gaussian", times=3, rate=0.5), epsilon=INFINITE, records_per_party=40)
     coordinator, answers = world.coordinator(), []
     answers += [coordinator.ask("one", nth, EVERY["votes"]).values for nth in range(2)]
     world.restart()
@@ -352,7 +352,11 @@ def test_one_subsample_serves_all_answers_and_outlives_a_restart(mode, tmp_path)
 
 def test_a_subsample_drawn_anew_is_another_one_but_the_same_when_asked_again(tmp_path):
     world = World(
-        tmp_path, "masked", one("votes", "gaussian", times=2, rate=0.5, redraw=True), epsilon=INFINITE, each=40
+        tmp_path,
+        "masked",
+        one("votes", "gaussian", times=2, rate=0.5, redraw=True),
+        epsilon=INFINITE,
+        records_per_party=40,
     )
     coordinator = world.coordinator()
     first, second = (coordinator.ask("one", nth, EVERY["votes"]).values for nth in range(2))
@@ -375,7 +379,7 @@ def test_after_the_run_its_subsamples_cannot_be_drawn_again(tmp_path):
 def test_at_user_level_a_party_answers_for_so_many_of_its_records(kind, tmp_path):
     query = each_kind(max_records=2)[kind]
     planned = PlannedQuery(name="one", spec=query.spec, mechanism=query.spec.mechanisms[0])
-    world = World(tmp_path, "masked", planned, unit="user", epsilon=INFINITE, each=7)
+    world = World(tmp_path, "masked", planned, unit="user", epsilon=INFINITE, records_per_party=7)
     answered = world.coordinator().ask("one", 0, query).values
     world.private = [mine[:2] for mine in world.private]
     assert np.array_equal(answered, world.exact(query))

@@ -52,13 +52,13 @@ def server(monkeypatch):
 def remote(provider, server, *more):
     """Overrides for the one model on loopback."""
     name, path = REMOTE[provider]
-    own = f"llm.models.{name}"
+    section = f"llm.models.{name}"
     return [
         f"llm={provider}",
         f"llm.use=[{name}]",
-        f"{own}.base_url={server.url}{path}",
-        f"{own}.model=test-model",
-        f"{own}.max_tokens=200",
+        f"{section}.base_url={server.url}{path}",
+        f"{section}.model=test-model",
+        f"{section}.max_tokens=200",
         *more,
     ]
 
@@ -129,12 +129,12 @@ def test_money_is_counted_by_round_and_in_total_and_a_cap_leaves_a_run_that_goes
 
 def test_only_caps_may_change_when_a_run_goes_on(tmp_path):
     folder = tiny(tmp_path / "run")
-    code, said = command(tmp_path, "--resume", str(folder), "privacy.epsilon=50")
+    code, output = command(tmp_path, "--resume", str(folder), "privacy.epsilon=50")
     assert code == 2
-    assert "no overrides but llm.max_cost and llm.max_tokens" in said
-    code, said = command(tmp_path, "--resume", str(tmp_path / "none"), "llm.max_cost=5")
+    assert "no overrides but llm.max_cost and llm.max_tokens" in output
+    code, output = command(tmp_path, "--resume", str(tmp_path / "none"), "llm.max_cost=5")
     assert code == 2
-    assert "one folder with a config.yaml" in said
+    assert "one folder with a config.yaml" in output
 
 
 @pytest.mark.parametrize("status", [401, 404])

@@ -38,6 +38,7 @@ def test_the_folder_holds_what_the_readme_lists_and_no_more(run):
         "state/state.json",
         "synthetic.jsonl",
         "traffic.json",
+        "zero_shot.jsonl",
     ]
 
 
@@ -85,11 +86,11 @@ def test_every_ledger_holds_each_query_once_and_no_answer(ledger, run):
 
 
 def test_all_ledgers_hold_the_same_queries(run):
-    asked = [
+    numbers = [
         [entry.query_digest for entry in Ledger(path).entries()]
         for path in (run / "state/ledger.db", *run.glob("p*/*"))
     ]
-    assert all(digests == asked[0] for digests in asked)
+    assert all(digests == numbers[0] for digests in numbers)
 
 
 def test_metrics_name_what_was_trained_and_tested(run):

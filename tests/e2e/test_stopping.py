@@ -40,7 +40,7 @@ def signals(monkeypatch, owner, name, number, *, call=1):
 
 
 @pytest.mark.parametrize(
-    ("place", "number", "said"),
+    ("place", "number", "message"),
     [
         ((BuiltinModel, "generate", 1), signal.SIGINT, "stopped before the end of round 1"),
         ((loop, "track", 2), signal.SIGINT, "stopped after round 2"),
@@ -50,43 +50,45 @@ def signals(monkeypatch, owner, name, number, *, call=1):
     ],
     ids=["round 1", "round 2", "SIGTERM", "evaluation", "comparison"],
 )
-def test_a_run_that_is_stopped_says_where_and_how_it_goes_on(place, number, said, tmp_path, monkeypatch):
+def test_a_run_that_is_stopped_says_where_and_how_it_goes_on(place, number, message, tmp_path, monkeypatch):
     owner, name, call = place
     run = tmp_path / "run"
     with monkeypatch.context() as patch:
         signals(patch, owner, name, number, call=call)
-        ended, told = command(tmp_path, *SHORT, f"hydra.run.dir={run}")
+        ended, output = command(tmp_path, *SHORT, f"hydra.run.dir={run}")
     assert ended == 128 + number
-    assert told.splitlines()[-1] == f"caucus-simulate: {said}; caucus-simulate --resume {run} goes on"
-    assert "Traceback" not in told
+    assert output.splitlines()[-1] == f"caucus-simulate: {message}; caucus-simulate --resume {run} goes on"
+    assert "Traceback" not in output
     if name == "track":
-        ended, told = command(tmp_path, "--resume", str(run))
-        assert ended == 0, told
+        ended, output = command(tmp_path, "--resume", str(run))
+        assert ended == 0, output
         assert read(run, "run.json")["status"] == "complete"
         assert texts(run) == texts(tiny(tmp_path / "undisturbed", *SHORT))
 
 
 def test_before_anything_was_written_there_is_nothing_to_go_on_with(tmp_path, monkeypatch):
     signals(monkeypatch, launch, "typed", signal.SIGINT)
-    ended, told = command(tmp_path, *SHORT, f"hydra.run.dir={tmp_path}/run")
-    assert (ended, told.splitlines()[-1]) == (130, "caucus-simulate: stopped before the run began")
+    ended, output = command(tmp_path, *SHORT, f"hydra.run.dir={tmp_path}/run")
+    assert (ended, output.splitlines()[-1]) == (130, "caucus-simulate: stopped before the run began")
 
 
 def test_a_sweep_says_which_runs_are_done_and_goes_on_with_the_others(tmp_path, monkeypatch):
     sweep, short = tmp_path / "sweep", [*SMALL, "method.rounds=2"]
     with monkeypatch.context() as patch:
         signals(patch, loop, "track", signal.SIGINT, call=4)  # two a run, and one after its last round
-        ended, told = command(tmp_path, "--multirun", *short, "privacy.epsilon=1,2,3", f"hydra.sweep.dir={sweep}")
+        ended, output = command(tmp_path, "--multirun", *short, "privacy.epsilon=1,2,3", f"hydra.sweep.dir={sweep}")
     assert ended == 130
-    assert any("run 2 of 3: " in line and line.endswith(f"privacy.epsilon=2 → {sweep}/1") for line in told.splitlines())
-    assert told.splitlines()[-1] == (
+    assert any(
+        "run 2 of 3: " in line and line.endswith(f"privacy.epsilon=2 → {sweep}/1") for line in output.splitlines()
+    )
+    assert output.splitlines()[-1] == (
         f"caucus-simulate: stopped: run 1 of 3 done; caucus-simulate --resume {sweep} goes on"
     )
-    assert "Traceback" not in told
+    assert "Traceback" not in output
     before = (sweep / "0" / "run.json").read_bytes(), read(sweep / "1", "run.json")["run"]
-    ended, told = command(tmp_path, "--resume", str(sweep))
-    assert ended == 0, told
-    assert "it is complete" in told
+    ended, output = command(tmp_path, "--resume", str(sweep))
+    assert ended == 0, output
+    assert "it is complete" in output
     assert ((sweep / "0" / "run.json").read_bytes(), read(sweep / "1", "run.json")["run"]) == before
     assert [read(sweep / str(number), "privacy.json")["epsilon"] for number in range(3)] == [1, 2, 3]
     assert len(read(sweep, "table.json")["rows"]) == 3
@@ -104,14 +106,14 @@ def test_a_parallel_sweep_stops_too(tmp_path):
         text=True,
         start_new_session=True,
     ) as process:
-        said = []
+        lines = []
         for line in process.stdout:
-            said.append(line)
+            lines.append(line)
             if "run 1 of 2: " in line:
                 os.killpg(process.pid, signal.SIGINT)  # as a terminal does: the workers get it as well
-    assert process.returncode == 130, said
-    assert said[-1] == f"caucus-simulate: stopped: no run is done; caucus-simulate --resume {tmp_path}/sweep goes on\n"
-    assert "Traceback" not in "".join(said)
+    assert process.returncode == 130, lines
+    assert lines[-1] == f"caucus-simulate: stopped: no run is done; caucus-simulate --resume {tmp_path}/sweep goes on\n"
+    assert "Traceback" not in "".join(lines)
 
 
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
@@ -127,8 +129,8 @@ def test_the_second_signal_is_the_system_s_and_handlers_come_back(number, code):
         assert isinstance(stop.value, Terminated) == (number == signal.SIGTERM)
         assert signal.getsignal(number) is signal.SIG_DFL
     finally:
-        for each in (signal.SIGINT, signal.SIGTERM):
-            signal.signal(each, earlier if each == number else signal.default_int_handler)
+        for signal_number in (signal.SIGINT, signal.SIGTERM):
+            signal.signal(signal_number, earlier if signal_number == number else signal.default_int_handler)
 
 
 def test_what_was_ignored_from_the_start_stays_so():

@@ -83,7 +83,9 @@ def test_fields_are_in_the_figures_and_in_the_report_and_the_records_own_are_mar
     metrics, report = read(run, "metrics.json"), read(run, "report.json")
     released = [json.loads(line["text"]) for line in lines(run, "synthetic.jsonl")]
     ours, theirs = metrics["fields"], metrics["fields_records"]
-    assert ours["triage = red"]["value"] == sum(each["triage"] == "red" for each in released) / len(released)
+    assert ours["triage = red"]["value"] == sum(fields_of_text["triage"] == "red" for fields_of_text in released) / len(
+        released
+    )
     assert ours["with age"]["value"] == 1
     assert ours["with ward"]["value"] == 0
     assert "simulation_only" not in ours

@@ -109,15 +109,15 @@ def test_every_kind_that_answers_with_texts_is_here():
 @pytest.mark.parametrize("kind", EVERY)
 def test_each_partys_texts_come_as_they_were_written_once_and_for_all(kind, mode, tmp_path):
     world = World(tmp_path, mode, one(kind), epsilon=4.0 if EVERY[kind].spec.mechanisms != ("dp-sgd",) else math.inf)
-    asked, spec = EVERY[kind], EVERY[kind].spec
-    answered = world.coordinator().ask("one", 0, asked)
-    assert answered.values.shape == (world.count, asked.length)
+    request, spec = EVERY[kind], EVERY[kind].spec
+    answered = world.coordinator().ask("one", 0, request)
+    assert answered.values.shape == (world.count, request.length)
     read = text_codec.decode(answered.values.astype(np.float64), 3, spec.longest, labels=2)
     assert read == [text for writer in world.writers for text in sorted(writer.written[0])]
     # The services die, and the coordinator forgets that it was answered: nothing is written anew.
     world.restart()
     again = world.coordinator(fresh=True)
-    assert np.array_equal(again.ask("one", 0, asked).values, answered.values)
+    assert np.array_equal(again.ask("one", 0, request).values, answered.values)
     assert [len(writer.written) for writer in world.writers] == [1] * world.count
     again.close()
     for (entry,) in world.ledgers():
@@ -140,16 +140,16 @@ def test_texts_and_sums_follow_each_other_in_one_run(tmp_path):
     assert facts["unproven"] == ["one"]
     assert facts["proven_epsilon"] == pytest.approx(2.0, rel=1e-3)
     assert "What is still guaranteed: votes" in facts["statement"]
-    choice, told = facts["queries"][0]["choice"], facts["queries"][1]
+    choice, sums = facts["queries"][0]["choice"], facts["queries"][1]
     assert choice["claimed_epsilon"] == pytest.approx(2.0)
     assert choice["epsilon_among_public_candidates"] < 2
-    assert told["epsilon_alone"] == pytest.approx(2.0, rel=1e-3)
+    assert sums["epsilon_alone"] == pytest.approx(2.0, rel=1e-3)
     assert facts["spent"]["epsilon"] == 0
     assert json.dumps(facts)
 
 
 @pytest.mark.parametrize(
-    ("kind", "limits", "said"),
+    ("kind", "limits", "logged"),
     [
         ("abstracted seeds", OPEN, "query; expected one of votes"),
         ("rewritten records", dataclasses.replace(OPEN, unsafe_unproven=True), "query; expected one of votes"),
@@ -158,12 +158,12 @@ def test_texts_and_sums_follow_each_other_in_one_run(tmp_path):
         ("abstracted seeds", dataclasses.replace(WILLING, lifetime_epsilon=1e6), "epsilon of all runs"),
     ],
 )
-def test_what_has_no_proof_is_refused_unless_the_party_says_otherwise(kind, limits, said, tmp_path, caplog):
+def test_what_has_no_proof_is_refused_unless_the_party_says_otherwise(kind, limits, logged, tmp_path, caplog):
     world = World(tmp_path, "alone", one(kind), limits=limits)
     with pytest.raises(DropoutError, match="refused: OVER_LIMIT") as refused:
         world.coordinator()
-    assert said in caplog.text
-    assert said not in str(refused.value)
+    assert logged in caplog.text
+    assert logged not in str(refused.value)
     assert world.ledgers() == [()]
 
 
@@ -186,7 +186,7 @@ def test_settings_that_do_not_fit_the_plan_are_refused_before_anything_is_charge
 PRIVATE = ("zyxcanaryzyx", "clinic.example", "Quimby", "536-90")
 
 
-def told(party):
+def records_of(party):
     """Records whose particulars are there to be masked, and nothing else that is worth hiding."""
     return [
         Record(
@@ -209,7 +209,7 @@ def test_seeds_of_real_records_hold_no_particulars_nor_does_anything_else(tmp_pa
         tmp_path,
         "masked",
         one("abstracted seeds"),
-        private=told,
+        private=records_of,
         make=lambda: Seeds(abstraction=Extracts(), sentiment=Vader()),
     )
     coordinator = world.coordinator()
@@ -218,11 +218,11 @@ def test_seeds_of_real_records_hold_no_particulars_nor_does_anything_else(tmp_pa
     read = text_codec.decode(values, 3, spec.longest, labels=2)
     assert len(read) == 9
     assert any("pain" in text.lower() for _, text in read)
-    said = caplog.text + " ".join(text for _, text in read)
+    logged = caplog.text + " ".join(text for _, text in read)
     kept = everything(tmp_path)
     assert kept
     for word in PRIVATE:
-        assert word.lower() not in said.lower()
+        assert word.lower() not in logged.lower()
         wide = np.frombuffer(word.encode(), dtype=np.uint8).astype("<i8").tobytes()
         assert not any(word.encode() in content or wide in content for content in kept)
     # The texts themselves stand in answers alone: in no log.
@@ -232,7 +232,7 @@ def test_seeds_of_real_records_hold_no_particulars_nor_does_anything_else(tmp_pa
 @pytest.mark.parametrize("failing", [ValueError, RuntimeError])
 def test_a_writer_that_fails_tells_nothing(failing, tmp_path, caplog):
     caplog.set_level(logging.DEBUG)
-    world = World(tmp_path, "alone", one("rewritten records"), private=told, make=lambda: Scribe(failing=failing))
+    world = World(tmp_path, "alone", one("rewritten records"), private=records_of, make=lambda: Scribe(failing=failing))
     with pytest.raises(DropoutError, match="refused: INTERNAL") as refused:
         world.coordinator().ask("one", 0, EVERY["rewritten records"])
     assert failing.__name__ in caplog.text

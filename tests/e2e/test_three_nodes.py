@@ -11,10 +11,10 @@ from tests.support.faults import EXACT, phases, whole
 
 def test_real_nodes_give_what_the_engine_in_process_gives(deployed, undisturbed):
     started = time.monotonic()
-    said = deployed.run("exact", EXACT)
+    output = deployed.run("exact", EXACT)
     took = time.monotonic() - started
     whole(deployed, "exact", undisturbed)
-    assert "round 3 of 3" in said
+    assert "round 3 of 3" in output
     lines = deployed.audit(0)
     assert [line["request"] for line in lines] == ["Open", "AskShares", *2 * ["Ask", "AskAgree", "AskUnmask"], "Close"]
     sys.stdout.write(f"\nmeasured | run of {len(lines)} phases | {took:.0f} s | seconds between: {phases(lines)}\n")

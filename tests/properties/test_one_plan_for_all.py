@@ -130,7 +130,7 @@ def attacked(folder, shown, victims, tamper=lambda _, body: body, **world):
     everybody = frozenset(range(PARTIES))
     rightful = {frozenset(adversary.honest)} if victims == shown else set()
     for number, others in enumerate((everybody, everybody - {VICTIM})):
-        ours, theirs = (replace(each, run=f"{each.run} {number}") for each in (shown, victims))
+        ours, theirs = (replace(case, run=f"{case.run} {number}") for case in (shown, victims))
         attack = adversary.attack(ours, {VICTIM: theirs}, tamper).unmask({VICTIM: everybody}, otherwise=others)
         assert {group for group in attack.opened() if VICTIM in group} <= rightful
         for party, paid in attack.charges.items():
@@ -241,7 +241,7 @@ def test_another_envelope(field, whole, tmp_path):
     shown = Shown(planned("votes"), ASKED["votes"])
     envelope = wire.unpack(shown.parcel(VICTIM, m.Close()))
     for _, other in variants(getattr(envelope, field), field):
-        if whole and field in {each.name for each in fields(Shown)}:
+        if whole and field in {declared_field.name for declared_field in fields(Shown)}:
             victims = replace(shown, **{field: other})
         else:
             victims = replace(shown, envelope={field: other})
@@ -268,7 +268,7 @@ class Tampering:
 
 
 @pytest.mark.parametrize(
-    ("kind", "field"), [pytest.param(*each, id=f"{each[0].__name__}/{each[1]}") for each in MESSAGES]
+    ("kind", "field"), [pytest.param(*case, id=f"{case[0].__name__}/{case[1]}") for case in MESSAGES]
 )
 def test_another_message(kind, field, tmp_path):
     shown = Shown(planned("votes"), ASKED["votes"])

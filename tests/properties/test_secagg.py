@@ -16,7 +16,7 @@ from tests.support.secagg_rounds import Run, setup
 def scenarios(draw):
     """A legal full graph of 2 to 8 parties, and for each of four steps the parties that still answer."""
     parties = tuple(sorted(draw(st.sets(st.integers(0, 40), min_size=2, max_size=8))))
-    asked = setup(
+    aggregation = setup(
         parties=parties,
         malicious=draw(st.booleans()),
         threshold=draw(st.integers(2, len(parties))),
@@ -24,29 +24,33 @@ def scenarios(draw):
     )
     # Most parties stay, or nearly all rounds would end in a refusal.
     leaving = draw(st.lists(st.tuples(st.sampled_from(parties), st.integers(0, 4)), max_size=len(parties)))
-    return asked, [frozenset(parties) - {party for party, step in leaving if step <= now} for now in range(5)]
+    return aggregation, [frozenset(parties) - {party for party, step in leaving if step <= now} for now in range(5)]
 
 
-def in_order(asked, present):
+def in_order(aggregation, present):
     """What must happen, from the counts alone."""
     advertised, shared, masked, agreed, answered = (len(parties) for parties in present)
-    return min(advertised, shared, masked) >= asked.quorum and agreed >= asked.signers and answered >= asked.threshold
+    return (
+        min(advertised, shared, masked) >= aggregation.quorum
+        and agreed >= aggregation.signers
+        and answered >= aggregation.threshold
+    )
 
 
 @settings(max_examples=200, deadline=None)
 @given(scenarios())
 def test_any_dropouts_give_the_exact_sum_or_a_refusal(scenario):
-    asked, present = scenario
-    run = Run(asked)
+    aggregation, present = scenario
+    run = Run(aggregation)
     try:
         one = run.advertise(present[0]).share(present[1]).receive().open().mask(present[2]).agree(present[3])
         total = one.unmask(present[4])
     except DropoutError:
         event("refused")
-        assert not in_order(asked, present)
+        assert not in_order(aggregation, present)
     else:
         event("summed")
-        assert in_order(asked, present)
+        assert in_order(aggregation, present)
         assert one.survivors == present[2]
         assert total.tolist() == one.expected()
 
@@ -55,10 +59,10 @@ def test_any_dropouts_give_the_exact_sum_or_a_refusal(scenario):
 @given(scenarios(), st.data())
 def test_no_damaged_answer_gives_a_wrong_sum(scenario, data):
     """Change one number of any one share that a survivor hands out: the sum is right (share unused) or refused."""
-    asked, present = scenario
+    aggregation, present = scenario
     one = None
     with contextlib.suppress(DropoutError):
-        one = Run(asked).advertise(present[0]).share(present[1]).receive().open().mask(present[2]).agree()
+        one = Run(aggregation).advertise(present[0]).share(present[1]).receive().open().mask(present[2]).agree()
     if one is None:
         return
     answers = {party: state.unmask(one.signatures) for party, state in one.parties.items()}

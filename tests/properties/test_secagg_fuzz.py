@@ -123,10 +123,10 @@ def fuzz_set_up(data):
     good = {"run": "r", "attempt": 0, "rounds": (0,), "parties": (0, 1, 2), "degree": 2, "threshold": 2}
     good |= {"minimum_survivors": 2, "corrupt": 0, "plan_digest": bytes(32), "roster_digest": b""}
     changed = data.draw(st.sets(st.sampled_from(sorted(fields)), max_size=3))
-    asked = refused(lambda: AggregationSetup(**good | {name: data.draw(fields[name]) for name in changed}))
-    if asked:
-        assert asked.corrupt < asked.threshold or asked.degree < len(asked.parties) - 1
-        assert asked.signers <= asked.quorum <= len(asked.parties)
+    aggregation = refused(lambda: AggregationSetup(**good | {name: data.draw(fields[name]) for name in changed}))
+    if aggregation:
+        assert aggregation.corrupt < aggregation.threshold or aggregation.degree < len(aggregation.parties) - 1
+        assert aggregation.signers <= aggregation.quorum <= len(aggregation.parties)
 
 
 def fuzz_sealed(data):

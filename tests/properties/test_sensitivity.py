@@ -256,15 +256,15 @@ def test_sketches_never_exceed_their_bounds(  # noqa: PLR0917
         grid=grid,
     )
     before = contribution(query, asking.embedded(data, np.arange(len(data)) % 2))
-    own = contribution(query, asking.embedded([text], [1]))
+    part = contribution(query, asking.embedded([text], [1]))
     after = contribution(query, asking.embedded([*data, text], [*(np.arange(len(data)) % 2), 1]))
     # What a record adds is its own, to the last bit, and to its own label.
-    assert np.array_equal(after - before, own)
-    assert not own[: query.spec.features].any()
-    _within(own, query.spec)
+    assert np.array_equal(after - before, part)
+    assert not part[: query.spec.features].any()
+    _within(part, query.spec)
     if paired:
         # Whatever floating point does, integers of each pair keep to the circle.
-        cosines, sines = own[query.spec.features :].reshape(2, rows)
+        cosines, sines = part[query.spec.features :].reshape(2, rows)
         assert (cosines**2 + sines**2).max() <= grid**2
 
 

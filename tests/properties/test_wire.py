@@ -203,8 +203,8 @@ def test_parties_that_get_the_same_query_share_its_bytes():
 
 def asked_to_share(*adverts):
     return {
-        party: m.Envelope(run="r", party=party, plan_digest=bytes(32), body=m.AskShares(dict(enumerate(each))))
-        for party, each in enumerate(adverts)
+        party: m.Envelope(run="r", party=party, plan_digest=bytes(32), body=m.AskShares(dict(enumerate(shares))))
+        for party, shares in enumerate(adverts)
     }
 
 
@@ -222,7 +222,7 @@ def test_parties_that_get_the_same_keys_share_them_and_cannot_change_them():
         first[0] = other
 
 
-@given(st.lists(st.tuples(PARTIES, BODIES), max_size=6, unique_by=lambda each: each[0]), st.integers(1, 3))
+@given(st.lists(st.tuples(PARTIES, BODIES), max_size=6, unique_by=lambda pair: pair[0]), st.integers(1, 3))
 def test_bytes_for_many_parties_are_those_for_each(sent, times):
     envelopes = {
         party * 3 + copy: m.Envelope(run="r", party=party, plan_digest=bytes(32), body=body)

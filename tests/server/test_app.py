@@ -15,42 +15,42 @@ from simulations.federation.local_grid import LocalGrid
 
 
 def test_vectors_of_synthetic_texts_are_kept_where_the_configuration_says(tmp_path):
-    asked = ["task.public_notes=60"]
-    assert not isinstance(build_parts(composed(asked), folder=tmp_path).encoder, Remembered)
-    kept = build_parts(composed([*asked, "embedding_cache=run"]), folder=tmp_path / "state").encoder
+    overrides = ["task.public_notes=60"]
+    assert not isinstance(build_parts(composed(overrides), folder=tmp_path).encoder, Remembered)
+    kept = build_parts(composed([*overrides, "embedding_cache=run"]), folder=tmp_path / "state").encoder
     assert isinstance(kept, Remembered)
     assert (tmp_path / "state" / "vectors.db").exists()
     assert kept.digest == Encoder.hashed_ngrams().digest
-    without_a_run = build_parts(composed([*asked, "embedding_cache=run"])).encoder
+    without_a_run = build_parts(composed([*overrides, "embedding_cache=run"])).encoder
     assert not isinstance(without_a_run, Remembered)
-    build_parts(composed([*asked, f"embedding_cache={tmp_path}/own.db"]))
+    build_parts(composed([*overrides, f"embedding_cache={tmp_path}/own.db"]))
     assert (tmp_path / "own.db").exists()
 
 
 def test_replies_are_kept_where_the_configuration_says(tmp_path):
-    asked = ["task.public_notes=60", "llm.use=[broad]"]
+    overrides = ["task.public_notes=60", "llm.use=[broad]"]
     for more, path in ([], tmp_path / "replies.db"), ([f"reply_cache={tmp_path}/own.db"], tmp_path / "own.db"):
-        model = build_parts(composed([*asked, *more]), folder=tmp_path).providers["broad"]
+        model = build_parts(composed([*overrides, *more]), folder=tmp_path).providers["broad"]
         model.generate([Request(task_kind="note", labels=(("a", "first"),), label="a")])
         assert path.exists()
 
 
-def told(folder, raised, cause=None):
+def failure_text(folder, raised, cause=None):
     """What a run folder says of a run that failed so."""
     with pytest.raises(type(raised)), failure.logging_to(folder):
         raise raised from cause
-    said = (folder / failure.FAILURE).read_text()
-    assert (folder / "run.log").read_text().rstrip("\n").endswith(said)
-    return said
+    message = (folder / failure.FAILURE).read_text()
+    assert (folder / "run.log").read_text().rstrip("\n").endswith(message)
+    return message
 
 
 def test_the_run_folder_has_the_text_of_our_own_errors_and_of_a_library_s_type_and_place_alone(tmp_path):
-    own = DropoutError("too few parties", expected=3, got=2)
-    assert told(tmp_path, own) == str(own)
-    assert told(tmp_path, RuntimeError("Error in call to target"), ConfigError("top", got=0)) == "top; got 0"
-    said = told(tmp_path, RuntimeError("401 for key sk-ant-abc and the prompt about Ann"))
-    assert said.startswith("RuntimeError in server.failure, line ")
-    assert said.endswith("state/traceback.txt in the run folder has its text")
+    error = DropoutError("too few parties", expected=3, got=2)
+    assert failure_text(tmp_path, error) == str(error)
+    assert failure_text(tmp_path, RuntimeError("Error in call to target"), ConfigError("top", got=0)) == "top; got 0"
+    message = failure_text(tmp_path, RuntimeError("401 for key sk-ant-abc and the prompt about Ann"))
+    assert message.startswith("RuntimeError in server.failure, line ")
+    assert message.endswith("state/traceback.txt in the run folder has its text")
     (tmp_path / "config.yaml").write_text("api_key: !sk-ant-abc x")
     with pytest.raises(Exception, match="sk-ant-abc") as caught, failure.logging_to(tmp_path):
         load(tmp_path)

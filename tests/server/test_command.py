@@ -35,52 +35,64 @@ def plan(capsys, *overrides):
 
 
 def test_the_defaults_cost_what_the_readme_says(capsys):
-    told = plan(capsys, "privacy.epsilon=4")
-    (query,) = told["queries"]
+    report = plan(capsys, "privacy.epsilon=4")
+    (query,) = report["queries"]
     assert f"{query['scale']:.4g}" == "3.531"
-    assert (told["epsilon"], told["delta"], query["times"], query["top"]) == (4, 1e-5, 4, 8)
+    assert (report["epsilon"], report["delta"], query["times"], query["top"]) == (4, 1e-5, 4, 8)
     assert query["sensitivity_l2"] == pytest.approx(1.63298, abs=1e-5)
-    assert [line["colluders"] for line in told["against_colluders"]] == [0, 1, 2]
-    assert told["forecast"]["texts"] == 2000
-    assert told["forecast"]["model_calls"] == 420
-    assert min(told["forecast"][kind] for kind in ("input_tokens", "output_tokens")) > 0
-    assert told["forecast"]["cost"] == 0
-    assert "spent" not in told
+    assert [line["colluders"] for line in report["against_colluders"]] == [0, 1, 2]
+    assert report["forecast"]["texts"] == 2000
+    assert report["forecast"]["model_calls"] == 420
+    assert min(report["forecast"][kind] for kind in ("input_tokens", "output_tokens")) > 0
+    assert report["forecast"]["cost"] == 0
+    assert "spent" not in report
 
 
 def test_a_query_has_its_signal_and_what_is_hopeless_is_said(capsys):
-    told = plan(capsys, "--records", "100", "privacy.epsilon=1", "method.samples=600")
-    (query,) = told["queries"]
+    report = plan(capsys, "--records", "100", "privacy.epsilon=1", "method.samples=600")
+    (query,) = report["queries"]
     signal = query["signal"]
     assert signal["signal"] == pytest.approx(100 * (2 - 2**-7) / 480)
     assert signal["noise"] == pytest.approx(query["scale"])
     assert signal["ratio"] == pytest.approx(signal["signal"] / signal["noise"])
     assert 0.5 < signal["ranked_rightly"] < 0.6
-    assert told["expected_records"] == 100
-    (said,) = told["advice"]
-    assert said.startswith("nearest and furthest votes will be noise: 0.42 votes a candidate against 12 of noise if ")
-    assert "chosen" not in told
+    assert report["expected_records"] == 100
+    (message,) = report["advice"]
+    assert message.startswith(
+        "nearest and furthest votes will be noise: 0.42 votes a candidate against 12 of noise if "
+    )
+    assert "chosen" not in report
 
 
 def test_without_a_guess_of_records_it_says_how_many_it_takes(capsys, tmp_path):
-    told = plan(capsys, *labelled(tmp_path), "privacy.epsilon=1", "method.samples=600")
-    assert told["expected_records"] is None
-    least = told["queries"][0]["signal"]["clear_from_records"]
-    assert told["queries"][0]["signal"]["not_estimated"] == "no number of records is expected"
-    assert f"it takes {least:,} for 3 times the noise" in told["advice"][0]
+    report = plan(capsys, *labelled(tmp_path), "privacy.epsilon=1", "method.samples=600")
+    assert report["expected_records"] is None
+    least = report["queries"][0]["signal"]["clear_from_records"]
+    assert report["queries"][0]["signal"]["not_estimated"] == "no number of records is expected"
+    assert f"it takes {least:,} for 3 times the noise" in report["advice"][0]
 
 
 def test_of_the_demo_the_number_of_records_is_known(capsys):
-    told = plan(capsys, "method=census", "task.public_notes=60", "federation.parties=2")
-    assert (told["expected_records"], told["chosen"]) == (600, {"method.directions": 128})
-    assert told["queries"][0]["signal"]["ratio"] > 3
-    assert not told["advice"]
+    report = plan(capsys, "method=census", "task.public_notes=60", "federation.parties=2")
+    assert (report["expected_records"], report["chosen"]) == (600, {"method.directions": 128})
+    assert report["queries"][0]["signal"]["ratio"] > 3
+    assert not report["advice"]
+
+
+def test_without_test_texts_it_says_what_a_count_of_the_hospitals_costs(capsys, tmp_path):
+    known = ("--records", "8000", *labelled(tmp_path), "task.test=null", "method.samples=60")
+    (said,) = [sentence for sentence in plan(capsys, *known)["advice"] if "task.test" in sentence]
+    counted = plan(capsys, *known, "evaluation.federated=0.05")
+    noise = counted["queries"][-1]["signal"]["noise"]
+    assert "evaluation.federated=0.05 spends 5% of ε on a count of the hospitals' records" in said
+    assert f"with noise of {noise:.2g} records" in said
+    assert not [sentence for sentence in counted["advice"] if "task.test" in sentence]
 
 
 def test_what_auto_became_is_in_the_plan(capsys):
-    told = plan(capsys, "--records", "8000", "--epsilon", "0.5", "method.rounds=auto", "task.public_notes=60")
-    assert told["chosen"] == {"method.rounds": 4}
-    assert told["queries"][0]["times"] == 3
+    report = plan(capsys, "--records", "8000", "--epsilon", "0.5", "method.rounds=auto", "task.public_notes=60")
+    assert report["chosen"] == {"method.rounds": 4}
+    assert report["queries"][0]["times"] == 3
 
 
 def test_a_plan_is_solved_for_the_least_epsilon_without_a_rehearsal(capsys, monkeypatch):
@@ -90,16 +102,16 @@ def test_a_plan_is_solved_for_the_least_epsilon_without_a_rehearsal(capsys, monk
     assert solved["solved_for"] == "epsilon"
     assert (solved["expected_records"], solved["signal"], solved["decided_by"]) == (20000, 1, VOTES)
     assert solved["queries"][0]["signal"]["ratio"] >= 1
-    found = solved["epsilon"]
-    assert 0 < found < 1
-    solved = plan(capsys, "--epsilon", f"{found}", "--signal", "1", "task.public_notes=60")
-    assert (solved["solved_for"], solved["epsilon"]) == ("records", found)
+    epsilon = solved["epsilon"]
+    assert 0 < epsilon < 1
+    solved = plan(capsys, "--epsilon", f"{epsilon}", "--signal", "1", "task.public_notes=60")
+    assert (solved["solved_for"], solved["epsilon"]) == ("records", epsilon)
     assert 19_000 < solved["expected_records"] <= 20_000
     assert solved["advice"][0].startswith("nearest and furthest votes will be weak")
 
 
 @pytest.mark.parametrize(
-    ("words", "said"),
+    ("words", "message"),
     [
         (
             ["--signal", "3"],
@@ -119,24 +131,24 @@ def test_a_plan_is_solved_for_the_least_epsilon_without_a_rehearsal(capsys, monk
     ],
     ids=lambda value: " ".join(value) if isinstance(value, list) else "",
 )
-def test_a_wrong_question_is_one_clear_line_and_a_code(words, said, capsys):
+def test_a_wrong_question_is_one_clear_line_and_a_code(words, message, capsys):
     assert main(["plan", *words, "task.public_notes=60"]) == 2
     captured = capsys.readouterr()
     assert not captured.out
-    assert said in captured.err
+    assert message in captured.err
     assert captured.err.startswith("caucus-coordinator: ")
     assert captured.err.count("\n") == 1
 
 
 def test_the_same_settings_as_for_a_run(capsys):
-    told = plan(capsys, "federation.parties=10", "method.rounds=3", "privacy.epsilon=1", "secagg=none")
-    assert (told["parties"], told["queries"][0]["times"], told["noise_parties"]) == (10, 2, 1)
-    assert told["aggregation"] == "none"
+    report = plan(capsys, "federation.parties=10", "method.rounds=3", "privacy.epsilon=1", "secagg=none")
+    assert (report["parties"], report["queries"][0]["times"], report["noise_parties"]) == (10, 2, 1)
+    assert report["aggregation"] == "none"
 
 
 def test_files_of_a_simulation_are_not_even_looked_at(capsys, tmp_path):
     (tmp_path / "public.txt").write_text("A public text.\nAnother public text.\n")
-    told = plan(
+    report = plan(
         capsys,
         "task=csv",
         "task.labels={flu: influenza, cold: a common cold}",
@@ -144,11 +156,11 @@ def test_files_of_a_simulation_are_not_even_looked_at(capsys, tmp_path):
         f"task.test={tmp_path}/absent.csv",
         f"task.public_text={tmp_path}/public.txt",
     )
-    assert told["forecast"]["texts"] == 2000
+    assert report["forecast"]["texts"] == 2000
 
 
 @pytest.mark.parametrize(
-    ("overrides", "said"),
+    ("overrides", "message"),
     [
         (
             ["task=csv", "task.train=private.csv"],
@@ -173,31 +185,31 @@ def test_files_of_a_simulation_are_not_even_looked_at(capsys, tmp_path):
     ],
     ids=lambda value: " ".join(value) if isinstance(value, list) else "",
 )
-def test_a_wrong_setting_is_one_clear_line_and_a_code(overrides, said, capsys):
+def test_a_wrong_setting_is_one_clear_line_and_a_code(overrides, message, capsys):
     assert main(["plan", *overrides]) == 2
     captured = capsys.readouterr()
     assert not captured.out
-    assert said in captured.err
+    assert message in captured.err
     assert captured.err.startswith("caucus-coordinator: ")
     assert "Traceback" not in captured.err
 
 
 def test_a_delta_above_one_over_the_expected_records_is_advised_against(capsys):
-    said = (
+    message = (
         "privacy.delta=0.01 is above 1 / 101, one over federation.expected_records: choose a smaller, as a mechanism "
         "that publishes one of them whole would satisfy it"
     )
     settings = ("llm.use=[broad]", "method.samples=60", "method.rounds=2", "privacy.delta=0.01")
-    assert said in plan(capsys, *settings, "federation.expected_records=101")["advice"]
-    assert said not in plan(capsys, *settings, "federation.expected_records=100")["advice"]
+    assert message in plan(capsys, *settings, "federation.expected_records=101")["advice"]
+    assert message not in plan(capsys, *settings, "federation.expected_records=100")["advice"]
     assert main(["check", *settings, "federation.expected_records=101"]) == 0
-    assert said in capsys.readouterr().out
+    assert message in capsys.readouterr().out
 
 
 def test_without_noise_it_is_still_json(capsys):
     assert main(["plan", "privacy.epsilon=.inf"]) == 0
-    told = json.loads(capsys.readouterr().out, parse_constant=pytest.fail)
-    assert (told["epsilon"], told["mechanism"], told["queries"][0]["scale"]) == ("inf", "none", 0)
+    report = json.loads(capsys.readouterr().out, parse_constant=pytest.fail)
+    assert (report["epsilon"], report["mechanism"], report["queries"][0]["scale"]) == ("inf", "none", 0)
 
 
 def test_one_party_alone_is_said(capsys, caplog):

@@ -38,7 +38,7 @@ def test_a_round_0_before_all_stays_and_a_lost_first_line_shifts_nothing():
             [report_of(number) for number in rounds],
             [Candidate(text="", label="", model="", round=number) for number in texts],
         )
-        return [[each.round for each in part] for part in made]
+        return [[entry.round for entry in part] for part in made]
 
     assert numbers([0, 1], [0, 2]) == [[1, 2], [0, 2]]
     assert numbers([2], [1]) == [[2], [1]]

@@ -12,10 +12,13 @@ from common.domain import Record
 from common.errors import CheckpointError, ProviderError
 from server.app import run_with
 from server.documents.codec import strict
+from server.documents.metrics import Metrics
 from server.evaluation.small_model import Evaluation
 from server.llm.base import Reply
+from server.methods.fusegen import FuseGen
 from server.methods.wasp import Wasp
 from server.report import read_weaknesses
+from server.run_folder import ZERO_SHOT, read_candidates
 from server.settings.compose import composed
 from server.settings.parts import Parts
 from tests.support.direct_federation import TASK, Encoder, World
@@ -111,12 +114,28 @@ def test_a_run_whose_answers_will_be_noise_warns_once_and_its_report_says_so(set
     assert [record.getMessage() for record in caplog.records if record.levelname == "WARNING"].count(warning) == 1
 
 
+def test_what_the_models_wrote_before_any_answer_is_kept_and_compared(setup):
+    state = run(setup)
+    kept = read_candidates(setup.folder, ZERO_SHOT)
+    assert kept == [text for text in state.candidates if text.round == 0]
+    assert len(kept) == 8
+    metrics = Metrics.load(setup.folder)
+    assert metrics.gain.texts == metrics.zero_shot.trained_on == 8
+
+
+def test_a_run_that_asks_nobody_is_not_compared_with_itself(setup):
+    run(with_parts(setup, plan=replace(setup.parts.plan, queries=()), method=FuseGen(samples=24, rounds=2)))
+    assert not (setup.folder / ZERO_SHOT).exists()
+    assert Metrics.load(setup.folder).zero_shot is None
+
+
 def test_a_run_that_ended_poorly_says_so_once_and_its_report_too(setup, caplog):
     run(setup)
-    (weakness,) = map(str, read_weaknesses(setup.folder))
+    weakness, no_gain = map(str, read_weaknesses(setup.folder))
     assert weakness.startswith(
         "accuracy 0.50 on 6 test texts is not clearly above the share of the most frequent label"
     )
+    assert "no clear gain over the same models without the hospitals" in no_gain
     assert [record.getMessage() for record in caplog.records if record.levelname == "WARNING"].count(weakness) == 1
     assert f"{weakness}." in (setup.folder / "report.html").read_text()
 

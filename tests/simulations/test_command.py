@@ -21,9 +21,9 @@ from simulations.command import main
 main()
 print(sorted(set({HEAVY}) & set(sys.modules)))
 """
-    said = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
-    assert said.stderr == ""
-    text, imported = said.stdout.rsplit("\n", 2)[:2]
+    completed = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    assert completed.stderr == ""
+    text, imported = completed.stdout.rsplit("\n", 2)[:2]
     assert imported == "[]"
     for named in ("--resume FOLDER", "--multirun", "--config-dir DIR", "--cfg job", "--version", "examples:", "130"):
         assert named in text
@@ -43,8 +43,8 @@ def launched(monkeypatch, capsys, *arguments):
 
 
 def test_the_first_line_comes_before_what_takes_long(monkeypatch, capsys):
-    said = launched(monkeypatch, capsys, "method=wasp")
-    assert (said.out, said.err) == ("", "caucus-simulate: reading the settings\n")
+    captured = launched(monkeypatch, capsys, "method=wasp")
+    assert (captured.out, captured.err) == ("", "caucus-simulate: reading the settings\n")
 
 
 def test_what_only_prints_settings_says_nothing_else(monkeypatch, capsys):
@@ -61,16 +61,16 @@ try:
 except SystemExit as ended:
     print(ended.code, sorted({"torch", "flwr", "scipy", "sklearn", "transformers", "ray"} & set(sys.modules)))
 """
-    said = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True, cwd=tmp_path)
-    assert said.stdout == "2 []\n"
-    assert said.stderr.splitlines()[-1].endswith("Did you mean method.samples?")
+    completed = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True, cwd=tmp_path)
+    assert completed.stdout == "2 []\n"
+    assert completed.stderr.splitlines()[-1].endswith("Did you mean method.samples?")
 
 
 def test_a_run_begins_without_what_only_its_evaluation_needs():
     late = {"sklearn", "pandas", "transformers", "sentence_transformers", "spacy", "presidio_analyzer", "ot", "mauve"}
     script = f"import sys, simulations.run; print(sorted({late} & sys.modules.keys()))"
-    said = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
-    assert said.stdout == "[]\n"
+    completed = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    assert completed.stdout == "[]\n"
 
 
 def test_a_run_of_the_built_in_models_loads_no_torch_and_multiplies_in_one_thread(tmp_path):
@@ -85,8 +85,8 @@ print(sorted(heavy), {pool["num_threads"] for pool in threadpool_info() if pool.
     settings = ["method.samples=60", "method.rounds=2", "task.public_notes=200", "task.records_per_party=20"]
     command = [sys.executable, "-c", script, *settings, "task.test_records=40", f"hydra.run.dir={tmp_path}/run"]
     environment = {name: value for name, value in os.environ.items() if not name.endswith("_NUM_THREADS")}
-    said = subprocess.run(command, capture_output=True, text=True, check=True, env=environment)
-    assert said.stdout.splitlines()[-1] == "[] {1}"
+    completed = subprocess.run(command, capture_output=True, text=True, check=True, env=environment)
+    assert completed.stdout.splitlines()[-1] == "[] {1}"
     figures = json.loads((tmp_path / "run/metrics.json").read_text())
     for group, name in (("fidelity", "mauve"), ("fidelity", "sinkhorn"), ("privacy", "personal_information")):
         assert figures[group][name]["value"] is not None
@@ -126,8 +126,8 @@ def test_settings_and_options_come_in_any_order(arguments, passed, monkeypatch):
 def test_what_hydra_ends_with_a_traceback_is_one_line(wrong, named, tmp_path):
     (tmp_path / "file").write_text("")
     command = [sys.executable, "-m", "simulations.command", *wrong]
-    said = subprocess.run(command, capture_output=True, text=True, check=False, cwd=tmp_path)
-    assert said.returncode == 2
-    first, last = said.stderr.splitlines()
+    completed = subprocess.run(command, capture_output=True, text=True, check=False, cwd=tmp_path)
+    assert completed.returncode == 2
+    first, last = completed.stderr.splitlines()
     assert first == "caucus-simulate: reading the settings"
     assert last.startswith(f"caucus-simulate: {named}")

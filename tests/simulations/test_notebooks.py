@@ -36,11 +36,11 @@ def test_it_runs_as_it_is_from_data_to_report(notebook, tmp_path, monkeypatch):
     work.mkdir()
     NotebookClient(notebook, timeout=300, kernel_name="python3", resources={"metadata": {"path": str(work)}}).execute()
 
-    shown = [output.data for cell in code(notebook) for output in cell.outputs if output.output_type != "stream"]
+    outputs = [output.data for cell in code(notebook) for output in cell.outputs if output.output_type != "stream"]
     assert not any(output.output_type == "error" for cell in code(notebook) for output in cell.outputs)
-    assert "nearest and furthest votes" in shown[1]["text/html"]
-    assert "synthetic" in shown[-3]["text/plain"]
-    assert shown[-1]["text/html"].startswith('<iframe title="report" sandbox="allow-scripts"')
+    assert "nearest and furthest votes" in outputs[1]["text/html"]
+    assert "synthetic" in outputs[-3]["text/plain"]
+    assert outputs[-1]["text/html"].startswith('<iframe title="report" sandbox="allow-scripts"')
     (folder,) = (work / "runs").glob("*/*-wasp")
     result = Result.load(folder)
     assert result.status == "complete"

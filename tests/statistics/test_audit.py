@@ -27,8 +27,8 @@ def test_each_party_adds_one_share_under_a_key_of_its_own(secure):
 
 def test_structure_shows_keys_that_are_used_again():
     with mock.patch.object(rng, "secure_bytes", bytes):
-        found = [check.split(": ")[1] for check in failed(measure.structure(secure=False))]
-    assert found == ["different keys", "those the system's entropy", "keys taken by all answers"]
+        failures = [check.split(": ")[1] for check in failed(measure.structure(secure=False))]
+    assert failures == ["different keys", "those the system's entropy", "keys taken by all answers"]
 
 
 def test_a_subsample_is_drawn_once_or_for_each_answer_as_planned():
@@ -37,11 +37,11 @@ def test_a_subsample_is_drawn_once_or_for_each_answer_as_planned():
 
 def without_one(sampler):
     """As the sampler, but the first draw stays away."""
-    asked = []
+    calls = []
 
     def draw(scale, size, key, **shares):
-        asked.append(key)
-        return sampler(scale, size, key, **shares) * (len(asked) > 1)
+        calls.append(key)
+        return sampler(scale, size, key, **shares) * (len(calls) > 1)
 
     return draw
 
@@ -89,9 +89,9 @@ def test_the_table_says_what_failed_and_so_does_the_exit_code(capsys, monkeypatc
     with pytest.raises(SystemExit) as ended:
         measure.main(["--quick"])
     assert ended.value.code == 1
-    said = capsys.readouterr().out
-    assert [line.split()[-1] for line in said.splitlines()[1:]] == ["passed", "FAILED"]
-    assert "one thing" in said
+    output = capsys.readouterr().out
+    assert [line.split()[-1] for line in output.splitlines()[1:]] == ["passed", "FAILED"]
+    assert "one thing" in output
 
 
 @pytest.mark.parametrize("finds", [True, False])

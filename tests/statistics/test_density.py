@@ -43,8 +43,8 @@ def data(records, seed=0):
     vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
     vectors += 0.36 * vectors[0]
     vectors = (vectors / np.linalg.norm(vectors, axis=1, keepdims=True)).astype(np.float32)
-    held = [generator.choice(len(TERMS), PHRASES, replace=False) for _ in range(records)]
-    return vectors, held
+    phrases = [generator.choice(len(TERMS), PHRASES, replace=False) for _ in range(records)]
+    return vectors, phrases
 
 
 def scale(spec, mechanism):
@@ -68,9 +68,11 @@ def errors(way, records, features, draws, noises, *, from_plain=False):
     """
     paired, mechanism = WAYS[way]
     spec = SketchSpec(labels=1, features=features, paired=paired, first=PHRASES, grid=GRID)
-    vectors, held = data(records)
-    private = embed([Record(" ".join(TERMS[i] for i in own), "a") for own in held], ENCODER).for_plan(("a",))
-    of_terms = np.bincount(np.concatenate(held), minlength=len(TERMS)) / (PHRASES * records)
+    vectors, phrases = data(records)
+    private = embed(
+        [Record(" ".join(TERMS[i] for i in terms_of_record), "a") for terms_of_record in phrases], ENCODER
+    ).for_plan(("a",))
+    of_terms = np.bincount(np.concatenate(phrases), minlength=len(TERMS)) / (PHRASES * records)
     asked_for = vectors[:50].astype(np.float64)
     exact = np.exp(-((asked_for[:, None] - vectors[None]) ** 2).sum(axis=2)) @ of_terms
     assert exact.mean() == pytest.approx(0.17, abs=0.02)
@@ -85,8 +87,8 @@ def errors(way, records, features, draws, noises, *, from_plain=False):
             exact = Density.of(spec, frequencies, phases, answer / GRID).at(vectors[:50])[0] / records
         for _ in range(noises):
             noisy = answer if mechanism is None else answer + _noise(spec, mechanism, len(answer))
-            found = Density.of(spec, frequencies, phases, noisy / GRID).at(vectors[:50])[0] / records
-            squares.append(np.mean((found - exact) ** 2))
+            estimate = Density.of(spec, frequencies, phases, noisy / GRID).at(vectors[:50])[0] / records
+            squares.append(np.mean((estimate - exact) ** 2))
     return math.sqrt(np.mean(squares))
 
 
@@ -181,7 +183,9 @@ def outcomes(folder, vocabulary, parties):
             [word for row in state.candidates if row.label == label for word in row.text.split("; ")]
             for label in LABELS
         ]
-        drawn.append([own.count(term) / len(own) for own in words for term in TERMS[:8]])
+        drawn.append(
+            [terms_of_record.count(term) / len(terms_of_record) for terms_of_record in words for term in TERMS[:8]]
+        )
     return np.concatenate(noises), np.array(drawn)
 
 
@@ -202,8 +206,8 @@ def apart(one, other, shuffles=2000):
         first, second = both[order[: len(one)]], both[order[len(one) :]]
         return np.abs(first.mean(axis=0) - second.mean(axis=0)).sum()
 
-    found = distance(np.arange(len(both)))
-    return np.mean([distance(generator.permutation(len(both))) >= found for _ in range(shuffles)])
+    observed = distance(np.arange(len(both)))
+    return np.mean([distance(generator.permutation(len(both))) >= observed for _ in range(shuffles)])
 
 
 def test_ten_parties_give_the_same_distribution_of_results_as_one(tmp_path):

@@ -32,14 +32,14 @@ def asked(run):
     return {question.query.spec.kind: question for question in replay.recorded(replay.RUNS[run])}
 
 
-def found(run, kind):
+def finding_of(run, kind):
     return replay.replayed(run, asked(run)[kind], NEIGHBOURS.get(kind, FEW))
 
 
 @pytest.mark.parametrize("run", RUNS)
 def test_sound_contributions_pass_and_come_close_to_what_is_stated(run):
     for kind in asked(run):
-        finding = found(run, kind)
+        finding = finding_of(run, kind)
         assert finding.passed, finding
         assert finding.unseen.startswith("a bound ")
         assert float(finding.figure.split()[-1].rstrip("%")) > 40
@@ -170,16 +170,16 @@ def test_a_sensitivity_stated_too_small_by_a_hundredth_is_found(run, kind, monke
     stated = question.query.spec.sensitivity
     smaller = dataclasses.replace(stated, l1=int(0.99 * stated.l1), l2_squared=int(0.99**2 * stated.l2_squared))
     monkeypatch.setattr(type(question.query.spec), "sensitivity", smaller)
-    assert not found(run, kind).passed
+    assert not finding_of(run, kind).passed
 
 
 def test_a_replay_gives_what_the_parties_of_the_run_gave():
     """Without noise the run's own answers are there to compare with."""
-    given = {}
+    arguments = {}
     real = answer.answer
 
     def keeping(query, **how):
-        values = given[how["index"], how["records"].vectors.tobytes()] = real(query, **how)
+        values = arguments[how["index"], how["records"].vectors.tobytes()] = real(query, **how)
         return values
 
     with mock.patch.object(answer, "answer", keeping):
@@ -192,9 +192,9 @@ def test_a_replay_gives_what_the_parties_of_the_run_gave():
         again = Replay(question.query, index=question.index, plan=question.plan, party=question.party)
         with again.replaced():
             for private in map(neighbourhood._private, question.starts):
-                values = given.pop((question.index, private.vectors.tobytes()))
+                values = arguments.pop((question.index, private.vectors.tobytes()))
                 assert np.array_equal(again.before_noise(private), values[None])
-    assert not given
+    assert not arguments
 
 
 def test_nothing_is_replaced_when_a_replay_has_ended():
@@ -220,6 +220,6 @@ def test_the_table_and_the_exit_code(sound, capsys, monkeypatch):
     else:
         with pytest.raises(SystemExit, match="1"):
             replay.main(["--neighbours", "200", "--runs", "wasp"])
-    said = capsys.readouterr().out.splitlines()
-    assert said[1].split() == ["wasp:", "choices", "200", "0", "passed" if sound else "FAILED"]
-    assert said[-1].startswith(f"{int(not sound)} of 1 queries moved by more than is stated; 1 of 11 kinds")
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[1].split() == ["wasp:", "choices", "200", "0", "passed" if sound else "FAILED"]
+    assert lines[-1].startswith(f"{int(not sound)} of 1 queries moved by more than is stated; 1 of 11 kinds")

@@ -211,10 +211,10 @@ class Attack:
         """Signatures that a party may accept: of all that were told the same, and of the corrupt ones."""
         if not self.shown[party].plan.malicious:
             return {}
-        survivors, asked = self.survivors[party], self.asked(party)
-        statement = rules.survivors_statement(asked, self.sharers, survivors)
+        survivors, query = self.survivors[party], self.asked(party)
+        statement = rules.survivors_statement(query, self.sharers, survivors)
         signed = {party: IDENTITIES[party].sign(statement) for party in self.adversary.corrupt & survivors}
-        same = [other for other in self.signatures if (self.survivors[other], self.asked(other)) == (survivors, asked)]
+        same = [other for other in self.signatures if (self.survivors[other], self.asked(other)) == (survivors, query)]
         return signed | {other: self.signatures[other] for other in same}
 
     def opened(self):
@@ -264,15 +264,15 @@ class Attack:
 
     def _mask_key(self, party, peer):
         """The key of the mask that `party` has added for its peer, by either one's private key; None if it has none."""
-        shown, asked = self.shown[party], self.asked(party)
+        shown, query = self.shown[party], self.asked(party)
         place = list(shown.setup.rounds).index(shown.index)
         publics = {other: advert.mask_publics[place] for other, advert in self.adverts_for(party).items()}
         if peer in self.adversary.corrupt:
             pair = self._corrupt[peer, shown.setup.binding].mask_keys[shown.index]
-            return mask_key(pair, publics[party], asked, peer, party).reveal()
+            return mask_key(pair, publics[party], query, peer, party).reveal()
         for owner, other in ((peer, party), (party, peer)):
             if (private := self._recovered(owner, self._keys)) is not None:
-                return mask_key(KeyPair(Secret(private)), publics[other], asked, owner, other).reveal()
+                return mask_key(KeyPair(Secret(private)), publics[other], query, owner, other).reveal()
         return None
 
     def _recovered(self, owner, shares):

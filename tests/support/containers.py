@@ -159,8 +159,8 @@ class Containers:
             if once and key in LASTING:
                 continue
             assert key in OPTIONS, f"{key} of {name} in compose.yaml is not tested"
-            for each in value if isinstance(value, list) else [value]:
-                words.append(f"--{OPTIONS[key]}={str(each).replace('./', f'{self.here}/', 1)}")
+            for item in value if isinstance(value, list) else [value]:
+                words.append(f"--{OPTIONS[key]}={str(item).replace('./', f'{self.here}/', 1)}")
         return words
 
     def step(self, line, *more, code=0):
@@ -172,9 +172,17 @@ class Containers:
         assert (engine, compose) == ("podman", "compose")
         name, *command = [word for word in rest if word not in {"-T", "--rm", "-d"}]
         if verb == "up":
-            for each in (name, *command):
-                service = SERVICES[each]
-                self.podman("run", "--detach", "--name", each, *self.flags(each), service["image"], *service["command"])
+            for service_name in (name, *command):
+                service = SERVICES[service_name]
+                self.podman(
+                    "run",
+                    "--detach",
+                    "--name",
+                    service_name,
+                    *self.flags(service_name),
+                    service["image"],
+                    *service["command"],
+                )
             return ""
         once = (*self.flags(name, once=True), SERVICES[name]["image"])
         start = {"exec": ("exec", "-i", name), "run": ("run", "--rm", "-i", *once)}

@@ -32,8 +32,8 @@ class Chat:
         return [self._reply(accepted(request, self.declines)) for request in requests]
 
     def _reply(self, request):
-        shown = request.good or request.source
-        words = request.words or (sum(len(text.split()) for text in shown) // len(shown) if shown else 60)
+        exemplars = request.good or request.source
+        words = request.words or (sum(len(text.split()) for text in exemplars) // len(exemplars) if exemplars else 60)
         texts = tuple(self._text(3 if request.phrases else words) for _ in range(request.n))
         written = round(1.4 * sum(len(text.split()) for text in texts))
         return Reply(texts=texts, input_tokens=len(self.prompt(request)) // 4, output_tokens=written)

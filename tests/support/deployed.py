@@ -86,7 +86,7 @@ class Deployment(deployment.Deployment):
     ):
         super().__init__(folder, host=host)
         self.halves, self.within, self.path = halves, within or {}, path or {}
-        private = private or [demo_notes.private_notes(each, records, 0) for each in range(count)]
+        private = private or [demo_notes.private_notes(number, records, 0) for number in range(count)]
         self.make(private, relay_user=relay_user)
 
     party = staticmethod(party)

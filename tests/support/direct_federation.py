@@ -58,7 +58,7 @@ class World:
     def __init__(self, folder, *, secure=True, epsilon=4.0, parties=3, max_dropouts=0, limits=None, malicious=False):
         self.folder = folder
         identities = {party: Identity(bytes([party]) * 32) if malicious else None for party in range(parties)}
-        self.roster = Roster({party: own.public for party, own in identities.items()}) if malicious else None
+        self.roster = Roster({party: identity.public for party, identity in identities.items()}) if malicious else None
         mode = "malicious" if malicious else "semi_honest" if secure else "none"
         self.plan = make_plan(
             Wasp(rounds=3, top=4),

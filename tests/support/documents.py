@@ -109,7 +109,7 @@ def write_run(folder, *, texts=40, rounds=3, **changes):
         for at in range(texts)
     ]
     rows[1]["text"] = HOSTILE
-    asked = {
+    query = {
         "name": "nearest and furthest votes",
         "mechanism": "gaussian",
         "scale": 3.531,
@@ -121,13 +121,13 @@ def write_run(folder, *, texts=40, rounds=3, **changes):
             number,
             weights={"urban": 0.5 - 0.1 * number, "rural": 0.5 + 0.1 * number},
             fid=3.0 - number if number else None,
-            queries=[] if number == rounds - 1 else [asked | {"index": number}],
+            queries=[] if number == rounds - 1 else [query | {"index": number}],
             notes=["rural wrote <b>one</b> text too few"] if number == 1 else [],
         )
         for number in range(rounds)
     ]
     score = {"records": texts, "accuracy": 0.8125, "macro_f1": 0.75}
-    facts = privacy_json(**({"queries": [{"name": asked["name"]}], "simulation": True} | changes))
+    facts = privacy_json(**({"queries": [{"name": query["name"]}], "simulation": True} | changes))
     files = {
         "config.yaml": "method: wasp # <script>\n",
         "synthetic.jsonl": "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows),

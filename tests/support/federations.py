@@ -90,7 +90,7 @@ def each_kind(max_records=1, seed=0):
     phases = rng.uniform(0, 7, 8).astype(np.float32)
     edges = np.array([3, 5, 9], dtype=np.int32)
     weights = rng.normal(size=(2, 32)).astype(np.float32)
-    given = (
+    arguments = (
         (
             VotesSpec(top=4, fine=2, max_records=max_records),
             {"vectors": pool, "labels": np.arange(6, dtype=np.int32) % 2},
@@ -114,7 +114,7 @@ def each_kind(max_records=1, seed=0):
             {"vectors": pool, "labels": np.arange(6, dtype=np.int32) % 2},
         ),
     )
-    return {spec.kind: make_query(spec, arrays) for spec, arrays in given}
+    return {spec.kind: make_query(spec, arrays) for spec, arrays in arguments}
 
 
 IDENTITIES = {party: Identity(bytes([party + 1]) * 32) for party in range(200)}

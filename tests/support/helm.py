@@ -30,8 +30,8 @@ class HelmError(Exception):
 
 
 def _helm(values, verb):
-    given = json.dumps([str(CHART), values, verb])
-    ended = subprocess.run([sys.executable, "-c", _CODE], input=given, capture_output=True, text=True, check=True)
+    request = json.dumps([str(CHART), values, verb])
+    ended = subprocess.run([sys.executable, "-c", _CODE], input=request, capture_output=True, text=True, check=True)
     answer = json.loads(ended.stdout)
     if "error" in answer:
         raise HelmError(answer["error"])
@@ -45,4 +45,4 @@ def rendered(values):
 
 def lint(values):
     """What `helm lint --strict` finds, but for advice."""
-    return [each["error"] for each in _helm(values, "lint") if each["severity"] > 1]
+    return [finding["error"] for finding in _helm(values, "lint") if finding["severity"] > 1]

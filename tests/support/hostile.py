@@ -45,8 +45,8 @@ def choose(path, act):
 
 def replies(path, step=None):
     """Answers of the hospitals, to all steps or to one step of an act."""
-    held = (path / "replies.jsonl").read_text() if (path / "replies.jsonl").exists() else ""
-    return [reply for reply in map(json.loads, held.splitlines()) if step in {None, reply["step"]}]
+    content = (path / "replies.jsonl").read_text() if (path / "replies.jsonl").exists() else ""
+    return [reply for reply in map(json.loads, content.splitlines()) if step in {None, reply["step"]}]
 
 
 def outcomes(path, step):
@@ -282,8 +282,10 @@ def garbage(coordinator, parcels, body):
         noise = np.random.default_rng(0).bytes(5000)
         coordinator.raw(node, "no parcel", _content(noise, noise))
         coordinator.raw(node, "no parcel", _content(parcel.envelope[:-5], parcel.bulk))
-        coordinator.altered(parcels, "a reply as request", *[lambda each: replace(each, body=m.Closed())] * 3)
-        coordinator.altered(parcels, "to another party", *[lambda each: replace(each, party=each.party ^ 1)] * 3)
+        coordinator.altered(parcels, "a reply as request", *[lambda message: replace(message, body=m.Closed())] * 3)
+        coordinator.altered(
+            parcels, "to another party", *[lambda message: replace(message, party=message.party ^ 1)] * 3
+        )
     return coordinator.send(parcels)
 
 

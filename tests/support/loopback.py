@@ -149,8 +149,8 @@ class Loopback:
             handler.wfile.write(payload)
 
     def _fresh(self, path, body, number):
-        asked = WANTED.search(body["messages"][-1]["content"])
-        texts = [f"Text {number} of a kind, line {k}." for k in range(int(asked[1]) if asked else 1)]
+        count = WANTED.search(body["messages"][-1]["content"])
+        texts = [f"Text {number} of a kind, line {k}." for k in range(int(count[1]) if count else 1)]
         return chat(texts) if path.endswith("/chat/completions") else message(texts)
 
     def _new_batch(self, handler, body):

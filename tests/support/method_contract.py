@@ -91,9 +91,9 @@ class World:
         query = closed_set.make_query(planned.spec, arrays)
         query.check(labels=len(TASK.labels), dimensions=self.embed(["any"]).shape[1])
         self.asked.append((name, nth, query))
-        given = self.answers(name, nth, query)
-        if given is not None:
-            return np.asarray(given, dtype=np.float64)
+        answer = self.answers(name, nth, query)
+        if answer is not None:
+            return np.asarray(answer, dtype=np.float64)
         draws = np.random.default_rng(int.from_bytes(closed_set.digest(query)[:8]))
         if isinstance(query, seed_choice.SeedChoice):
             return np.sort(draws.integers(len(query.vectors), size=(PARTIES, query.length))).astype(np.float64)

@@ -13,13 +13,13 @@ def parts_of(content):
 
 def asked_again_after(pull_objects):
     """Seconds until `pull_objects` asks once more for a part that was not there, which it then returns."""
-    asked = []
+    calls = []
 
     def pulled(_):
-        asked.append(time.monotonic())
-        if len(asked) == 1:
+        calls.append(time.monotonic())
+        if len(calls) == 1:
             raise ObjectUnavailableError("part")
         return b"content"
 
     assert pull_objects(["part"], pulled) == {"part": b"content"}
-    return asked[1] - asked[0]
+    return calls[1] - calls[0]

@@ -8,10 +8,10 @@ PLAIN = plan(3, secure=False, threshold=1)
 """Three parties without masks."""
 
 
-def send(asked, body, *, agreed=PLAIN, **place):
+def send(query, body, *, agreed=PLAIN, **place):
     """The service's reply to the message."""
     settings = {"run": "run", "party": 0, "plan_digest": agreed.digest()} | place
-    return wire.unpack(asked.handle(wire.pack(m.Envelope(body=body, **settings)))).body
+    return wire.unpack(query.handle(wire.pack(m.Envelope(body=body, **settings)))).body
 
 
 def opened(folder, agreed=PLAIN, **changes):

@@ -52,7 +52,7 @@ class ProviderContract:
     @pytest.fixture
     def effect(self):
         """What the provider makes of each request: its texts, or the prompt that it sends."""
-        return lambda provider, asked: [reply.texts for reply in provider.generate(asked)]
+        return lambda provider, batch: [reply.texts for reply in provider.generate(batch)]
 
     def test_says_which_modes_it_declines(self, provider: Provider):
         assert provider.declines == self.declines
@@ -61,15 +61,15 @@ class ProviderContract:
     @pytest.mark.parametrize("mode", MODES)
     def test_a_mode_is_honoured_or_declined_openly(self, provider: Provider, effect, mode: str):
         fields, without = DIFFERENCES[mode]
-        asked, plain = requests(3, **fields), requests(3, **without)
+        batch, plain = requests(3, **fields), requests(3, **without)
         if mode not in self.declines:
-            pairs = zip(effect(provider, asked), effect(provider, plain), strict=True)
+            pairs = zip(effect(provider, batch), effect(provider, plain), strict=True)
             assert all(honoured != ignored for honoured, ignored in pairs)
         elif mode == SIMPLIFIED:
-            assert effect(provider, asked) == effect(provider, plain)
+            assert effect(provider, batch) == effect(provider, plain)
         else:
             with pytest.raises(InternalError, match=f"got .*{mode}"):
-                provider.generate(asked)
+                provider.generate(batch)
 
     def test_names_itself_without_a_key(self, provider: Provider):
         assert provider.name
@@ -108,20 +108,20 @@ class ProviderContract:
         assert provider.generate([]) == []
 
     def test_tells_of_each_reply_as_it_comes(self, provider: Provider):
-        told: dict[int, Reply] = {}
-        replies = provider.generate(requests(4), arrived=told.__setitem__)
-        assert [told[place] for place in range(4)] == replies
+        arrivals: dict[int, Reply] = {}
+        replies = provider.generate(requests(4), arrived=arrivals.__setitem__)
+        assert [arrivals[place] for place in range(4)] == replies
 
     @pytest.mark.parametrize("mode", REQUESTS)
     def test_every_mode_is_answered(self, provider: Provider, mode: str):
-        asked = requests(3, **REQUESTS[mode])
-        if asked[0].modes & self.declines - {SIMPLIFIED}:
+        batch = requests(3, **REQUESTS[mode])
+        if batch[0].modes & self.declines - {SIMPLIFIED}:
             return
-        assert all(tokens >= 0 for tokens in provider.estimate(asked[0]))
-        replies = provider.generate(asked)
+        assert all(tokens >= 0 for tokens in provider.estimate(batch[0]))
+        replies = provider.generate(batch)
         assert any(reply.texts for reply in replies)
         for reply in replies:
-            assert len(reply.texts) <= asked[0].n
+            assert len(reply.texts) <= batch[0].n
             assert all(text and text == text.strip() for text in reply.texts)
 
     def test_forecast_grows_with_what_is_asked(self, provider: Provider):

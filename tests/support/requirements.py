@@ -29,12 +29,14 @@ def extra_of(distribution, extra):
 
 def everything(names):
     """The distributions, and all that they need in turn here."""
-    found, left = set(), set(names)
+    closure, left = set(), set(names)
     while left:
         name = left.pop()
-        found.add(name)
+        closure.add(name)
         needed = (Requirement(line) for line in requires(name) or [])
         left |= {
-            canonicalize_name(each.name) for each in needed if not each.marker or each.marker.evaluate({"extra": ""})
-        } - found
-    return found
+            canonicalize_name(requirement.name)
+            for requirement in needed
+            if not requirement.marker or requirement.marker.evaluate({"extra": ""})
+        } - closure
+    return closure

@@ -35,7 +35,7 @@ def wheel(
     info = f"{module}-{version}.dist-info"
     inside = f"{module}/model.zip" if archive else module
     about = f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n"
-    about += "".join(f"Requires-Dist: {each}\n" for each in requires)
+    about += "".join(f"Requires-Dist: {requirement}\n" for requirement in requires)
     contents = {
         f"{module}/__init__.py": FORBIDDEN.encode(),
         **({inside: _zipped(files)} if archive else {f"{inside}/{file}": data for file, data in files.items()}),

@@ -109,8 +109,8 @@ def roster_file(body):
 
 
 def set_up_and_begin(body):
-    asked = golden.set_up(parties=tuple(body["parties"]), rounds=tuple(body["rounds"]))
-    begin(asked, 0, golden.entropy(0), identity=golden.identity(0), roster=golden.ROSTER)
+    aggregation = golden.set_up(parties=tuple(body["parties"]), rounds=tuple(body["rounds"]))
+    begin(aggregation, 0, golden.entropy(0), identity=golden.identity(0), roster=golden.ROSTER)
 
 
 DELIVER = {

@@ -1,1 +1,1 @@
-"""The language models that need no weights and no network."""
+"""The built-in language models, which need no weights and no network."""

@@ -1,4 +1,4 @@
-"""Composes the texts of one request from the passages that were found for it."""
+"""Composition of the texts of one request from the passages that were found for it."""
 
 import math
 import random
@@ -50,7 +50,7 @@ class TextComposer:
         request: The request.
         passages: Public texts near the target, at least one.
         anchors: Good exemplars, or source texts.
-        between: All that the model has read, by neighbours.
+        between: All texts that the model has read, by neighbouring tokens.
         known: Normal forms of the public texts, none of which may be returned.
         shapes: Number of passages, at the end of `passages`, that serve only as patterns of a text's shape.
         meaning: Ratio of each word's frequency under the label to that under the other labels.

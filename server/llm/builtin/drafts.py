@@ -1,4 +1,4 @@
-"""Drafts of single sentences by an n-gram model of the passages, of which the best one is kept."""
+"""Drafts of single sentences by an n-gram model of the passages; the best draft is used."""
 
 import math
 import random
@@ -16,12 +16,12 @@ _UNHEARD, _COPIED = 0.15, 0.1  # subtracted from a draft's score for each unread
 
 
 class Drafts:
-    """Writes single sentences.
+    """A writer of drafts of single sentences.
 
     Args:
         pool: Sentences that the n-gram model is built from.
         boost: Factor on the weight of each word.
-        between: All that the model has read, by neighbours.
+        between: All texts that the model has read, by neighbouring tokens.
     """
 
     def __init__(self, pool: Sequence[Sentence], boost: Mapping[str, float], between: Between) -> None:

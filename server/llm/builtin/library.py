@@ -34,7 +34,7 @@ class Sense:
     Attributes:
         vector: (dimensions,) float32, unit norm.
         words: Ratio of each word's frequency under the label to that under the other labels.
-        terms: Rare words of its description, in runs, whether ever read or not; of a bare name those of letters.
+        terms: Rare words of its description, in runs, whether ever read or not; for a bare name, its words of letters.
     """
 
     vector: Vector
@@ -46,17 +46,17 @@ class Library:
     """The texts that a model has read.
 
     Args:
-        texts: All that it may read.
+        texts: All texts that it may read.
         encoder: Gives their vectors.
         share: Share of the texts that is read; below 1, the texts nearest to a few random ones.
         seed: Experiment seed of that draw.
         name: The model's name, so that models of one experiment read different shares.
 
     Attributes:
-        vectors: (texts, dimensions) float32, unit norm, the mean of all taken off.
-        whole: The same as whole numbers of norm `NORM`.
+        vectors: (texts, dimensions) float32, unit norm, after subtraction of the mean of all.
+        whole: The same vectors as integers of norm `NORM`.
         parts: The sentences of each text.
-        words: The words of each text, bare.
+        words: The normalised words of each text.
         times: Number of texts in which each word occurs.
         common: Words that occur in too many texts to name a label.
         between: All sentences, by neighbouring tokens.
@@ -89,7 +89,7 @@ class Library:
         """Sense of each label's description, computed once for a set of labels.
 
         It is taken from the passages nearest to the description (relevance feedback: Rocchio 1971 for the vector,
-        Lavrenko and Croft 2001 for the words), each against the same of the other labels.
+        Lavrenko and Croft 2001 for the words), each relative to that of the other labels.
         """
         if labels not in self._senses:
             raw = self.centred(self._encoder.encode([described(*label) for label in labels]))
@@ -144,7 +144,7 @@ class Library:
 
     @cached_property
     def phrases(self) -> Phrases:
-        """Gathered when a request first asks for phrases."""
+        """The phrases of the texts, collected when a request first asks for phrases."""
         return Phrases(self.parts)
 
     def centred(self, raw: Vector) -> Vector:
@@ -159,7 +159,7 @@ def _encoded(texts: tuple[str, ...], encoder: TextEncoder) -> Vector:
 
 
 def described(label: str, description: str) -> str:
-    """A label in words."""
+    """A label's name and description in one text."""
     return f"{label.replace('_', ' ')}: {description}"
 
 
@@ -170,13 +170,13 @@ def _apart(vectors: Vector) -> Vector:
 
 
 def unit(vectors: Vector) -> Vector:
-    """Vectors scaled to unit norm; one that is next to nothing stays so."""
+    """Vectors scaled to unit norm; a vector of almost zero length stays as it is."""
     norms = np.linalg.norm(vectors, axis=-1, keepdims=True)
     scaled: Vector = (vectors / np.maximum(norms, np.float32(1e-6))).astype(np.float32)
     return scaled
 
 
 def whole_numbers(vectors: Vector) -> Vector:
-    """Unit vectors as whole numbers, so that a cosine has the same bits whichever requests share a batch."""
+    """Unit vectors as integers, so that a cosine has the same bits whichever requests share a batch."""
     whole: Vector = np.rint(vectors * np.float32(NORM))
     return whole

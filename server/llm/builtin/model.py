@@ -1,10 +1,10 @@
 """The built-in language model: small, without network, weights or key.
 
-It has read public text and nothing else. For each request it looks for the passages of its reading that lie nearest to
-what is asked (label and description against the other labels', good exemplars and beyond them away from the bad ones,
-source texts, keyphrases), and writes from a local n-gram model of those passages and the exemplars (`composer`). What
-it writes comes out of the fields of the request; no task is built in. `Request.wording` says how to address a chat
-model, and means nothing here.
+It has read public text and nothing else. For each request it finds the passages among its texts that are nearest to the
+request (its label and description against those of the other labels, the good exemplars away from the bad ones, source
+texts, keyphrases), and writes from a local n-gram model of those passages and the exemplars (`composer`). Its texts
+follow from the fields of the request; no task is built in. `Request.wording`, which is for chat models, has no effect
+here.
 """
 
 import hashlib
@@ -46,12 +46,12 @@ class BuiltinModel:
 
     Args:
         name: Name in reports and candidates.
-        public_texts: All that it may read.
+        public_texts: All texts that it may read.
         encoder: Encoder for the similarity of texts.
         share: Share of the public text that it has read; below 1, the part on topics drawn at random.
         focus: Preference for the nearest passages, as an inverse temperature of cosine similarities.
         noise: Share of words that depend on the preceding word only, in [0, 1].
-        experiment_seed: Decides what it has read and, with a request's own seed, what it draws.
+        experiment_seed: Determines the texts that it has read and, with a request's own seed, its draws.
 
     Raises:
         ProviderError: There is no public text to read.
@@ -118,7 +118,7 @@ class BuiltinModel:
         return replies
 
     def estimate(self, request: Request) -> tuple[int, int]:
-        """Tokens read and to be written, for the forecast; they cost nothing here."""
+        """Expected input and output tokens, for the forecast; they cost nothing here."""
         fields = (request.good, request.bad, request.source, request.must, (request.description,))
         read = sum(len(text.split()) for field in fields for text in field)
         around = len(request.must) * self._words_around if not request.source else 0.0  # a sentence for each keyphrase

@@ -1,8 +1,8 @@
-"""Word sequences: how texts become tokens, and a weighted back-off n-gram model of a few sentences at a time.
+"""Word sequences: the tokens of texts, and a weighted back-off n-gram model of a few sentences at a time.
 
-A token keeps the white space before it, so joining tokens gives the text back, layout included. The model stores each
+A token includes the white space before it, so joining tokens restores the text, layout included. The model stores each
 occurrence of a context with its sentence, and weights are given by sentence and by token when a
-word is drawn: one set of tables serves several texts that lean on different sentences.
+word is drawn: one set of tables serves several texts that favour different sentences.
 """
 
 import random
@@ -23,7 +23,7 @@ _LONGEST = 60  # tokens of one sentence; a walk that has gone round in circles i
 
 
 def tokenise(text: str) -> Sentence:
-    """The tokens of a text, each with the white space before it; the first gets a blank, to be like all others."""
+    """The tokens of a text, each with the white space before it; the first gets a blank, like all others."""
     return tuple(_TOKEN.findall(" " + text.strip()))
 
 
@@ -34,18 +34,18 @@ def untokenise(tokens: Sequence[str]) -> str:
 
 @lru_cache(maxsize=1 << 16)
 def bare(token: str) -> str:
-    """A token without white space and case: what counts when words are compared."""
+    """A token without white space and case, for comparing words."""
     return token.strip().casefold()
 
 
 def normal(text: str) -> str:
-    """A text by which copies are found: its words, without case, white space and punctuation."""
+    """Normal form of a text, by which copies are found: its words, without case, white space and punctuation."""
     return " ".join(_WORD.findall(text.casefold()))
 
 
 @lru_cache(maxsize=1 << 14)
 def sentences(text: str) -> tuple[Sentence, ...]:
-    """The sentences of a text; a new line begins one too. The models of a run have read the same texts."""
+    """The sentences of a text; a new line also begins a sentence. Cached, as a run's models read the same texts."""
     runs: list[list[str]] = [[]]
     previous = ""
     for token in tokenise(text):
@@ -59,7 +59,7 @@ def sentences(text: str) -> tuple[Sentence, ...]:
 
 
 class Between:
-    """Tokens that a model has read between two neighbours, and after or before one."""
+    """The tokens that a model has read between two neighbouring tokens, and those after or before one token."""
 
     def __init__(self, texts: Sequence[Sentence]) -> None:
         self.inside: defaultdict[tuple[str, str], dict[str, int]] = defaultdict(dict)
@@ -74,7 +74,7 @@ class Between:
                 _count(self.inside[left, right], middle)
 
     def unheard(self, tokens: Sentence) -> int:
-        """Number of runs of three tokens in a sentence that were never read."""
+        """Number of sequences of three tokens in a sentence that the model has never read."""
         path = (_BEGIN, *tokens, _END)
         inside = self.inside
         return sum(
@@ -85,9 +85,10 @@ class Between:
     def refill(
         self, tokens: Sentence, holes: Sequence[int], boost: Mapping[str, float], rng: random.Random, *, strict: bool
     ) -> Sentence:
-        """The tokens with each hole refilled by another token that fits its neighbours, if any ever did.
+        """The tokens with each hole refilled by another token that fits its neighbours, if such a token exists.
 
-        Where none stood between the two, one does that fits on either side, or, unless `strict`, on one side at least.
+        If none was ever read between the two, a token is used that fits on either side or, unless `strict`, on one
+        side.
         """
         path = [_BEGIN, *tokens, _END]
         for hole in holes:
@@ -111,7 +112,7 @@ class Walk:
     Args:
         pool: The sentences.
         boost: Factor on a token's weight, by its bare form; 1 where absent.
-        backward: Model the sentences from their ends, to write toward the beginning.
+        backward: Model the sentences backwards, from their ends to their beginnings.
     """
 
     def __init__(self, pool: Sequence[Sentence], boost: Mapping[str, float], *, backward: bool = False) -> None:
@@ -134,8 +135,8 @@ class Walk:
 
         Args:
             begin: Tokens written already, in writing direction; empty at the start of a sentence.
-            weights: One for each sentence of the pool, positive.
-            looseness: Share of steps that see one token only; most others see two, the rest three.
+            weights: A positive weight for each sentence of the pool.
+            looseness: Share of steps with a context of only one token; most others use two tokens, the rest three.
             rng: The text's own random numbers.
 
         Returns:
@@ -169,7 +170,7 @@ class Walk:
 
 
 def cross(first: Sentence, second: Sentence, joins: Callable[[str, str], int], rng: random.Random) -> Sentence:
-    """A beginning of the first sentence and an ending of the second, joined where the seam was read most often."""
+    """A beginning of the first sentence and an ending of the second, joined at the seam that was read most often."""
     best, seam = (-1.0, 0.0), (len(first), 0)
     for left in range(max(1, len(first) // 4), max(2, 3 * len(first) // 4 + 1)):
         for right in range(max(0, len(second) // 4), max(1, 3 * len(second) // 4 + 1)):

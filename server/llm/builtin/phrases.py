@@ -1,8 +1,9 @@
-"""Short phrases that are characteristic of some passages: the built-in model's answer when it is asked for subtopics.
+"""Short phrases that are characteristic of some passages: the built-in model's answer to a request for subtopics.
 
-A phrase is one to three neighbouring words. It counts by how often passages near a label hold it, times the logarithm
-of how much more often that is than elsewhere (pointwise divergence: Tomokiyo and Hurst 2003), elsewhere being the other
-labels' passages and all that was read, in the geometric middle; a longer phrase says more and counts for more.
+A phrase is one to three neighbouring words. Its score is its frequency in passages near a label, times the logarithm of
+the ratio of this frequency to that elsewhere (pointwise divergence: Tomokiyo and Hurst 2003). The frequency elsewhere
+is the geometric mean of that in the other labels' passages and that in all texts. A longer phrase says more and scores
+higher.
 """
 
 import math
@@ -25,7 +26,7 @@ _LEAST = 1e-3  # of a score, so that what tells nothing apart comes last and not
 
 
 class Phrases:
-    """All phrases of some texts.
+    """The phrases of some texts.
 
     Args:
         texts: Their sentences.
@@ -52,7 +53,7 @@ class Phrases:
 
         Args:
             near: Numbers of the passages to tell apart.
-            others: Numbers of those to tell them from; may be none.
+            others: Numbers of the passages to compare them with; may be empty.
             count: Number of phrases requested.
             temperature: Spread of the draw among the best; 0 takes the best.
             rng: The request's own random numbers.

@@ -1,4 +1,4 @@
-"""Engines compute the tokens that a language model writes after the tokens of a prompt."""
+"""Engines, which compute the tokens that a language model writes after those of a prompt."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -10,13 +10,13 @@ GREEDY = 1e-3
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Job:
-    """One prompt, and how to sample what follows it.
+    """One prompt, and settings of the sampling of its continuations.
 
     Attributes:
         ids: Token ids of the prompt.
-        seed: Decides the draws; below 2^63.
+        seed: Seed of the draws; below 2^63.
         count: Number of continuations.
-        max_new_tokens: Bound on each.
+        max_new_tokens: Largest number of tokens of each continuation.
         temperature: Temperature of the sampling; below `GREEDY` the likeliest token is taken.
         top_p: Sample from the likeliest tokens with this total probability.
         stop: Text that ends a continuation, as the model's own end does; empty for none.
@@ -39,7 +39,7 @@ Sampled = Callable[[int, Continuations], None]
 
 
 class Engine(Protocol):
-    """A loaded model."""
+    """A loaded model that continues prompts."""
 
     def sample(self, jobs: Sequence[Job], done: Sampled) -> None:
         """Sample all continuations of all jobs, each determined by its job alone up to rounding.

@@ -1,4 +1,4 @@
-"""OpenVINO GenAI on the processors of this machine: it reads a GGUF file itself and shares what prompts have in common.
+"""OpenVINO GenAI on the processors of this machine: it reads a GGUF file itself and reuses common prefixes.
 
 Measured against transformers and others by `make bench-models`. Continuous batching needs no sorting of prompts; the
 keys and values of a prompt's beginning are computed once, for all continuations of a job and for later jobs.
@@ -8,9 +8,9 @@ nor on the number of threads. The part of a prompt that earlier jobs left in the
 places, which changed two of 24 texts whose whole prompts had been read before; the same jobs in the same order give the
 same texts.
 
-Single precision is asked for, since the default follows the processor. Processors that multiply 8-bit integers (AVX-512
-VNNI) write other texts all the same: there OpenVINO rounds what a layer of quantized weights reads to 8 bits as well. A
-model of SmolLM2's shape takes 1.7 to 2 times as long without that (DYNAMIC_QUANTIZATION_GROUP_SIZE: 0).
+Single precision is asked for, since the default follows the processor. Nevertheless, processors that multiply 8-bit
+integers (AVX-512 VNNI) write other texts: there OpenVINO also rounds the input of a layer of quantized weights to 8
+bits. A model of SmolLM2's shape takes 1.7 to 2 times as long without that (DYNAMIC_QUANTIZATION_GROUP_SIZE: 0).
 """
 
 import sys
@@ -71,7 +71,7 @@ class OpenVino:
 
 
 def weights(folder: Path, *, name: str) -> Path:
-    """The GGUF file of a checkpoint, known to be there, as the package is, before anything is loaded.
+    """The GGUF file of a checkpoint, after a check, before anything is loaded, that file and package exist.
 
     Raises:
         ConfigError: The package is not installed, or the folder has no GGUF file, or several.

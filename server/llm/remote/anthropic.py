@@ -1,4 +1,4 @@
-"""Claude over the Messages API, through the official SDK: request by request, or as Message Batches at half the price.
+"""Claude over the Messages API, through the official SDK, by single requests or by Message Batches at half the price.
 
 Only what `render` writes and the settings below are sent. The current version of the API takes no sampling temperature,
 so `Request.temperature` has no effect here: diversity comes from the exemplars that are sampled for each prompt.
@@ -83,12 +83,12 @@ class Messages:
 
     @property
     def identity(self) -> str:
-        """Everything that an answer depends on besides the prompt."""
+        """Everything that an answer depends on in addition to the prompt."""
         at = f"{self.settings.model}/{self.settings.base_url or ''}"
         return f"anthropic/{at}/max_tokens={self.settings.max_tokens}/wording={WORDING}"
 
     def client(self) -> AbstractAsyncContextManager[Any]:
-        """A new client. The key is given, so that the SDK looks for no other; tracing could put texts into spans."""
+        """Make a client with an explicit key, as the SDK would look for one, and without tracing of texts."""
         settings = self.settings
         return anthropic.AsyncAnthropic(
             api_key=settings.key(),
@@ -116,16 +116,16 @@ class Messages:
         return completion(await client.messages.create(**self.parameters(system, user)))
 
     def completed(self, message: object) -> Completion:
-        """Read one answer of a batch."""
+        """Convert one answer of a batch."""
         return completion(message)
 
     def model_is_unknown(self, error: Any) -> bool:
-        """Whether a 404 is the API's own; a gateway without a list of models answers with another 404."""
+        """Whether a 404 comes from the API itself; a gateway without a list of models answers with another 404."""
         return bool(error.type == "not_found_error")
 
 
 def completion(message: object) -> Completion:
-    """Read a message.
+    """Convert a message of the API.
 
     Raises:
         MalformedError: The answer is no message. The SDK validates nothing: a gateway's error page arrives as a string,

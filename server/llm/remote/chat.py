@@ -1,4 +1,4 @@
-"""A remote model's server as the coordinator sees it: its settings, how a prompt is sent, how an answer is read."""
+"""A remote model's server as the coordinator sees it: settings, sending of prompts, and reading of answers."""
 
 import os
 from collections.abc import Mapping
@@ -21,13 +21,13 @@ class RemoteSettings:
         name: Name of the model in reports and candidates.
         model: The server's name for it; with Azure the name of the deployment.
         max_tokens: Bound on one answer: all `n` texts of a request and the model's reasoning together.
-        base_url: Another address of the same protocol, such as a gateway of the house; None: the provider's own.
+        base_url: Another address of the same protocol, such as a company's gateway; None: the provider's own.
         timeout: Seconds for one answer.
         key_variable: Environment variable with the key; None for a server without keys.
         concurrency: Requests under way at once.
         requests_per_minute: Limit of the account, paced evenly; None for no limit.
         tokens_per_minute: Limit of the account on tokens read and written, paced evenly; None for no limit.
-        retries: Further attempts at a request that failed for the moment.
+        retries: Number of further attempts at a request that failed temporarily.
         price: Fields of `Price`; None if it is unknown.
         clock: Time; replaced in tests.
     """
@@ -83,7 +83,7 @@ class Completion:
     Attributes:
         text: The text of the answer.
         usage: Tokens.
-        loss: "refused", "filtered" or "truncated" if the server says so, else None.
+        loss: "refused", "filtered" or "truncated" if the server says so, otherwise None.
     """
 
     text: str
@@ -92,7 +92,7 @@ class Completion:
 
 
 class MalformedError(ValueError):
-    """An answer that is no completion."""
+    """An answer is no completion."""
 
 
 class Chat(Protocol):
@@ -104,14 +104,14 @@ class Chat(Protocol):
 
     @property
     def identity(self) -> str:
-        """Everything that an answer depends on besides the prompt."""
+        """Everything that an answer depends on in addition to the prompt."""
 
     @property
     def errors(self) -> tuple[type[Exception], ...]:
         """Exceptions of the SDK, and those of unreadable answers."""
 
     def client(self) -> AbstractAsyncContextManager[Any]:
-        """A new client of the SDK, its own retries off."""
+        """A new client of the SDK, with the SDK's own retries off."""
 
     async def complete(self, client: Any, system: str, user: str, request: Request) -> Completion:
         """Send one prompt.

@@ -33,17 +33,18 @@ class BatchChat(Chat, Protocol):
         """The body of one request."""
 
     def completed(self, message: object) -> Completion:
-        """Read one answer."""
+        """Convert one answer of a batch."""
 
 
 class MessageBatches:
-    """One model, asked by batches.
+    """A remote model that is used through Message Batches.
 
     Args:
-        chat: Protocol of its server, with the model's settings; of these only retries, price and clock matter here.
+        chat: Protocol of its server, with the model's settings; of the settings only retries, price and clock matter
+            here.
         one_by_one: The same model asked request by request: for the check, the forecast and the identity.
         poll: Seconds between two requests for the status of a batch.
-        folder: Folder of the notes; None keeps none.
+        folder: Folder of the notes; None writes none.
         spending: Account of the run; None: a separate one, without cap.
     """
 

@@ -35,9 +35,9 @@ def provider(
 
     Args:
         key_variable: See `RemoteSettings`.
-        length_field: See `ChatCompletions`, as for `temperature` and `seed`.
-        temperature: See there.
-        seed: See there.
+        length_field: See `ChatCompletions`.
+        temperature: See `ChatCompletions`.
+        seed: See `ChatCompletions`.
         spending: Account of the run.
         shared: Further fields of `RemoteSettings`.
 
@@ -74,13 +74,13 @@ class ChatCompletions:
 
     @property
     def identity(self) -> str:
-        """Everything that an answer depends on besides the prompt."""
+        """Everything that an answer depends on in addition to the prompt."""
         at = f"{self.settings.model}/{self.settings.base_url or ''}"
         sent = f"max_tokens={self.settings.max_tokens}/temperature={self.temperature}/seed={self.seed}"
         return f"openai/{at}/{sent}/wording={WORDING}"
 
     def client(self) -> AbstractAsyncContextManager[Any]:
-        """A new client."""
+        """Make a new client of the SDK."""
         settings = self.settings
         return openai.AsyncOpenAI(
             api_key=settings.key(), base_url=settings.base_url, timeout=settings.timeout, max_retries=0
@@ -105,7 +105,7 @@ class ChatCompletions:
 
 
 def completion(answer: object) -> Completion:
-    """Read a chat completion.
+    """Convert a chat completion of the API.
 
     Raises:
         MalformedError: The answer is no chat completion. The SDK validates nothing: a gateway's error page arrives as a

@@ -32,7 +32,7 @@ _PROBED = Request(task_kind="word", labels=(("yes", "yes"),))
 
 
 class Remote:
-    """A model on somebody else's machine.
+    """A model on a remote server.
 
     Args:
         chat: Protocol of its server, with the model's settings.
@@ -73,7 +73,7 @@ class Remote:
         """See `Provider.generate`. A refused, empty, malformed or finally failed answer is an empty reply.
 
         Raises:
-            ProviderError: The key, the account or the model is refused, nothing comes back any more, or the run's cap
+            ProviderError: The key, the account or the model is refused, the server no longer answers, or the run's cap
                 on spending is reached.
         """
         if not requests:
@@ -87,7 +87,7 @@ class Remote:
         return job.replies
 
     def estimate(self, request: Request) -> tuple[int, int]:
-        """Input and output tokens to expect: four characters a token, and 1.4 tokens a word where words are known."""
+        """Expected input and output tokens: four characters per token, and 1.4 tokens per word if words are known."""
         return estimate(request, self._max_tokens)
 
     async def _all(self, job: "Job") -> None:
@@ -191,7 +191,7 @@ class Remote:
 
 @dataclass(slots=True, kw_only=True)
 class Job:
-    """The requests of one call."""
+    """The requests of one call and their replies."""
 
     requests: Sequence[Request]
     todo: deque[int]
@@ -204,7 +204,7 @@ class Job:
         self.replies = [Reply(texts=(), input_tokens=0, output_tokens=0, loss="failed")] * len(self.requests)
 
     def deliver(self, place: int, reply: Reply) -> None:
-        """Keep one reply, and pass it on to the caller."""
+        """Store one reply, and pass it on to the caller."""
         self.replies[place] = reply
         if self.arrived is not None:
             self.arrived(place, reply)

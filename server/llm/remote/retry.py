@@ -34,12 +34,12 @@ _MINUTE = 60.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Clock:
-    """Sources of time and of chance.
+    """Sources of time and of random numbers.
 
     Attributes:
         now: Seconds of a monotonic clock.
         date: Seconds since 1970, for the dates in headers.
-        sleep: Waits the given number of seconds.
+        sleep: Function that waits for a number of seconds.
         chance: Uniform in [0, 1), for the jitter.
     """
 
@@ -51,11 +51,11 @@ class Clock:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Failure:
-    """Class of a failed request.
+    """Classification of a failed request.
 
     Attributes:
         kind: "again", "hopeless", or the loss of one item (`server.llm.base.LOSSES`).
-        summary: The kind of error and its status, nothing that might quote a prompt.
+        summary: The kind of error and its status, without anything that might quote a prompt.
         wait: Seconds to wait as the server asks; None if it does not.
         do: Advice to the reader.
     """
@@ -69,11 +69,11 @@ class Failure:
 def failure_of(  # noqa: PLR0911 one for each line of the table above
     error: Exception, *, date: float
 ) -> Failure:
-    """Classify an error of an SDK: both SDKs give `status_code`, `response` and `body` where a server answered.
+    """Classify an error of an SDK: both SDKs give `status_code`, `response` and `body` if a server answered.
 
     Args:
         error: Error that the SDK raised.
-        date: Seconds since 1970 now.
+        date: The present time in seconds since 1970.
     """
     status = getattr(error, "status_code", None)
     summary = f"{type(error).__name__.lstrip('_')}, HTTP status {status or 'none'}"
@@ -100,7 +100,7 @@ def failure_of(  # noqa: PLR0911 one for each line of the table above
 
 
 def server_message(error: Exception) -> str:
-    """The server's words on an error, after a colon, for a request whose prompt may be shown; empty if there are none.
+    """The server's message about an error, after a colon, for a request whose prompt may be shown; empty without one.
 
     A message about a key is left out, since it may quote it.
     """
@@ -114,7 +114,7 @@ def server_message(error: Exception) -> str:
 
 
 class UnansweredError(Exception):
-    """A request was given up.
+    """A request was abandoned.
 
     Attributes:
         failure: Class of the last failure.
@@ -128,7 +128,7 @@ class UnansweredError(Exception):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Retries:
-    """Number and times of the retries.
+    """Number and timing of the retries.
 
     Attributes:
         most: Maximum number of retries of one request.
@@ -184,11 +184,11 @@ class Retries:
 
 
 class RateLimiter:
-    """Paces the requests to one model evenly, by requests and by tokens a minute; a pause holds for all of them.
+    """Paces the requests to one model evenly, by requests and by tokens per minute; a pause applies to all of them.
 
-    Services count refused requests too. Under a limit for each second or each five, 8 or 32 requests at once, a pause
-    for all saved 30 to 50 % of the refusals where most requests get through, against each request's own wait or the
-    SDK's retries, and took 1.0 to 1.4 times as long (1.9 where 32 requests share 10 a second).
+    Services count refused requests too. With a limit per second or per five seconds, and 8 or 32 requests at once, a
+    pause for all saved 30 to 50 % of the refusals where most requests succeed, compared with separate waits of each
+    request or the SDK's retries, and took 1.0 to 1.4 times as long (1.9 where 32 requests share 10 per second).
 
     Args:
         requests_per_minute: None for no limit.

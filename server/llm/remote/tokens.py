@@ -29,7 +29,7 @@ def read(completion: Completion, request: Request) -> Reply:
 
 
 def estimate(request: Request, max_tokens: int) -> tuple[int, int]:
-    """Input and output tokens to expect: four characters a token, and 1.4 tokens a word where words are known."""
+    """Expected input and output tokens: four characters per token, and 1.4 tokens per word if the words are known."""
     size = sum(map(len, render(request))) / _CHARACTERS_PER_TOKEN
     shown = request.good or request.source
     unseen = _WORDS_OF_A_PHRASE if request.phrases else _USUAL_WORDS

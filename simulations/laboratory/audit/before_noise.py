@@ -1,17 +1,17 @@
-"""Answers before noise, by the code that makes a party's real answers: `client/answer.py` from end to end.
+"""Answers before noise, from the code that makes a party's real answers: `client/answer.py` from end to end.
 
 While a replay lasts, noise is 0 and secret bytes are the same for each answer, so that two answers have the same
-subsample, the same sample of choosers and the same coins. A mechanism inside a party releases no sum: there the rows
-that it was about to put noise on are kept instead.
+subsample, the same sample of choosers and the same coins. A mechanism inside a party releases no sum: instead, the rows
+to which it would add noise are recorded.
 
     sums             (1, coordinates): counts, bounded as in a real answer
-    length range     (2, cap): how many records are longer than x, and how many shorter
+    length range     (2, cap): numbers of records longer than x, and of shorter ones
     seed choice      (choices, candidates): each chooser's utilities
     fine-tuning      (steps, weights): each step's sum of clipped gradients
 
 DP-SGD's steps depend on the noised steps before them, as later queries do on earlier answers. A replay therefore gives
-each step the weights that the first replay had there. A record's coins are drawn from its own gradient, so that a
-record more moves nobody else's.
+each step the weights that the first replay had there. A record's coins are drawn from its own gradient, so that an
+additional record does not change those of others.
 """
 
 import hashlib
@@ -61,7 +61,7 @@ class Replay:
 
         Args:
             private: The records.
-            max_records_per_party: Bound in place of the plan's, to see what happens beyond it.
+            max_records_per_party: Bound in place of the plan's, to see the effect of exceeding it.
         """
         most = max_records_per_party or self._plan.max_records_per_party
         self._rows.clear()
@@ -79,7 +79,7 @@ class Replay:
 
     @contextmanager
     def replaced(self) -> Iterator[Self]:
-        """Replace noise, randomness and mechanisms."""
+        """Replace noise, randomness and mechanisms for the time of a replay."""
         with ExitStack() as stack:
             # That some records have labels that the plan does not know is meant.
             stack.enter_context(mock.patch.object(records.log, "disabled", new=True))

@@ -1,13 +1,13 @@
-"""Power of the pipeline's Gaussian answers to tell which canary records are in, as mu, compared with the promise.
+"""Power of the pipeline's Gaussian answers to reveal which canary records are in, as mu, compared with the promise.
 
-A canary moves coordinates that no other record moves, by all of the query's sensitivity, and which by how much is
-public. Its score is the inner product of the answers with that change, over all rounds, in units of its norm. By the
-lemma of Neyman and Pearson no test tells Gaussians apart better than by this score, which is normal with standard
-deviation 1 / mu times the difference of its two means: mu-Gaussian DP (Dong, Roth and Su 2022). Estimated from n
-canaries, half of them in, mu has a variance of 4 / n + mu^2 / (2 n), about, and is skewed: large values are more
-frequent than for a normal variable. So what is compared is sqrt(2 n) asinh(mu / r), r^2 = 2 n (1 / in + 1 / out), whose
-variance is 1 for any mu. From 500 canaries on, that of a sound answer is beyond 5 with a probability of 1e-6 or
-less, by the exact distribution of mu, a noncentral t.
+A canary moves coordinates that no other record moves, by all of the query's sensitivity, and this change is public. Its
+score is the inner product of the answers with that change, over all rounds, in units of its norm. By the lemma of
+Neyman and Pearson no test tells Gaussians apart better than by this score, which is normal with standard deviation 1 /
+mu times the difference of its two means: mu-Gaussian DP (Dong, Roth and Su 2022). Estimated from n canaries, half of
+them in, mu has a variance of 4 / n + mu^2 / (2 n), about, and is skewed: large values are more frequent than for a
+normal variable. So the compared value is sqrt(2 n) asinh(mu / r), r^2 = 2 n (1 / in + 1 / out), whose variance is 1 for
+any mu. From 500 canaries on, that of a sound answer is beyond 5 with a probability of 1e-6 or less, by the exact
+distribution of mu, a noncentral t.
 """
 
 import math
@@ -30,7 +30,7 @@ TOP = 4
 
 
 def of_votes(epsilon: float, *, labels: int, rounds: int, parties: int = 3) -> Finding:
-    """Canaries near 2 Q candidates of their label, which nobody else is near: Q lie close by, and Q opposite."""
+    """Canaries near 2 Q candidates of their label, to which no other record is near: Q lie close by, and Q opposite."""
     near = candidates()
     of_label = np.repeat(np.arange(labels, dtype=np.int32), len(near))
     question = Votes(spec=VotesSpec(top=TOP, fine=4), vectors=np.tile(near, (labels, 1)), labels=of_label)
@@ -80,13 +80,13 @@ def _summed_answers(
 
 
 def distinguished(check: str, mu: float, scores: NDArray[np.float64], inside: NDArray[np.bool_]) -> Finding:
-    """Power of the canaries' scores to tell which of them are in.
+    """Power of the canaries' scores to reveal which of them are in.
 
     Args:
         check: Name of the check.
-        mu: As promised.
-        scores: (n,) of all canaries, in any unit.
-        inside: (n,) which of them are in.
+        mu: The promised mu.
+        scores: (n,) scores of all canaries, in any unit.
+        inside: (n,) whether each canary is in.
     """
     into, out = scores[inside], scores[~inside]
     spread = math.sqrt((into.var(ddof=1) * len(into) + out.var(ddof=1) * len(out)) / scores.size)

@@ -1,8 +1,8 @@
-"""Change of an answer by one unit, as a share of the bound on the query's page: more than 1 is a violation.
+"""Change of an answer by one unit, as a share of the bound in the query's module: more than 1 is a violation.
 
-Sums are compared in every figure that their specification states (`common/privacy/sensitivity.py`); the share is that
-of the norm which their mechanism puts noise on, l2 for Gaussian and l1 for Laplace. A mechanism inside a party has its
-proof in terms of something else (`length_range.py`, `seed_choice.py`, `texts.py` in `common/queries`):
+Sums are compared in every figure that their specification states (`common/privacy/sensitivity.py`); the share refers to
+the norm that determines the noise, l2 for Gaussian and l1 for Laplace. The proof of a mechanism inside a party is in
+other terms (`length_range.py`, `seed_choice.py`, `texts.py` in `common/queries`):
 
     sparse vector       every count moves by at most m
     noisy max           at most m choosers are replaced, whose utilities stay in [0, 1]; with `nearest` = n these are 1
@@ -43,7 +43,7 @@ class Change(NamedTuple):
 
 
 def change(planned: PlannedQuery, before: Rows, after: Rows) -> Change:
-    """Compare the answers of two neighbours, before noise (`Replay.before_noise`)."""
+    """Compare the answers for two neighbouring data sets, before noise (`Replay.before_noise`)."""
     match planned.spec:
         case SeedChoiceSpec() as spec:
             return _of_choices(spec, planned, before, after)

@@ -36,7 +36,7 @@ AXES = 32
 
 
 class Axes(Encoder):
-    """An encoder whose texts name an axis: canaries that are orthogonal. Text "7" is the unit vector e_7."""
+    """An encoder for orthogonal canaries, whose texts name an axis: text "7" is the unit vector e_7."""
 
     def __init__(self) -> None:
         """Create an encoder that loads no model."""
@@ -91,7 +91,7 @@ def plan_of(
 def ask(
     plan: Plan, questions: Sequence[tuple[str, closed_set.Query]], private: Sequence[Sequence[Record]]
 ) -> list[NDArray[np.int64]]:
-    """The answers to questions of a plan, each with the planned query's name, by new parties with these records."""
+    """The answers of new parties with these records to questions of a plan, each with the planned query's name."""
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         limits = Limits(max_epsilon=1e3, lifetime_epsilon=None, min_survivors=1, malicious_coordinator=False)
@@ -133,7 +133,7 @@ def half_of_the_noise() -> Iterator[None]:
 
 @contextmanager
 def recorded_noise() -> Iterator[tuple[list[Share], list[bytes]]]:
-    """Record all calls of samplers, each of which returns 1 for each coordinate, and all entropy that answers took."""
+    """Record all calls of samplers, which return 1 for each coordinate, and all entropy that answers used."""
     calls: list[Share] = []
     entropy: list[bytes] = []
 

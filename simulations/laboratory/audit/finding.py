@@ -13,7 +13,7 @@ ALARM = 2 * float(stats.norm.sf(Z))
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Finding:
-    """One line of the audit.
+    """One finding, which is a line of the audit.
 
     Attributes:
         check: Name of the check.

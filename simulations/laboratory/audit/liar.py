@@ -1,19 +1,20 @@
-r"""How far one lying hospital of ten can move a result, by method: nothing forces a hospital to have its records.
+r"""Effect of one lying hospital of ten on a result, by method: no hospital can be forced to use its real records.
 
     OMP_NUM_THREADS=1 TQDM_DISABLE=1 python -m simulations.laboratory.audit.liar \
         [--records 100 1000] [--epsilon 4] [--seeds 10]
 
-Masks hide false values as well as true ones. A hospital that follows the protocol with false records is not seen; one
-that adds what no records add up to is refused (`server/federation/plausible.py`). So these are its two means here:
+Masks hide false values as well as true ones. A hospital that follows the protocol with false records is not detected; a
+sum that no records can produce is refused (`server/federation/plausible.py`). So the liar here has two means:
 
-- as many false records as an honest hospital has real ones (1 x), or ten times as many, the most that it declares;
-- the records it has, each with the label after its own, so that texts are taken for another label's.
+- as many false records as an honest hospital has real ones (1 x), or ten times as many, the largest number that
+  it declares;
+- its own records, each with the label after its own, so that texts count for another label.
 
 The first table has whole runs over the demo's notes, with the built-in models: the accuracy, on real test notes, of a
-classifier that learned from the texts, and the points by which it is less than in the same run without a liar. The
+classifier that learned from the texts, and the points by which it is below that of the same run without a liar. The
 second is about one label, at the level of a query. Votes: the share of its exemplars that the liar named beforehand,
-where the other records vote at random (0.27 without a liar). Class sums: how far its estimated mean moves, in radii,
-from an offset that is 0.4 radii long, and what becomes of the label's share, 0.1 without a liar.
+where the other records vote at random (0.27 without a liar). Class sums: the movement of its estimated mean, in radii,
+from an offset that is 0.4 radii long, and the estimate of the label's share, which is 0.1 without a liar.
 """
 
 import argparse
@@ -51,7 +52,7 @@ METHODS = {
     "dpga": ["method.samples=200", "method.rounds=4"],
     "census": ["method.samples=600"],
 }
-"""Methods whose statistics are sums over hospitals and need no further file; smaller ones where they write much."""
+"""Methods whose statistics are sums over hospitals and need no further file; smaller if they write much."""
 LABELS, EXEMPLARS, DIRECTIONS = 10, 8, 32
 
 
@@ -86,7 +87,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def accuracy(method: str, records: int, epsilon: float, times: int, seed: int) -> float:
-    """Accuracy of a classifier of a run's texts, if the first hospital has `times` its records, mislabelled."""
+    """Accuracy of a classifier trained on a run's texts, if the first hospital has `times` its records, mislabelled."""
     overrides = {
         "federation.parties": HOSPITALS,
         "federation.records": records,

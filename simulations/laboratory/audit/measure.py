@@ -80,7 +80,7 @@ def _repeated(times: int) -> Iterator[Finding]:
 
 
 def structure(*, secure: bool) -> Iterator[Finding]:
-    """Ask 5 parties, of which one may drop out and one collude, for all kinds of noise, and check their draws."""
+    """Ask five parties, one of which may drop out and one collude, for all kinds of noise, and check their draws."""
     votes, labels = VotesSpec(top=canaries.TOP), LabelHistogramSpec(labels=2)
     terms, cap = VocabularySpec(first=2), LengthRangeSpec(cap=9)
     queries = (

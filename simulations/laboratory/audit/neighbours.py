@@ -1,10 +1,10 @@
-"""Walks over neighbouring data sets of one party: each data set has one unit more, or less, than the one before.
+"""Walks over neighbouring data sets of one party: each data set has one unit more or less than the previous one.
 
-A walk begins at the records that a party had in the recorded run, and drifts to more or to fewer of them, down to
-none. Units that come are ordinary, or copies of what is there, or such as nobody expects: texts that are empty, long or
-in odd scripts; texts of the run's own data set; texts of a query's terms; vectors that are a query's own, opposite to
-these or halfway between two; labels that no plan knows. At user level a unit is a user of up to two records more than
-the m that count, often the same record again and again, spread among the other records.
+A walk begins at the records that a party had in the recorded run, and drifts to more or fewer of them, down to none.
+Added units are ordinary, or copies of present ones, or unusual: texts that are empty, long or in odd scripts; texts of
+the run's own data set; texts of a query's terms; vectors that are a query's own, opposite to these or halfway between
+two; labels that no plan knows. At user level a unit is a user of up to two records more than the m that count, often
+the same record again and again, spread among the other records.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -53,7 +53,8 @@ class Step(NamedTuple):
 
     Attributes:
         private: The data set.
-        changed: Words for what was added to the one before, or taken away; empty for the first one of a walk.
+        changed: Description of the addition to the previous data set, or of the removal; empty for the first one of a
+            walk.
     """
 
     private: PartyRecords
@@ -133,7 +134,7 @@ def sources(
         query: The query, whose arrays everybody knows.
         plan: The query's plan.
         encoder: The agreed encoder.
-        ordinary: Records such as the parties have.
+        ordinary: Ordinary records, like those of the parties.
         released: Texts that the run released, which were candidates before.
     """
     dealt = _dealer(plan.labels)

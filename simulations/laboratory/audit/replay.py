@@ -6,14 +6,15 @@
    recorded.
 2. For each query, the parties' own code (`client/answer.py`, from the records to the bounded answer) answers it for
    random neighbouring data sets, under the same randomness and without noise (`before_noise.py`, `neighbours.py`).
-3. The difference of each two neighbours is held against what the query states (`changes.py`).
+3. The difference of each two neighbours is compared with the query's bounds (`changes.py`).
 
 The method is that of arXiv 2602.17454, by which violations were found in 12 libraries of differential privacy.
 A neighbour gets the queries that were broadcast in the recorded run, although its own noised answers might have led to
-others: adaptive composition asks for a bound on each answer given all answers before it, and these fix the queries.
-Neighbours differ by one unit more or less, as `common/queries/closed_set.py` says; a replaced record is two steps.
+others: adaptive composition requires a bound on each answer given all answers before it, and these determine the
+queries. Neighbours differ by one unit more or less, as `common/queries/closed_set.py` says; a replaced record is two
+steps.
 
-Queries without a proof are named, and not replayed: there is no bound to compare their answers with.
+Queries without a proof are listed, but not replayed, as there is no bound to compare their answers with.
 """
 
 import argparse
@@ -139,7 +140,7 @@ class Question:
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Print the table; exit code 1 if an answer moved by more than is stated."""
+    """Print the table; exit code 1 if an answer moved by more than its bound."""
     parser = argparse.ArgumentParser(prog="replay", description=__doc__.split("\n", 1)[0])
     parser.add_argument("--quick", action="store_true", help=f"{_QUICK} neighbours of each query: a minute")
     parser.add_argument("--neighbours", type=int, default=NEIGHBOURS, help="of each query")
@@ -162,7 +163,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 
 def recorded(settings: Sequence[str]) -> list[Question]:
-    """Every query of a whole run with these settings, in the order in which it was asked."""
+    """All queries of a whole run with these settings, in their order."""
     asked: dict[int, tuple[closed_set.Query, Plan, answer.Party]] = {}
     real = answer.answer
 

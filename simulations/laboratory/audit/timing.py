@@ -1,16 +1,17 @@
-"""Information on one record in the time of an answer, with the schedule of replies (`client/schedule.py`) or without.
+"""Information about one record in the time of an answer, with and without the schedule of replies.
 
     OMP_NUM_THREADS=1 python -m simulations.laboratory.audit.timing [--answers 60] [--delay 0.1]
 
 A coordinator that knows a record sends candidates that are equally far from it: votes for that record have to be
-computed exactly, which takes longer. Two party services differ in that record alone. Their answers are timed where the
-coordinator's messages arrive at the machine, over the same sockets and wire format as in a deployment, on loopback and
-through a line with a delay. Printed are medians, and the share of pairs of answers, one of each service, in which the
-one with the record took longer: 0.5 tells nothing, 1 all.
+computed exactly, which takes longer. Two party services differ in that record alone. Both run with the schedule
+(`client/schedule.py`) and without. Their answers are timed where the coordinator's messages arrive at the machine, over
+the same sockets and wire format as in a deployment, on loopback and through a line with a delay. The table has medians,
+and the share of pairs of answers, one from each service, in which the service with the record took longer: 0.5 reveals
+nothing, 1 everything.
 
-Then, for each kind of question, how much of its time on the schedule a party with as many records as are declared takes
-to compute what it adds; for votes with the slowest records there can be, all of them at that distance; for a vocabulary
-with texts of which each word begins a term that is as long as may be and does not go on as the text does. Above 1 a
+A second table has, for each kind of question, the share of its scheduled time that a party with the declared number of
+records takes to compute its contribution: for votes with the slowest possible records, all of them at that distance;
+for a vocabulary with texts in which each word begins a longest possible term that the text does not continue. Above 1 a
 reply would be late, and its time would reveal the large number of records.
 """
 
@@ -109,7 +110,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def used(records: int = 1000) -> Iterator[tuple[str, float]]:
-    """Share of each kind of question's time that `records` declared records take, without ledger and noise."""
+    """Share of its time that `records` declared records take, by kind of question, without ledger and noise."""
     target, votes, others = _attack()
     rows = np.concatenate([others] * (records // RECORDS + 1))[:records]
     texts = tuple(
@@ -162,13 +163,13 @@ def _questions(rows: NDArray[np.float32]) -> Iterator[Query]:
 
 
 def share_longer(without: Sequence[float], beside: Sequence[float]) -> float:
-    """Share of pairs in which the second is larger, ties counted half: the area under the curve of the best test."""
+    """Share of pairs in which the second is larger, with ties as half: the area under the best test's curve."""
     difference = np.subtract.outer(np.array(beside), np.array(without))
     return float((difference > 0).mean() + (difference == 0).mean() / 2)
 
 
 def measured(answers: int, *, delay: float, scheduled: bool) -> tuple[list[float], list[float]]:
-    """Seconds of the answers of a service without the record, and of one with it, asked in turn."""
+    """Seconds of the answers of a service without the record, and of a service with it, asked alternately."""
     target, query, others = _attack()
     plan = calibrate(_plan(PlannedQuery(name="votes", spec=query.spec, times=answers)), 4.0)
     beside = np.concatenate([others[:-1], target])

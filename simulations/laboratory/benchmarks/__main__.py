@@ -1,10 +1,10 @@
-"""All benchmarks, their ratios in one table: `make bench`.
+"""All benchmarks, with their ratios in one table: `make bench`.
 
     python -m simulations.laboratory.benchmarks [NAME ...] [--accept]
 
 Each benchmark runs in a separate process. A ratio that is more than 1.5 times the recorded one (`ratios.json`) is a
-regression: the exit code is 1. `--accept` records the new ratios, of the benchmarks that were run, and writes the table
-into the README here.
+regression: the exit code is 1. `--accept` records the new ratios of the benchmarks that were run, and writes the table
+into this folder's README.
 """
 
 import argparse
@@ -37,7 +37,7 @@ NAMES = (
     "models",
 )
 THREADS = {"suppression": "2", "keyphrases": "2", "metrics": "2", "models": "2"}
-"""Threads of a benchmark; of any other one."""
+"""Number of threads of these benchmarks; all others have one."""
 REGRESSION = 1.5
 RECORDED = Path(__file__).with_name("ratios.json")
 PAGE = Path(__file__).with_name("README.md")
@@ -82,7 +82,7 @@ def ratios_of(name: str) -> list[Ratio]:
 
 
 def entry(ratios: Sequence[Ratio]) -> dict[str, Any]:
-    """Record of a benchmark: machine, date, load, ratios."""
+    """The record of a benchmark: machine, date, load, ratios."""
     return {
         "machine": f"{os.cpu_count()} cores, {platform.machine()}, {_processor()}",
         "date": datetime.now(UTC).date().isoformat(),
@@ -92,7 +92,7 @@ def entry(ratios: Sequence[Ratio]) -> dict[str, Any]:
 
 
 def regressions(now: dict[str, Any], recorded: dict[str, Any]) -> list[str]:
-    """Names of the ratios that are more than `REGRESSION` times as recorded."""
+    """Names of the ratios that are more than `REGRESSION` times the recorded ones."""
     before = _values(recorded)
     return [
         f"{benchmark}, {name}: {value:.3g}, recorded {before[benchmark, name]:.3g}"

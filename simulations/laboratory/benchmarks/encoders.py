@@ -1,4 +1,4 @@
-"""How well the vectors of encoders tell the labels of labelled texts, and the encoders' speed by length of text.
+"""Quality of encoders, by the labels of labelled texts, and their speed by length of text.
 
     OMP_NUM_THREADS=1 python -m simulations.laboratory.benchmarks.encoders TRAIN.csv TEST.csv \
         [--encoder hashed_ngrams --encoder minilm --encoder torch:minilm]
@@ -6,8 +6,8 @@
 The files have the columns `text` and `label`. An encoder is `hashed_ngrams`, which has no weights, a name of the
 catalogue (`make models`), or a folder; after `torch:` it is computed by sentence-transformers, even if numpy could. The
 table shows the share of test texts whose nearest training text has their
-label, as nearest-neighbour votes need it; the accuracy of a logistic regression on the vectors; and the texts encoded a
-CPU second, for texts of about the 10th, 50th and 90th percentile of length.
+label, which matters for nearest-neighbour votes; the accuracy of a logistic regression on the vectors; and the texts
+encoded per CPU second, for texts of about the 10th, 50th and 90th percentile of length.
 """
 
 import argparse

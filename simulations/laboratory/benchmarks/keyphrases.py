@@ -30,7 +30,7 @@ _DIM, _SYLLABLES = 256, 60_000
 
 
 def main(arguments: Sequence[str] | None = None) -> list[Ratio]:
-    """Print the table; return how the times grow with twice a size."""
+    """Print the table; return the growth of the times when a size is doubled."""
     parser = argparse.ArgumentParser(prog="bench_keyphrases", description=__doc__.split("\n", 1)[0])
     parser.add_argument("--scale", type=float, default=1.0, help="of all sizes, for a test")
     scale: float = parser.parse_args(arguments).scale

@@ -1,11 +1,11 @@
-r"""One run over many real hospitals: predicted from few of them in the same sitting, then measured.
+r"""One run over many real hospitals: predicted from runs with a few of them on the same occasion, then measured.
 
     OMP_NUM_THREADS=1 python -m simulations.laboratory.benchmarks.many_nodes \
         [--hospitals 50] [--queries 3] [--delay 0.1] [--megabits 10] [--few 2 6]
 
-Two small federations give the terms of `laboratory/nodes/cost.py`: the work a node from their sizes, and the round
-trips from the larger one over this delay. Then the large federation makes one run of WASP, all of it over the slow
-line. A delay of 0 is loopback without a rate. `make bench` leaves this out: fifty hospitals take a quarter of an hour.
+Two small federations give the terms of `laboratory/nodes/cost.py`: the work per node from their sizes, and the round
+trips from the larger one over this delay. Then the large federation makes one run of WASP, entirely over the slow line.
+A delay of 0 is loopback without a rate. `make bench` leaves this out: fifty hospitals take a quarter of an hour.
 """
 
 import argparse
@@ -36,7 +36,7 @@ class Measured:
 
     Attributes:
         seconds: Seconds from the command to its end.
-        phases: Request of each phase, and its seconds; those of the last one are not known.
+        phases: Request of each phase, and its seconds; those of the last phase are unknown.
         bytes: Bytes of a node and phase, in the busier direction.
     """
 
@@ -83,7 +83,7 @@ def main(arguments: Sequence[str] | None = None) -> list[Ratio]:
 
 
 def fitted_cost(folder: Path, few: int, many: int, *, delay: float) -> Cost:
-    """The terms, by two small federations; without a delay there are no round trips to be found."""
+    """The terms, measured with two small federations; without a delay there is no term for round trips."""
     lines = [Stretch(delay=0.0), *([Stretch(delay=delay)] if delay else [])]
     (small,), _ = measure(folder / "few", few, 2, lines[:1])
     measured, start = measure(folder / "many", many, 2, lines)
@@ -94,7 +94,7 @@ def whole(folder: Path, count: int, queries: int, slow: Stretch) -> Measured:
     """Start `count` hospitals and measure one run over this line; also print the use of memory and processors.
 
     Raises:
-        RuntimeError: The run failed; with what it said.
+        RuntimeError: The run failed; the message has its output.
     """
     line, began = Line(), time.monotonic()
     with Nodes(folder, count, line=line) as nodes:

@@ -1,11 +1,11 @@
-"""Memory of an idle hospital and an idle coordinator, beside a Python that has imported numpy.
+"""Memory of an idle hospital and an idle coordinator, relative to a Python process that has imported numpy.
 
     OMP_NUM_THREADS=1 python -m simulations.laboratory.benchmarks.memory [--records 1000]
 
 One coordinator and one hospital are set up and started on this machine by the commands that an operator types, with
 notes of the demo as records and the encoder of hashed n-grams. Once the node is online, the memory of each process is
-read (RSS: what several share counts for each). The goals are those of a machine on which Python with numpy takes 27 MB:
-300 MB for the party service, 1 GiB for all processes of the coordinator.
+read (RSS, in which shared memory counts for each process). The goals are for a machine on which Python with numpy takes
+27 MB: 300 MB for the party service, 1 GiB for all processes of the coordinator.
 """
 
 import argparse
@@ -41,7 +41,7 @@ def main(arguments: Sequence[str] | None = None) -> list[Ratio]:
 
 
 def of_numpy() -> int:
-    """Bytes of a Python that has imported numpy and does nothing."""
+    """Bytes of an idle Python process that has imported numpy."""
     pipe = subprocess.PIPE
     with subprocess.Popen([sys.executable, "-c", _NUMPY], stdin=pipe, stdout=pipe) as process:
         assert process.stdout
@@ -52,7 +52,7 @@ def of_numpy() -> int:
 
 
 def idle(records: int) -> dict[str, int]:
-    """Bytes of a hospital with this number of records, of each of its processes, and of its coordinator."""
+    """Memory in bytes of a hospital with this number of records, of each of its processes, and of its coordinator."""
     with tempfile.TemporaryDirectory() as folder, Deployment(Path(folder)) as deployment:
         deployment.make([demo_notes.private_notes(0, records, 0)])
         deployment.up()

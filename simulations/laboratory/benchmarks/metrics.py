@@ -3,7 +3,7 @@
     python -m simulations.laboratory.benchmarks.metrics [--rows 10000] [--dim 768]
 
 Both sets are samples of one mixture of Gaussians, so they overlap as good synthetic texts would. The table shows CPU
-seconds next to wall seconds, which say little on a shared machine.
+seconds as well as wall seconds, which mean little on a shared machine.
 """
 
 import argparse
@@ -24,7 +24,7 @@ _CENTRES = 40
 
 
 def main(arguments: Sequence[str] | None = None) -> list[Ratio]:
-    """Print a line for each metric and one for all; return their times to that of a product."""
+    """Print a line for each metric and one for all; return their times relative to that of a product."""
     parser = argparse.ArgumentParser(prog="bench_metrics", description=__doc__.split("\n", 1)[0])
     parser.add_argument("--rows", type=int, default=10_000)
     parser.add_argument("--dim", type=int, default=768)

@@ -3,14 +3,14 @@
     make models && OMP_NUM_THREADS=2 python -m simulations.laboratory.benchmarks.models \
         [--model smollm2] [--texts 32] [--repetitions 3]
 
-Prompts are long and texts short, as in a run: invented notes of the demo, and at most 28 tokens after them. A token a
-second is one that was read or written, and a second is one of CPU time, of all threads. Each repetition has prompts of
-its own, since the engine keeps the prompts that it has read, and both ways have the same prompts; the table has the
-medians, and the lowest and highest factor.
+Prompts are long and texts short, as in a run: invented notes of the demo, and at most 28 tokens after them. Tokens per
+second count those read or written, in seconds of CPU time of all threads. Each repetition has new prompts, since the
+engine caches the prompts that it has read, and both ways get the same prompts; the table has the medians, and the
+lowest and highest factor.
 
 The limit is the fastest product of 8-bit integers that OpenVINO computes here: the seconds that it would take for the
 products with the weights of all tokens read or written, without attention and without anything shared, as a share of
-the engine's. The head is needed for written tokens alone.
+the engine's. The head is needed only for written tokens.
 """
 
 import argparse
@@ -47,12 +47,12 @@ class Work:
 
     @property
     def speed(self) -> float:
-        """Tokens read or written a second."""
+        """Tokens read or written per second."""
         return (self.read + self.written) / self.seconds
 
 
 def main(arguments: Sequence[str] | None = None) -> list[Ratio]:
-    """Print the limit, and a line for each kind of batch; return the engine's times to those of transformers."""
+    """Print the limit, and a line for each kind of batch; return the engine's times relative to transformers'."""
     parser = argparse.ArgumentParser(prog="bench_models", description=__doc__.split("\n", 1)[0])
     parser.add_argument("--model", default="smollm2", help="name of the catalogue, or a folder with a GGUF file")
     parser.add_argument("--texts", type=int, default=32, help="number of texts of a batch")
@@ -97,7 +97,7 @@ def main(arguments: Sequence[str] | None = None) -> list[Ratio]:
 
 
 def different(tokens: Callable[[str], list[int]], texts: int, seed: int) -> list[Job]:
-    """Prompts that are all different, of four notes each, for one text each."""
+    """Prompts that are all different, with four notes each, for one text each."""
     return [_job(_notes(tokens, seed + nth)[:_PROMPT], seed + nth) for nth in range(texts)]
 
 
@@ -119,7 +119,7 @@ _BATCHES = {"different": different, "four texts each": several, "shared beginnin
 
 
 class Plain:
-    """Transformers' own generation in float32, with its own sampling, of batches of like length."""
+    """Transformers' own generation in float32, with its own sampling, in batches of similar length."""
 
     def __init__(self, folder: Path, name: str) -> None:
         self._tokenizer: Any = checkpoints.tokenizer(folder)
@@ -131,7 +131,7 @@ class Plain:
         """Tokens that end a text."""
 
     def tokens(self, text: str) -> list[int]:
-        """Token ids."""
+        """Token ids of a text."""
         return list(self._tokenizer(text)["input_ids"])
 
     @property

@@ -3,11 +3,11 @@ r"""Real nodes over lines of several delays: the time of a phase, compared with 
     OMP_NUM_THREADS=1 python -m simulations.laboratory.benchmarks.nodes \
         [--nodes 2 6] [--queries 2] [--delays 0.02 0.1 0.3] [--megabits 10]
 
-Two federations on this machine, of few and of more hospitals. Each makes one run of WASP. In the second the line gets
-slower from query to query: no delay, the longest one, the others, and the one before the longest (or the only one) with
-a rate. The work a node comes from the two sizes, the round trips from the longest delay; all other lines are predicted.
-One query after each change is not counted. The nodes' own work is part of the work a node here, and would not be on
-separate machines.
+There are two federations on this machine, with few and with more hospitals. Each makes one run of WASP. In the second
+the line changes between queries: no delay, the longest delay, the others, and the second longest (or the only one) with
+a rate. The work per node comes from the two sizes, the round trips from the longest delay; all other lines are
+predicted. One query after each change is not counted. The nodes' own work is part of the work per node here, but would
+not be on separate machines.
 """
 
 import argparse
@@ -36,11 +36,11 @@ class Stretch:
 
     Attributes:
         delay: Seconds of a round trip.
-        rate: Bytes a second, or None.
+        rate: Bytes per second, or None.
         phase: Seconds of a phase.
         bytes: Bytes of a node and phase, in the busier direction.
-        coordinator: CPU seconds of all processes of the coordinator, of a phase.
-        hospital: CPU seconds of a hospital's processes, of a phase.
+        coordinator: CPU seconds of all processes of the coordinator per phase.
+        hospital: CPU seconds of a hospital's processes per phase.
     """
 
     delay: float
@@ -64,7 +64,7 @@ class Stretch:
 
 
 def main(arguments: Sequence[str] | None = None) -> list[Ratio]:
-    """Print a line for each delay; return measured by predicted times."""
+    """Print a line for each delay; return the ratios of measured to predicted times."""
     parser = argparse.ArgumentParser(prog="nodes", description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("--nodes", type=int, nargs=2, default=[2, 6])
     parser.add_argument("--queries", type=int, default=2)
@@ -97,7 +97,7 @@ def main(arguments: Sequence[str] | None = None) -> list[Ratio]:
 
 
 def terms(small: Stretch, quick: Stretch, slow: Stretch | None, *, few: int, many: int, start: float) -> Cost:
-    """The terms, of few and of many nodes without a delay, and of as many with one; None: no round trips."""
+    """The terms, from few nodes and many without a delay, and many with a delay (None: no round trips)."""
     work = max(0.0, (quick.phase - small.phase) / (many - few))
     return Cost(
         wait=max(0.0, quick.phase - many * work),
@@ -109,7 +109,7 @@ def terms(small: Stretch, quick: Stretch, slow: Stretch | None, *, few: int, man
 
 
 def measure(folder: Path, count: int, queries: int, stretches: Sequence[Stretch]) -> tuple[list[Stretch], float]:
-    """One run; what each stretch took, and the seconds before its first phase and after its last."""
+    """Make one run; return the cost of each stretch, and the seconds before the first phase and after the last."""
     line = Line()
     with Nodes(folder, count, line=line) as nodes:
         nodes.up()
@@ -150,7 +150,7 @@ def _time_of_answer(nodes: Nodes, number: int) -> float:
     """Time at which the first hospital has answered the query of this number, from 0, in monotonic seconds.
 
     Raises:
-        RuntimeError: The run has ended before; with what it said.
+        RuntimeError: The run has already ended; the message has its output.
     """
 
     def answered() -> bool:
@@ -164,7 +164,7 @@ def _time_of_answer(nodes: Nodes, number: int) -> float:
 
 
 def spent(nodes: Nodes) -> dict[str, float]:
-    """CPU seconds of the coordinator's processes, its run's included, and of the hospitals', so far."""
+    """CPU seconds so far of the coordinator's processes, including its run, and of the hospitals' processes."""
     running = nodes.processes()
     coordinator = [process for name in COORDINATOR for process in running[name]]
     hospitals = [process for name, processes in running.items() if name not in COORDINATOR for process in processes]
@@ -172,7 +172,7 @@ def spent(nodes: Nodes) -> dict[str, float]:
 
 
 def say_memory(processes: Mapping[str, Sequence[int]], count: int) -> None:
-    """Memory of a hospital and of the coordinator, in MiB; shared memory is counted once."""
+    """Print the memory of a hospital and of the coordinator, in MiB; shared memory is counted once."""
     shares = {name: proportional_set(numbers) / 2**20 for name, numbers in processes.items()}
     hospital = sum(share for name, share in shares.items() if name not in COORDINATOR)
     parts = ", ".join(f"{name} {share / len(processes[name]):.0f}" for name, share in shares.items())

@@ -3,10 +3,10 @@
     OMP_NUM_THREADS=1 python -m simulations.laboratory.benchmarks.noise [--scale 1560] [--size 1000000]
 
 The rates are of CPU time on one core, the fastest of five runs, for `--size` draws from a table and fewer from the slow
-samplers; they do not depend on the number of draws. The tables are made once, beforehand, in the time printed. OpenDP
-adds noise to a vector of zeros, given as an array, the faster way, and returns a list, which is included in its time.
-It draws exactly, as our exact samplers do, while a table has the total variation printed. It has no shares: its
-discrete Laplace is the whole noise, compared with one share of U.
+samplers; they do not depend on the number of draws. The tables are made once beforehand, in the printed time. OpenDP
+adds noise to a vector of zeros, passed as an array, which is faster, and returns a list, which is included in its time.
+It draws exactly, like our exact samplers, while a table has the printed total variation. It has no shares: its discrete
+Laplace is the whole noise, compared with one share of U.
 """
 
 import argparse
@@ -65,7 +65,7 @@ def main(arguments: Sequence[str] | None = None) -> list[Ratio]:
 
 
 def gaussians(sigma: float) -> list[Sampler]:
-    """Samplers of the discrete Gaussian: ours, the table first, and OpenDP's."""
+    """Samplers of the discrete Gaussian: our table, our exact sampler, and OpenDP's."""
     theirs = dp.m.make_gaussian(*_integers(dp.l2_distance(T="i64")), scale=sigma)
     return [
         Sampler(name="table", draw=lambda size: discrete_gaussian(sigma, size, secure_bytes(KEY_BYTES)), part=1),
@@ -75,7 +75,7 @@ def gaussians(sigma: float) -> list[Sampler]:
 
 
 def laplaces(scale: float, shares: int) -> list[Sampler]:
-    """Samplers of the discrete Laplace: ours for one share, the table first, and OpenDP's for the whole."""
+    """Samplers of the discrete Laplace: our table and exact sampler for a share, and OpenDP's for the whole noise."""
     theirs = dp.m.make_laplace(*_integers(dp.l1_distance(T="i64")), scale=scale)
     return [
         Sampler(
@@ -93,7 +93,7 @@ def laplaces(scale: float, shares: int) -> list[Sampler]:
 
 
 def bench(noise: str, samplers: Iterable[Sampler], size: int) -> Ratio:
-    """Print a line for each sampler, compared with the first, a table; return its time to that of the last."""
+    """Print a line for each sampler; return the time of the first, a table, relative to that of the last."""
     table = 0.0
     for sampler in samplers:
         draws = max(1, int(size * sampler.part))

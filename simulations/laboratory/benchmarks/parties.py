@@ -3,10 +3,10 @@ r"""One federated query with up to a thousand parties in one process: time, memo
     OMP_NUM_THREADS=1 python -m simulations.laboratory.benchmarks.parties \
         [--parties 10 100 300 1000] [--modes semi_honest malicious] [--candidates 6000] [--dimensions 384] [--plot FILE]
 
-A round is what a run does for one query of votes: the parties open the run, exchange keys and shares, then vote and
-unmask. Each has six records of ten labels. The services are those of hospitals; the messages are serialised as on the
-wire. Time is CPU seconds of this process: at the parties, by the kind of reply, and elsewhere: at the coordinator and
-for the messages. Peak memory is that of the process so far, which runs its federations in ascending order of size.
+A round has all steps of a run for one query of votes: the parties open the run, exchange keys and shares, then vote and
+unmask. Each party has six records of ten labels. The services are those of hospitals; the messages are serialised as on
+the wire. Time is CPU seconds of this process: at the parties, by the kind of reply, and elsewhere: at the coordinator
+and for the messages. Peak memory is that of the process so far, which runs its federations in ascending order of size.
 """
 
 import argparse
@@ -99,7 +99,7 @@ class Cost:
         cpu: CPU seconds of the process.
         parts: CPU seconds at all parties by the kind of reply, and `elsewhere`.
         kilobytes: Bytes that a party sends and receives, in thousands.
-        question: The part of `kilobytes` that is the arrays of the question.
+        question: The part of `kilobytes` for the arrays of the question.
         mebibytes: Peak memory of the process so far.
     """
 
@@ -170,7 +170,7 @@ def measure(parties: int, mode: str, encoder: Encoder, candidates: int) -> Cost:
 
 
 def picture(sizes: Sequence[int], costs: Mapping[str, Sequence[Cost]]) -> str:
-    """Cost of the modes by number of parties, as SVG; wall time is left out, since it depends on what else runs."""
+    """Cost of the modes by number of parties, as SVG; wall time is left out, since it depends on other programs."""
     parts = [
         _growth(
             f"CPU time of one party, ms: {mode}",

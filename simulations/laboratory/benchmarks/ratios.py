@@ -1,4 +1,4 @@
-"""The figures of a benchmark: times relative to another of the same run, which a slower machine leaves as they are.
+"""The figures of a benchmark: times relative to another time of the same run, on whatever machine.
 
 A benchmark's `main` prints its own table and returns its ratios; `benchmark(main)` is its entry point and, with
 `--ratios FILE` as last arguments, writes them there for `python -m simulations.laboratory.benchmarks`.
@@ -21,7 +21,7 @@ class Ratio:
         name: Name of the measured quantity.
         to: Name of the quantity that it is divided by.
         value: The ratio; lower is better.
-        goal: The most that it should be; None if no goal was set.
+        goal: Largest acceptable value; None if there is no goal.
     """
 
     name: str

@@ -1,11 +1,12 @@
-r"""The request layer against the bare SDK: many requests at once to a server that answers each after a fixed time.
+r"""The request layer compared with the bare SDK: many concurrent requests to a server that answers after a fixed time.
 
     OMP_NUM_THREADS=1 python -m simulations.laboratory.benchmarks.requests \
         [--requests 1000] [--concurrency 32] [--delay 0.05]
 
-The server runs in a separate process on this machine. The ideal is the time in which a client without any cost would
-get all answers: the number of requests, divided by those under way at once, rounded up, times the delay. Both
-clients speak chat completions, one connection for each request under way, no retries. CPU is that of the client alone.
+The server runs in a separate process on this machine. The ideal is the time in which a client without any overhead
+would get all answers: the number of requests, divided by that of concurrent ones, rounded up, times the delay. Both
+clients use chat completions, with one connection for each concurrent request, and without retries. CPU time is that of
+the client alone.
 """
 
 import argparse
@@ -74,7 +75,7 @@ def main(arguments: Sequence[str] | None = None) -> list[Ratio]:
 
 
 def serve(delay: float) -> None:
-    """Answer every request after `delay` seconds, on a free port, which is printed."""
+    """Answer every request after `delay` seconds, on a free port, whose number is printed."""
     body = json.dumps(_ANSWER).encode()
 
     async def app(_: object, receive: Callable[[], Awaitable[Any]], send: Callable[[Any], Awaitable[None]]) -> None:

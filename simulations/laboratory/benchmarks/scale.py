@@ -4,13 +4,13 @@ r"""Growth of time, memory and disk with the number of texts, of runs in a ledge
         [--texts 3000 30000] [--runs 100 10000] [--replies 1000 100000] [--dimensions 384]
 
 Each part is measured at two sizes, and its cost for one text, run or reply at the larger size is a ratio to that at the
-smaller one: about 1 where it grows in proportion, the ratio of the sizes where it is quadratic. The time of an answer
+smaller one: about 1 if the cost grows in proportion, the ratio of the sizes if it is quadratic. The time of an answer
 over a long ledger, and of a look-up in a large cache, should not grow at all. Times are CPU seconds of this process.
-Peak memory is what Python and numpy allocate for the part itself (tracemalloc), its input not included.
+Peak memory is the allocation of Python and numpy for the part itself (tracemalloc), without its input.
 
-The full sizes: `--texts 10000 100000 --runs 100 10000 --replies 1000 1000000`, some 3 GB of disk in the folder for
-temporary files. An answer is what a party's ledger does for a query: charge, keep, survivors, close, and its head
-before and after.
+The full sizes are `--texts 10000 100000 --runs 100 10000 --replies 1000 1000000`, which need about 3 GB of disk in the
+folder for temporary files. An answer has all steps of a party's ledger for a query: charge, keep, survivors, close, and
+its head before and after.
 """
 
 import argparse
@@ -48,7 +48,7 @@ _RELEASE = Release(mechanism="gaussian", sensitivity=Sensitivity(l1=510, l2_squa
 
 
 def main(arguments: Sequence[str] | None = None) -> list[Ratio]:
-    """Print a line for each part and size; return how the parts grow."""
+    """Print a line for each part and size; return the growth of the parts."""
     parser = argparse.ArgumentParser(prog="bench_scale", description=__doc__.split("\n", 1)[0])
     for name, sizes in (("texts", (3000, 30_000)), ("runs", (100, 10_000)), ("replies", (1000, 100_000))):
         parser.add_argument(f"--{name}", type=int, nargs=2, default=sizes, metavar=("FEW", "MANY"))

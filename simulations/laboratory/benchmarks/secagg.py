@@ -5,9 +5,9 @@ r"""Time of secure aggregation for a party and the coordinator, compared with th
 
 All times are of one run on one machine, in CPU milliseconds of one core, without the network. Every sum is checked,
 except that of 1000 parties after the first length, where five of them mask a whole vector and the coordinator adds one
-of these for each party. The limit is the keystream and its addition, over preallocated memory, of as many masks. The
-prediction adds up a party's primitives as measured in this run: two key agreements, derivations and seals for each
-neighbour, two secrets split, and the masks; for keys that serve one round.
+of these for each party. The limit is the time of the keystream and its addition, over preallocated memory, for the same
+number of masks. The prediction adds up a party's primitives as measured in this run, for keys that serve one round: two
+key agreements, derivations and seals for each neighbour, the splitting of two secrets, and the masks.
 """
 
 import argparse

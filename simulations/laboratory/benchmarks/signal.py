@@ -1,9 +1,9 @@
-"""Signal against noise of votes and of class sums, by the number of records and epsilon: the picture in CENSUS.md.
+"""Signal to noise of votes and of class sums, by the number of records and epsilon: the picture in CENSUS.md.
 
     python -m simulations.laboratory.benchmarks.signal
 
-Nothing is run or measured: each figure is what `caucus-coordinator plan` expects of one number of an answer, by the
-calibrated noise of a whole plan. Each mark of a line stands at its ratio on a logarithmic scale.
+Nothing is run or measured: each figure is the signal to noise that `caucus-coordinator plan` expects for one number of
+an answer, with the calibrated noise of a whole plan. Each mark of a line is at its ratio on a logarithmic scale.
 """
 
 import argparse
@@ -56,7 +56,7 @@ def estimates(epsilon: float, labels: int, settings: Sequence[str]) -> dict[int,
 
 
 def drawn(ratios: Mapping[str, float]) -> str:
-    """Each mark at its ratio; dots reach to where an answer is no longer noise, dashes to where it is clear."""
+    """Draw each mark at its ratio; dots extend to where an answer is no longer noise, dashes to where it is clear."""
     width = _DECADE * (len(_TICKS) - 1)
     line = ["." if at < _place(HOPELESS) else "-" if at < _place(CLEAR) else " " for at in range(width)]
     for mark, ratio in ratios.items():

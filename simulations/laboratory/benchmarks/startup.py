@@ -3,10 +3,10 @@
     OMP_NUM_THREADS=1 python -m simulations.laboratory.benchmarks.startup [SETTING=VALUE ...]
 
 The demo runs once, in a separate process that notes its CPU time when round 1 has ended, when it begins to evaluate and
-when it is done. Without settings it is that of `make demo`. The goals are those of a machine on which torch is imported
+when it is done. Without settings it is the demo of `make demo`. The goals are for a machine on which torch is imported
 in 1.1 seconds, as on an idle core: round 1 in 5 s, an evaluation of 8 s, 18 s in all, a plan in 5 s; and `--help` after
-six times as long as Python itself takes to start. The demo multiplies matrices in one thread, so on an idle machine it
-takes about as many seconds as its processor time.
+six times as long as Python itself takes to start. The demo multiplies matrices in one thread, so on an idle machine its
+wall time is about its CPU time.
 """
 
 import json
@@ -57,7 +57,7 @@ def main(arguments: Sequence[str]) -> list[Ratio]:
 
 
 def cpu(arguments: Sequence[str]) -> float:
-    """CPU seconds of Python with these arguments, all of its threads and processes.
+    """CPU seconds of Python with these arguments, including all of its threads and processes.
 
     Raises:
         CalledProcessError: It failed.

@@ -18,5 +18,5 @@ def timed(
 
 
 def fastest(times: int, action: Callable[[], object]) -> float:
-    """CPU milliseconds of the fastest of several runs; load by others on a shared machine can only add to it."""
+    """CPU milliseconds of the fastest of several runs, as other load on a shared machine can only add to the time."""
     return min(timed(action)[1] for _ in range(times))

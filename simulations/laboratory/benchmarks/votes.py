@@ -1,15 +1,14 @@
-r"""The vote kernel against one raw float32 product, faiss, and the nearest neighbours of the private-evolution library.
+r"""The vote kernel compared with one raw float32 product, faiss, and the search of the private-evolution library.
 
     OMP_NUM_THREADS=1 python -m simulations.laboratory.benchmarks.votes \
         [--records 10000] [--candidates 6000] [--dimensions 768] [--top 8]
 
-All ways find the nearest candidates of each record on this processor; ours finds the furthest too, in the same pass, in
-an order that no rounding decides. faiss finds the nearest only. The private-evolution library searches by it where it
-is installed (microsoft/DPSDA, `pe/histogram/nearest_neighbor_backend`): by IndexFlatL2, here "faiss, l2", for its mode
-"l2" and by IndexFlatIP for "ip" and "cos_sim"; ours for the nearest alone is compared with the former too.
-Each ratio is of CPU times measured in turn: the smallest of several turns, since what else the machine does adds to
-either. Scratch is the growth of the process's peak
-memory in our first call, without the copy of the candidates.
+All ways find the nearest candidates of each record on this processor; ours also finds the furthest in the same pass, in
+an order that does not depend on rounding. faiss finds only the nearest. The private-evolution library searches with
+faiss if it is installed (microsoft/DPSDA, `pe/histogram/nearest_neighbor_backend`): by IndexFlatL2, here "faiss, l2",
+for its mode "l2" and by IndexFlatIP for "ip" and "cos_sim"; our search for the nearest alone is also compared with the
+former. Each ratio is one of CPU times measured alternately: the smallest of several turns, since other load only adds
+to either. Scratch is the growth of the process's peak memory in our first call, without the copy of the candidates.
 """
 
 import argparse

@@ -1,1 +1,1 @@
-"""Many hospitals' real nodes on one machine: their cost, and the failures that they survive or not."""
+"""Real nodes of many hospitals on one machine: their cost, and their behaviour under failures."""

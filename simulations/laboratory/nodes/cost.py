@@ -1,8 +1,8 @@
-"""Duration of a run over real nodes, as one sum with named terms, for whoever plans a run.
+"""Duration of a run over real nodes, as one sum with named terms, for planning a run.
 
     Cost(wait=0, trips=2, bytes=31_000, work=0.36, start=10).run(phases(queries=4), nodes=50, delay=0.1, rate=1.25e6)
 
-`make bench-nodes` measures the terms on this machine, and prints this sum with the duration of delayed runs.
+`make bench-nodes` measures the terms on this machine, and prints this sum next to the duration of delayed runs.
 """
 
 from dataclasses import dataclass
@@ -10,13 +10,13 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Cost:
-    """The terms.
+    """The terms of the duration of a run.
 
     Attributes:
-        wait: Seconds of a phase without a delay: waits between two questions for a message, and the work of a hospital.
-        trips: Round trips of a phase that follow one another.
-        bytes: That a node sends and receives in a phase, in the busier direction of the coordinator's line.
-        work: Seconds of a phase that the coordinator's processes work for each node.
+        wait: Seconds of a phase without a delay: waits between two requests for a message, and the work of a hospital.
+        trips: Consecutive round trips of a phase.
+        bytes: Bytes that a node sends and receives in a phase, in the busier direction of the coordinator's line.
+        work: Seconds of work of the coordinator's processes for each node in a phase.
         start: Seconds before the first phase and after the last.
     """
 
@@ -32,7 +32,7 @@ class Cost:
         Args:
             nodes: Number of hospitals.
             delay: Seconds of a round trip between hospital and coordinator.
-            rate: Bytes a second of the coordinator's line, which all hospitals share.
+            rate: Bytes per second of the coordinator's line, which all hospitals share.
         """
         return self.wait + self.trips * delay + nodes * self.bytes / rate + nodes * self.work
 
@@ -42,5 +42,5 @@ class Cost:
 
 
 def phases(queries: int, *, malicious: bool = True) -> int:
-    """Number of phases of a run: two of set-up, three (semi-honest: two) a query, and one of the end."""
+    """Number of phases of a run: two for the set-up, three (semi-honest: two) per query, and one for the end."""
     return 2 + (3 if malicious else 2) * queries + 1

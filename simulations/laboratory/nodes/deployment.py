@@ -1,7 +1,8 @@
-"""A coordinator and its hospitals as real processes on this machine, by the commands that an operator types.
+"""A coordinator and its hospitals as real processes on this machine, started by an operator's commands.
 
-A benchmark of memory uses this harness as it is. `federation.py` runs hospitals as forks, and the tests
-(`tests/support/deployed.py`) add other machines, replaced code and faults; both override how something is started.
+The benchmark of memory uses this harness unchanged. `federation.py` runs hospitals as forks, and the tests
+(`tests/support/deployed.py`) add other machines, replaced code and faults; both override the methods that start
+processes.
 """
 
 import contextlib
@@ -44,13 +45,13 @@ def completed(
     Args:
         program: Name of the program.
         arguments: Its arguments.
-        environment: All of its environment.
-        machine: Words that bring it to its machine, as `ip netns exec NAME`.
-        code: Exit code that is expected.
-        timeout: Seconds that it may take.
+        environment: Its whole environment.
+        machine: Words before the command that run it on its machine, such as `ip netns exec NAME`.
+        code: Expected exit code.
+        timeout: Largest number of seconds that it may take.
 
     Raises:
-        RuntimeError: It ended with another code; with its output.
+        RuntimeError: It ended with another code; the message has its output.
         TimeoutExpired: It took longer.
     """
     ended = subprocess.run(
@@ -73,14 +74,14 @@ class Deployment:
     """One coordinator and its hospitals; all files and processes belong to one folder, and end with `close`.
 
     Args:
-        folder: An empty one; Unix sockets want its path short.
+        folder: An empty folder; its path must be short enough for Unix sockets.
         host: Host that hospitals connect to.
-        listen: Host of the front door itself, if it is another; its port is the same.
+        listen: Host on which the front door listens, if it differs; the port is the same.
 
     Attributes:
-        folder: As given.
+        folder: The folder.
         here: The coordinator's folder.
-        host: As given.
+        host: The host.
         port: Port that hospitals connect to.
         count: Number of hospitals that `make` has enrolled.
         running: Processes that were started and not stopped, by name: "coordinator", "hN", "run-NAME".
@@ -130,7 +131,7 @@ class Deployment:
             raise
 
     def add(self, number: int, records: Path, relay_user: str | None = None) -> None:
-        """Make the folder of a hospital, which approves every plan within its limits by itself."""
+        """Make the folder of a hospital, which approves every plan within its limits automatically."""
         account = ("--relay-user", relay_user) if relay_user else ()
         named = ("--name", f"Hospital {number}", "--records", records)
         self.party("init", self.at(number), *named, "--invitation", self.here / "invitation.json", *account)
@@ -142,7 +143,7 @@ class Deployment:
             self.coordinator("enrol", self.here, self.at(number) / "party.json")
 
     def at(self, number: int) -> Path:
-        """A hospital's folder."""
+        """The folder of a hospital."""
         return self.folder / f"h{number}"
 
     def set(self, number: int, **values: str) -> None:
@@ -197,7 +198,7 @@ class Deployment:
         return False
 
     def trust(self) -> ssl.SSLContext:
-        """What a hospital trusts: the coordinator's own authority alone."""
+        """The TLS trust of a hospital: only the coordinator's own authority."""
         return ssl.create_default_context(cafile=self.here / "ca.crt")
 
     def ask(self, method: str, path: str) -> httpx.Response:
@@ -206,7 +207,7 @@ class Deployment:
         return httpx.request(method, url, verify=self.trust(), content=b"", headers=kind, trust_env=False)
 
     def up(self, *numbers: int, options: Sequence[str] = ()) -> None:
-        """Start these hospitals, or all, with these options; the nodes of all that run are online then."""
+        """Start these hospitals, or all, with these options, and wait until all running nodes are online."""
         wanted = {number: self._starts(number) + 1 for number in numbers or range(self.count)}
         for number in wanted:
             self.launch(number, options)
@@ -215,7 +216,7 @@ class Deployment:
         wait(self._all_online, "the nodes are online", every=0.5)
 
     def launch(self, number: int, options: Sequence[str] = ()) -> None:
-        """Start a hospital, and do not wait."""
+        """Start a hospital without waiting."""
         self.start(f"h{number}", "caucus-party", "start", self.at(number), *options)
 
     def started(self) -> Collection[int]:
@@ -232,7 +233,7 @@ class Deployment:
         return self.online() >= len(self.started())
 
     def online(self) -> int:
-        """Number of nodes that the coordinator takes for connected."""
+        """Number of nodes that the coordinator reports as connected."""
         facts = json.loads(self.coordinator("status", self.here, "--json"))
         return sum(party["node"] == "online" for party in facts["parties"])
 
@@ -243,21 +244,21 @@ class Deployment:
         process.wait(60)
 
     def begin(self, name: str, *overrides: str) -> subprocess.Popen[bytes]:
-        """Begin a run, and do not wait."""
+        """Begin a run without waiting."""
         return self.start(f"run-{name}", "caucus-coordinator", "run", self.here, name, *overrides)
 
     def is_running(self, name: str) -> bool:
-        """Whether a run that was begun has not ended."""
+        """Whether a run that began has not ended."""
         return self.running[f"run-{name}"].poll() is None
 
     def finish(self, name: str) -> tuple[int, str]:
-        """Wait for the end of a run that was begun; return its exit code and output."""
+        """Wait for the end of a run; return its exit code and output."""
         process = self.running.pop(f"run-{name}")
         return process.wait(PATIENCE), text(self.folder / f"run-{name}.out")
 
 
 def write_records(path: Path, notes: Iterable[Record]) -> Path:
-    """Write the records of a hospital, for its own account alone; return the path."""
+    """Write the records of a hospital, readable by its own account alone; return the path."""
     with path.open("w", newline="", encoding="utf-8") as out:
         csv.writer(out).writerows([("text", "label"), *((note.text, note.label) for note in notes)])
     path.chmod(0o600)
@@ -280,7 +281,7 @@ def wait(condition: Callable[[], T], what: str, patience: float = PATIENCE, *, e
     """Wait until a condition holds; return its value.
 
     Raises:
-        CaucusError: It does not in time.
+        CaucusError: The condition does not hold in time.
     """
     deadline = time.monotonic() + patience
     while not (value := condition()):

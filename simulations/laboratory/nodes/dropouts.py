@@ -1,12 +1,12 @@
-r"""Hospitals that fail at random in each phase: how many runs end whole, and what the failures cost these.
+r"""Hospitals that fail at random in each phase: the number of runs that succeed, and the cost of failures in these.
 
     OMP_NUM_THREADS=1 python -m simulations.laboratory.nodes.dropouts \
         [--parties 10 50] [--rates 0.01 0.05 0.2] [--spares 0 0.1 0.3] [--retries 0 1 3] [--runs 50]
 
 Coordinator and parties are the real ones, over a grid in this process; a run has two queries of votes: nine phases with
-`secagg=malicious`. In each phase each hospital fails with the same probability, and is `away` for that phase alone, as
-one whose answer comes after `federation.timeout`, or `gone` for the rest of the run. A phase in which a hospital is
-missing lasts that whole time: so what is lost is counted in such waits, and in phases that were made again.
+`secagg=malicious`. In each phase each hospital fails with the same probability, and is `away` for that phase alone,
+like a hospital whose answer comes after `federation.timeout`, or `gone` for the rest of the run. A phase in which a
+hospital is missing lasts until the timeout: so the loss is counted in such waits, and in repeated phases.
 """
 
 import argparse
@@ -58,7 +58,7 @@ _CORRUPT = 0.3
 
 
 class Ending(NamedTuple):
-    """End of a run: whether it was complete, how often a phase waited in vain, and the number of phases."""
+    """End of a run: whether it was complete, the number of phases that waited in vain, and the number of all phases."""
 
     whole: bool
     waits: int
@@ -102,13 +102,13 @@ def _summary(endings: Sequence[Ending]) -> str:
 
 
 class Faults:
-    """Parties that fail in each phase, and the count of phases.
+    """Random failures of parties in each phase, and the number of phases.
 
     Args:
         parties: Number of hospitals.
         rate: Probability that one fails in a phase.
         draws: Random numbers of this experiment.
-        lasting: Whether it stays away.
+        lasting: Whether a failed party stays away.
     """
 
     def __init__(self, parties: int, rate: float, draws: random.Random, *, lasting: bool) -> None:
@@ -117,13 +117,13 @@ class Faults:
         self._away: set[int] = set()
 
     def begin(self) -> None:
-        """A phase begins."""
+        """Draw the failures of a new phase."""
         self.phases += 1
         fail = {party for party in range(self.parties) if self._draws.random() < self._rate}
         self._away = self._away | fail if self._lasting else fail
 
     def deliver(self, partition: int, message: Message) -> Iterable[Message]:
-        """A fault of `LocalGrid`."""
+        """Deliver a message unless its party is away; a fault of `LocalGrid`."""
         return () if partition in self._away else (message,)
 
 

@@ -5,9 +5,10 @@ r"""Real hospitals that fail at random in each phase, compared with `dropouts.py
 
 The hospitals' processes are those of `federation.py`; the runs have two queries with few candidates.
 When a message comes to a hospital's relay, it stops itself (SIGSTOP) with the given probability, before anything is
-answered. A hospital that is `away` goes on a second after `federation.timeout`, and then answers too late; of one that
-is `gone`, all processes are killed (SIGKILL). Before the next run every hospital is there again. The seconds lost are
-those of a whole run less those of a run without faults, and predicted: waits of the timeout and phases made again.
+answered. A hospital that is `away` continues a second after `federation.timeout`, and then answers too late; if it is
+`gone`, all of its processes are killed (SIGKILL). Before the next run every hospital is running again. The lost seconds
+are those of a complete run minus those of a run without faults. They are predicted as well, from waits for the timeout
+and repeated phases.
 """
 
 import argparse
@@ -40,7 +41,7 @@ _FAULTS = "faults.json"
 
 
 class Run(NamedTuple):
-    """A run over real nodes: whether whole, its seconds, and how many hospitals failed."""
+    """A run over real nodes: whether it was complete, its seconds, and the number of hospitals that failed."""
 
     whole: bool
     seconds: float
@@ -48,7 +49,7 @@ class Run(NamedTuple):
 
 
 def failing_relay() -> int:
-    """A hospital's relay that fails as the file in the folder above says; `Nodes` starts it in the relay's place."""
+    """A hospital's relay that fails according to a file in its parent folder; `Nodes` starts it in its place."""
     folder = Path.cwd()
     draws: dict[str, random.Random] = {}
 
@@ -120,10 +121,10 @@ def _mean(values: Sequence[float]) -> str:
 
 
 class Faulty:
-    """Runs under faults, over nodes that are all there when a run begins.
+    """Runs with faults, over nodes that are all running when a run begins.
 
     Args:
-        nodes: Nodes with `RELAY`, none of which is started yet.
+        nodes: Nodes with `RELAY`, none of which has been started.
         timeout: `federation.timeout`, in seconds.
         retries: `federation.retries`.
     """
@@ -132,10 +133,10 @@ class Faulty:
         self._nodes, self._timeout, self._retries = nodes, timeout, retries
 
     def run(self, name: str, dropouts: int, rate: float, *, lasting: bool) -> Run:
-        """One run, to its end.
+        """Make one run, to its end.
 
         Raises:
-            RuntimeError: It failed though no hospital did; with what it said.
+            RuntimeError: The run failed although no hospital did; the message has its output.
         """
         nodes = self._nodes
         self._all_there()

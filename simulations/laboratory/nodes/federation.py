@@ -1,4 +1,4 @@
-"""Many hospitals on this machine: the harness of `deployment.py` with forked hospitals, so that a hundred have room.
+"""Many hospitals on this machine: the harness of `deployment.py` with forks, so that a hundred fit into memory.
 
 The coordinator's processes are those of `caucus-coordinator serve`. Each hospital has the three of `caucus-party start`
 (party service, SuperNode, relay), with the same arguments, but forked (`forks.py`); `revive` starts them again.
@@ -32,20 +32,20 @@ from simulations.laboratory.nodes.usage import stat
 PARTY = "client.command:main"
 (FLOWER,) = (script.value for script in entry_points(group="console_scripts", name="flwr"))
 GROUP = 10
-"""Hospitals that are started at a time: their first connections are most of the work of a start."""
+"""Number of hospitals that start at the same time: their first connections are most of the work of a start."""
 FRONT = "127.0.0.2"
 """Address of the front door; with the same port, the near end of a line to it is on the usual address."""
 _MODULES = ("client.deploy.host", "client.flower.supernode", "client.flower.relay")
 
 
 class Nodes(Deployment):
-    """A coordinator that serves, and hospitals that are enrolled; `up` starts these.
+    """A running coordinator and enrolled hospitals; `up` starts the hospitals.
 
     Args:
-        folder: A new one.
-        count: Hospitals.
-        line: Between the hospitals and the coordinator; None: they are on loopback.
-        records: Number of each hospital's records, notes of the demo.
+        folder: A new folder.
+        count: Number of hospitals.
+        line: Line between the hospitals and the coordinator; None: loopback.
+        records: Number of each hospital's records, which are notes of the demo.
         relay: `MODULE:FUNCTION` that takes the place of the hospitals' relay.
     """
 
@@ -77,7 +77,7 @@ class Nodes(Deployment):
         return self.forks.run(PARTY, *arguments, folder=self.folder, environment=environment)
 
     def enrol(self) -> None:
-        """Enrol all hospitals as `caucus-coordinator enrol` does, which would start two programs for each."""
+        """Enrol all hospitals as `caucus-coordinator enrol` does, but without starting two programs for each."""
         parties = []
         for number in range(self.count):
             party = PartyFile.load(self.at(number) / "party.json")
@@ -87,7 +87,7 @@ class Nodes(Deployment):
         store(CoordinatorSettings.load(self.here), parties)
 
     def up(self, *numbers: int, options: Sequence[str] = ()) -> None:
-        """Start these hospitals, or all, a group at a time, and wait until their nodes are online."""
+        """Start these hospitals, or all, group by group, and wait until their nodes are online."""
         wanted = numbers or range(self.count)
         for first in range(0, len(wanted), GROUP):
             super().up(*wanted[first : first + GROUP], options=options)
@@ -126,7 +126,7 @@ class Nodes(Deployment):
         )
 
     def kill(self, number: int) -> None:
-        """A hospital's machine fails: no process of it says another word."""
+        """Let a hospital's machine fail, by killing all of its processes."""
         for key in [key for key in self.forked if key[0] == number]:
             process = self.forked.pop(key)
             os.kill(process, signal.SIGKILL)
@@ -138,11 +138,11 @@ class Nodes(Deployment):
         return [number for number, process in relays if stat(process)[0] == "T"]
 
     def resume(self, number: int) -> None:
-        """Let a stopped relay go on."""
+        """Let a stopped relay continue."""
         os.kill(self.forked[number, "relay"], signal.SIGCONT)
 
     def online(self) -> int:
-        """Number of nodes that the coordinator takes for connected."""
+        """Number of nodes that the coordinator reports as connected."""
         with contextlib.suppress(CaucusError, subprocess.CalledProcessError):
             return sum(node["status"] == "online" for node in self._flower("supernode", "list")["nodes"])
         return 0
@@ -179,7 +179,7 @@ def _function(module: str) -> str:
 
 
 def small_run(rounds: int) -> tuple[str, ...]:
-    """Settings of a run of WASP with few candidates, and one query less than rounds."""
+    """Settings of a run of WASP with few candidates; it has one query fewer than rounds."""
     return (
         "method=wasp",
         f"method.rounds={rounds}",
@@ -195,5 +195,5 @@ def small_run(rounds: int) -> tuple[str, ...]:
 
 
 def load_encoder() -> None:
-    """Load the default encoder's table, which is most of the memory of a party service."""
+    """Load the default encoder's table, which takes most of the memory of a party service."""
     Encoder.hashed_ngrams().encode(["once"])

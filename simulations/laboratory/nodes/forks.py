@@ -2,9 +2,9 @@
 
     python -m simulations.laboratory.nodes.forks [--first MODULE:FUNCTION] MODULE:FUNCTION ...
 
-A Python that has imported Flower takes a second of CPU and 100 MB before it does anything. A fork of one that has takes
-milliseconds, and the memory that it writes to. The process reads one request a line (JSON, from its standard input) and
-answers each with a line; when the input ends, so do its children.
+A Python process that imports Flower takes a second of CPU time and 100 MB before it does anything. A fork of a process
+that has imported it takes milliseconds, and only the memory that it writes to. The process reads one request per line
+(JSON, from its standard input) and answers each with a line; when the input ends, so do its children.
 """
 
 import argparse
@@ -30,12 +30,12 @@ _PR_SET_PDEATHSIG = 1
 
 
 class Forks:
-    """The forking process, seen from the one that started it.
+    """The forking process, as the process that started it sees it.
 
     Args:
         functions: `MODULE:FUNCTION` of each command; a function takes its arguments from `sys.argv`.
         environment: Variables that their modules read when they are imported.
-        first: A function that is called once: what it leaves in memory is shared too.
+        first: A function that is called once before all forks, which share its results in memory.
     """
 
     def __init__(
@@ -53,7 +53,7 @@ class Forks:
 
     @property
     def process(self) -> int:
-        """Number of the process that forks."""
+        """Number of the forking process."""
         return self._process.pid
 
     def start(self, function: str, *arguments: object, folder: Path, environment: Mapping[str, str], log: Path) -> int:
@@ -63,7 +63,7 @@ class Forks:
             function: One of the functions that were named.
             arguments: Arguments of the command.
             folder: The command's working directory.
-            environment: All of its environment.
+            environment: Its whole environment.
             log: File to which its output is added.
         """
         request = {
@@ -83,7 +83,7 @@ class Forks:
         """Run one command to its end; return its output.
 
         Raises:
-            CalledProcessError: It ended with another code than 0.
+            CalledProcessError: Its exit code is not 0.
         """
         with tempfile.NamedTemporaryFile("r", encoding="utf-8") as log:
             where = Path(log.name)

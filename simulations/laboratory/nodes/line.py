@@ -16,11 +16,11 @@ class Line:
 
     Args:
         delay: Initial value of the attribute.
-        spoil: Number of pieces of which one has a bit changed; 0: none is changed.
+        spoil: One in this number of pieces has a bit changed; 0: none.
 
     Attributes:
-        delay: Seconds of a round trip, half of them in each direction; also that of a connection's first packets.
-        rate: Bytes a second in each direction, for all hospitals together, as of the coordinator's own line; None: no
+        delay: Seconds of a round trip, half of them in each direction; also the delay of a connection's first packets.
+        rate: Bytes per second in each direction, for all hospitals together, like the coordinator's own line; None: no
             limit.
         passed: Bytes so far, "up" to the coordinator and "down" from it.
     """
@@ -35,7 +35,7 @@ class Line:
 
     @contextlib.contextmanager
     def between(self, near: tuple[str, int], far: tuple[str, int]) -> Iterator[None]:
-        """Relay what connects to `near` (host and port) to `far`, as long as the context lasts."""
+        """Relay connections to `near` (host and port) to `far`, for the duration of the context."""
         loop = asyncio.new_event_loop()
         listening = loop.run_until_complete(asyncio.start_server(self.to(*far), *near, backlog=1024))
         thread = Thread(target=loop.run_forever, daemon=True)

@@ -20,7 +20,7 @@ def cpu(processes: Iterable[int]) -> float:
 
 
 def descendants(parents: Iterable[int]) -> set[int]:
-    """Processes that these have started, directly or indirectly."""
+    """Processes that these processes have started, directly or indirectly."""
     children: dict[int, list[int]] = {}
     for entry in Path("/proc").glob("[0-9]*"):
         children.setdefault(int(stat(int(entry.name))[1]), []).append(int(entry.name))
@@ -32,12 +32,12 @@ def descendants(parents: Iterable[int]) -> set[int]:
 
 
 def proportional_set(processes: Iterable[int]) -> int:
-    """Bytes of memory of these processes, in which what several share counts once (PSS)."""
+    """Bytes of memory of these processes, with shared memory counted once (PSS)."""
     return _memory(processes, "Pss:")
 
 
 def resident_set(processes: Iterable[int]) -> int:
-    """Bytes of memory of these processes, in which what several share counts for each (RSS)."""
+    """Bytes of memory of these processes, with shared memory counted for each process (RSS)."""
     return _memory(processes, "Rss:")
 
 

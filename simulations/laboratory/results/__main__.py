@@ -1,4 +1,4 @@
-"""`make results`: runs what claims need and is missing, and writes the findings and the page.
+"""`make results`: makes the missing runs of all claims, and writes the findings and the page.
 
 make results                                  # preset small: 20 minutes; runs/results/small/README.md
 make results PRESET=full                      # hours; goes on where it stopped
@@ -6,8 +6,8 @@ make results CLAIM=near_and_far PRESET=full   # the runs of one claim
 make results PRESET=full OUT=simulations/laboratory/results    # the page of the project, as it was measured
 python -m simulations.laboratory.results --page          # the page again, from what was measured with preset small
 
-A result that no claim needs any more, such as after a change of its settings, moves from the page's folder to that of
-the runs, and counts again when a claim needs it.
+A result that no claim needs any more, for instance after a change of settings, moves from the page's folder to that of
+the runs, and is used again when a claim needs it.
 """
 
 import argparse

@@ -1,7 +1,7 @@
-"""Cells: the runs that claims need, each once however many claims share it.
+"""Cells: the runs that claims need, each made once even if several claims share it.
 
 A cell is a data set, overrides and an experiment seed. Its key is a digest of these, so a changed setting is a new
-cell, and a result whose cell nobody needs any more is left out of the published file.
+cell, and a result whose cell no claim needs any more is left out of the published file.
 """
 
 import hashlib
@@ -24,7 +24,7 @@ WITHOUT_EPSILON = ("method=fusegen", "method=only_private", "method=private_exem
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """One run.
+    """One run that claims need.
 
     Attributes:
         data: Data set.
@@ -39,14 +39,14 @@ class Cell:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Preset:
-    """Choice of the runs.
+    """A choice of runs for the claims.
 
     Attributes:
         name: The preset's name.
         base: Overrides of every run.
         of_data: Overrides of each data set.
-        seeds: Number of seeds in place of the claims'; None for theirs.
-        data: Data sets in place of the claims'; None for theirs.
+        seeds: Number of seeds in place of the claims'; None keeps the claims'.
+        data: Data sets in place of the claims'; None keeps the claims'.
     """
 
     name: str
@@ -56,14 +56,14 @@ class Preset:
     data: tuple[str, ...] | None = None
 
     def claims(self, claims: Sequence[Claim]) -> list[Claim]:
-        """The claims of the preset."""
+        """The claims that the preset measures."""
         return [claim for claim in claims if self.seeds is None or claim.small or claim.computed]
 
     def data_sets(self, claim: Claim) -> tuple[str, ...]:
         """Data sets on which the claim is measured.
 
         Raises:
-            ConfigError: The claim names another one than those of the presets.
+            ConfigError: The claim names a data set that the presets do not have.
         """
         for data in claim.data:
             one_of(f"claims.{claim.name}.data", data, among=self.of_data)
@@ -81,7 +81,7 @@ class Preset:
         }
 
     def overrides(self, cell: Cell) -> tuple[str, ...]:
-        """All overrides of a cell; `~` takes back one of the base. Folders are named {data}, {work} and {here}."""
+        """All overrides of a cell; `~` removes an override of the base. Folders are named {data}, {work} and {here}."""
         of_cell = (*cell.overrides, f"experiment_seed={cell.seed}")
         every = settled(self.base, self.of_data[cell.data], of_cell)
         return tuple(override for override in every if not override.startswith("~"))
@@ -93,10 +93,10 @@ class Preset:
 
 
 def preset(name: str, path: Path = HERE / "presets.yaml") -> Preset:
-    """A preset of the file.
+    """Read a preset from the file.
 
     Raises:
-        ConfigError: There is none of this name.
+        ConfigError: There is no preset with this name.
     """
     content = yaml.safe_load(path.read_text(encoding="utf-8"))
     if name not in content["presets"]:
@@ -112,7 +112,7 @@ def preset(name: str, path: Path = HERE / "presets.yaml") -> Preset:
 
 
 def with_epsilon(overrides: Sequence[str], epsilon: float | None) -> tuple[str, ...]:
-    """Overrides of a row at an epsilon; unchanged where the row sets one or has no use for it."""
+    """Overrides of a row at an epsilon; unchanged if the row sets its own or does not use it."""
     fixed = any(override in WITHOUT_EPSILON or override.startswith("privacy.epsilon=") for override in overrides)
     if epsilon is None or fixed:
         return tuple(overrides)
@@ -120,7 +120,7 @@ def with_epsilon(overrides: Sequence[str], epsilon: float | None) -> tuple[str, 
 
 
 def in_order(chosen: Preset, claims: Iterable[Claim]) -> list[Cell]:
-    """The cells of all claims, each once: all first seeds before all second ones, so that each claim soon has some."""
+    """The cells of all claims, without repetition: first all first seeds, so that each claim soon has results."""
     needed: dict[str, Cell] = {}
     for claim in claims:
         for cells in chosen.cells(claim).values():

@@ -1,8 +1,8 @@
-"""Claims: what a paper says, and which difference between two settings of this program shows it.
+"""Claims: a paper's statement, and the difference between two settings of this program that tests it.
 
 The files `claims/*.yaml`, one for each paper, have a `paper`, a `base` of overrides, and `claims` by name. Their fields
-are those of `Claim`; a field that does not exist is refused. A row that claims of several papers compare with has
-`shared` in place of overrides: they are those of its name in `rows.yaml`.
+are those of `Claim`; a field that does not exist is refused. A row that claims of several papers share has `shared` in
+place of overrides: they are in `rows.yaml` under its name.
 """
 
 import math
@@ -36,16 +36,16 @@ class Claim:
         claim: The claim, in one sentence.
         where: Table, figure or section of the paper.
         published: The paper's figures.
-        rows: Overrides of each row, by its name, in the order to show; none where the figures are computed.
+        rows: Overrides of each row, by its name, in the order of the page; empty if the figures are computed.
         computed: Name of the function in `computed.py` that gives a figure for each row, without a run.
-        compare: The row that the claim favours, and the one that it is compared with.
+        compare: The row that the claim favours, and the row that it is compared with.
         expects: Whether the figure of the favoured row is higher, lower, or within a margin of the other's.
-        margin: Largest difference that still counts as none, where `expects` is within.
+        margin: Largest difference that still counts as none, if `expects` is within.
         figure: Figure of `metrics.json`, dotted; or "accuracy", "fid" of the last round, "texts" or "seconds".
-        epsilons: Values of epsilon at which every row is run; none where the rows set it.
+        epsilons: Values of epsilon at which every row is run; empty if the rows set it.
         data: Data sets.
         seeds: Number of experiment seeds.
-        small: Whether the small preset has it.
+        small: Whether the small preset has the claim.
         why: Explanation of each verdict.
     """
 
@@ -70,7 +70,7 @@ class Claim:
         """Check the values.
 
         Raises:
-            ConfigError: One of them is not possible.
+            ConfigError: A value is not possible.
         """
         section = f"claims.{self.name}"
         if bool(self.rows) == bool(self.computed):
@@ -92,7 +92,7 @@ def read_claims(folder: Path = FOLDER) -> list[Claim]:
     """All claims, in the order of the files' names.
 
     Raises:
-        ConfigError: A file is no such YAML, has another field than `Claim`, or repeats a name.
+        ConfigError: A file is no such YAML, has a field that `Claim` lacks, or repeats a name.
     """
     shared = YamlFile.load(ROWS).values
     claims: dict[str, Claim] = {}
@@ -134,9 +134,9 @@ def read_lines(path: Path = LINES) -> list[Claim]:
 
 
 def settled(*lists: Sequence[str]) -> tuple[str, ...]:
-    """Overrides in order, of which a later one replaces an earlier one of the same setting.
+    """The effective overrides: a later one replaces an earlier one of the same setting.
 
-    A list that chooses another method than one before it drops the settings `method.*` of that list.
+    If a list chooses another method than an earlier list, the settings `method.*` of the earlier list are dropped.
     """
     kept: dict[str, str] = {}
     of_the_method: list[str] = []

@@ -17,7 +17,7 @@ _TIMES = 4
 
 
 def wasp_sigma() -> dict[str, float]:
-    """Standard deviation of the noise of WASP's votes: by the paper's formula, and the least that epsilon needs."""
+    """Standard deviation of the noise of WASP's votes: by the paper's formula, and the minimum for epsilon."""
     return {f"paper's at ε {epsilon}": _papers(epsilon) for epsilon in _EPSILONS} | {
         f"needed at ε {epsilon}": accountant.continuous_sigma(_VOTES.sensitivity, _TIMES, epsilon, _DELTA) / _VOTES.grid
         for epsilon in _EPSILONS
@@ -25,7 +25,7 @@ def wasp_sigma() -> dict[str, float]:
 
 
 def wasp_true_epsilon() -> dict[str, float]:
-    """The epsilon that is stated for the paper's noise, and the one that it gives."""
+    """The epsilon that the paper states for its noise, and the true one."""
     mu = {epsilon: (_TIMES**0.5) * _VOTES.sensitivity.l2 / _VOTES.grid / _papers(epsilon) for epsilon in _EPSILONS}
     return {f"stated ε {epsilon}": float(epsilon) for epsilon in _EPSILONS} | {
         f"noise for ε {epsilon}": gaussian_epsilon(_DELTA, mu[epsilon]) for epsilon in _EPSILONS

@@ -1,4 +1,4 @@
-"""Folders of the data sets, and files that are made from them."""
+"""Folders of the data sets, and files derived from them."""
 
 import csv
 import os
@@ -18,7 +18,7 @@ ABSENT = (
 BANKING67 = "banking67.csv"
 ENGLISH = "english.txt"
 COMMONEST = 300
-"""Number of words that nearly every text has: they leave no room for informative ones among its first terms."""
+"""Number of words that occur in nearly every text and would displace informative ones from its first terms."""
 TARGET_PART = 4
 """One record in this number is the recipient's, unlabelled, and no hospital's private record."""
 
@@ -34,7 +34,7 @@ def is_there(data: str) -> bool:
 
 
 def write_files(work: Path) -> None:
-    """Public texts, a public vocabulary, and a division of banking10's records into private ones and a recipient's."""
+    """Public texts, a public vocabulary, and a split of banking10's records into private ones and a recipient's."""
     _write_public_texts(work)
     _write_vocabulary(work)
     _write_target(work)

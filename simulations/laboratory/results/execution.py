@@ -1,4 +1,4 @@
-"""Executes the missing runs, in two processes, each run in a separate folder; a run that was stopped goes on.
+"""Execution of the missing runs in two processes, each run in a separate folder; a stopped run continues.
 
 All runs share a cache of replies and one of embeddings, so that runs that differ after the first round write its texts
 once. A failed run is recorded with its reason, and is tried again by the next `make results`.
@@ -41,7 +41,7 @@ def check_models(chosen: Preset) -> None:
     """Refuse to start without the models of every run.
 
     Raises:
-        ConfigError: One of them has not been fetched.
+        ConfigError: A model has not been fetched.
     """
     for override in chosen.base:
         if (name := override.partition("=")[2]) in catalogue.catalogue():
@@ -49,14 +49,14 @@ def check_models(chosen: Preset) -> None:
 
 
 def forecast(cells: int, results: Sequence[Result]) -> str:
-    """The runs that are left and their cost, in words, by the mean time of the runs measured."""
+    """The remaining runs and their cost, in words, estimated from the mean time of the measured runs."""
     times = [one.seconds for one in results if one.error is None]
     minutes = cells * (sum(times) / len(times) if times else USUAL_SECONDS) / PROCESSES / 60
     return f"{cells} runs left, about {minutes:.0f} minutes with {PROCESSES} processes"
 
 
 def run_all(chosen: Preset, cells: Sequence[Cell], work: Path) -> Iterator[Result]:
-    """Run the cells, and give each result as soon as there is one.
+    """Run the cells, and yield each result as soon as it is available.
 
     Args:
         chosen: The preset.
@@ -98,7 +98,7 @@ def _submit(pool: ProcessPoolExecutor, chosen: Preset, cell: Cell, work: Path) -
 def run_one(blank: Result, overrides: Sequence[str], folder: Path) -> Result:
     """One run, in this process: its result, or the reason why there is none.
 
-    A run that cannot go on, since the program has changed, starts again: its replies are in the cache.
+    A run that cannot continue, since the program has changed, starts again: its replies are in the cache.
     """
     from server.failure import EXPECTED, summary
     from server.settings.compose import composed, reloaded
@@ -145,7 +145,7 @@ def measured(blank: Result, folder: Path) -> Result:
 
 
 def with_folders(overrides: Sequence[str], work: Path) -> list[str]:
-    """Overrides with the folders of the data sets, of the work and of this package in place of their names."""
+    """Overrides in which the names of the folders of data sets, work and this package are replaced by their paths."""
     folders = {"{data}": data_folder(), "{work}": work.resolve(), "{here}": Path(__file__).parent}
     return [
         functools.reduce(lambda text, name: text.replace(name, str(folders[name])), folders, override)

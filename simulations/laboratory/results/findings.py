@@ -1,9 +1,9 @@
-"""Findings: for each claim its rows' figures, paired differences with intervals, and a verdict; `findings.json`.
+"""Findings: figures of each claim's rows, paired differences with intervals, and a verdict; `findings.json`.
 
 A difference is between two runs with the same data set and experiment seed; its interval is Student's t over all such
-pairs. One such interval in twenty misses the truth by chance, and the full preset has more than a hundred of them: of
-differences that are none, one in forty "holds" and one in forty is "refuted", of each epsilon. Nothing is corrected for
-that: read the size of a difference, not only its verdict.
+pairs. One such interval in twenty misses the truth by chance, and the full preset has more than a hundred of them: at
+each epsilon, one in forty claims without any true difference "holds" and one in forty is "refuted". There is no
+correction for that: read the size of a difference, not only its verdict.
 """
 
 import itertools
@@ -39,8 +39,8 @@ class Figure:
 
     Attributes:
         row: Name of the row.
-        epsilon: Epsilon, or None where rows set it.
-        mean: Mean over the runs; None without any.
+        epsilon: Epsilon, or None if rows set it.
+        mean: Mean over the runs; None without runs.
         deviation: Sample standard deviation; None for fewer than two.
         runs: Number of runs.
         planned: Number of runs that the preset wants.
@@ -56,10 +56,10 @@ class Figure:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Difference:
-    """The favoured row less the other, at one epsilon.
+    """The difference of the favoured row from the other, at one epsilon.
 
     Attributes:
-        epsilon: Epsilon, or None where rows set it.
+        epsilon: Epsilon, or None if rows set it.
         mean: Mean of the paired differences.
         interval: The difference's 95 % interval; None for a single pair; of width 0 for a computed figure.
         pairs: Number of pairs; 0 for a computed figure.
@@ -73,15 +73,15 @@ class Difference:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Finding:
-    """Verdict on a claim, and the figures that it rests on.
+    """Verdict on a claim, and the figures behind it.
 
     Attributes:
         claim: The claim.
-        data: Data sets on which it was measured; none for computed figures.
+        data: Data sets on which it was measured; empty for computed figures.
         figures: Figure of each row at each epsilon.
-        differences: Favoured row less the other, at each epsilon.
+        differences: Difference of the favoured row from the other, at each epsilon.
         verdict: One of `claims.VERDICTS`, or `NOT_RUN`.
-        from_epsilon: Smallest epsilon from which it holds; None if it does at all, or does not.
+        from_epsilon: Smallest epsilon from which the claim holds; None if it holds at all of them, or at none.
         why: The verdict's explanation, if the claim has one for this verdict.
         failures: Reasons of failed runs.
     """
@@ -140,7 +140,7 @@ def finding(chosen: Preset, claim: Claim, results: Mapping[str, Result]) -> Find
 
 
 def verdict(claim: Claim, differences: Sequence[Difference]) -> tuple[str, float | None]:
-    """One of `VERDICTS` or `NOT_RUN`, and the smallest epsilon from which the claim holds, if it does not at all."""
+    """One of `VERDICTS` or `NOT_RUN`, and the smallest epsilon from which the claim holds, if not at all of them."""
     known = [difference for difference in differences if difference.interval is not None]
     private = [difference for difference in known if difference.epsilon is None or math.isfinite(difference.epsilon)]
     without = [difference for difference in known if difference not in private]

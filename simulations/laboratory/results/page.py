@@ -1,4 +1,4 @@
-"""The page of findings: one row for each claim, from `findings.json` alone, so that every number of it is in there."""
+"""The page of findings: one row for each claim, from `findings.json` alone, which contains every number of the page."""
 
 import json
 from collections import Counter
@@ -20,7 +20,7 @@ _SHARES = ("accuracy", "macro_f1")
 
 
 def render(content: Mapping[str, Any]) -> str:
-    """The page in Markdown.
+    """Render the page in Markdown.
 
     Args:
         content: Content of `findings.json`.

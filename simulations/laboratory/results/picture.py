@@ -1,6 +1,6 @@
 """The README's picture: accuracy against epsilon, by number of records, drawn from `findings.json`.
 
-A bar is one standard deviation over the seeds in either direction. Where epsilon changes nothing the line is level.
+A bar is one standard deviation over the seeds in either direction. If epsilon has no effect, the line is horizontal.
 """
 
 from collections.abc import Mapping, Sequence
@@ -17,10 +17,10 @@ _Measured = Mapping[str, Sequence[Mapping[str, Any]]]
 
 
 def draw(findings: Sequence[Mapping[str, Any]]) -> str | None:
-    """The picture, as SVG; None if nothing that has private records was measured.
+    """The picture, as SVG; None if no line with private records was measured.
 
     Args:
-        findings: "picture" of `findings.json`: each a line of `picture.yaml`, measured.
+        findings: "picture" of `findings.json`: the measurements of each line of `picture.yaml`.
     """
     measured = [
         (*finding["claim"]["name"].partition(RECORDS)[::2], finding["figures"])

@@ -21,12 +21,12 @@ class Result:
         key: Key of its cell.
         data: The run's data set.
         seed: The run's experiment seed.
-        overrides: All overrides but paths.
+        overrides: All overrides except for paths.
         figures: Figures of metrics.json by dotted name, and "accuracy", "fid", "texts".
         epsilon: Epsilon of its privacy statement.
         seconds: Wall time.
-        cpu_seconds: Time of processors.
-        error: Why it failed, in one line; None if it did not.
+        cpu_seconds: CPU time.
+        error: Reason of a failure, in one line; None if it did not fail.
     """
 
     key: str
@@ -41,7 +41,7 @@ class Result:
 
 
 def read(path: Path) -> dict[str, Result]:
-    """Results by key; of two for a cell the last counts.
+    """Results by key; if a cell has several, the last one counts.
 
     Raises:
         DataError: A line is not one of ours.

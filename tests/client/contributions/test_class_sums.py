@@ -123,13 +123,13 @@ def test_what_is_no_number_counts_as_zero_and_a_huge_one_is_shortened_as_any():
 
 
 def _norms(query, records):
-    own = np.abs(contribution(query, records))
+    vector = np.abs(contribution(query, records))
     sensitivity = query.spec.sensitivity
-    assert np.count_nonzero(own) <= sensitivity.touched
-    assert own.max() <= query.spec.largest
-    assert own.sum() <= sensitivity.l1
-    assert (own**2).sum() <= sensitivity.l2_squared
-    return own.sum(), (own**2).sum()
+    assert np.count_nonzero(vector) <= sensitivity.touched
+    assert vector.max() <= query.spec.largest
+    assert vector.sum() <= sensitivity.l1
+    assert (vector**2).sum() <= sensitivity.l2_squared
+    return vector.sum(), (vector**2).sum()
 
 
 @pytest.mark.parametrize("directions", [1, 4, 16, 64])
@@ -153,9 +153,9 @@ def test_equal_records_of_a_user_reach_both_bounds(records):
     query = asking.sums(np.eye(4, 6), np.zeros((2, 6)), 0.25, max_records=records)
     same = np.tile([[0.5, 0.5, 0.5, 0.5, 0, 0]], (records + 1, 1))
     of_user = embedded("abcd"[: records + 1], None, same, ("u",) * (records + 1)).limited(records)
-    own = contribution(query, of_user)
+    vector = contribution(query, of_user)
     sensitivity = query.spec.sensitivity
-    assert (own.sum(), (own**2).sum()) == (sensitivity.l1, sensitivity.l2_squared)
+    assert (vector.sum(), (vector**2).sum()) == (sensitivity.l1, sensitivity.l2_squared)
     assert sensitivity.l1 == records * (2 * 1024 + 512)
 
 
@@ -181,10 +181,10 @@ def test_no_record_exceeds_the_bounds_and_none_moves_anothers_part(  # noqa: PLR
     )
     records = random_records(rng, 4, dim, labels=4)
     before = contribution(query, chosen(records, [0, 1, 2]))
-    own = contribution(query, chosen(records, [3]))
-    assert np.array_equal(contribution(query, records) - before, own)
+    vector = contribution(query, chosen(records, [3]))
+    assert np.array_equal(contribution(query, records) - before, vector)
     label = records.labels[3]
-    elsewhere = np.delete(own.reshape(3, -1), label, axis=0) if label < 3 else own
+    elsewhere = np.delete(vector.reshape(3, -1), label, axis=0) if label < 3 else vector
     assert not elsewhere.any()
     _norms(query, chosen(records, [3]))
 

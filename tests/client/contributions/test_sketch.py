@@ -114,16 +114,16 @@ def test_estimates_the_density_of_each_label_within_its_monte_carlo_error(dim):
             for label in (0, 1):
                 points = [
                     _points(query, text)
-                    for text, own in zip(records.texts, records.labels, strict=True)
-                    if own == label and len(_points(query, text))
+                    for text, record_label in zip(records.texts, records.labels, strict=True)
+                    if record_label == label and len(_points(query, text))
                 ]
                 for asked_for in (points[0][0], points[1][-1]):
                     kernels = [np.exp(-((of - asked_for) ** 2).sum(axis=1) / bandwidth**2).mean() for of in points]
-                    each = sums[label] * _of_points(query, asked_for[None])[0]
+                    estimates = sums[label] * _of_points(query, asked_for[None])[0]
                     if query.spec.paired:
-                        each = each.reshape(2, rows).sum(axis=0)
-                    estimate = each.mean() / len(points)
-                    standard_error = each.std() / len(points) / rows**0.5
+                        estimates = estimates.reshape(2, rows).sum(axis=0)
+                    estimate = estimates.mean() / len(points)
+                    standard_error = estimates.std() / len(points) / rows**0.5
                     # 5 standard errors: a false alarm of 6e-7 over frequencies, none for these; and rounding toward
                     # zero, of each coordinate by less than 1 on the grid.
                     assert abs(estimate - np.mean(kernels)) < 5 * standard_error + 2 / query.spec.grid

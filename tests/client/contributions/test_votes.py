@@ -33,9 +33,9 @@ def _reference(query, records, labels):
 
     candidates = [grid(vector) for vector in query.vectors]
     for record, label in zip(records, labels, strict=True):
-        own = grid(record)
+        record_grid = grid(record)
         buckets = {
-            j: (sum(a * b for a, b in zip(own, candidates[j], strict=True)) * 2 * 10**5 + 2**48) // 2**49
+            j: (sum(a * b for a, b in zip(record_grid, candidates[j], strict=True)) * 2 * 10**5 + 2**48) // 2**49
             for j in range(count)
             if query.labels[j] == label
         }

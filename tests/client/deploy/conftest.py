@@ -23,9 +23,9 @@ def made(tmp_path, capsys):
     folder = tmp_path / "hospital"
     named = ("--name", "St. Mary: #1", "--records", records, "--invitation", tmp_path / "invitation.json")
     assert main(["init", str(folder), *map(str, named)]) == 0
-    own = PartyFile.load(folder / "party.json")
+    party = PartyFile.load(folder / "party.json")
     other = PartyFile(**PARTY | {"name": "St. Luke"})
-    (tmp_path / "roster.json").write_text(RosterFile(parties=(other, own)).to_json())
+    (tmp_path / "roster.json").write_text(RosterFile(parties=(other, party)).to_json())
     assert main(["roster", "--yes", str(folder), str(tmp_path / "roster.json")]) == 0
     capsys.readouterr()
     return folder

@@ -44,39 +44,39 @@ def opened(folder, agreed, run=RUN):
 
 def approve(capsys, folder, *arguments, code=0):
     assert main(["approve", str(folder), *arguments]) == code
-    said = capsys.readouterr()
-    return said.out if code == 0 else said.err
+    captured = capsys.readouterr()
+    return captured.out if code == 0 else captured.err
 
 
 def facts(capsys, folder):
     """Lines by the fact's name; those without a name belong to the one before."""
-    found, name = {}, ""
+    values, name = {}, ""
     for line in approve(capsys, folder, "--list").splitlines():
         if line.startswith("    "):
             name = line[4:21].strip() or name
-            found.setdefault(name, []).append(line[21:])
-    return found
+            values.setdefault(name, []).append(line[21:])
+    return values
 
 
 def test_a_person_sees_what_the_plan_is_for_who_takes_part_and_what_it_costs(made, capsys):
     agreed = plan(2, max_attempts=2, purpose="triage", recipient="University Hospital")
     opened(made, agreed)
     assert approve(capsys, made, "--list").startswith(f"run {RUN}: awaiting\n")
-    told = facts(capsys, made)
-    assert (told["purpose"], told["recipient"]) == (["triage"], ["University Hospital"])
-    assert told["hospitals"] == ["2: St. Luke, St. Mary: #1 (this hospital); 2 or more in each sum"]
-    assert told["threshold"] == ["2 of the 2 hospitals that hold shares of a mask can lift it together"]
-    assert told["colluders"] == ["0 other hospitals are assumed to help the coordinator"]
-    assert told["attempts"] == ["2 at each answer, each of them counted"]
-    assert told["protects"] == ["each record"]
-    whole, texts, coordinator, alone = told["epsilon"]
+    output = facts(capsys, made)
+    assert (output["purpose"], output["recipient"]) == (["triage"], ["University Hospital"])
+    assert output["hospitals"] == ["2: St. Luke, St. Mary: #1 (this hospital); 2 or more in each sum"]
+    assert output["threshold"] == ["2 of the 2 hospitals that hold shares of a mask can lift it together"]
+    assert output["colluders"] == ["0 other hospitals are assumed to help the coordinator"]
+    assert output["attempts"] == ["2 at each answer, each of them counted"]
+    assert output["protects"] == ["each record"]
+    whole, texts, coordinator, alone = output["epsilon"]
     assert whole == "4.000 of all that the run releases"
     assert texts.endswith("of the synthetic texts, for those who read them")
     assert coordinator == "4.000 of this hospital's answers, for the coordinator and 0 colluders"
     assert alone.endswith("of this hospital's answers, for the coordinator once every mask is lifted")
     assert float(alone.split()[0]) - 0.001 <= epsilon_alone(agreed) <= float(alone.split()[0])
     assert epsilon_alone(agreed) > 4
-    assert told["limits"] == ["within this hospital's limits"]
+    assert output["limits"] == ["within this hospital's limits"]
 
 
 COLLUDING = "{} of the 2 hospitals collude with it"
@@ -103,8 +103,8 @@ SUMS = "sees only sums over 2 or more hospitals"
 )
 def test_a_person_is_told_whether_the_coordinator_must_be_trusted(changes, trust, made, capsys):
     if "roster" in changes:
-        own = Roster.of_hospitals(RosterFile.load(made / "roster.json"))
-        changes = changes | {"roster": own.digest.hex(), "max_records_per_party": own.max_records}
+        roster = Roster.of_hospitals(RosterFile.load(made / "roster.json"))
+        changes = changes | {"roster": roster.digest.hex(), "max_records_per_party": roster.max_records}
     opened(made, plan(2, **changes))
     assert facts(capsys, made)["coordinator"] == [trust]
 
@@ -114,9 +114,9 @@ def test_the_hospitals_own_assumption_of_colluders_is_in_the_figure(made, capsys
     opened(made, agreed)
     assert facts(capsys, made)["epsilon"][2] == "4.000 of this hospital's answers, for the coordinator and 0 colluders"
     change(made, limits=TRUSTING | {"corrupt": 0.3})
-    told = facts(capsys, made)
-    assert told["colluders"] == ["1 other hospitals are assumed to help the coordinator"]
-    against, _, words = told["epsilon"][2].partition(" ")
+    output = facts(capsys, made)
+    assert output["colluders"] == ["1 other hospitals are assumed to help the coordinator"]
+    against, _, words = output["epsilon"][2].partition(" ")
     assert words == "of this hospital's answers, for the coordinator and 1 colluders"
     assert float(against) >= epsilon_against(agreed, 1) > 4
 
@@ -195,21 +195,21 @@ def test_no_mask_and_no_proof_are_said_and_no_word_of_the_coordinators_writes_ov
     )
     opened(made, plan(2, labels=("a", forged), queries=queries, epsilon=math.inf), run="r\x1b[2J")
     assert not {"\x1b", "\u202e"} & set(approve(capsys, made, "--list"))
-    told = facts(capsys, made)
-    assert told["epsilon"][0] == "inf of all that the run releases"
-    choices, _, seeds, _, sizes, _ = told["query"]
+    output = facts(capsys, made)
+    assert output["epsilon"][0] == "inf of all that the run releases"
+    choices, _, seeds, _, sizes, _ = output["query"]
     assert "NO masks" in choices
     assert "NO proof" not in choices
     assert "NO masks" in seeds
     assert "NO proof" in seeds
     assert "NO" not in sizes
-    (asked,) = json.loads(approve(capsys, made, "--json"))
-    assert asked["epsilon"] == asked["epsilon_alone"] == "inf"
+    (entry,) = json.loads(approve(capsys, made, "--json"))
+    assert entry["epsilon"] == entry["epsilon_alone"] == "inf"
 
 
 def test_as_json_for_other_programs(made, capsys):
     opened(made, plan(2, purpose="triage"))
-    (asked,) = json.loads(approve(capsys, made, "--json"))
+    (entry,) = json.loads(approve(capsys, made, "--json"))
     expected = {
         "run": RUN,
         "decision": "awaiting",
@@ -227,10 +227,10 @@ def test_as_json_for_other_programs(made, capsys):
         "epsilon": 4.0,
         "beyond_limits": "",
     }
-    assert expected.items() <= asked.items()
-    assert asked["epsilon_alone"] > 4 > asked["epsilon_against"] > 3.99
-    assert asked["lifetime"]["left"] == 10.0 - asked["lifetime"]["after"]
-    assert asked["records"] == {
+    assert expected.items() <= entry.items()
+    assert entry["epsilon_alone"] > 4 > entry["epsilon_against"] > 3.99
+    assert entry["lifetime"]["left"] == 10.0 - entry["lifetime"]["after"]
+    assert entry["records"] == {
         "total": 2,
         "of_label": {"a": 1, "b": 1},
         "labels_without_records": [],
@@ -248,17 +248,17 @@ def test_a_person_is_told_what_each_query_asks(made, capsys):
         PlannedQuery(name="census", spec=spec, share=0.5),
     )
     opened(made, plan(2, queries=queries))
-    votes, voted, census, *asked = facts(capsys, made)["query"]
+    votes, voted, census, *others = facts(capsys, made)["query"]
     assert votes.startswith("1 x votes (votes): gaussian noise, scale ")
     assert voted == "asks: for each of the coordinator's texts, how many records are most like it, or most unlike it"
     assert census.startswith("1 x census (class sums): gaussian noise, scale ")
-    assert " ".join(asked) == (
+    assert " ".join(others) == (
         "asks: 20 numbers: for each label, where its records lie along 9 directions of meaning, added up, and how "
         "many they are; the coordinator takes the directions from its models' texts, and the noise would be enough for "
         "any others"
     )
-    (told,) = json.loads(approve(capsys, made, "--json"))
-    assert [query["asks"] for query in told["queries"]] == [query.spec.asks for query in queries]
+    (output,) = json.loads(approve(capsys, made, "--json"))
+    assert [query["asks"] for query in output["queries"]] == [query.spec.asks for query in queries]
 
 
 @pytest.mark.parametrize(
@@ -304,7 +304,7 @@ def test_a_decision_can_be_reconsidered_and_withdrawn(made, capsys):
     assert "run; expected one that the coordinator has opened here; got none" in approve(
         capsys, made, "--run", "none", "--yes", code=2
     )
-    assert [each.decision for each in approvals(made / "private") if each.run == "other"] == ["awaiting"]
+    assert [request.decision for request in approvals(made / "private") if request.run == "other"] == ["awaiting"]
     assert approve(capsys, made, "--run", "other", "--no").endswith("refused: run other\n")
     assert approve(capsys, made) == "no plan awaits approval; 2 refused before: --refused shows them\n"
 
@@ -330,9 +330,12 @@ def test_a_plan_of_another_version_hides_no_other_and_can_be_put_away(made, caps
     del before["purpose"]
     older.write_text(json.dumps(entry | {"plan": json.dumps(before)}))
     opened(made, plan(2))
-    told = approve(capsys, made, "--list")
-    assert "run older: its plan is of another version of Caucus and cannot run here\n" in told
-    assert f"run {RUN}: awaiting\n" in told
-    assert [each["run"] for each in json.loads(approve(capsys, made, "--json"))] == [RUN]
+    output = approve(capsys, made, "--list")
+    assert "run older: its plan is of another version of Caucus and cannot run here\n" in output
+    assert f"run {RUN}: awaiting\n" in output
+    assert [request["run"] for request in json.loads(approve(capsys, made, "--json"))] == [RUN]
     approve(capsys, made, "--run", "older", "--no")
-    assert {each.run: each.decision for each in approvals(made / "private")} == {"older": "refused", RUN: "awaiting"}
+    assert {request.run: request.decision for request in approvals(made / "private")} == {
+        "older": "refused",
+        RUN: "awaiting",
+    }

@@ -38,41 +38,41 @@ def checked(capsys, folder, *flags, code=0):
     """The findings by name, from `--json`."""
     assert main(["check", str(folder), "--json", *flags]) == code
     out, err = capsys.readouterr()
-    found = json.loads(out)
+    report = json.loads(out)
     assert CANARY not in out + err
-    assert [each["check"] for each in found["checks"]] == list(preflight.CHECKS)
-    problems = [each["check"] for each in found["checks"] if each["result"] == "problem"]
-    assert found["ready"] is (not problems)
-    assert all(each["fix"] for each in found["checks"] if each["result"] in {"problem", "warning", "waiting"})
+    assert [check["check"] for check in report["checks"]] == list(preflight.CHECKS)
+    problems = [check["check"] for check in report["checks"] if check["result"] == "problem"]
+    assert report["ready"] is (not problems)
+    assert all(check["fix"] for check in report["checks"] if check["result"] in {"problem", "warning", "waiting"})
     if problems:
         listed = f"{len(problems)}: {', '.join(problems)}"
         assert err == f"caucus-party: not ready; expected no problem; got {listed}\n"
-    return {each.pop("check"): each for each in found["checks"]}
+    return {check.pop("check"): check for check in report["checks"]}
 
 
 def test_the_table_and_the_json_say_the_same_and_then_what_leaves(made, capsys):
-    found = checked(capsys, made, "--offline")
+    checks = checked(capsys, made, "--offline")
     assert main(["check", str(made), "--offline"]) == 0
     out = capsys.readouterr().out
     assert CANARY not in out
     lines = [" ".join(line.split()) for line in out.splitlines()]
-    for name, each in found.items():
-        assert f"{each['result']} {name} {each['detail']}" in lines
-        assert not each["fix"] or f"how to fix: {each['fix']}" in lines
-    assert {name for name, each in found.items() if each["result"] == "skipped"} >= UNCONNECTED
-    assert found["roster"]["detail"] == "party 1 of 2: St. Luke, St. Mary: #1"
+    for name, check in checks.items():
+        assert f"{check['result']} {name} {check['detail']}" in lines
+        assert not check["fix"] or f"how to fix: {check['fix']}" in lines
+    assert {name for name, check in checks.items() if check["result"] == "skipped"} >= UNCONNECTED
+    assert checks["roster"]["detail"] == "party 1 of 2: St. Luke, St. Mary: #1"
     leaves, never = out[out.index("leaves: ") :].split("never leaves: ")
-    assert "when this hospital answers; not how long it took" in leaves
+    assert "the time at which this hospital answers" in leaves
     assert "texts, labels and embeddings of records, counts without noise" in never
     assert "how many records" not in never
 
 
 def test_before_the_roster_has_come_all_else_is_checked(made, capsys):
     (made / "roster.json").unlink()
-    found = checked(capsys, made, "--offline")
-    assert found["roster"]["result"] == "waiting"
-    assert found["roster"]["detail"] == "waiting for roster.json from the coordinator"
-    assert found["encoder"]["result"] == "passed"
+    checks = checked(capsys, made, "--offline")
+    assert checks["roster"]["result"] == "waiting"
+    assert checks["roster"]["detail"] == "waiting for roster.json from the coordinator"
+    assert checks["encoder"]["result"] == "passed"
 
 
 def test_one_problem_hides_no_other(made, capsys):
@@ -81,29 +81,29 @@ def test_one_problem_hides_no_other(made, capsys):
     settings.records.unlink()
     (made / "roster.json").write_text("{}")
     change(made, encoder="/no/such/model", fine_tuning={"max_steps": 0})
-    found = checked(capsys, made, code=1)
-    problems = {name: each for name, each in found.items() if each["result"] == "problem"}
+    checks = checked(capsys, made, code=1)
+    problems = {name: check for name, check in checks.items() if check["result"] == "problem"}
     assert set(problems) == {"secrets", "connection", "records", "roster", "writers", "encoder"}
     assert problems["connection"]["detail"] == "coordinator; expected an answer; got Connection refused; at localhost:1"
     assert problems["secrets"]["fix"].startswith("chmod 600 ")
     assert "expected an existing file; got none" in problems["records"]["detail"]
     assert "fine_tuning.max_steps; expected an integer >= 1; got 0; at " in problems["writers"]["detail"]
-    assert {name for name, each in found.items() if each["result"] == "skipped"} >= {"clock", "node's key", "labels"}
+    assert {name for name, check in checks.items() if check["result"] == "skipped"} >= {"clock", "node's key", "labels"}
 
 
 def test_an_encoder_by_name_is_looked_for_and_the_command_that_fetches_it_is_told(made, capsys, tmp_path, monkeypatch):
     monkeypatch.setenv("CAUCUS_MODELS", str(tmp_path / "models"))
     change(made, encoder="minilm")
-    found = checked(capsys, made, "--offline", code=1)["encoder"]
-    assert "model minilm; expected all-MiniLM-L6-v2" in found["detail"]
-    assert "caucus-party models minilm" in found["fix"]
-    own = tiny_transformer(tmp_path / "own")
-    digest = Encoder.pretrained(own).digest
-    fetched = shutil.copytree(own, tmp_path / "models" / "minilm")
+    check = checked(capsys, made, "--offline", code=1)["encoder"]
+    assert "model minilm; expected all-MiniLM-L6-v2" in check["detail"]
+    assert "caucus-party models minilm" in check["fix"]
+    folder = tiny_transformer(tmp_path / "own")
+    digest = Encoder.pretrained(folder).digest
+    fetched = shutil.copytree(folder, tmp_path / "models" / "minilm")
     as_fetched(fetched, "minilm")
     assert checked(capsys, made, "--offline")["encoder"]["detail"] == f"{digest[:16]}, 16 dimensions"
     shutil.rmtree(fetched)
-    shutil.copytree(own, made / "minilm")  # a folder of the hospital's own has to be named as one
+    shutil.copytree(folder, made / "minilm")  # a folder of the hospital's own has to be named as one
     assert "fetched before; got none" in checked(capsys, made, "--offline", code=1)["encoder"]["detail"]
     change(made, encoder="./minilm")
     assert checked(capsys, made, "--offline")["encoder"]["result"] == "passed"
@@ -112,13 +112,13 @@ def test_an_encoder_by_name_is_looked_for_and_the_command_that_fetches_it_is_tol
 @pytest.mark.parametrize("name", ["private/identity.key", "node/node.key", "node/superexec.secret"])
 def test_a_secret_that_others_can_read_or_that_is_missing(name, made, capsys):
     (made / name).chmod(0o644)
-    found = checked(capsys, made, "--offline", code=1)["secrets"]
-    assert found["detail"] == f"secret file; expected mode 0600; got 0644; at {made / name}"
-    assert found["fix"] == f"chmod 600 {made / name}"
+    check = checked(capsys, made, "--offline", code=1)["secrets"]
+    assert check["detail"] == f"secret file; expected mode 0600; got 0644; at {made / name}"
+    assert check["fix"] == f"chmod 600 {made / name}"
     (made / name).unlink()
-    found = checked(capsys, made, "--offline", code=1)["secrets"]
-    assert found["detail"] == f"secret file; expected an existing file; got none; at {made / name}"
-    assert found["fix"].startswith("Restore the file")
+    check = checked(capsys, made, "--offline", code=1)["secrets"]
+    assert check["detail"] == f"secret file; expected an existing file; got none; at {made / name}"
+    assert check["fix"].startswith("Restore the file")
 
 
 def test_a_wrong_client_yaml_ends_with_2(made, capsys):
@@ -133,27 +133,27 @@ def test_records_that_are_open_to_others_or_malformed(made, capsys):
     assert "got 0644" in checked(capsys, made, "--offline", code=1)["records"]["detail"]
     records.chmod(0o600)
     records.write_text("text\nx\n")
-    found = checked(capsys, made, "--offline", code=1)
-    assert "missing column" in found["records"]["detail"]
-    assert found["labels"] == found["max_delta"] == {"result": "skipped", "detail": "no records", "fix": ""}
+    checks = checked(capsys, made, "--offline", code=1)
+    assert "missing column" in checks["records"]["detail"]
+    assert checks["labels"] == checks["max_delta"] == {"result": "skipped", "detail": "no records", "fix": ""}
 
 
 def test_of_a_file_without_a_header_nothing_is_shown_and_of_another_separator_its_name(made, capsys):
     records = HospitalSettings.load(made).records
     records.write_text(f"{CANARY},influenza\n")
-    found = checked(capsys, made, "--offline", code=1)["records"]
-    assert found["detail"] == (
+    check = checked(capsys, made, "--offline", code=1)["records"]
+    assert check["detail"] == (
         "records: missing column; expected a header with text and label, each once; "
         f"got 2 columns, without text, without label; at {records}:1"
     )
-    assert "first line" in found["fix"]
+    assert "first line" in check["fix"]
     records.write_text("text;label\nx;y\n")
-    found = checked(capsys, made, "--offline", code=1)["records"]
-    assert "semicolons" in found["fix"]
+    check = checked(capsys, made, "--offline", code=1)["records"]
+    assert "semicolons" in check["fix"]
     records.unlink()
     records.mkdir()
-    found = checked(capsys, made, "--offline", code=1)["records"]
-    assert "expected an existing file; got a folder" in found["detail"]
+    check = checked(capsys, made, "--offline", code=1)["records"]
+    assert "expected an existing file; got a folder" in check["detail"]
 
 
 def test_records_that_are_not_of_the_schema_in_the_hospitals_own_file(made, capsys):
@@ -162,11 +162,11 @@ def test_records_that_are_not_of_the_schema_in_the_hospitals_own_file(made, caps
     schema = "{properties: {note: {type: string}}}"
     before = file.read_text()
     file.write_text(before.replace("structure: null ", f"structure: {{text_field: note, schema: {schema}}} "))
-    found = checked(capsys, made, "--offline", code=1)["records"]["detail"]
-    assert "records: texts that are not" in found
-    assert "got not an object" in found
-    assert "records 1, 2" in found
-    assert CANARY not in found
+    detail = checked(capsys, made, "--offline", code=1)["records"]["detail"]
+    assert "records: texts that are not" in detail
+    assert "got not an object" in detail
+    assert "records 1, 2" in detail
+    assert CANARY not in detail
     records.write_text('text,label\n"{""note"": ""one""}",a\n"{ ""note"" : ""two"" }",b\n')
     assert checked(capsys, made, "--offline", code=0)["records"]["result"] == "passed"
     for hostile in ("{properties: {note: {type: string, pattern: '(a+)+$'}}}", "{$ref: 'http://example.org'}"):
@@ -195,17 +195,17 @@ def test_a_folder_that_declares_no_number_of_records_or_a_needlessly_large_one_i
     public = json.loads(file.read_text())
     del public["max_records"]  # as an older version wrote it
     file.write_text(json.dumps(public))
-    found = checked(capsys, made, "--offline", code=1)["records"]  # and the roster has another file
-    assert found["result"] == "warning"
-    assert "at most 1,048,576 are public" in found["detail"]
-    assert "--max-records" in found["fix"]
+    check = checked(capsys, made, "--offline", code=1)["records"]  # and the roster has another file
+    assert check["result"] == "warning"
+    assert "at most 1,048,576 are public" in check["detail"]
+    assert "--max-records" in check["fix"]
 
 
 def test_labels_that_differ_in_case_or_space_are_a_warning(made, capsys):
     rows(made, "lung cancer", "Lung  Cancer", "flu")
-    found = checked(capsys, made, "--offline")["labels"]
-    assert found["result"] == "warning"
-    assert "write 'lung cancer' and 'Lung  Cancer' in one way" in found["fix"]
+    check = checked(capsys, made, "--offline")["labels"]
+    assert check["result"] == "warning"
+    assert "write 'lung cancer' and 'Lung  Cancer' in one way" in check["fix"]
 
 
 def test_labels_that_are_texts_are_cut_and_cannot_move_the_cursor(made, capsys):
@@ -218,9 +218,9 @@ def test_labels_that_are_texts_are_cut_and_cannot_move_the_cursor(made, capsys):
 
 def test_a_delta_that_is_too_large_for_the_number_of_records(made, capsys):
     change(made, limits={"max_delta": 0.5})
-    found = checked(capsys, made, "--offline", code=1)["max_delta"]
-    assert found["detail"] == "limits.max_delta; expected below one over the number of records; got 0.5"
-    assert "Lower limits.max_delta" in found["fix"]
+    check = checked(capsys, made, "--offline", code=1)["max_delta"]
+    assert check["detail"] == "limits.max_delta; expected below one over the number of records; got 0.5"
+    assert "Lower limits.max_delta" in check["fix"]
 
 
 def test_a_roster_of_others_or_with_another_node_key(made, capsys):
@@ -230,27 +230,27 @@ def test_a_roster_of_others_or_with_another_node_key(made, capsys):
     public = json.loads((made / "party.json").read_text())
     (made / "party.json").write_text(json.dumps(public | {"node_key": PARTY["node_key"]}))
     (made / "roster.json").write_text(RosterFile(parties=roster.parties[1:]).to_json())
-    found = checked(capsys, made, "--offline", code=1)["roster"]
-    assert "got another node's key" in found["detail"]
-    assert "caucus-party roster" in found["fix"]
+    check = checked(capsys, made, "--offline", code=1)["roster"]
+    assert "got another node's key" in check["detail"]
+    assert "caucus-party roster" in check["fix"]
 
 
 def test_the_limits_in_force_are_shown_and_unsafe_ones_are_a_warning(made, capsys):
-    found = checked(capsys, made, "--offline")["limits"]
-    assert found["result"] == "passed"
-    assert "max_epsilon 8.0, max_delta 0.0001, lifetime_epsilon 10.0" in found["detail"]
+    check = checked(capsys, made, "--offline")["limits"]
+    assert check["result"] == "passed"
+    assert "max_epsilon 8.0, max_delta 0.0001, lifetime_epsilon 10.0" in check["detail"]
     for name, value in UNSAFE.items():
         change(made, limits={name: value})
-        found = checked(capsys, made, "--offline")["limits"]
-        assert found["result"] == "warning"
-        assert found["fix"].startswith(f"set {name}")
+        check = checked(capsys, made, "--offline")["limits"]
+        assert check["result"] == "warning"
+        assert check["fix"].startswith(f"set {name}")
     change(made, limits=UNSAFE)
-    found = checked(capsys, made, "--offline")["limits"]
-    assert all(f"set {name}" in found["fix"] for name in UNSAFE)
+    check = checked(capsys, made, "--offline")["limits"]
+    assert all(f"set {name}" in check["fix"] for name in UNSAFE)
 
 
 @pytest.mark.parametrize(
-    ("place", "result", "told"),
+    ("place", "result", "detail"),
     [
         ("private/ledger.head", "warning", "this whole folder restored from a backup is not noticed"),
         ("../head", "warning", "this whole disk restored, as by a snapshot, is not noticed"),
@@ -258,27 +258,27 @@ def test_the_limits_in_force_are_shown_and_unsafe_ones_are_a_warning(made, capsy
         ("../disk/head", "problem", "ledger_head; expected a file in an existing folder; got none"),
     ],
 )
-def test_whether_the_ledgers_head_is_noted_on_another_file_system(place, result, told, made, capsys):
+def test_whether_the_ledgers_head_is_noted_on_another_file_system(place, result, detail, made, capsys):
     if place != "private/ledger.head":  # which init writes
         change(made, ledger_head=place)
-    found = checked(capsys, made, "--offline", code=int(result == "problem"))["ledger's head"]
-    assert found["result"] == result
-    assert told in found["detail"]
-    assert ("ledger_head" in found["fix"]) is (result != "passed")
+    check = checked(capsys, made, "--offline", code=int(result == "problem"))["ledger's head"]
+    assert check["result"] == result
+    assert detail in check["detail"]
+    assert ("ledger_head" in check["fix"]) is (result != "passed")
 
 
 def test_a_folder_that_is_missing_is_a_problem_of_its_check(made, capsys):
     change(made, ledger_head="../head")
     shutil.rmtree(made / "private")
-    found = checked(capsys, made, "--offline", code=1)["ledger's head"]
-    assert found["detail"] == f"No such file or directory: {made / 'private'}"
+    check = checked(capsys, made, "--offline", code=1)["ledger's head"]
+    assert check["detail"] == f"No such file or directory: {made / 'private'}"
 
 
 def test_a_writer_that_the_limits_refuse_is_a_warning(made, capsys):
     change(made, fine_tuning={}, limits={"queries": ["votes"]})
-    found = checked(capsys, made, "--offline")["writers"]
-    assert found["result"] == "warning"
-    assert found["detail"] == "set up, but refused by limits.queries: fine-tuned samples"
+    check = checked(capsys, made, "--offline")["writers"]
+    assert check["result"] == "warning"
+    assert check["detail"] == "set up, but refused by limits.queries: fine-tuned samples"
 
 
 @pytest.mark.parametrize(
@@ -290,24 +290,24 @@ def test_a_writer_whose_packages_are_not_installed_names_the_extra(made, capsys,
     chosen = {"abstraction": {"kind": "extracts"}, "sentiment": {"kind": "vader"}}
     parts = {"seeds": chosen, "rewriting": {"rewriter": {"kind": "extracts"}}}
     change(made, **{section: parts.get(section, {})})
-    found = checked(capsys, made, "--offline", code=1)["writers"]
-    assert found["result"] == "problem"
-    assert f"expected the package {missing}" in found["detail"]
+    check = checked(capsys, made, "--offline", code=1)["writers"]
+    assert check["result"] == "problem"
+    assert f"expected the package {missing}" in check["detail"]
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can try another account")
 def test_whether_the_relays_account_can_execute_the_interpreter(made, monkeypatch, capsys):
-    found = checked(capsys, made, "--offline")["relay's account"]
-    assert found["result"] == "warning"
-    assert "nothing but the relay's own code keeps it from the records" in found["detail"]
+    check = checked(capsys, made, "--offline")["relay's account"]
+    assert check["result"] == "warning"
+    assert "only the relay's own code keeps it from the records" in check["detail"]
     change(made, relay_user="no-such-account")
-    found = checked(capsys, made, "--offline", code=1)["relay's account"]
-    assert found["detail"] == "relay_user; expected an account of this machine; got no-such-account"
+    check = checked(capsys, made, "--offline", code=1)["relay's account"]
+    assert check["detail"] == "relay_user; expected an account of this machine; got no-such-account"
     change(made, relay_user="nobody")
     monkeypatch.setattr(sys, "executable", "/bin/true")
     assert checked(capsys, made, "--offline")["relay's account"]["detail"].startswith("nobody executes /bin/true")
-    with tempfile.TemporaryDirectory() as own:  # it may neither write to our terminal nor type there
-        script = Path(own) / "python"
+    with tempfile.TemporaryDirectory() as folder:  # it may neither write to our terminal nor type there
+        script = Path(folder) / "python"
         alone = "#!/bin/sh\nread line || test $(cut -d' ' -f6 /proc/$$/stat) = $$"
         script.write_text(f"{alone} && printf 'it\\033[2J' >&2; exit 1\n")
         for path in (script.parent, script):
@@ -319,9 +319,9 @@ def test_whether_the_relays_account_can_execute_the_interpreter(made, monkeypatc
     with tempfile.TemporaryDirectory() as closed:
         (Path(closed) / "python").symlink_to("/bin/true")
         monkeypatch.setattr(sys, "executable", f"{closed}/python")
-        found = checked(capsys, made, "--offline", code=1)["relay's account"]
-    assert "expected to run as nobody; got [Errno 13] Permission denied" in found["detail"]
-    assert found["fix"].startswith("Install Python and Caucus where this account can")
+        check = checked(capsys, made, "--offline", code=1)["relay's account"]
+    assert "expected to run as nobody; got [Errno 13] Permission denied" in check["detail"]
+    assert check["fix"].startswith("Install Python and Caucus where this account can")
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root can try another account")
@@ -330,20 +330,20 @@ def test_only_root_tries_the_relays_account(made, capsys):
 
 
 def test_the_clock_is_held_against_the_coordinators():
-    for ahead, told in ((0, "within 1 s"), (4, "within 5 s"), (-299, "within 300 s")):
-        assert told in connection.check_clock(ahead)
-    for ahead, told in ((5, "5 s ahead"), (-300, "300 s behind"), (-7200, "7200 s behind")):
-        with pytest.raises(ConfigError, match=f"clock of this machine; expected .*; got {told}. Set the one"):
+    for ahead, deviation in ((0, "within 1 s"), (4, "within 5 s"), (-299, "within 300 s")):
+        assert deviation in connection.check_clock(ahead)
+    for ahead, deviation in ((5, "5 s ahead"), (-300, "300 s behind"), (-7200, "7200 s behind")):
+        with pytest.raises(ConfigError, match=f"clock of this machine; expected .*; got {deviation}. Set the one"):
             connection.check_clock(ahead)
     assert connection.check_clock(None) == "the coordinator's clock is not known"
 
 
 def test_a_connection_that_is_well(made, capsys):
     with front_door(made) as heard:
-        found = checked(capsys, made)
-    assert {found[name]["result"] for name in UNCONNECTED} == {"passed"}
-    assert found["clock"]["detail"].startswith("clocks within ")
-    assert found["coordinator's certificate"]["detail"].startswith("ends in 364 days, on ")
+        checks = checked(capsys, made)
+    assert {checks[name]["result"] for name in UNCONNECTED} == {"passed"}
+    assert checks["clock"]["detail"].startswith("clocks within ")
+    assert checks["coordinator's certificate"]["detail"].startswith("ends in 364 days, on ")
     ((path, headers, request),) = heard
     assert path == "/v1/fleet/activate-node"
     assert {"flwr-public-key", "flwr-signature", "flwr-timestamp"} <= {name.lower() for name in headers}
@@ -361,19 +361,19 @@ def test_a_connection_that_is_well(made, capsys):
 )
 def test_a_key_that_is_not_accepted(answer, detail, fix, made, capsys):
     with front_door(made, status=answer[0], code=answer[1]):
-        found = checked(capsys, made, code=1)
-    assert found["node's key"]["result"] == "problem"
-    assert detail in found["node's key"]["detail"]
-    assert found["node's key"]["fix"].startswith(fix)
-    assert found["connection"]["result"] == "passed"
+        checks = checked(capsys, made, code=1)
+    assert checks["node's key"]["result"] == "problem"
+    assert detail in checks["node's key"]["detail"]
+    assert checks["node's key"]["fix"].startswith(fix)
+    assert checks["connection"]["result"] == "passed"
 
 
 def test_a_clock_that_is_off_hides_nothing_else(made, capsys):
     with front_door(made, ahead=7200):
-        found = checked(capsys, made, code=1)
-    assert "s ahead" in found["clock"]["detail"]
-    assert found["clock"]["fix"].startswith("Set the one that is wrong")
-    assert found["node's key"]["result"] == "passed"
+        checks = checked(capsys, made, code=1)
+    assert "s ahead" in checks["clock"]["detail"]
+    assert checks["clock"]["fix"].startswith("Set the one that is wrong")
+    assert checks["node's key"]["result"] == "passed"
 
 
 def test_an_answer_without_a_date(made, capsys):
@@ -383,34 +383,34 @@ def test_an_answer_without_a_date(made, capsys):
 
 def test_days_until_certificates_end(made, capsys):
     with front_door(made, certificate={"valid": timedelta(days=20)}):
-        found = checked(capsys, made)["coordinator's certificate"]
-    assert found["result"] == "warning"
-    assert found["detail"].startswith("ends in 19 days, on ")
-    assert "caucus-coordinator renew" in found["fix"]
+        check = checked(capsys, made)["coordinator's certificate"]
+    assert check["result"] == "warning"
+    assert check["detail"].startswith("ends in 19 days, on ")
+    assert "caucus-coordinator renew" in check["fix"]
     make_authority(made.parent, now=datetime.now(UTC) - timedelta(days=3640))
     (made / "node" / "ca.crt").write_bytes((made.parent / "ca.crt").read_bytes())
-    found = checked(capsys, made, "--offline")["coordinator's authority"]
-    assert (found["result"], found["detail"][:15]) == ("warning", "ends in 9 days,")
+    check = checked(capsys, made, "--offline")["coordinator's authority"]
+    assert (check["result"], check["detail"][:15]) == ("warning", "ends in 9 days,")
     make_authority(made.parent, now=datetime.now(UTC) - timedelta(days=3660))
     (made / "node" / "ca.crt").write_bytes((made.parent / "ca.crt").read_bytes())
     assert checked(capsys, made, "--offline", code=1)["coordinator's authority"]["detail"].startswith("ended on ")
     (made / "node" / "ca.crt").write_text("nothing")
-    found = checked(capsys, made, code=1)
+    checks = checked(capsys, made, code=1)
     for name in ("coordinator's authority", "connection"):
-        assert "expected a PEM file that can be read; got something else" in found[name]["detail"]
-        assert found[name]["fix"] == "Restore node/ca.crt from the coordinator's invitation.json"
+        assert "expected a PEM file that can be read; got something else" in checks[name]["detail"]
+        assert checks[name]["fix"] == "Restore node/ca.crt from the coordinator's invitation.json"
 
 
 def test_a_certificate_of_another_authority_or_that_has_ended(made, capsys):
     with front_door(made, certificate={"now": datetime.now(UTC) - timedelta(days=400)}):
-        found = checked(capsys, made, code=1)["connection"]
-    assert "certificate has expired" in found["detail"]
-    assert "Compare the clocks of both machines" in found["fix"]
+        check = checked(capsys, made, code=1)["connection"]
+    assert "certificate has expired" in check["detail"]
+    assert "Compare the clocks of both machines" in check["fix"]
     make_authority(made.parent)
     with front_door(made):
-        found = checked(capsys, made, code=1)["connection"]
-    assert found["detail"].startswith("coordinator's certificate; expected a valid one of its authority")
-    assert "the invitation's fingerprint" in found["fix"]
+        check = checked(capsys, made, code=1)["connection"]
+    assert check["detail"].startswith("coordinator's certificate; expected a valid one of its authority")
+    assert "the invitation's fingerprint" in check["fix"]
 
 
 @pytest.mark.parametrize("link", [False, True])
@@ -422,5 +422,5 @@ def test_a_node_key_that_is_none_or_a_link_to_another_with_which_root_must_not_s
     else:
         path.write_text("nothing")
     with front_door(made):
-        found = checked(capsys, made, code=1)["node's key"]
-    assert "expected NIST P-384 in OpenSSH form; got another" in found["detail"]
+        check = checked(capsys, made, code=1)["node's key"]
+    assert "expected NIST P-384 in OpenSSH form; got another" in check["detail"]

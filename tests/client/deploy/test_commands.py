@@ -88,7 +88,7 @@ def test_init_leaves_closed_secrets_and_a_public_file_without_any(made):
 
 
 @pytest.mark.parametrize(
-    ("logged", "told"),
+    ("logged", "advice"),
     [
         ("INFO : SuperNode ID: 7", "node: SuperNode ID: 7\n"),
         ("Failed to initialize", "node: Failed to initialize; if it stays so, caucus-party check says why\n"),
@@ -100,10 +100,10 @@ def test_init_leaves_closed_secrets_and_a_public_file_without_any(made):
         ("ERROR: \x1b]0;x\x07\x1b[2J", "node: ?]0;x??[2J; if it stays so, caucus-party check says why\n"),
     ],
 )
-def test_status_says_where_to_look_while_the_node_is_not_in(logged, told, made, capsys):
+def test_status_says_where_to_look_while_the_node_is_not_in(logged, advice, made, capsys):
     (made / "logs" / "supernode.log").write_text(logged)
     assert main(["status", str(made)]) == 0
-    assert told in capsys.readouterr().out
+    assert advice in capsys.readouterr().out
 
 
 def test_records_that_are_missing_or_open_to_others_do_not_start(made, capsys):
@@ -165,7 +165,9 @@ def test_a_folder_that_is_none(tmp_path, capsys):
 @pytest.mark.parametrize("only", ["both", "service", "relay"])
 def test_a_half_that_runs_is_not_started_again_and_nothing_is_said_before(only, made, capsys, monkeypatch):
     started = []
-    monkeypatch.setattr(processes, "supervise", lambda children, **_: started.append([each.name for each in children]))
+    monkeypatch.setattr(
+        processes, "supervise", lambda children, **_: started.append([child.name for child in children])
+    )
     with locking(made, "service") as process:
         if only == "relay":
             assert main(["start", str(made), "--only", only]) == 0
@@ -208,7 +210,9 @@ def test_the_service_alone_cannot_tell_when_it_is_idle(made, capsys):
 def test_the_service_looks_for_models_where_its_operator_does_and_the_relay_for_none(made, monkeypatch):
     started = {}
     monkeypatch.setattr(
-        processes, "supervise", lambda children, **_: started.update({each.name: each.environment for each in children})
+        processes,
+        "supervise",
+        lambda children, **_: started.update({child.name: child.environment for child in children}),
     )
     monkeypatch.delenv("CAUCUS_MODELS", raising=False)
     monkeypatch.setenv("HOME", "/home/operator")
@@ -310,7 +314,7 @@ def test_seeds_are_set_up_by_the_hospitals_own_file_as_in_a_simulation(made, cap
     assert isinstance(opened, m.Opened)
     assert isinstance(answered, m.Answer)
     assert main(["check", str(made), "--offline", "--json"]) == 0
-    checks = {each["check"]: each for each in json.loads(capsys.readouterr().out)["checks"]}
+    checks = {check["check"]: check for check in json.loads(capsys.readouterr().out)["checks"]}
     assert checks["writers"]["detail"] == "abstracted seeds"
 
 

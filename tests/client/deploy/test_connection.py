@@ -29,9 +29,9 @@ def give(folder, login):
 def checked(folder):
     """Both of the calls with which `caucus-party check` tries the connection."""
     settings = HospitalSettings.load(folder)
-    found = connection.connect(settings)
+    problems = connection.connect(settings)
     connection.check_node_key(settings)
-    return found
+    return problems
 
 
 def refused(folder):
@@ -71,7 +71,7 @@ def test_this_machine_and_a_hospital_without_a_proxy_go_the_direct_way(host, nam
     [
         ({"login": "user:other"}, "407 Proxy Authentication Required", "Write the proxy's login, USER:PASSWORD"),
         ({"only": "elsewhere:443"}, "403 Forbidden", "Ask for a rule of the proxy"),
-        ({}, "502 Bad Gateway", "Is the coordinator served, and does the proxy reach 127.0.0.2:1?"),
+        ({}, "502 Bad Gateway", "Is the coordinator running, and does the proxy reach 127.0.0.2:1?"),
     ],
 )
 def test_a_refusal_of_the_proxy_is_one_line_with_its_reason(how, got, do, made):
@@ -129,8 +129,8 @@ def test_supernode_alone_learns_of_the_proxy_and_no_process_starts_with_its_logi
     change(made, proxy="http://proxy:3128", metrics_port=9470)
     children = start.children(HospitalSettings.load(made), ("service", "relay"))
     assert [child.name for child in children] == ["service", "metrics", "supernode", "relay"]
-    given = {child.name for child in children if any("proxy" in name.lower() for name in child.environment)}
-    assert given == {"supernode"}
+    names = {child.name for child in children if any("proxy" in name.lower() for name in child.environment)}
+    assert names == {"supernode"}
     started = "".join(f"{child.command}{child.environment}" for child in children)
     assert started.count("http://proxy:3128") == 1
     assert "s3cr" not in started

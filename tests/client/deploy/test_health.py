@@ -23,9 +23,9 @@ def folder(tmp_path, monkeypatch):
 @pytest.fixture
 def children(monkeypatch):
     """Of the half's supervisor; empty this for none."""
-    found = {}
-    monkeypatch.setattr(health, "status", lambda folder, half: {"children": found[half]} if found else None)
-    return found
+    states = {}
+    monkeypatch.setattr(health, "status", lambda folder, half: {"children": states[half]} if states else None)
+    return states
 
 
 def said(folder, half, capsys):

@@ -66,9 +66,9 @@ def test_limits_and_approval_are_those_of_the_file_now(made):
 def test_what_a_running_service_cannot_change_is_refused_and_named(values, names, made):
     terms, before = in_force(made), (made / "client.yaml").read_text()
     change(made, **values)
-    said = refused(terms)
-    assert said.startswith("settings changed: restart; ")
-    assert said.endswith(f"got {names}")
+    message = refused(terms)
+    assert message.startswith("settings changed: restart; ")
+    assert message.endswith(f"got {names}")
     (made / "client.yaml").write_text(before)
     assert terms().approval == "manual"
 
@@ -103,12 +103,12 @@ def test_a_limit_lowered_in_the_file_is_what_the_running_service_answers_by(made
     party = host.service(HospitalSettings.load(made))
     agreed = plan(2, encoder=Encoder.hashed_ngrams().digest, secure=False, threshold=1)
     limits(made, min_survivors=1, malicious_coordinator=False)
-    asked = {"agreed": agreed, "party": NUMBER, "run": "pilot-1a2b3c4d"}
-    assert isinstance(send(party, m.Open(agreed.to_json()), **asked), m.Opened)
+    opening = {"agreed": agreed, "party": NUMBER, "run": "pilot-1a2b3c4d"}
+    assert isinstance(send(party, m.Open(agreed.to_json()), **opening), m.Opened)
     limits(made, lifetime_epsilon=1.0)
-    assert send(party, m.Ask(query()), **asked) == m.Refusal(Reason.OVER_LIMIT)
+    assert send(party, m.Ask(query()), **opening) == m.Refusal(Reason.OVER_LIMIT)
     change(made, name="St. Anne")
-    assert send(party, m.Ask(query()), **asked) == m.Refusal(Reason.SETTINGS)
+    assert send(party, m.Ask(query()), **opening) == m.Refusal(Reason.SETTINGS)
     assert party._ledger.entries() == ()
     over, settings = [record.getMessage() for record in caplog.records if "refuses" in record.getMessage()]
     assert over.startswith("St. Mary: #1 refuses Ask of run pilot-1a2b3c4d (OVER_LIMIT): epsilon of all runs; ")
@@ -176,8 +176,8 @@ from pathlib import Path
 status = Path("/proc/self/status").read_text()
 print(sorted({among} & sys.modules.keys()), int(status.partition("VmRSS:")[2].split()[0]) // 1000)
 """
-    said = subprocess.run([sys.executable, "-c", script + ending], capture_output=True, text=True, check=True)
-    names, megabytes = said.stdout.rsplit(maxsplit=1)
+    completed = subprocess.run([sys.executable, "-c", script + ending], capture_output=True, text=True, check=True)
+    names, megabytes = completed.stdout.rsplit(maxsplit=1)
     return names, int(megabytes)
 
 

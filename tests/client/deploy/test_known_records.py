@@ -40,8 +40,8 @@ def test_a_second_folder_over_one_file_is_told_of_the_first(init, tmp_path):
     file = records(tmp_path / "one.csv")
     assert init("a", file) == ""
     a, b = tmp_path / "a", tmp_path / "b"
-    told = f"WARNING: {a} has the same records, and budgets of two folders over one file add up: use one folder, or "
-    assert init("b", file) == f"{told}caucus-party rotate"
+    message = f"WARNING: {a} has the same records, and budgets of two folders over one file add up: use one folder, or "
+    assert init("b", file) == f"{message}caucus-party rotate"
     # At another path, a copy and a link; at the same path, whatever the file has become.
     (tmp_path / "link.csv").symlink_to(file)
     assert str(a) in init("c", tmp_path / "link.csv")
@@ -52,8 +52,8 @@ def test_a_second_folder_over_one_file_is_told_of_the_first(init, tmp_path):
     # What is gone is not told of, nor is a folder that is made again of itself.
     shutil.rmtree(a)
     assert str(a) not in init("g", file)
-    for each in "bcdfg":
-        shutil.rmtree(tmp_path / each)
+    for name in "bcdfg":
+        shutil.rmtree(tmp_path / name)
     assert init("b", file) == ""
     assert str(b) in init("a", file)
 
@@ -90,7 +90,7 @@ def test_what_is_no_note_is_told_and_begun_anew(content, init, note, tmp_path):
     note.parent.mkdir(parents=True)
     note.write_bytes(content.encode("latin-1"))
     file = records(tmp_path / "one.csv")
-    assert f"is not known: {note} was no such note, and is begun anew" in init("a", file)
+    assert f"is not known: {note} was no valid note, and is replaced" in init("a", file)
     assert str(tmp_path / "a") in init("b", file)
 
 

@@ -53,33 +53,33 @@ def samples(text):
 
 def test_the_metrics_say_what_a_hospital_watches(hospital, ask):
     status, text = ask("/metrics")
-    found = samples(text)
+    values = samples(text)
     assert status == 200
-    assert found["caucus_requests_answered_total",] == 1
-    assert found["caucus_requests_refused_total", "AWAITING"] == 1
-    assert found["caucus_requests_refused_total", "OVER_LIMIT"] == 2
-    assert found["caucus_ledger_events_total",] == 1
-    assert found["caucus_ledger_accepted",] == 1
-    assert found["caucus_certificate_days",] in {3649, 3650}
+    assert values["caucus_requests_answered_total",] == 1
+    assert values["caucus_requests_refused_total", "AWAITING"] == 1
+    assert values["caucus_requests_refused_total", "OVER_LIMIT"] == 2
+    assert values["caucus_ledger_events_total",] == 1
+    assert values["caucus_ledger_accepted",] == 1
+    assert values["caucus_certificate_days",] in {3649, 3650}
     spent = epsilon([RELEASE], 1e-4)
-    assert found["caucus_epsilon_spent",] == pytest.approx(spent)
-    assert found["caucus_epsilon_left",] == pytest.approx(10.0 - spent)
-    assert found["caucus_epsilon_limit",] == 10
+    assert values["caucus_epsilon_spent",] == pytest.approx(spent)
+    assert values["caucus_epsilon_left",] == pytest.approx(10.0 - spent)
+    assert values["caucus_epsilon_limit",] == 10
     last = json.loads((hospital / "private" / "audit.jsonl").read_text().splitlines()[-1])["when"]
-    assert f"{found['caucus_last_contact_timestamp_seconds',]:.0f}" == f"{metrics.datetime.fromisoformat(last):%s}"
-    assert {name for name, *_ in found} >= {"caucus_plans_awaiting_approval", "caucus_audit_log_used_ratio"}
+    assert f"{values['caucus_last_contact_timestamp_seconds',]:.0f}" == f"{metrics.datetime.fromisoformat(last):%s}"
+    assert {name for name, *_ in values} >= {"caucus_plans_awaiting_approval", "caucus_audit_log_used_ratio"}
 
 
 def test_the_metrics_follow_log_and_ledger(hospital, ask):
     ask("/metrics")
     note(hospital, "Ask")
     charge(hospital, 1)
-    found = samples(ask("/metrics")[1])
-    assert (found["caucus_requests_answered_total",], found["caucus_ledger_events_total",]) == (2, 2)
+    values = samples(ask("/metrics")[1])
+    assert (values["caucus_requests_answered_total",], values["caucus_ledger_events_total",]) == (2, 2)
     (hospital / "private" / "audit.jsonl").rename(hospital / "private" / "audit-1.jsonl")
-    found = samples(ask("/metrics")[1])
-    assert found["caucus_requests_answered_total",] == 0
-    assert ("caucus_last_contact_timestamp_seconds",) not in found
+    values = samples(ask("/metrics")[1])
+    assert values["caucus_requests_answered_total",] == 0
+    assert ("caucus_last_contact_timestamp_seconds",) not in values
 
 
 def test_a_spent_budget_is_zero_and_no_limit_is_no_figure(hospital, ask):

@@ -179,17 +179,17 @@ def test_no_step_leads_outside_whenever_the_account_puts_a_link_there(name, hosp
     assert hospital.init() == 0
     rotate, invite, *_ = hospital.commands()
     path, steps, when = hospital.here / "node" / name, 1, 0
-    beside = path.with_name(f"{name}.part")
+    partial = path.with_name(f"{name}.part")
 
     def strike():
-        for each in (path, beside):
-            if os.path.lexists(each):
-                each.rename(path.with_name("aside"))
-            hospital.link(each)
+        for place_of_link in (path, partial):
+            if os.path.lexists(place_of_link):
+                place_of_link.rename(path.with_name("aside"))
+            hospital.link(place_of_link)
 
     while when < steps:
-        for each in (path, beside):
-            each.unlink(missing_ok=True)
+        for place_of_link in (path, partial):
+            place_of_link.unlink(missing_ok=True)
         path.touch(mode=0o600)
         os.chown(path, ACCOUNT.pw_uid, ACCOUNT.pw_gid)
         when += 1
@@ -222,8 +222,8 @@ def test_init_uses_no_path_that_the_account_can_change(hospital, monkeypatch):
 def test_a_folder_that_the_account_could_replace_as_a_whole_is_refused(hospital, capsys):
     os.chown(hospital.folder, ACCOUNT.pw_uid, ACCOUNT.pw_gid)
     assert hospital.init() == 2
-    told = f"folder; expected one outside of what {ACCOUNT.pw_name} owns or may write; got "
-    assert told in capsys.readouterr().err
+    message = f"folder; expected one outside of what {ACCOUNT.pw_name} owns or may write; got "
+    assert message in capsys.readouterr().err
     assert not hospital.here.exists()
 
 

@@ -36,27 +36,27 @@ def third():
 
 
 def test_each_hospital_has_its_number_name_and_the_fingerprint_that_its_init_printed(made, kept, capsys):
-    own = PartyFile.load(made / "party.json")
+    mary = PartyFile.load(made / "party.json")
     lines = taken(capsys, made, *kept.parties, flags=())
     assert lines == [
         f"party 0, St. Luke: {kept.parties[0].fingerprint}, at most 1,048,576 records",
-        f"party 1, St. Mary: #1: {own.fingerprint}, at most 1,000 records  (this hospital)",
+        f"party 1, St. Mary: #1: {mary.fingerprint}, at most 1,000 records  (this hospital)",
         "no change",
         f"fingerprint of the roster, to be compared with the other hospitals': {kept.fingerprint}",
     ]
 
 
 def test_what_has_changed_is_said(made, kept, capsys):
-    luke, own = kept.parties
+    luke, mary = kept.parties
     new = third()
-    assert "added: St. Anne" in taken(capsys, made, luke, own, new)
-    lines = taken(capsys, made, new, own)
+    assert "added: St. Anne" in taken(capsys, made, luke, mary, new)
+    lines = taken(capsys, made, new, mary)
     assert "removed: St. Luke" in lines
     assert not any(line.startswith(("added", "CHANGED", "no change")) for line in lines)
     other = PartyFile(name="St. Anne", identity="ef" * 32, node_key=new.node_key)
-    (line,) = [line for line in taken(capsys, made, other, own) if line.startswith("CHANGED KEYS")]
+    (line,) = [line for line in taken(capsys, made, other, mary) if line.startswith("CHANGED KEYS")]
     assert line == f"CHANGED KEYS: St. Anne, before {new.fingerprint}: compare the new fingerprint by telephone"
-    assert "only the numbers have changed" in taken(capsys, made, own, other)
+    assert "only the numbers have changed" in taken(capsys, made, mary, other)
 
 
 def test_the_first_roster_and_one_after_a_broken_one_have_nothing_to_be_compared_with(made, kept, capsys):
@@ -72,41 +72,41 @@ def new_key(party):
 
 
 TRUSTED = {
-    "in another order": lambda own, luke, anne: (anne, luke, own),
+    "in another order": lambda mary, luke, anne: (anne, luke, mary),
 }
 NEW = {
-    "removed": lambda own, luke, anne: (own, anne),
-    "alone": lambda own, luke, anne: (own,),
-    "added": lambda own, luke, anne: (own, luke, anne, replace(third(), name="St. Jude", identity="34" * 32)),
-    "another name": lambda own, luke, anne: (own, luke, replace(anne, name="St. Ann")),
-    "another key of the node": lambda own, luke, anne: (own, new_key(luke), anne),
-    "another identity": lambda own, luke, anne: (own, replace(luke, identity="12" * 32), anne),
-    "our own name": lambda own, luke, anne: (replace(own, name="St. Marie"), luke, anne),
-    "exchanged": lambda own, luke, anne: (own, replace(luke, name=anne.name), replace(anne, name=luke.name)),
+    "removed": lambda mary, luke, anne: (mary, anne),
+    "alone": lambda mary, luke, anne: (mary,),
+    "added": lambda mary, luke, anne: (mary, luke, anne, replace(third(), name="St. Jude", identity="34" * 32)),
+    "another name": lambda mary, luke, anne: (mary, luke, replace(anne, name="St. Ann")),
+    "another key of the node": lambda mary, luke, anne: (mary, new_key(luke), anne),
+    "another identity": lambda mary, luke, anne: (mary, replace(luke, identity="12" * 32), anne),
+    "our own name": lambda mary, luke, anne: (replace(mary, name="St. Marie"), luke, anne),
+    "exchanged": lambda mary, luke, anne: (mary, replace(luke, name=anne.name), replace(anne, name=luke.name)),
 }
 
 
 @pytest.mark.parametrize("change", TRUSTED)
 def test_nobody_is_asked_where_nothing_is_new(change, made, kept, capsys):
-    (luke, own), anne = kept.parties, third()
-    taken(capsys, made, luke, own, anne)
-    taken(capsys, made, *TRUSTED[change](own, luke, anne), flags=())
+    (luke, mary), anne = kept.parties, third()
+    taken(capsys, made, luke, mary, anne)
+    taken(capsys, made, *TRUSTED[change](mary, luke, anne), flags=())
 
 
 @pytest.mark.parametrize("change", [*NEW, "the first"])
 def test_hospitals_and_keys_that_are_new_are_taken_by_a_person_or_with_yes_alone(
     change, made, kept, capsys, monkeypatch
 ):
-    (luke, own), anne = kept.parties, third()
-    taken(capsys, made, luke, own, anne)
+    (luke, mary), anne = kept.parties, third()
+    taken(capsys, made, luke, mary, anne)
     if change == "the first":
         (made / "roster.json").unlink()
-    parties = NEW.get(change, lambda *all_three: all_three)(own, luke, anne)
+    parties = NEW.get(change, lambda *all_three: all_three)(mary, luke, anne)
     new, before = sent(made, *parties), text_of(made / "roster.json")
 
     def answered(reply):
         def asked(prompt):
-            assert prompt == "take these hospitals for the others? [y/N] "
+            assert prompt == "accept these hospitals and keys? [y/N] "
             assert f"party {len(parties) - 1}, {parties[-1].name}: " in capsys.readouterr().out
             if reply is None:
                 raise EOFError
@@ -128,11 +128,11 @@ def test_hospitals_and_keys_that_are_new_are_taken_by_a_person_or_with_yes_alone
 
 
 def test_a_roster_with_another_node_key_for_this_hospital_is_refused_and_the_old_one_stays(made, kept, capsys):
-    own = PartyFile.load(made / "party.json")
-    false = PartyFile(name=own.name, identity=own.identity, node_key=third().node_key)
+    mary = PartyFile.load(made / "party.json")
+    false = PartyFile(name=mary.name, identity=mary.identity, node_key=third().node_key)
     sent(made, kept.parties[0], false)
     line = said(capsys, "roster", made, made / "new.json")
-    assert f"roster; expected this hospital's fingerprint {own.fingerprint}; got {false.fingerprint}" in line
+    assert f"roster; expected this hospital's fingerprint {mary.fingerprint}; got {false.fingerprint}" in line
     assert HospitalSettings.load(made).roster_file() == kept
 
 

@@ -21,7 +21,7 @@ def hospital(tmp_path):
     return operated(tmp_path / "hospital")
 
 
-def told(capsys, folder, *flags):
+def output_of(capsys, folder, *flags):
     assert main(["status", str(folder), *flags]) == 0
     return capsys.readouterr().out
 
@@ -30,11 +30,11 @@ def as_json(capsys, folder):
     def constant(name):
         raise ValueError(name)  # such as Infinity, which is no JSON
 
-    return json.loads(told(capsys, folder, "--json"), parse_constant=constant)
+    return json.loads(output_of(capsys, folder, "--json"), parse_constant=constant)
 
 
 def test_requests_refusals_and_the_last_contact(hospital, capsys):
-    lines = told(capsys, hospital).splitlines()
+    lines = output_of(capsys, hospital).splitlines()
     last = json.loads((hospital / "private" / "audit.jsonl").read_text().splitlines()[-1])["when"]
     assert f"last contact with the coordinator: {last}" in lines
     assert "requests: 1 answered; refused: 1 AWAITING, 2 OVER_LIMIT" in lines
@@ -49,7 +49,7 @@ def test_what_a_coordinator_sent_writes_over_no_line(hospital, capsys):
     AuditLog(hospital / "private").note(
         run=forged, plan_digest=bytes(32), request="Open", index=0, reason="MALFORMED", detail=forged
     )
-    lines = told(capsys, hospital).splitlines()
+    lines = output_of(capsys, hospital).splitlines()
     assert not any("\x1b" in line or line == "epsilon left: 10" for line in lines)
     assert any(line.endswith("MALFORMED: x?epsilon left: 10?[8m") for line in lines)
 
@@ -59,13 +59,13 @@ def test_what_was_spent_is_rounded_up_and_what_is_left_down(hospital, capsys):
     facts = as_json(capsys, hospital)
     assert 0 <= facts["epsilon"] - spent < 1.01e-4
     assert 0 <= 10 - spent - facts["epsilon_left"] < 1.01e-4
-    assert f"epsilon left: {facts['epsilon_left']} of 10" in told(capsys, hospital)
+    assert f"epsilon left: {facts['epsilon_left']} of 10" in output_of(capsys, hospital)
     change(hospital, limits={"lifetime_epsilon": 1e-3})
     assert as_json(capsys, hospital)["epsilon_left"] == 0
     change(hospital, limits={"lifetime_epsilon": None, "max_epsilon": math.inf, "unsafe_no_noise": True})
     facts = as_json(capsys, hospital)
     assert (facts["epsilon_left"], facts["limits"]["max_epsilon"]) == (None, "inf")
-    assert "epsilon left: no limit over all runs" in told(capsys, hospital)
+    assert "epsilon left: no limit over all runs" in output_of(capsys, hospital)
 
 
 def test_an_answer_without_noise_is_infinite(hospital, capsys):
@@ -73,12 +73,12 @@ def test_an_answer_without_noise_is_infinite(hospital, capsys):
     ledger.reserve(**reservation(index=1) | {"release": replace(RELEASE, scale=0.0)})
     facts = as_json(capsys, hospital)
     assert (facts["epsilon"], facts["epsilon_left"]) == (None, 0)
-    assert "at delta 0.0001: infinite\nepsilon left: 0.0 of 10\n" in told(capsys, hospital)
+    assert "at delta 0.0001: infinite\nepsilon left: 0.0 of 10\n" in output_of(capsys, hospital)
 
 
 def test_the_limits_in_force(hospital, capsys):
     change(hospital, limits={"max_epsilon": 2.5, "queries": ["votes"]})
-    out = told(capsys, hospital)
+    out = output_of(capsys, hospital)
     assert "limits: max_epsilon 2.5, " in out
     assert "queries that are answered: votes\n" in out
     assert as_json(capsys, hospital)["limits"]["queries"] == ["votes"]
@@ -88,23 +88,23 @@ def test_the_noted_head_and_a_ledger_that_is_older(hospital, capsys):
     older = (hospital / "private" / "ledger.db").read_bytes()
     charge(hospital, 1)
     head = (hospital / "private" / "ledger.head").read_text().strip()
-    assert f"ledger: 2 events; noted head {head} in {hospital}/private/ledger.head\n" in told(capsys, hospital)
+    assert f"ledger: 2 events; noted head {head} in {hospital}/private/ledger.head\n" in output_of(capsys, hospital)
     assert as_json(capsys, hospital)["ledger"] == {"events": 2, "noted_head": head, "problem": ""}
     (hospital / "private" / "ledger.db").write_bytes(older)
-    assert "the party service does not start: the ledger does not contain" in told(capsys, hospital)
+    assert "the party service does not start: the ledger does not contain" in output_of(capsys, hospital)
     (hospital / "private" / "ledger.db").unlink()
-    assert "the party service does not start: the ledger is missing" in told(capsys, hospital)
+    assert "the party service does not start: the ledger is missing" in output_of(capsys, hospital)
     assert not (hospital / "private" / "ledger.db").exists()
 
 
 def test_a_certificate_that_ends_soon_is_warned_about(hospital, capsys):
     assert as_json(capsys, hospital)["certificate_days"] in {3649, 3650}
-    assert "WARNING" not in told(capsys, hospital)
+    assert "WARNING" not in output_of(capsys, hospital)
     make_authority(hospital / "node", now=datetime.now(UTC) - AUTHORITY_VALID + timedelta(days=9, hours=1))
     line = (
         "certificate of the coordinator's authority: ends in 9 days; WARNING: ask the coordinator for a new invitation"
     )
-    assert line in told(capsys, hospital)
+    assert line in output_of(capsys, hospital)
 
 
 def test_half_a_folder_has_a_status_too(hospital, capsys):
@@ -112,4 +112,4 @@ def test_half_a_folder_has_a_status_too(hospital, capsys):
     (hospital / "node" / "ca.crt").unlink()  # or this account may not read it
     facts = as_json(capsys, hospital)
     assert (facts["charged"], facts["ledger"]["noted_head"], facts["certificate_days"]) == (0, None, None)
-    assert "certificate" not in told(capsys, hospital)
+    assert "certificate" not in output_of(capsys, hospital)

@@ -158,6 +158,6 @@ with proxy.used("http://proxy:3128", Path(sys.argv[1])):
     print(Path("/proc/self/environ").read_text(), Path("/proc/self/cmdline").read_text())
 """
     command = [sys.executable, "-", tmp_path]
-    shown = subprocess.run(command, input=code, capture_output=True, text=True, check=True)
-    assert "PATH=" in shown.stdout
-    assert "secret" not in shown.stdout + shown.stderr
+    completed = subprocess.run(command, input=code, capture_output=True, text=True, check=True)
+    assert "PATH=" in completed.stdout
+    assert "secret" not in completed.stdout + completed.stderr

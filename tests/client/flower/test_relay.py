@@ -152,11 +152,11 @@ def test_a_task_that_supernode_has_let_go_of_ends_with_an_error_that_the_relay_s
 @pytest.mark.parametrize("lost", [1, relay.TRIES])
 def test_a_call_for_a_message_that_is_lost_is_repeated(lost, monkeypatch):
     """As where SuperNode closes an idle connection while an answer sets out: it would wait for the rest for ever."""
-    asked = []
+    requests = []
 
     def answered(request):
-        asked.append(request)
-        if len(asked) <= lost:
+        requests.append(request)
+        if len(requests) <= lost:
             raise httpx.RemoteProtocolError("closed")
         return httpx.Response(200, content=SendTaskHeartbeatResponse(success=True).SerializeToString())
 
@@ -168,15 +168,15 @@ def test_a_call_for_a_message_that_is_lost_is_repeated(lost, monkeypatch):
     else:
         with pytest.raises(httpx.RemoteProtocolError):
             client.SendTaskHeartbeat(SendTaskHeartbeatRequest())
-    assert len(asked) == min(lost + 1, relay.TRIES)
+    assert len(requests) == min(lost + 1, relay.TRIES)
 
 
 def test_a_call_whose_reply_is_lost_is_not_repeated(monkeypatch):
     """SuperNode has handled it, and would refuse a part or a message that it has."""
-    asked = []
+    requests = []
 
     def answered(request):
-        asked.append(request)
+        requests.append(request)
         raise httpx.ReadTimeout("late")
 
     monkeypatch.setattr(RuntimeHttpClient, "from_server_address", local_client(answered))
@@ -184,7 +184,7 @@ def test_a_call_whose_reply_is_lost_is_not_repeated(monkeypatch):
         relay._client("", b"", RuntimeTokenHttpInterceptor("token"), tries=relay.TRIES).SendTaskHeartbeat(
             SendTaskHeartbeatRequest()
         )
-    assert len(asked) == 1
+    assert len(requests) == 1
 
 
 def local_client(answered):

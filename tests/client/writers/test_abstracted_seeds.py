@@ -26,7 +26,7 @@ class Scripted:
 
     def write(self, text, count, *, tone, sampled, rng):
         self.asked.append((text, count, tone, sampled))
-        return [each.format(text=text) for each in (self.drawn if sampled else self.beams)]
+        return [form.format(text=text) for form in (self.drawn if sampled else self.beams)]
 
 
 class Marked:

@@ -20,22 +20,22 @@ def write(abstraction, text=NOTE, count=10, *, tone=0, sampled=False, seed=0):
 
 
 def test_extracts_are_shorter_general_and_in_the_texts_order():
-    found = write(Extracts())
-    assert 3 <= len(found) <= 10
-    assert len(set(found)) == len(found)
-    for each in found:
-        assert not any(said in each for said in ("7", "39.5", "Anna", "Burns", "Springfield", "party", "dying", "["))
-        assert len(each.split()) <= 0.75 * len(NOTE.split())
-    assert "chest pain for some days" in " ".join(found)
-    assert found[0].index("chest pain") < found[0].index("The film shows chest consolidation.")
-    assert write(Extracts()) == found
-    assert write(Extracts(), seed=1) == found
+    extracts = write(Extracts())
+    assert 3 <= len(extracts) <= 10
+    assert len(set(extracts)) == len(extracts)
+    for extract in extracts:
+        assert not any(word in extract for word in ("7", "39.5", "Anna", "Burns", "Springfield", "party", "dying", "["))
+        assert len(extract.split()) <= 0.75 * len(NOTE.split())
+    assert "chest pain for some days" in " ".join(extracts)
+    assert extracts[0].index("chest pain") < extracts[0].index("The film shows chest consolidation.")
+    assert write(Extracts()) == extracts
+    assert write(Extracts(), seed=1) == extracts
     assert len(write(Extracts(longest=5), count=1)[0].split()) <= 5
 
 
 def test_sampled_extracts_are_others():
     drawn = [write(Extracts(), sampled=True, seed=seed) for seed in range(3)]
-    assert len({tuple(each) for each in drawn}) == 3
+    assert len({tuple(extract) for extract in drawn}) == 3
     assert write(Extracts(), sampled=True, seed=2) == drawn[2]
 
 
@@ -47,9 +47,9 @@ def test_of_nothing_there_is_no_abstraction(text):
 @settings(max_examples=50, deadline=None)
 @given(st.text(max_size=80), st.integers(1, 12), st.booleans())
 def test_whatever_the_text_extracts_are_of_letters_and_few(text, count, sampled):
-    found = write(Extracts(), text, count, sampled=sampled)
-    assert len(found) <= count
-    assert all(each.strip() for each in found)
+    extracts = write(Extracts(), text, count, sampled=sampled)
+    assert len(extracts) <= count
+    assert all(extract.strip() for extract in extracts)
 
 
 def test_a_summariser_by_its_folder_writes_by_beams_and_by_chance(tmp_path):
@@ -61,13 +61,13 @@ def test_a_summariser_by_its_folder_writes_by_beams_and_by_chance(tmp_path):
     assert 1 <= len(beams) <= 3
     assert write(summariser, "fever and chest pain " * 60, count=3, seed=9) == beams
     drawn = [write(summariser, "fever and chest pain", count=3, sampled=True, seed=seed) for seed in range(3)]
-    assert len({tuple(each) for each in drawn}) > 1
-    assert all(len(each.split()) <= 12 for each in [*beams, *(each for some in drawn for each in some)])
+    assert len({tuple(extract) for extract in drawn}) > 1
+    assert all(len(extract.split()) <= 12 for extract in [*beams, *(extract for draw in drawn for extract in draw)])
     assert torch.equal(torch.random.get_rng_state(), before)
 
 
-@pytest.mark.parametrize(("tone", "said"), [(1, "Keep positive tone: fever"), (-1, "Keep negative tone: fever")])
-def test_the_control_phrase_says_the_tone(tone, said, tmp_path, monkeypatch):
+@pytest.mark.parametrize(("tone", "phrase"), [(1, "Keep positive tone: fever"), (-1, "Keep negative tone: fever")])
+def test_the_control_phrase_says_the_tone(tone, phrase, tmp_path, monkeypatch):
     summariser = Summariser(str(tiny_summariser(tmp_path)), longest=8, shortest=2)
     read, tokenizer = [], summariser._tokenizer
     monkeypatch.setattr(summariser, "_tokenizer", lambda text, **how: read.append(text) or tokenizer(text, **how))
@@ -76,7 +76,7 @@ def test_the_control_phrase_says_the_tone(tone, said, tmp_path, monkeypatch):
     write(summariser, "fever", count=1)
     summariser._control = False
     write(summariser, "fever", count=1, tone=tone)
-    assert read == [said, "fever", "fever"]
+    assert read == [phrase, "fever", "fever"]
 
 
 @pytest.mark.parametrize("name", ["no/such-model", "."])

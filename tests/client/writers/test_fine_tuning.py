@@ -93,15 +93,15 @@ def test_gradients_of_records_computed_together_are_those_of_each_alone(lora):
 
 def test_a_record_computed_alone_has_the_same_gradient_to_the_last_bit_whoever_is_with_it():
     one = tuner()
-    some = read(one.causal)
+    tokens = read(one.causal)
     for place in range(len(TEXTS)):
-        assert torch.equal(one.gradients(some)[place], one.gradients(some[place : place + 1])[0])
+        assert torch.equal(one.gradients(tokens)[place], one.gradients(tokens[place : place + 1])[0])
 
 
 def test_without_noise_or_clipping_it_is_plain_gradient_descent():
     made, plain = base(), base()
     wanted = spec(steps=3, batch=5, clip=10.0, resolution=2**20, learning_rate=0.1)
-    optimizer = lambda each, rate: torch.optim.SGD(each, lr=rate)
+    optimizer = lambda parameters, rate: torch.optim.SGD(parameters, lr=rate)
     tuned = train(tuner(made, resolution=2**20), wanted, RECORDS, rate=1.0, scale=0.0, optimizer=optimizer)
     descent, alone = torch.optim.SGD(plain.model.parameters(), lr=0.1), tuner(plain)
     start = weights(plain)
@@ -199,7 +199,7 @@ def test_every_step_is_noised_on_every_weight_with_a_key_of_its_own_whoever_was_
 
 
 def test_sums_are_divided_by_the_public_number_whoever_was_drawn(drawn):
-    optimizer = lambda each, rate: torch.optim.SGD(each, lr=1.0)
+    optimizer = lambda parameters, rate: torch.optim.SGD(parameters, lr=1.0)
     moves = []
     for records, batch in ((embedded(()), 5), (embedded(()), 10)):
         one = tuner()

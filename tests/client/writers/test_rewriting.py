@@ -112,8 +112,8 @@ def test_it_goes_on_with_fewer_words_and_keeps_the_best():
     rewriter = Scripted([FEVER[0]], ["broken arm, a fall"], [])
     made = Rewriting(rewriter=rewriter)
     assert made._rewritten(0, evaluators(), 3, np.random.default_rng(0)) == "broken arm, a fall"
-    assert [given[0] for given in rewriter.given][:2] == ["fever cough since monday", ""]
-    assert [given[3] for given in rewriter.given] == [False, True, True]
+    assert [arguments[0] for arguments in rewriter.given][:2] == ["fever cough since monday", ""]
+    assert [arguments[3] for arguments in rewriter.given] == [False, True, True]
 
 
 def test_what_the_privacy_evaluator_never_accepts_is_withheld_and_nothing_private_is_logged(caplog):
@@ -130,7 +130,7 @@ def test_texts_are_redacted_before_and_after():
     texts = write(Rewriting(rewriter=rewriter, nearest=0), records)
     assert texts
     assert not any("212" in text or "Smith" in text for _, text in texts)
-    assert not any("212" in given[0] for given in rewriter.given)
+    assert not any("212" in arguments[0] for arguments in rewriter.given)
 
 
 # A writer

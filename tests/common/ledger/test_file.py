@@ -293,8 +293,8 @@ def test_answers_of_runs_that_are_never_closed_do_not_fill_the_disk(ledger, monk
     answer = bytes(1000)
     for number in range(4):
         ledger.reserve(**reservation(run=f"open {number}"))
-    held = sum(len(entry.answer or b"") for entry in ledger.entries())
-    monkeypatch.setattr(ledgers, "MOST_KEPT", held + 3500)
+    size = sum(len(entry.answer or b"") for entry in ledger.entries())
+    monkeypatch.setattr(ledgers, "MOST_KEPT", size + 3500)
     for number in range(3):
         assert ledger.keep(f"open {number}", 0, answer) == answer
     with pytest.raises(RefusedError, match="answers of open runs; expected"):

@@ -215,9 +215,9 @@ def test_a_limit_counts_the_runs_that_may_have_had_the_same_record(ledger):
         new = dataclasses.replace(RELEASE, scale=7.0)
         with pytest.raises(RefusedError, match="asked only"):
             ledger.reserve(**reservation(run="new", release=new), data_set=data_set, allow=refuse)
-        *found, _ = seen[-1]
-        assert [runs[release.scale] for release in ledger.charged(data_set, but="new")] == found
-        assert ledger.charged(data_set, but="first") == ledger.charged(data_set, but="new")["first" in found :]
+        *names, _ = seen[-1]
+        assert [runs[release.scale] for release in ledger.charged(data_set, but="new")] == names
+        assert ledger.charged(data_set, but="first") == ledger.charged(data_set, but="new")["first" in names :]
         return seen.pop()
 
     assert counted(appended) == ["first", "unnamed", "new"]

@@ -64,7 +64,7 @@ tiny:
 
 
 @pytest.mark.parametrize(
-    ("right", "wrong", "said"),
+    ("right", "wrong", "message"),
     [
         ("purpose: encoder", "purpose: decoder", r"tiny\.purpose; expected one of encoder, language model.*yaml:3"),
         ("licence: MIT", "license: MIT", r"tiny\.license; expected one of .*yaml:4\. Did you mean licence"),
@@ -73,13 +73,13 @@ tiny:
         ("inside: tiny", "inside: tiny\n  conversion: magic", r"tiny\.conversion; expected one of none, gguf to"),
     ],
 )
-def test_a_wrong_entry_is_named_with_its_line(right, wrong, said, tmp_path):
+def test_a_wrong_entry_is_named_with_its_line(right, wrong, message, tmp_path):
     file = tmp_path / "catalogue.yaml"
     file.write_text(ENTRY)
     assert catalogue.catalogue(file)["tiny"].conversion == "none"
     other = tmp_path / "other.yaml"
     other.write_text(ENTRY.replace(right, wrong))
-    with pytest.raises(ConfigError, match=said):
+    with pytest.raises(ConfigError, match=message):
         catalogue.catalogue(other)
 
 
@@ -138,9 +138,9 @@ def test_a_model_has_the_same_digest_wherever_it_lies_and_whatever_its_manifest_
 def test_an_encoder_by_name_is_the_one_of_the_folder(listed, tmp_path):
     with pytest.raises(ConfigError, match="model tiny; expected a tiny model, fetched before; got none"):
         Encoder.pretrained("tiny")
-    own = tiny_transformer(tmp_path / "own")
-    fetched(shutil.copytree(own, listed))
-    assert Encoder.pretrained("tiny").digest == Encoder.pretrained(own).digest
+    folder = tiny_transformer(tmp_path / "own")
+    fetched(shutil.copytree(folder, listed))
+    assert Encoder.pretrained("tiny").digest == Encoder.pretrained(folder).digest
 
 
 def test_a_network_is_not_asked_for_a_name_of_the_catalogue(listed, monkeypatch):

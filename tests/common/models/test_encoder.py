@@ -146,17 +146,17 @@ def test_a_pretrained_transformer_is_loaded_from_its_folder(tmp_path):
 
 def test_a_prompt_is_put_before_each_text_and_belongs_to_the_encoder(tmp_path):
     saved = tiny_transformer(tmp_path, prompts={"query": "fever and "})
-    plain, asked = Encoder.pretrained(saved), Encoder.pretrained(saved, prompt_name="query")
-    np.testing.assert_allclose(asked.encode(["cough"]), plain.encode(["fever and cough"]), atol=1e-6)
-    assert asked.digest != plain.digest
-    assert Encoder.pretrained(saved, prompt="fever and ").digest == asked.digest
+    plain, prompted = Encoder.pretrained(saved), Encoder.pretrained(saved, prompt_name="query")
+    np.testing.assert_allclose(prompted.encode(["cough"]), plain.encode(["fever and cough"]), atol=1e-6)
+    assert prompted.digest != plain.digest
+    assert Encoder.pretrained(saved, prompt="fever and ").digest == prompted.digest
     with pytest.raises(ConfigError, match=r"embedding.prompt_name; expected one of query, document; got 'passage'"):
         Encoder.pretrained(saved, prompt_name="passage")
 
-    asked.save(tmp_path / "copy")
+    prompted.save(tmp_path / "copy")
     copy = Encoder.pretrained(tmp_path / "copy")
-    assert copy.digest == asked.digest
-    np.testing.assert_allclose(copy.encode(["cough"]), asked.encode(["cough"]), atol=1e-6)
+    assert copy.digest == prompted.digest
+    np.testing.assert_allclose(copy.encode(["cough"]), prompted.encode(["cough"]), atol=1e-6)
     assert Encoder.pretrained(tmp_path / "copy", prompt="").digest == plain.digest
 
 

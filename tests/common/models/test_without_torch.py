@@ -72,7 +72,7 @@ def hospital(tmp_path_factory):
     folder = tmp_path_factory.mktemp("hospital")
     model = tiny_transformer(folder / "tiny", words=WORDS, scale=0.3, normalised=True)
     files = {path.relative_to(model).as_posix(): path.read_bytes() for path in model.rglob("*") if path.is_file()}
-    said = {
+    arguments = {
         "root": str(folder / "models"),
         "wheels": str(folder / "wheels"),
         "entry": asdict(wheel(folder / "wheels", files=files)),
@@ -80,23 +80,23 @@ def hospital(tmp_path_factory):
         "other": str(tiny_transformer(folder / "other", pooling="cls")),
         "bare": str(folder / "tiny" / "bert"),
     }
-    return json.loads(run_without(OPTIONAL, HOSPITAL, folder / "packages", json.dumps(said))), model
+    return json.loads(run_without(OPTIONAL, HOSPITAL, folder / "packages", json.dumps(arguments))), model
 
 
 def test_its_votes_are_those_of_whoever_computes_by_torch(hospital):
-    said, model = hospital
+    results, model = hospital
     form = BertFolder.of_sentence_encoder(model)
     encoder = Encoder(TorchEncoder.load(model, device="cpu", prompt="", form=form))
     records = embed([Record(text, "ab"[i % 2]) for i, text in enumerate(TEXTS[20:])], encoder)
     labels = np.arange(20, dtype=np.int32) % 2
-    asked = Votes(spec=VotesSpec(top=3), vectors=encoder.encode(TEXTS[:20]), labels=labels)
-    assert said["counts"] == contribution(asked, records.for_plan(("a", "b"))).tolist()
-    assert said["digest"] == encoder.digest
+    query = Votes(spec=VotesSpec(top=3), vectors=encoder.encode(TEXTS[:20]), labels=labels)
+    assert results["counts"] == contribution(query, records.for_plan(("a", "b"))).tolist()
+    assert results["digest"] == encoder.digest
 
 
 def test_what_needs_torch_says_which_installation_has_it(hospital):
-    said, _ = hospital
+    results, _ = hospital
     needed = "expected the package torch; got none. pip install 'caucus[transformers]'"
-    assert said["other"] == f"encoder; {needed}"
-    assert said["gpu"] == f"device; {needed}"
-    assert said["bare"].startswith("encoder; expected a sentence-transformers model, with modules.json")
+    assert results["other"] == f"encoder; {needed}"
+    assert results["gpu"] == f"device; {needed}"
+    assert results["bare"].startswith("encoder; expected a sentence-transformers model, with modules.json")

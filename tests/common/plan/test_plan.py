@@ -75,11 +75,11 @@ def test_attempts_are_numbered_one_after_the_other_and_all_are_paid_for():
 def test_what_a_party_answers_by_itself_has_all_its_noise():
     mixed = plan_with(queries=(QUERY, OWN, SEEDS))
     assert [(query.summed, mixed.shares(query)) for query in mixed.queries] == [(True, 6), (False, 1), (False, 1)]
-    votes, own, seeds = mixed.releases()
-    assert (own.mechanism, own.scale, own.sensitivity.l1) == ("pure", 8, 4)
+    votes, lengths, seeds = mixed.releases()
+    assert (lengths.mechanism, lengths.scale, lengths.sensitivity.l1) == ("pure", 8, 4)
     assert (seeds.mechanism, seeds.scale, seeds.sensitivity.l1) == ("pure", 5, 2)
     # What colluders know of sums, they do not know of these.
-    assert mixed.releases(1)[1:] == (own, seeds)
+    assert mixed.releases(1)[1:] == (lengths, seeds)
     assert mixed.releases(1)[0].scale == pytest.approx(votes.scale / math.sqrt(6))
 
 

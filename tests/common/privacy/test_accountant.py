@@ -34,7 +34,7 @@ def _gaussian(shifts, sigma, **release):
 
 
 def _calibrate(**changes):
-    asked = {
+    target = {
         "mechanism": "gaussian",
         "sensitivity": SHIFTS,
         "times": 4,
@@ -44,11 +44,11 @@ def _calibrate(**changes):
         "epsilon": 1.0,
         "delta": DELTA,
     }
-    return calibrate(**asked | changes)
+    return calibrate(**target | changes)
 
 
 @pytest.mark.parametrize(
-    ("asked", "paper", "tight", "ratio", "really"),
+    ("target", "paper", "tight", "ratio", "really"),
     [
         (1, 38.76, 12.184, 3.18, 0.283),
         (2, 19.38, 6.512, 2.98, 0.602),
@@ -56,16 +56,16 @@ def _calibrate(**changes):
         (8, 4.85, 1.960, 2.47, 2.788),
     ],
 )
-def test_calibration_for_four_rounds_of_eight_votes(asked, paper, tight, ratio, really):
-    sigma = _calibrate(epsilon=asked)
-    by_paper = paper_sigma(VOTES.paper_l1 * VOTES.grid, 4, asked, DELTA)
+def test_calibration_for_four_rounds_of_eight_votes(target, paper, tight, ratio, really):
+    sigma = _calibrate(epsilon=target)
+    by_paper = paper_sigma(VOTES.paper_l1 * VOTES.grid, 4, target, DELTA)
     assert by_paper / 128 == pytest.approx(paper, abs=0.006)
     assert sigma / 128 == pytest.approx(tight, abs=6e-4)
     assert by_paper / sigma == pytest.approx(ratio, abs=0.006)
     assert epsilon([_votes(by_paper)], DELTA) == pytest.approx(really, abs=6e-4)
     # Never more than asked; and the grid costs next to nothing against the continuous Gaussian.
-    assert asked * (1 - 1e-5) < epsilon([_votes(sigma)], DELTA) <= asked
-    assert sigma / continuous_sigma(SHIFTS, 4, asked, DELTA) == pytest.approx(1, abs=2e-5)
+    assert target * (1 - 1e-5) < epsilon([_votes(sigma)], DELTA) <= target
+    assert sigma / continuous_sigma(SHIFTS, 4, target, DELTA) == pytest.approx(1, abs=2e-5)
 
 
 def test_exact_epsilon_at_the_reference_scale():
@@ -127,7 +127,7 @@ def test_the_order_and_the_names_of_answers_do_not_matter():
     ]
     plan = [Release(**{**_fields(kind), "times": 3}) for kind in kinds]
     rounds = [_gaussian((2,), 9.0, rate=0.25, draw=f"round {i}") for i in range(3)]
-    ledger = [*kinds * 3, *(Release(**{**_fields(each), "draw": each.draw + " of a run"}) for each in rounds)]
+    ledger = [*kinds * 3, *(Release(**{**_fields(release), "draw": release.draw + " of a run"}) for release in rounds)]
     random.Random(1).shuffle(ledger)
     for account in (epsilon, epsilon_by_norm):
         assert account([*plan, *rounds], DELTA) == account(ledger, DELTA) < math.inf
@@ -205,10 +205,10 @@ def test_impossible_delta_is_refused(delta):
         _calibrate(delta=delta)
 
 
-@pytest.mark.parametrize("asked", [0.0, -1.0, math.nan])
-def test_impossible_epsilon_is_refused(asked):
+@pytest.mark.parametrize("target", [0.0, -1.0, math.nan])
+def test_impossible_epsilon_is_refused(target):
     with pytest.raises(ConfigError):
-        _calibrate(epsilon=asked)
+        _calibrate(epsilon=target)
 
 
 @pytest.mark.parametrize("mechanism", ["gaussian", "laplace", "pure"])
@@ -239,12 +239,12 @@ def test_calibration_on_the_smallest_grids():
 
 
 @pytest.mark.parametrize("mechanism", ["laplace", "pure"])
-@pytest.mark.parametrize("asked", [0.1, 0.3, 1.0, 7.7])
-def test_pure_noise_is_the_quotient_to_the_last_digit(mechanism, asked):
-    scale = _calibrate(mechanism=mechanism, times=3, shares=10, epsilon=asked, delta=1e-20)
-    assert 0 <= scale - 3 * 510 / asked <= 2 * math.ulp(scale)
+@pytest.mark.parametrize("target", [0.1, 0.3, 1.0, 7.7])
+def test_pure_noise_is_the_quotient_to_the_last_digit(mechanism, target):
+    scale = _calibrate(mechanism=mechanism, times=3, shares=10, epsilon=target, delta=1e-20)
+    assert 0 <= scale - 3 * 510 / target <= 2 * math.ulp(scale)
     spent = epsilon([_votes(scale, mechanism=mechanism, times=3, shares=10)], 1e-20)
-    assert asked * (1 - 1e-15) <= spent <= asked
+    assert target * (1 - 1e-15) <= spent <= target
 
 
 @pytest.mark.parametrize("redraw", [False, True])

@@ -58,15 +58,15 @@ def every_path(monkeypatch, run, depth):
 
 @pytest.mark.parametrize("utilities", [[0, 3, 7], [5, 5, 0], [4], [2, 0, 1, 9]])
 def test_permute_and_flip_over_every_path(monkeypatch, utilities):
-    found = every_path(monkeypatch, lambda: noisy_max(utilities, 4.0, KEY, replacement=False), 99)
+    probabilities = every_path(monkeypatch, lambda: noisy_max(utilities, 4.0, KEY, replacement=False), 99)
     expected = permute_and_flip(utilities, 4.0)
-    assert [found[i] for i in range(len(utilities))] == pytest.approx(expected, abs=1e-12)
+    assert [probabilities[i] for i in range(len(utilities))] == pytest.approx(expected, abs=1e-12)
 
 
 def test_exponential_mechanism_over_every_path(monkeypatch):
     """Three rounds of drawing and flipping: given that one of them ended it, the distribution is exact."""
-    found = every_path(monkeypatch, lambda: noisy_max([0, 3, 7], 4.0, KEY, replacement=True), 6)
-    shares = [found[i] / sum(found.values()) for i in range(3)]
+    probabilities = every_path(monkeypatch, lambda: noisy_max([0, 3, 7], 4.0, KEY, replacement=True), 6)
+    shares = [probabilities[i] / sum(probabilities.values()) for i in range(3)]
     assert shares == pytest.approx(exponential([0, 3, 7], 4.0), abs=1e-12)
     assert shares != pytest.approx(permute_and_flip([0, 3, 7], 4.0), abs=1e-3)
 

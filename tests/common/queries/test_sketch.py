@@ -12,8 +12,8 @@ def test_single_and_paired_features_average_to_the_kernel():
     frequencies = rng.standard_normal((count, 5)) / bandwidth
     phases = rng.uniform(0, 2 * np.pi, count).astype(np.float32)
     kernel = np.exp(-((x - y) ** 2).sum() / bandwidth**2)
-    for given, times in ((phases, 1), (np.zeros(0, np.float32), 2)):
-        of_x, of_y = (features((frequencies @ point)[None], given)[0] for point in (x, y))
+    for angles, times in ((phases, 1), (np.zeros(0, np.float32), 2)):
+        of_x, of_y = (features((frequencies @ point)[None], angles)[0] for point in (x, y))
         # Products lie in [-2, 2]: 5 standard errors, a false alarm of 6e-7 over draws, and none for this one.
         assert abs(times * (of_x * of_y).mean() - kernel) < 5 * 2 / count**0.5
 

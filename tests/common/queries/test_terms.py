@@ -9,7 +9,7 @@ from common.queries.terms import READ_CHARACTERS, READ_WORDS, Extractor, words
 def _naive(terms, text, k):
     """The definition: at each word the longest of all terms, by comparing lists of words."""
     split = [list(words(term)) for term in terms]
-    text_words, found, start = list(words(text)), [], 0
+    text_words, matches, start = list(words(text)), [], 0
     while start < len(text_words):
         matching = [
             position for position, term in enumerate(split) if term and text_words[start : start + len(term)] == term
@@ -18,10 +18,10 @@ def _naive(terms, text, k):
             start += 1
             continue
         best = max(matching, key=lambda position: (len(split[position]), -position))
-        if best not in found:
-            found.append(best)
+        if best not in matches:
+            matches.append(best)
         start += len(split[best])
-    return tuple(found[:k])
+    return tuple(matches[:k])
 
 
 _WORDS = st.sampled_from(["a", "B", "b", "c-d", "d", "É", "é", "..", "1", "ß", "SS"])

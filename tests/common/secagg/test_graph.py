@@ -22,9 +22,11 @@ def seed(number):
 
 @pytest.mark.parametrize(("count", "degree"), [(3, 1), (5, 2), (6, 3), (7, 4), (7, 5), (12, 6), (101, 54)])
 def test_every_party_has_as_many_neighbours_as_asked_rounded_up_to_even(count, degree):
-    found = neighbours(range(count), degree, SEED)
-    assert {len(peers) for peers in found.values()} == {degree + degree % 2}
-    assert all(party in found[peer] and peer != party for party, peers in found.items() for peer in peers)
+    peers_of_parties = neighbours(range(count), degree, SEED)
+    assert {len(peers) for peers in peers_of_parties.values()} == {degree + degree % 2}
+    assert all(
+        party in peers_of_parties[peer] and peer != party for party, peers in peers_of_parties.items() for peer in peers
+    )
 
 
 @pytest.mark.parametrize("degree", [5, 6, 1000])
@@ -34,25 +36,25 @@ def test_with_all_others_as_neighbours_the_graph_is_full(degree):
 
 def test_the_graph_depends_on_seed_and_parties_alone():
     parties = list(range(5, 40))
-    found = neighbours(parties, 6, SEED)
-    assert found == neighbours(tuple(reversed(parties)), 6, SEED)
-    assert found != neighbours(parties, 6, seed(1))
+    peers_of_parties = neighbours(parties, 6, SEED)
+    assert peers_of_parties == neighbours(tuple(reversed(parties)), 6, SEED)
+    assert peers_of_parties != neighbours(parties, 6, seed(1))
 
 
 def test_every_ring_is_as_likely_as_any_other():
     """Six parties of degree 2 form 60 rings. Chi-square over 6000 fixed seeds; over random ones, false alarm 1e-6."""
     graphs = [neighbours(range(6), 2, seed(number)) for number in range(6000)]
-    rings = Counter(tuple(found[party] for party in range(6)) for found in graphs)
+    rings = Counter(tuple(graph[party] for party in range(6)) for graph in graphs)
     assert len(rings) == 60
     assert stats.chisquare(list(rings.values())).pvalue > 1e-6
 
 
 @pytest.mark.parametrize(
-    ("parties", "degree", "given"), [((0, 1, 1), 2, SEED), ((0, 1), 0, SEED), ((0, 1), 1, b""), ((0, 1), 1, bytes(33))]
+    ("parties", "degree", "seed"), [((0, 1, 1), 2, SEED), ((0, 1), 0, SEED), ((0, 1), 1, b""), ((0, 1), 1, bytes(33))]
 )
-def test_what_makes_no_graph_is_our_bug(parties, degree, given):
+def test_what_makes_no_graph_is_our_bug(parties, degree, seed):
     with pytest.raises(InternalError):
-        neighbours(parties, degree, given)
+        neighbours(parties, degree, seed)
 
 
 @pytest.mark.parametrize(
@@ -70,15 +72,15 @@ def test_published_sizes(count, malicious, expected):
 
 
 @pytest.mark.parametrize(
-    ("count", "own", "expected"),
+    ("count", "own_shares", "expected"),
     [(100, 0, (54, 43)), (1000, 0, (220, 168)), (1000, 1, (222, 170))],
 )
-def test_a_malicious_coordinator_that_cannot_choose_who_drops_would_need_less(monkeypatch, count, own, expected):
+def test_a_malicious_coordinator_that_cannot_choose_who_drops_would_need_less(monkeypatch, count, own_shares, expected):
     """The conditions of Bell et al. alone: no place is chosen for a cut, and (own = 0) no party keeps a share."""
 
     def breach(parties, bad, degree):
         threshold = np.arange(2, degree + 1)
-        needed = np.maximum(2 * threshold - degree - own, 0)
+        needed = np.maximum(2 * threshold - degree - own_shares, 0)
         apart = parties * graph._tails(parties, bad + round(0.1 * parties), degree // 2)[degree // 2]
         return parties * graph._tails(parties - 1, bad, degree)[needed] + apart
 
@@ -112,8 +114,10 @@ def test_more_is_asked_of_a_graph_that_must_stand_more(changed, sparser, malicio
 def test_small_groups_need_the_full_graph(count, malicious, expected):
     corrupt = 0.0 if count < 4 else 0.3
     dropped = 0.0 if count < 4 else 0.1
-    found = parameters(count, **{**USUAL, "corrupt": corrupt, "dropped": dropped, "malicious": malicious})
-    assert found == expected
+    degree_and_threshold = parameters(
+        count, **{**USUAL, "corrupt": corrupt, "dropped": dropped, "malicious": malicious}
+    )
+    assert degree_and_threshold == expected
 
 
 def test_a_graph_whose_survivors_could_not_sign_is_passed_over():
@@ -154,9 +158,9 @@ def test_numbers_out_of_range_are_refused(changed):
 
 @pytest.mark.parametrize(("population", "marked", "draws"), [(99, 30, 54), (1000, 400, 51), (9, 8, 4), (5, 0, 3)])
 def test_tails_agree_with_whole_numbers(population, marked, draws):
-    found = graph._tails(population, marked, draws)
-    assert len(found) == draws + 2
-    for least, tail in enumerate(found):
+    tails = graph._tails(population, marked, draws)
+    assert len(tails) == draws + 2
+    for least, tail in enumerate(tails):
         ways = sum(math.comb(marked, x) * math.comb(population - marked, draws - x) for x in range(least, draws + 1))
         assert tail == pytest.approx(float(Fraction(ways, math.comb(population, draws))), rel=1e-9)
 

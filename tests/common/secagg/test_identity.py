@@ -123,16 +123,16 @@ def test_other_entries_are_refused(keys):
 
 
 def test_what_cannot_be_a_signature_is_refused():
-    held = Roster(KEYS)
-    for given in (b"", bytes(63), bytes(1 << 20)):
+    roster_of_parties = Roster(KEYS)
+    for signature in (b"", bytes(63), bytes(1 << 20)):
         with pytest.raises(SignatureError):
-            verify(held, 0, b"statement", given, where="test")
+            verify(roster_of_parties, 0, b"statement", signature, where="test")
 
 
 def test_a_signature_is_one_party_s_over_one_statement():
-    held = Roster(KEYS)
+    roster_of_parties = Roster(KEYS)
     signature = sign(identity(1), b"statement")
-    verify(held, 1, b"statement", signature, where="test")
+    verify(roster_of_parties, 1, b"statement", signature, where="test")
     for party, statement, given in [
         (0, b"statement", signature),
         (1, b"Statement", signature),
@@ -142,7 +142,7 @@ def test_a_signature_is_one_party_s_over_one_statement():
         (1, b"statement", bytes([signature[0] ^ 1]) + signature[1:]),
     ]:
         with pytest.raises(SignatureError, match=rf"party {party} over this very statement.*at party 4, test"):
-            verify(held, party, statement, given, where="party 4, test")
+            verify(roster_of_parties, party, statement, given, where="party 4, test")
 
 
 def test_semi_honest_mode_signs_nothing_and_accepts_nothing_else():
@@ -164,6 +164,6 @@ def test_a_set_up_goes_with_its_roster_alone():
 
 
 def test_parties_that_the_roster_does_not_name_are_listed():
-    held = roster((0, 1))
+    roster_of_parties = roster((0, 1))
     with pytest.raises(MembershipError, match="none of party 2, party 3"):
-        check_roster(setup(roster_digest=held.digest), held)
+        check_roster(setup(roster_digest=roster_of_parties.digest), roster_of_parties)

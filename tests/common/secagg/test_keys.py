@@ -104,8 +104,8 @@ def test_good_points_pass():
 
 def test_secrets_show_nothing():
     secret, keys = Secret(b"\xab" * 32), KeyPair(Secret(b"\xab" * 32))
-    for shown in (repr(secret), str(secret), repr(keys), f"{keys}"):
-        assert "ab" * 4 not in shown.replace("\\x", "")
+    for text in (repr(secret), str(secret), repr(keys), f"{keys}"):
+        assert "ab" * 4 not in text.replace("\\x", "")
     assert keys.private().reveal() == b"\xab" * 32
 
 

@@ -9,8 +9,8 @@ from common.secagg import rules
 from tests.support.secagg_rounds import Run, identity, roster, setup
 
 
-def checked(run, adverts, asked=None):
-    return rules.check_adverts(asked or run.setup, adverts, run.roster, "share")
+def checked(run, adverts, aggregation=None):
+    return rules.check_adverts(aggregation or run.setup, adverts, run.roster, "share")
 
 
 def test_transcript_is_a_hash_of_all_that_was_advertised():
@@ -39,8 +39,8 @@ def test_transcript_changes_with_who_advertised_and_with_every_key():
 
 
 def test_the_graph_is_regular_symmetric_and_follows_from_the_transcript():
-    asked = setup(20, degree=6, threshold=4)
-    run, other = Run(asked).advertise(), Run(asked, salt=1).advertise()
+    aggregation = setup(20, degree=6, threshold=4)
+    run, other = Run(aggregation).advertise(), Run(aggregation, salt=1).advertise()
     graph = checked(run, run.adverts)[1]
     assert {len(peers) for peers in graph.values()} == {6}
     assert all(party in graph[peer] and party != peer for party in graph for peer in graph[party])
@@ -67,9 +67,13 @@ def test_a_signed_advert_is_good_for_its_party_set_up_and_keys_alone():
     ):
         with pytest.raises(SignatureError, match="at party 1, share"):
             checked(run, run.adverts | {1: bad})
-    for asked in (setup(malicious=True, attempt=1), setup(malicious=True, threshold=3), setup(malicious=True, run="x")):
+    for aggregation in (
+        setup(malicious=True, attempt=1),
+        setup(malicious=True, threshold=3),
+        setup(malicious=True, run="x"),
+    ):
         with pytest.raises(SignatureError, match="at party 0, share"):
-            checked(run, run.adverts, asked)
+            checked(run, run.adverts, aggregation)
 
 
 @pytest.mark.parametrize("count", [2, 4])
@@ -93,9 +97,9 @@ def test_no_key_is_advertised_twice():
 
 def test_masks_for_one_query_are_bound_to_the_round_and_to_it():
     binding = rules.of_round(bytes(32), 3)
-    bound = {rules.about(each, subject) for each in (binding, bytes(32)) for subject in (b"a", b"b", b"")}
+    bound = {rules.about(transcript, subject) for transcript in (binding, bytes(32)) for subject in (b"a", b"b", b"")}
     assert len(bound) == 6
-    assert {len(each) for each in bound} == {32}
+    assert {len(transcript) for transcript in bound} == {32}
 
 
 def test_the_statement_on_survivors_tells_all_sets_and_rounds_apart():
@@ -114,12 +118,12 @@ def test_the_statement_on_survivors_tells_all_sets_and_rounds_apart():
 
 
 def test_enough_survivors_must_have_signed():
-    asked, held, statement = setup(4, malicious=True), roster(range(4)), b"statement"
+    aggregation, identities, statement = setup(4, malicious=True), roster(range(4)), b"statement"
     signatures = {party: identity(party).sign(statement) for party in range(4)}
 
     def check(signers, **changes):
         chosen = {party: signatures[party] for party in signers}
-        rules.check_signatures(asked, held, statement, {0, 1, 2}, chosen | changes.get("bad", {}))
+        rules.check_signatures(aggregation, identities, statement, {0, 1, 2}, chosen | changes.get("bad", {}))
 
     check({0, 1, 2})
     with pytest.raises(DropoutError, match="at least 3; got 2; at survivors' signatures"):
@@ -159,9 +163,9 @@ def test_strangers_are_named():
 
 def test_absent_ones_are_named_where_all_are_needed():
     rules.check_exactly("share", [2, 1], {1, 2})
-    for found in ([1], [1, 2, 3]):
+    for parties in ([1], [1, 2, 3]):
         with pytest.raises(MembershipError, match=r"expected party 1, party 2; got party 1.*at share"):
-            rules.check_exactly("share", found, {1, 2})
+            rules.check_exactly("share", parties, {1, 2})
 
 
 def test_too_few_are_counted():
@@ -170,8 +174,8 @@ def test_too_few_are_counted():
         rules.check_enough("mask", 2, 3)
 
 
-@pytest.mark.parametrize("asked", [setup(), setup(20, degree=6, threshold=4)], ids=["full", "sparse"])
-def test_the_graph_that_parties_share_cannot_be_changed(asked):
-    run = Run(asked).advertise()
+@pytest.mark.parametrize("aggregation", [setup(), setup(20, degree=6, threshold=4)], ids=["full", "sparse"])
+def test_the_graph_that_parties_share_cannot_be_changed(aggregation):
+    run = Run(aggregation).advertise()
     with pytest.raises(TypeError):
         checked(run, run.adverts)[1][0] = frozenset()

@@ -84,15 +84,15 @@ def test_coefficients_are_drawn_by_rejection(monkeypatch):
     ceiling = 2**32 // shamir.PRIME * shamir.PRIME
     words = [ceiling, 5, 2**32 - 1, ceiling - 1]
     stream = np.array(words * 20, "<u4").tobytes()
-    asked = []
+    lengths = []
 
     def keystream(key, count):
-        asked.append(count)
+        lengths.append(count)
         return stream[:count]
 
     monkeypatch.setattr(shamir, "keystream", keystream)
     assert shamir._uniform(ENTROPY, 10).tolist() == [5, shamir.PRIME - 1] * 5
-    assert asked == [72, 144]
+    assert lengths == [72, 144]
 
 
 def test_one_share_less_than_needed_is_refused():

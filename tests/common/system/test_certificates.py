@@ -7,14 +7,14 @@ from common.system.certificates import days_left, in_words
 from server.deploy.authority import make_authority, make_certificate
 
 
-@pytest.mark.parametrize(("days", "said"), [(20, "ends in 20 days"), (0, "ends in 0 days"), (-1, "HAS ENDED")])
-def test_the_days_until_a_certificate_ends(days, said, tmp_path):
+@pytest.mark.parametrize(("days", "words"), [(20, "ends in 20 days"), (0, "ends in 0 days"), (-1, "HAS ENDED")])
+def test_the_days_until_a_certificate_ends(days, words, tmp_path):
     make_authority(tmp_path)
     end = timedelta(days=days, hours=12)
     began = datetime.now(UTC) - timedelta(days=90)
     make_certificate(tmp_path, "localhost", now=began, valid=timedelta(days=90) + end)
     assert days_left(tmp_path / "server.crt") == days
-    assert in_words(days) == said
+    assert in_words(days) == words
 
 
 def test_a_file_that_is_no_certificate(tmp_path):

@@ -17,7 +17,7 @@ def test_a_party_file_comes_back(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("change", "said"),
+    ("change", "message"),
     [
         ({"name": ""}, "party's name"),
         ({"name": "a\nb"}, "party's name"),
@@ -32,9 +32,9 @@ def test_a_party_file_comes_back(tmp_path):
         ({"more": 1}, "party.json.more; expected one of identity, max_records, name, node_key; got an unknown key"),
     ],
 )
-def test_what_is_no_party_file_is_refused(change, said, tmp_path):
+def test_what_is_no_party_file_is_refused(change, message, tmp_path):
     (tmp_path / "party.json").write_text(json.dumps(PARTY | change))
-    with pytest.raises(ConfigError, match=said):
+    with pytest.raises(ConfigError, match=message):
         PartyFile.load(tmp_path / "party.json")
 
 
@@ -42,7 +42,7 @@ INVITATION = {"address": "localhost:1", "certificate": "", "bundle": "ab" * 32}
 
 
 @pytest.mark.parametrize(
-    ("content", "said"),
+    ("content", "message"),
     [
         ("", "invitation.json; expected JSON; got something else"),
         ("[" * 100_000, "invitation.json; expected JSON; got something else"),
@@ -56,11 +56,11 @@ INVITATION = {"address": "localhost:1", "certificate": "", "bundle": "ab" * 32}
         (json.dumps(INVITATION | {"bundle": 3}), "invitation's bundle; expected text; got 3"),
     ],
 )
-def test_what_is_no_invitation_is_refused_with_what_it_is(content, said, tmp_path):
+def test_what_is_no_invitation_is_refused_with_what_it_is(content, message, tmp_path):
     (tmp_path / "given.json").write_text(content)
     with pytest.raises(ConfigError) as caught:
         Invitation.load(tmp_path / "given.json")
-    assert str(caught.value) == f"{said}; at {tmp_path / 'given.json'}"
+    assert str(caught.value) == f"{message}; at {tmp_path / 'given.json'}"
 
 
 @pytest.mark.parametrize("kind", [Invitation, PartyFile, RosterFile])

@@ -155,10 +155,10 @@ def test_a_signal_leaves_no_temporary_folder_and_that_of_a_fork_does_not_touch_i
 def test_a_temporary_folder_is_closed_and_leaves_a_programs_own_handler_and_other_threads_alone():
     def used():
         with temporary_folder("caucus-") as folder:
-            found.append((stat.S_IMODE(folder.stat().st_mode), signal.getsignal(signal.SIGTERM)))
+            states.append((stat.S_IMODE(folder.stat().st_mode), signal.getsignal(signal.SIGTERM)))
         assert not folder.exists()
 
-    found = []
+    states = []
     before = signal.signal(signal.SIGTERM, signal.SIG_DFL)
     try:
         used()
@@ -171,7 +171,7 @@ def test_a_temporary_folder_is_closed_and_leaves_a_programs_own_handler_and_othe
         assert signal.getsignal(signal.SIGTERM) is signal.SIG_IGN
     finally:
         signal.signal(signal.SIGTERM, before)
-    modes, handlers = zip(*found, strict=True)
+    modes, handlers = zip(*states, strict=True)
     assert set(modes) == {0o700}
     assert handlers[0] not in (signal.SIG_DFL, signal.SIG_IGN)
     assert handlers[1:] == (signal.SIG_DFL, signal.SIG_IGN)

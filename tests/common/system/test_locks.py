@@ -24,13 +24,13 @@ def test_one_process_has_a_lock_and_others_learn_which(holding, tmp_path):
     assert holder(tmp_path, "service") is None
     process = holding("service")
     assert holder(tmp_path, "service") == process.pid
-    told = (
+    message = (
         f"service of this folder; expected none that runs; got process {process.pid}; at {tmp_path}. "
         "To restart it, first end it: caucus-party stop h"
     )
     with pytest.raises(ConfigError) as refused, hold(tmp_path, ["service"], stop="caucus-party stop h"):
         pass
-    assert str(refused.value) == told
+    assert str(refused.value) == message
 
 
 def test_halves_do_not_conflict_and_the_whole_conflicts_with_each(holding, tmp_path):
@@ -77,8 +77,8 @@ def test_a_holder_in_another_container_is_seen_from_outside_and_has_no_number_in
     ask = "import sys; from pathlib import Path; from common.system.locks import holder\n"
     ask += "print(holder(Path(sys.argv[1]), 'service'))"
     command = [*inside, sys.executable, "-c", ask, str(tmp_path)]
-    asked = subprocess.run(command, capture_output=True, text=True, check=True)
-    assert asked.stdout == "0\n"
+    completed = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert completed.stdout == "0\n"
 
 
 @pytest.mark.parametrize(

@@ -34,9 +34,9 @@ def test_a_package_that_is_loaded_stays(package):
 
 
 def test_other_threads_find_it(package):
-    found = []
+    modules = []
     with blocked_import(package):
-        other = threading.Thread(target=lambda: found.append(importlib.import_module(package)))
+        other = threading.Thread(target=lambda: modules.append(importlib.import_module(package)))
         other.start()
         other.join()
-    assert [module.__name__ for module in found] == [NAME]
+    assert [module.__name__ for module in modules] == [NAME]

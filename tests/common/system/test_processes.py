@@ -12,10 +12,10 @@ from common.system.processes import Child
 
 def until(condition):
     deadline = time.monotonic() + 120
-    while not (found := condition()):
+    while not (value := condition()):
         assert time.monotonic() < deadline
         time.sleep(0.02)
-    return found
+    return value
 
 
 NAMES = ("one", "other")

@@ -22,12 +22,12 @@ class Terminal(io.StringIO):
 @pytest.fixture
 def terminal(monkeypatch):
     """Standard error as a terminal, on which a second passes fast."""
-    shown = Terminal()
+    screen = Terminal()
     monkeypatch.setattr(module, "SECONDS", 0.02)
-    monkeypatch.setattr(module, "tqdm", partial(tqdm, disable=False, file=shown))
+    monkeypatch.setattr(module, "tqdm", partial(tqdm, disable=False, file=screen))
     module.tqdm.external_write_mode = tqdm.external_write_mode
-    monkeypatch.setattr(module, "sys", SimpleNamespace(stderr=shown))
-    return shown
+    monkeypatch.setattr(module, "sys", SimpleNamespace(stderr=screen))
+    return screen
 
 
 def wait(condition):
@@ -62,10 +62,10 @@ def test_short_work_shows_nothing(terminal, monkeypatch):
 def pipe(request, terminal, monkeypatch):
     """Standard error that gets no bar; a step is long after a moment."""
     monkeypatch.setattr(module, "LONG", 0.02)
-    shown = io.StringIO() if request.param == "a pipe" else terminal
-    monkeypatch.setattr(module.sys, "stderr", shown)
-    monkeypatch.setattr(module.multiprocessing, "parent_process", lambda: None if shown is not terminal else "sweep")
-    return shown
+    screen = io.StringIO() if request.param == "a pipe" else terminal
+    monkeypatch.setattr(module.sys, "stderr", screen)
+    monkeypatch.setattr(module.multiprocessing, "parent_process", lambda: None if screen is not terminal else "sweep")
+    return screen
 
 
 def test_without_a_terminal_a_long_step_is_one_line_of_the_log(pipe, caplog):

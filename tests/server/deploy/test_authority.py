@@ -55,11 +55,11 @@ def test_another_authority_is_refused(folder, tmp_path_factory):
 
 
 @pytest.mark.parametrize(
-    ("made", "said"), [(NOW - VALID - timedelta(days=1), "expired"), (NOW + timedelta(days=1), "not yet valid")]
+    ("made", "message"), [(NOW - VALID - timedelta(days=1), "expired"), (NOW + timedelta(days=1), "not yet valid")]
 )
-def test_a_certificate_of_another_time_is_refused_on_both_sides(made, said, folder):
+def test_a_certificate_of_another_time_is_refused_on_both_sides(made, message, folder):
     make_certificate(folder, "localhost", now=made)
-    with pytest.raises(ssl.SSLCertVerificationError, match=said):
+    with pytest.raises(ssl.SSLCertVerificationError, match=message):
         handshake(folder, folder)
     with pytest.raises(ConfigError, match=r"server's certificate; expected a time from .*Set the clock, or run"):
         check_certificate(folder)

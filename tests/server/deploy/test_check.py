@@ -33,9 +33,9 @@ def test_the_defaults_lack_nothing(capsys):
     code, lines = check(capsys, *SMALL)
     assert code == 0
     assert all(line.startswith("ok  ") for line in lines)
-    said = "\n".join(lines)
+    table = "\n".join(lines)
     for word in ("encoder", "broad (BuiltinModel)", "noisy (BuiltinModel)", "wasp", "tfidf", "plan"):
-        assert word in said
+        assert word in table
 
 
 def test_a_plan_whose_answers_will_be_noise_is_ready_and_says_so(capsys):
@@ -81,9 +81,9 @@ def test_local_models_are_looked_at_without_their_weights_in_memory(capsys, monk
         f"embedding.name_or_path={encoder}",
     ]
     code, lines = check(capsys, "--json", *chosen)
-    told = json.loads("\n".join(lines))
-    assert (code, told["ready"]) == (0, True)
-    by_part = {part["part"]: part for part in told["parts"]}
+    report = json.loads("\n".join(lines))
+    assert (code, report["ready"]) == (0, True)
+    by_part = {part["part"]: part for part in report["parts"]}
     assert len(by_part["encoder"]["digest"]) == 64
     assert by_part["language model"]["digest"].startswith("local/")
     assert by_part["language model"]["detail"] == "on this machine"
@@ -116,10 +116,10 @@ def test_a_model_that_would_not_answer_and_one_that_there_is_not(capsys, monkeyp
 
     monkeypatch.setattr(BuiltinModel, "check", refuses)
     code, lines = check(capsys, *SMALL, "llm.use=[broad,narrow]", "++llm.models.narrow.share=7")
-    said = "\n".join(lines)
+    table = "\n".join(lines)
     assert code == 1
-    assert "no answer; at broad" in said
-    assert "llm.models.narrow.share; expected a number in [0.01, 1]; got 7" in said
+    assert "no answer; at broad" in table
+    assert "llm.models.narrow.share; expected a number in [0.01, 1]; got 7" in table
 
 
 def test_what_a_model_declines_is_said_and_no_plan_is_made_with_a_method_that_needs_it(capsys, monkeypatch):
@@ -144,7 +144,7 @@ def test_without_a_task_the_rest_is_told_all_the_same(capsys, monkeypatch):
     specs = {"tensorboard": None}
     monkeypatch.setattr("common.system.extras.find_spec", lambda name: specs.get(name, True))
     code, lines = check(capsys, "task=csv", "tracking=tensorboard")
-    said = "\n".join(lines)
+    table = "\n".join(lines)
     assert code == 1
     for word in ("task.labels", "task.public_text", "ok       encoder", "caucus[tracking]"):
-        assert word in said
+        assert word in table

@@ -131,8 +131,8 @@ def test_a_proxy_is_on_the_way_to_a_runs_models_and_not_to_superlink(folder, mon
     ):
         monkeypatch.setenv("NO_PROXY", before)
         children = serve._children(CoordinatorSettings.load(folder))
-        given = {child.name: child.environment for child in children if "HTTPS_PROXY" in child.environment}
-        assert {name: variables["no_proxy"] for name, variables in given.items()} == {"executor": direct}
+        environments = {child.name: child.environment for child in children if "HTTPS_PROXY" in child.environment}
+        assert {name: variables["no_proxy"] for name, variables in environments.items()} == {"executor": direct}
         assert "s3cret" not in str([child.command for child in children])
 
 

@@ -268,9 +268,9 @@ def test_a_cancelled_run_is_stopped_marked_and_can_be_resumed(flower, capsys):
     assert start(flower) == 1
     capsys.readouterr()
     assert again(flower, "cancel") == 0
-    said = capsys.readouterr().out
-    assert "first is cancelled; caucus-coordinator resume" in said
-    assert "hospitals keep their answers" in said
+    output = capsys.readouterr().out
+    assert "first is cancelled; caucus-coordinator resume" in output
+    assert "hospitals keep their answers" in output
     assert "stop" in flower.asked
     line, run = status(flower, capsys)
     assert line.startswith("run first: cancelled at 20")
@@ -313,10 +313,12 @@ def test_offline_hospitals_are_named_before_anything_begins(flower, capsys):
     assert "add --wait: the run then waits for them up to federation.timeout=600 seconds" in error
     assert not list((flower.folder / "runs").iterdir())
     assert start(flower, "--wait") == 0
-    told = "St. Luke is offline since 2026-01-02 11:00:00Z; the run waits for them up to federation.timeout=600 seconds"
-    assert told in capsys.readouterr().out.splitlines()
+    message = (
+        "St. Luke is offline since 2026-01-02 11:00:00Z; the run waits for them up to federation.timeout=600 seconds"
+    )
+    assert message in capsys.readouterr().out.splitlines()
     assert start(flower, "federation.max_dropouts=1", name="second") == 0
-    assert f"{told} and goes on without them" in capsys.readouterr().out.splitlines()
+    assert f"{message} and goes on without them" in capsys.readouterr().out.splitlines()
 
 
 @pytest.mark.parametrize("fails", ["run", "supernode list"])
@@ -382,32 +384,32 @@ for words in cases:
 
 
 @pytest.fixture(scope="module")
-def told():
+def end_of():
     """What a process of its own says of each early case; it is one for all, since none may import what is heavy."""
-    found = {}
+    ends = {}
 
     def of(words, folder):
-        if not found:
+        if not ends:
             (folder / "runs" / "taken").mkdir()
-            cases = [each for each, _ in EARLY]
-            ended = subprocess.run(
+            cases = [words_of_case for words_of_case, _ in EARLY]
+            process = subprocess.run(
                 [sys.executable, "-c", ALONE, str(folder), json.dumps(cases)],
                 capture_output=True,
                 text=True,
                 check=True,
                 env=os.environ | {"PYTHONPATH": str(Path(__file__).parents[3])},
             )
-            lines = map(json.loads, ended.stdout.splitlines())
-            found.update({tuple(each): line for each, line in zip(cases, lines, strict=True)})
-        return found[tuple(words)]
+            lines = map(json.loads, process.stdout.splitlines())
+            ends.update({tuple(words_of_case): line for words_of_case, line in zip(cases, lines, strict=True)})
+        return ends[tuple(words)]
 
     return of
 
 
-@pytest.mark.parametrize(("words", "said"), EARLY, ids=lambda value: " ".join(value)[:40] if value else "")
-def test_what_is_wrong_is_said_before_anything_heavy_is_imported_or_left(words, said, flower, told):
-    code, error, heavy, left = told(words, flower.folder)
-    assert said in error
+@pytest.mark.parametrize(("words", "message"), EARLY, ids=lambda value: " ".join(value)[:40] if value else "")
+def test_what_is_wrong_is_said_before_anything_heavy_is_imported_or_left(words, message, flower, end_of):
+    code, error, heavy, left = end_of(words, flower.folder)
+    assert message in error
     assert error.count("\n") == 1
     assert (code, heavy, left) == (2, [], ["taken"])
 
@@ -429,6 +431,6 @@ def test_a_longest_name_in_any_script_makes_a_run(flower):
 def test_a_name_with_spaces_and_quotes_reaches_flower_whole(flower):
     name = 'the "first" year\'s'
     assert start(flower, name=name) == 0
-    given = Path(flower.given[flower.given.index("--run-config") + 1])
-    assert tomllib.loads(given.read_text()) == {"run-folder": str(flower.folder / "runs" / name)}
+    configuration = Path(flower.given[flower.given.index("--run-config") + 1])
+    assert tomllib.loads(configuration.read_text()) == {"run-folder": str(flower.folder / "runs" / name)}
     assert CoordinatorSettings.load(flower.folder).folder == flower.folder

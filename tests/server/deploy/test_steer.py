@@ -34,13 +34,13 @@ def said(capsys, *arguments, code=2):
 def test_other_models_write_further_texts_and_nobody_is_asked(finished, tmp_path, capsys):
     folder = tmp_path / "more"
     out = said(capsys, finished, "llm.use=[noisy]", "method.samples=24", "--out", folder, code=0)
-    asked = read(finished, "run.json")["run"]
-    assert f"no party is asked: the texts have the guarantee of run {asked}, epsilon 4" in out
+    origin = read(finished, "run.json")["run"]
+    assert f"no party is asked: the texts have the guarantee of run {origin}, epsilon 4" in out
     assert out.endswith(f"done: {folder / 'report.html'}\n")
     rows = lines(folder, "synthetic.jsonl")
     assert (len(rows), {row["model"] for row in rows}) == (24, {"noisy"})
     privacy = read(folder, "privacy.json")
-    assert (privacy["epsilon"], privacy["delta"], privacy["earlier"]["run"]) == (4.0, 1e-5, asked)
+    assert (privacy["epsilon"], privacy["delta"], privacy["earlier"]["run"]) == (4.0, 1e-5, origin)
     assert privacy["spent"] == {"epsilon": 0.0, "queries_asked": 0, "queries_planned": 0}
     assert privacy["not_covered"] == read(finished, "privacy.json")["not_covered"]
     assert privacy["statement"].startswith("No question")
@@ -203,8 +203,8 @@ def test_a_guarantee_that_both_files_state_and_the_ledger_contradicts_is_refused
 
     assert "expected privacy.delta: a number; got another value; at " in both(delta="x")
     assert "expected privacy.delta: a probability; got 2.0; at " in both(delta=2.0)
-    told = "expected epsilon of at least 4, as charged in state/ledger.db next to it; got 2; at "
-    assert told in both(epsilon=2.0)
+    message = "expected epsilon of at least 4, as charged in state/ledger.db next to it; got 2; at "
+    assert message in both(epsilon=2.0)
     (run / "state" / "ledger.db").write_bytes(b"no ledger")
     assert "no ledger, but another kind of file" in said(capsys, run, code=1)
     (run / "state" / "ledger.db").unlink()

@@ -61,12 +61,12 @@ def example(hint, *, full):
 
 def document(kind, *, full):
     hints, made = typing.get_type_hints(kind), {}
-    for each in fields(kind):
-        value = example(hints[each.name], full=full)
-        if "others" in each.metadata:
+    for declared in fields(kind):
+        value = example(hints[declared.name], full=full)
+        if "others" in declared.metadata:
             made |= {"another": 1.5} if full else {}
-        elif full or value is not None or "absent" not in each.metadata:
-            made[each.name] = value
+        elif full or value is not None or "absent" not in declared.metadata:
+            made[declared.name] = value
     return made
 
 
@@ -136,7 +136,7 @@ def keys(file):
 
 
 def test_no_field_of_a_document_is_a_key_outside_the_room():
-    names = {each.name for kind in DOCUMENTS for each in fields(kind)}
+    names = {declared.name for kind in DOCUMENTS for declared in fields(kind)}
     files = [
         file
         for room in ("server", "simulations")

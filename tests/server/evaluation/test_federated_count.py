@@ -51,8 +51,8 @@ def candidates(*labels):
     return [Candidate(text="t", label=label, model="m", round=0) for label in labels]
 
 
-def predict(asked, vectors):
-    return (vectors @ asked.weights.T + asked.intercepts).argmax(axis=1).tolist()
+def predict(query, vectors):
+    return (vectors @ query.weights.T + query.intercepts).argmax(axis=1).tolist()
 
 
 @pytest.mark.parametrize(
@@ -61,20 +61,20 @@ def predict(asked, vectors):
 def test_the_classifier_says_the_plans_labels_whichever_are_there(present, expected):
     vectors = np.eye(3, dtype=np.float32)
     made = plan(3, queries=with_evaluation([], 0.1, 1), labels=("a", "b", "c"), epsilon=1.0, unit="sample")
-    asked = question(vectors.repeat(4, axis=0), candidates(*np.repeat(present, 4)), made)
-    assert predict(asked, vectors) == expected
+    query = question(vectors.repeat(4, axis=0), candidates(*np.repeat(present, 4)), made)
+    assert predict(query, vectors) == expected
 
 
 def test_the_figures_of_an_answer_by_hand():
     made = plan(3, queries=with_evaluation([], 0.1, 1), epsilon=1.0, unit="sample")
     (query,) = made.queries
     sigma = math.sqrt(2) * query.scale  # three survivors, three shares
-    found = measured(made, Answered(index=0, values=np.array([450, 600]), survivors=3))
-    assert found["right"]["noise"] == pytest.approx(sigma)
+    figures = measured(made, Answered(index=0, values=np.array([450, 600]), survivors=3))
+    assert figures["right"]["noise"] == pytest.approx(sigma)
     noise = sigma * math.sqrt(1 + 0.75**2) / 600
-    assert found["accuracy"]["value"] == 0.75
-    assert found["accuracy"]["noise"] == pytest.approx(noise)
-    assert found["accuracy"]["interval"] == pytest.approx((0.75 - 1.96 * noise, 0.75 + 1.96 * noise))
+    assert figures["accuracy"]["value"] == 0.75
+    assert figures["accuracy"]["noise"] == pytest.approx(noise)
+    assert figures["accuracy"]["interval"] == pytest.approx((0.75 - 1.96 * noise, 0.75 + 1.96 * noise))
     drowned = measured(made, Answered(index=0, values=np.array([4, 1]), survivors=3))["accuracy"]
     assert drowned["value"] is None
     assert "twice its noise" in drowned["reason"]

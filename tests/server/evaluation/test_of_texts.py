@@ -114,10 +114,10 @@ def test_several_trainings_give_an_interval_over_them():
 )
 def test_what_cannot_be_computed_says_why_and_the_rest_goes_on(changes, group, lacking, reason):
     made = of_texts(measured(**changes, settings={"metrics": ["fidelity", "diversity"]}))
-    found = made[group][lacking]
-    assert found["value"] is None
-    assert reason in found["reason"]
-    assert any(each["value"] is not None for each in figures(made["fidelity"] | made["diversity"]).values())
+    figure = made[group][lacking]
+    assert figure["value"] is None
+    assert reason in figure["reason"]
+    assert any(entry["value"] is not None for entry in figures(made["fidelity"] | made["diversity"]).values())
 
 
 def test_broken_embeddings_have_reasons_and_texts_still_figures():
@@ -128,9 +128,9 @@ def test_broken_embeddings_have_reasons_and_texts_still_figures():
             return np.full((len(texts), 8), np.nan, dtype=np.float32)
 
     made = of_texts(measured(encoder=Broken(), settings={"metrics": ["fidelity", "diversity"]}))
-    missing = {name: each for name, each in figures(made["fidelity"]).items() if each["value"] is None}
+    missing = {name: entry for name, entry in figures(made["fidelity"]).items() if entry["value"] is None}
     assert len(missing) == 11
-    assert all("finite" in each["reason"] for each in missing.values())
+    assert all("finite" in entry["reason"] for entry in missing.values())
     assert made["fidelity"]["length_distance"]["value"] >= 0
     assert made["diversity"]["self_bleu"]["value"] > 0
 
@@ -187,16 +187,16 @@ def test_a_metric_of_ones_own_sees_texts_and_labels_and_its_failure_is_named_wit
     def failing(texts, labels):
         raise RuntimeError(texts[0])
 
-    own = {
+    own_metrics = {
         "repeated": repeated,
         "failing": failing,
         "wordy": lambda texts, labels: "many",
         "undefined": lambda texts, labels: float("nan"),
         "counted": lambda texts, labels: len(texts),
     }
-    made = of_texts(measured(settings={"metrics": [], "own": own}, test=[]))["own"]
+    made = of_texts(measured(settings={"metrics": [], "own": own_metrics}, test=[]))["own"]
     count = len(candidates())
-    assert {name: made[name]["value"] for name in own} == {
+    assert {name: made[name]["value"] for name in own_metrics} == {
         "repeated": count,
         "failing": None,
         "wordy": None,

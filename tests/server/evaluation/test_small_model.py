@@ -25,10 +25,10 @@ HELD_OUT = [Record(f"another {WORD[label]} here", label) for label in "abab"]
 
 
 def test_a_model_trained_on_good_texts_is_right():
-    found = metrics(candidates(), HELD_OUT, Evaluation(), ENCODER)
-    assert found["synthetic"] == PERFECT
-    assert (found["test_records"], found["real_private"]) == (4, None)
-    assert "logistic regression" in found["definition"]
+    scores = metrics(candidates(), HELD_OUT, Evaluation(), ENCODER)
+    assert scores["synthetic"] == PERFECT
+    assert (scores["test_records"], scores["real_private"]) == (4, None)
+    assert "logistic regression" in scores["definition"]
 
 
 def test_beside_it_is_the_share_of_the_most_frequent_label_of_the_test_texts():
@@ -48,8 +48,8 @@ def test_without_held_out_texts_nothing_is_claimed():
 
 
 def test_texts_of_one_class_alone_are_scored_by_that_class():
-    found = score([Record("word apple", "a")] * 3, HELD_OUT)
-    assert found["accuracy"] == 0.5
+    scores = score([Record("word apple", "a")] * 3, HELD_OUT)
+    assert scores["accuracy"] == 0.5
 
 
 def test_distance_is_zero_for_the_same_and_none_without_real_texts(caplog):
@@ -63,11 +63,11 @@ def test_distance_is_zero_for_the_same_and_none_without_real_texts(caplog):
 
 
 def test_a_network_over_the_encoder_learns_the_same_task():
-    own = Evaluation(model="network", epochs=60)
-    found = metrics(candidates(), HELD_OUT, own, ENCODER)
-    assert found["synthetic"] == PERFECT
-    assert "fully connected" in found["definition"]
-    assert "CORAL" not in found["definition"]
+    evaluation = Evaluation(model="network", epochs=60)
+    scores = metrics(candidates(), HELD_OUT, evaluation, ENCODER)
+    assert scores["synthetic"] == PERFECT
+    assert "fully connected" in scores["definition"]
+    assert "CORAL" not in scores["definition"]
 
 
 def adapting(target):
@@ -77,9 +77,9 @@ def adapting(target):
 def test_adaptation_has_texts_of_its_own(tmp_path):
     target = tmp_path / "target.txt"
     target.write_text("some berry\nsome apple\n")
-    found = metrics(candidates(), HELD_OUT, adapting(target), ENCODER)
-    assert found["synthetic"]["accuracy"] == 1.0
-    assert "Deep CORAL, lambda = 0.5" in found["definition"]
+    scores = metrics(candidates(), HELD_OUT, adapting(target), ENCODER)
+    assert scores["synthetic"]["accuracy"] == 1.0
+    assert "Deep CORAL, lambda = 0.5" in scores["definition"]
     target.write_text("some berry\nanother  apple here\n")
     with pytest.raises(DataError, match="none of the test texts") as caught:
         metrics(candidates(), HELD_OUT, adapting(target), ENCODER)
@@ -89,12 +89,12 @@ def test_adaptation_has_texts_of_its_own(tmp_path):
 def test_texts_become_the_sequences_of_their_terms(tmp_path):
     file = tmp_path / "terms.txt"
     file.write_text("Another\nberry\nword\n")
-    found = score(
+    scores = score(
         [Record("Another; berry", "b"), Record("word; word", "a")],
         [Record("some berry and another word", "b"), Record("none", "a")],
         evaluation=Evaluation(vocabulary=str(file)),
     )
-    assert found["records"] == 2
+    assert scores["records"] == 2
     assert "sequences of their terms" in Evaluation(vocabulary="terms.txt").definition
 
 
@@ -115,9 +115,9 @@ def test_settings_that_go_together(settings, word):
 
 
 def test_the_same_classifier_on_the_encoders_vectors_or_on_anothers():
-    found = metrics(candidates(), HELD_OUT, Evaluation(model="encoder"), ENCODER)
-    assert found["synthetic"] == PERFECT
-    assert "encoder's vectors" in found["definition"]
+    scores = metrics(candidates(), HELD_OUT, Evaluation(model="encoder"), ENCODER)
+    assert scores["synthetic"] == PERFECT
+    assert "encoder's vectors" in scores["definition"]
 
     class Blind:
         runs_here = True
@@ -125,8 +125,8 @@ def test_the_same_classifier_on_the_encoders_vectors_or_on_anothers():
         def encode(self, texts):
             return np.ones((len(texts), 4), np.float32)
 
-    own = Evaluation(model="encoder", embedding=Blind())
-    assert metrics(candidates(), HELD_OUT, own, ENCODER)["synthetic"]["accuracy"] == 0.5
+    evaluation = Evaluation(model="encoder", embedding=Blind())
+    assert metrics(candidates(), HELD_OUT, evaluation, ENCODER)["synthetic"]["accuracy"] == 0.5
 
 
 @pytest.fixture(scope="module")
@@ -135,9 +135,9 @@ def bert(tmp_path_factory):
 
 
 def test_a_fine_tuned_transformer_is_scored_like_the_others(bert):
-    found = metrics(candidates(), HELD_OUT, Evaluation(model="finetuned", checkpoint=str(bert), epochs=1), ENCODER)
-    assert set(found["synthetic"]) == set(PERFECT)
-    assert "fine-tuned" in found["definition"]
+    scores = metrics(candidates(), HELD_OUT, Evaluation(model="finetuned", checkpoint=str(bert), epochs=1), ENCODER)
+    assert set(scores["synthetic"]) == set(PERFECT)
+    assert "fine-tuned" in scores["definition"]
 
 
 def test_a_checkpoint_is_looked_at_before_anything_else(bert, tmp_path):

@@ -41,8 +41,8 @@ def test_a_round_that_fails_at_any_step_is_asked_again_with_the_same_noise(lost,
     coordinator = world.coordinator()
 
     def drop(party, parcel):
-        asked = world.network.sent[-1]
-        return None if asked == lost and party > 0 else parcel
+        request = world.network.sent[-1]
+        return None if request == lost and party > 0 else parcel
 
     world.network.change = drop
     with pytest.raises(DropoutError):

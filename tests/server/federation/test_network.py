@@ -42,7 +42,7 @@ class Grid:
         return identities
 
     def pull_messages(self, identities):
-        found = []
+        replies = []
         for identity in identities:
             message = self.waiting.get(identity)
             parcel = message and self.replies[message.metadata.dst_node_id]
@@ -51,8 +51,8 @@ class Grid:
             del self.waiting[identity]
             content = message.content.copy()
             content.config_records["envelope"]["bytes"] = parcel.envelope
-            found.append(Message(content, reply_to=message))
-        return found
+            replies.append(Message(content, reply_to=message))
+        return replies
 
 
 @pytest.fixture(autouse=True)
@@ -88,9 +88,9 @@ def test_a_run_waits_for_parties_that_it_can_name(caplog):
 def test_replies_that_come_while_another_one_takes_all_the_time_are_read():
     class Slow(Grid):
         def pull_messages(self, identities):
-            found = super().pull_messages(identities[:1])
+            replies = super().pull_messages(identities[:1])
             time.sleep(0.05)
-            return found
+            return replies
 
     assert FlowerNetwork(Slow({1: reply(0), 2: reply(1)}), timeout=0.04).join(PARCEL, 2).keys() == {0, 1}
 

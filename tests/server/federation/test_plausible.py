@@ -109,7 +109,7 @@ def test_votes_that_no_records_cast_are_refused_by_label():
     top, candidates = query.spec.grid, len(query.labels)
     honest = true_counts(query, records(2))
     first = int(np.flatnonzero(query.labels == 1)[0])
-    for change, said in (
+    for change, message in (
         ({first: -60 * top}, "votes against a text of b"),
         ({first: 60 * top, candidates + first: 60 * top}, "votes for one text of b beyond its records"),
         (dict.fromkeys(np.flatnonzero(query.labels == 1), 60 * top), "nearest less furthest votes of b"),
@@ -117,7 +117,7 @@ def test_votes_that_no_records_cast_are_refused_by_label():
         lie = honest.copy()
         for place, votes in change.items():
             lie[place] += votes
-        assert said in refused(query, lie)
+        assert message in refused(query, lie)
     assert "records behind the votes" in refused(query, 13 * honest // 10)
     only_near = replace(query, spec=replace(query.spec, furthest=False))
     assert refused(only_near, honest[:candidates], planned(only_near)) == ""
@@ -125,7 +125,7 @@ def test_votes_that_no_records_cast_are_refused_by_label():
 
 
 @pytest.mark.parametrize(
-    ("kind", "values", "said"),
+    ("kind", "values", "message"),
     [
         ("label histogram", [-60, 0], "a negative count"),
         ("label histogram", [150, 150], "all counts"),
@@ -137,11 +137,11 @@ def test_votes_that_no_records_cast_are_refused_by_label():
         ("density sketch", [10**6] * 16, "a coordinate"),
     ],
 )
-def test_other_sums_that_no_records_add_up_to(kind, values, said):
-    assert said in refused(ASKED[kind], values)
+def test_other_sums_that_no_records_add_up_to(kind, values, message):
+    assert message in refused(ASKED[kind], values)
 
 
 def test_what_is_said_names_hospitals_and_what_to_do():
-    said = refused(ASKED["label histogram"], [10**6, 0])
-    assert said.startswith("sum of the answers to asked: a coordinate; expected at most ")
-    assert "which no records add up to; at query 0: party 0, party 1, party 2, party 3, party 4. One of them" in said
+    message = refused(ASKED["label histogram"], [10**6, 0])
+    assert message.startswith("sum of the answers to asked: a coordinate; expected at most ")
+    assert "which no records add up to; at query 0: party 0, party 1, party 2, party 3, party 4. One of them" in message

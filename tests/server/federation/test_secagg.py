@@ -38,8 +38,8 @@ def test_everybody_stays_for_all_rounds(shape, malicious):
 @pytest.mark.parametrize("malicious", [False, True])
 def test_a_party_drops_at_each_step(malicious):
     threshold, answering = (4, {1, 5, 20, 30}) if malicious else (2, {5, 20})
-    asked = setup(parties=(1, 4, 5, 20, 21, 30, 1000), threshold=threshold, malicious=malicious)
-    run = Run(asked).advertise({1, 4, 5, 20, 21, 30}).share({1, 4, 5, 20, 30}).receive()
+    aggregation = setup(parties=(1, 4, 5, 20, 21, 30, 1000), threshold=threshold, malicious=malicious)
+    run = Run(aggregation).advertise({1, 4, 5, 20, 21, 30}).share({1, 4, 5, 20, 30}).receive()
     one = run.open().mask({1, 5, 20, 30}).agree()
     assert one.survivors == {1, 5, 20, 30}
     assert one.unmask(answering).tolist() == one.expected()
@@ -130,18 +130,18 @@ def test_strangers_and_too_few_keys_are_refused():
 
 def test_the_roster_must_be_that_of_the_set_up():
     run = Run(setup(malicious=True)).advertise()
-    for held in (None, roster(range(5))):
+    for identities in (None, roster(range(5))):
         with pytest.raises(MembershipError, match="roster"):
-            secagg.collect_adverts(run.setup, run.adverts, roster=held)
+            secagg.collect_adverts(run.setup, run.adverts, roster=identities)
 
 
 # Step 2
 
 
 def test_inboxes_hold_what_the_sharing_neighbours_sealed():
-    for asked, present in ((setup(), {0, 1, 3}), (setup(**SPARSE), set(range(11)))):
-        run = Run(asked).advertise().share(present)
-        graph = check_adverts(asked, run.adverts, None, "test")[1]
+    for aggregation, present in ((setup(), {0, 1, 3}), (setup(**SPARSE), set(range(11)))):
+        run = Run(aggregation).advertise().share(present)
+        graph = check_adverts(aggregation, run.adverts, None, "test")[1]
         assert run.coordinator.sharers == present
         assert run.inboxes == {
             receiver: {sender: run.sealed[sender][receiver] for sender in present & graph[receiver]}
@@ -233,13 +233,13 @@ def test_a_late_vector_stays_masked_after_its_pair_masks_are_known():
     run = Run(setup()).ready()
     _, late = run.parties[3].mask(3, np.zeros(1000, np.int64))
     one = run.open(3, 1000).mask({0, 1, 2}).agree()
-    held = one.coordinator._state.get()
+    state = one.coordinator._state.get()
     one.unmask()
-    given = {party: shares.mask_keys for party, shares in one.unmask_shares.items()}
-    pair = KeyPair(secagg._recover(held, given, {3})[3])
+    revealed = {party: shares.mask_keys for party, shares in one.unmask_shares.items()}
+    pair = KeyPair(secagg._recover(state, revealed, {3})[3])
     assert pair.public == run.adverts[3].mask_publics[0]
     for peer in (0, 1, 2):
-        key = secagg.mask_key(pair, held.publics[peer], held.asked, 3, peer)
+        key = secagg.mask_key(pair, state.publics[peer], state.asked, 3, peer)
         masks.add_masks(late, [(key.reveal(), 1)])
     only_self_mask = np.zeros(1000, np.uint64)
     seed = Secret(entropy(3)).derive("own self-mask seed", of_round(run.setup.binding, 3), 3, 3)

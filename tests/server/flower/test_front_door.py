@@ -17,9 +17,9 @@ def asked(method, path, *, content=b"", headers=None, behind=None):
         return httpx.Response(200, content=b"answer", headers={"x-flower": "1", "connection": "close"})
 
     async def main():
-        own = {"authorization": "Bearer token"}
+        login = {"authorization": "Bearer token"}
         behind_door = httpx.MockTransport(behind or superlink)
-        inner = httpx.AsyncClient(transport=behind_door, base_url="https://superlink", headers=own)
+        inner = httpx.AsyncClient(transport=behind_door, base_url="https://superlink", headers=login)
         outer = httpx.AsyncClient(transport=httpx.ASGITransport(FrontDoor(inner)), base_url="https://door")
         async with inner, outer:
             return await outer.request(method, path, content=content, headers=headers)
@@ -81,8 +81,10 @@ def test_a_node_that_is_refused_is_told_of_with_what_its_clock_says(caplog):
         return httpx.Response(401, headers={"date": "Thu, 01 Jan 1970 00:00:00 GMT"})
 
     signed = (datetime.now(UTC) - timedelta(hours=2)).isoformat()
-    for time_signed, told in ((signed, "720[01] s behind this machine's"), ("soon", "not given")):
+    for time_signed, deviation in ((signed, "720[01] s behind this machine's"), ("soon", "not given")):
         answer, _ = asked("POST", "/v1/fleet/activate-node", headers={"flwr-timestamp": time_signed}, behind=refuses)
         assert answer.status_code == 401
         assert "date" not in answer.headers  # uvicorn writes one, of this machine's clock
-        assert re.search(f"a node is refused: its key is not enrolled, or its clock is off; clock: {told}", caplog.text)
+        assert re.search(
+            f"a node is refused: its key is not enrolled, or its clock is off; clock: {deviation}", caplog.text
+        )

@@ -15,32 +15,32 @@ def headings(fields):
 
 
 def test_figures_are_bounds():
-    said = statement(privacy())
-    assert "ε = 4 and δ = 1e-5" in said
-    assert "54.6 times" in said  # e^4 = 54.598
-    assert "98.21 %" in said  # (e^4 + 1e-5) / (1 + e^4) = 0.982014
-    assert "1 in 100,000" in said
+    text = statement(privacy())
+    assert "ε = 4 and δ = 1e-5" in text
+    assert "54.6 times" in text  # e^4 = 54.598
+    assert "98.21 %" in text  # (e^4 + 1e-5) / (1 + e^4) = 0.982014
+    assert "1 in 100,000" in text
 
 
 @pytest.mark.parametrize("epsilon", [0.1, 1.0, 8.0, 19.9, 50.0, 2000.0])
 def test_chance_of_a_right_guess_is_never_understated(epsilon):
-    said = statement(privacy(epsilon=epsilon))
-    percent = float(said.partition("is right in ")[2].partition(" %")[0])
+    text = statement(privacy(epsilon=epsilon))
+    percent = float(text.partition("is right in ")[2].partition(" %")[0])
     assert percent >= 100 / (1 + math.exp(-epsilon))
     assert percent <= 100
 
 
 @pytest.mark.parametrize(
-    ("value", "shown"),
+    ("value", "text"),
     [(4.0, "4"), (3.999999, "4"), (1.0000008, "1"), (5.12341, "5.124"), (0.2831, "0.284"), ("inf", "∞")],
 )
-def test_epsilon_is_rounded_up(value, shown):
-    assert show_epsilon(value) == shown
+def test_epsilon_is_rounded_up(value, text):
+    assert show_epsilon(value) == text
 
 
-@pytest.mark.parametrize(("value", "shown"), [(1e-5, "1e-5"), (1.234e-6, "1.23e-6"), (0.01, "0.01"), (0.0, "0")])
-def test_delta_is_short(value, shown):
-    assert show_delta(value) == shown
+@pytest.mark.parametrize(("value", "text"), [(1e-5, "1e-5"), (1.234e-6, "1.23e-6"), (0.01, "0.01"), (0.0, "0")])
+def test_delta_is_short(value, text):
+    assert show_delta(value) == text
 
 
 def test_pure_privacy_has_no_extra_probability():
@@ -63,9 +63,9 @@ def test_collusion_is_quoted_from_the_table():
 
 def test_infinite_epsilon_promises_nothing():
     fields = privacy(epsilon="inf", against_colluders=[])
-    said = statement(fields)
-    assert said.startswith("No privacy")
-    assert "protected by differential privacy" not in said
+    text = statement(fields)
+    assert text.startswith("No privacy")
+    assert "protected by differential privacy" not in text
     assert not_covered(fields)[0].startswith("The private records: without noise, nothing about them is protected")
     assert not any("share of the noise" in item for item in not_covered(fields))
     alone = privacy(epsilon="inf", aggregation="none", against_colluders=[])
@@ -81,15 +81,15 @@ def test_without_aggregation_no_mask_is_spoken_of():
 
 
 def test_two_figures_are_told_where_they_differ():
-    told = statement(privacy(released_epsilon=3.0123, party_epsilon=4.0, assumed_colluders=1))
-    assert "Against outsiders, who know no party's noise, the released texts have ε = 3.013." in told
-    assert "the coordinator and 1 colluding party, a party's answers have ε = 4." in told
+    sentences = statement(privacy(released_epsilon=3.0123, party_epsilon=4.0, assumed_colluders=1))
+    assert "Against outsiders, who know no party's noise, the released texts have ε = 3.013." in sentences
+    assert "the coordinator and 1 colluding party, a party's answers have ε = 4." in sentences
     assert "Against outsiders" not in statement(privacy())
 
 
 def test_the_papers_noise_is_said_to_cost_what_it_does():
-    told = statement(privacy(calibration="paper", planned_epsilon=1.2869, released_epsilon=1.2869))
-    assert "Its actual cost is ε = 1.287." in told
+    sentences = statement(privacy(calibration="paper", planned_epsilon=1.2869, released_epsilon=1.2869))
+    assert "Its actual cost is ε = 1.287." in sentences
     assert "actual cost" not in statement(privacy())
 
 
@@ -102,28 +102,32 @@ def test_answers_of_a_partys_own_are_named():
 
 
 def test_where_no_answer_is_summed_no_sum_is_spoken_of():
-    said = statement(privacy(queries=[{"name": "choices", "summed": False}]))
-    assert "Each party adds the whole noise to its own answers" in said
-    assert "only the sum" not in said
+    text = statement(privacy(queries=[{"name": "choices", "summed": False}]))
+    assert "Each party adds the whole noise to its own answers" in text
+    assert "only the sum" not in text
 
 
 def test_without_noise_answers_of_a_partys_own_are_named_too():
-    own, votes = {"name": "lengths", "summed": False}, {"name": "votes", "summed": True}
+    lengths, votes = {"name": "lengths", "summed": False}, {"name": "votes", "summed": True}
     without = {"epsilon": math.inf, "planned_epsilon": math.inf}
-    assert "exact; and of lengths each party's own exact answer." in statement(privacy(**without, queries=[votes, own]))
-    assert "The coordinator saw the exact answers of each party." in statement(privacy(**without, queries=[own]))
+    assert "exact; and of lengths each party's own exact answer." in statement(
+        privacy(**without, queries=[votes, lengths])
+    )
+    assert "The coordinator saw the exact answers of each party." in statement(privacy(**without, queries=[lengths]))
 
 
 def test_texts_without_proof_are_no_guarantee():
     choice = {"claimed_epsilon": 4.0, "epsilon_among_public_candidates": 1.9549}
     seeds = {"name": "seeds", "summed": False, "candidates": 5, "choice": choice}
     fields = privacy(queries=[seeds], epsilon="inf", unproven=["seeds"], proven_epsilon=0.0)
-    told = statement(fields)
-    assert told.startswith("The released texts have no end-to-end guarantee (ε is infinite): seeds takes texts from")
-    assert "claims ε = 4 and δ = 1e-5 for its choice" in told
-    assert "would cost ε = 1.955, and no δ" in told
-    assert "protected by differential privacy" not in told
-    assert "What is still guaranteed" not in told
+    sentences = statement(fields)
+    assert sentences.startswith(
+        "The released texts have no end-to-end guarantee (ε is infinite): seeds takes texts from"
+    )
+    assert "claims ε = 4 and δ = 1e-5 for its choice" in sentences
+    assert "would cost ε = 1.955, and no δ" in sentences
+    assert "protected by differential privacy" not in sentences
+    assert "What is still guaranteed" not in sentences
     assert "The private records" in headings(fields)
     assert "texts from seeds are written from them" in not_covered(fields)[0]
     votes = {"name": "votes", "summed": True}
@@ -175,8 +179,8 @@ def test_each_threat_of_the_default_plan_is_named():
 def test_a_secret_subsample_is_said_to_be_what_the_figure_rests_on():
     drawn = {"subsampling": {"rate": 0.8, "redrawn": False}}
     for aggregation in ("none", "secure, semi-honest coordinator"):
-        said = statement(privacy(queries=[drawn], aggregation=aggregation))
-        assert "takes part with probability 0.8, and only its party knows whether it does" in said
+        text = statement(privacy(queries=[drawn], aggregation=aggregation))
+        assert "takes part with probability 0.8, and only its party knows whether it does" in text
 
 
 def test_labels_taken_from_private_records_are_named():

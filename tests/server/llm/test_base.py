@@ -74,8 +74,8 @@ def test_every_field_changes_the_key():
         dataclasses.replace(base, **{name: value}).key("model") for name, value in changed.items()
     }
     assert len(keys) == len(changed) + 1
-    shown = request(good=("x",), must=("pain",))
-    assert dataclasses.replace(shown, good_must=(("ache",),)).key("m") != shown.key("m")
+    contrastive = request(good=("x",), must=("pain",))
+    assert dataclasses.replace(contrastive, good_must=(("ache",),)).key("m") != contrastive.key("m")
     assert request(phrases=True).key("m") != request().key("m")
     refill = request(source=("x",), blanks=0.5)
     assert (
@@ -94,6 +94,8 @@ def test_canonical_is_json_that_keeps_all():
     assert written["good"] == ["naïve"]
     # Without a structure the form is that of before there were any, so that caches keep their replies.
     assert set(written) == {field.name for field in dataclasses.fields(Request)} - {"structure"}
+    assert "plural" not in written["wording"]
+    assert json.loads(request(wording=Wording(plural="notes")).canonical())["wording"]["plural"] == "notes"
 
 
 USED = {
@@ -123,13 +125,13 @@ def test_every_mode_is_used_by_some_request():
 @pytest.mark.parametrize("mode", MODES)
 def test_a_declined_mode_is_simplified_or_never_asked_for(mode):
     fields, without = DIFFERENCES[mode]
-    asked, others = request(**fields), frozenset(MODES) - request(**fields).modes
-    assert accepted(asked, others) == asked
+    original, others = request(**fields), frozenset(MODES) - request(**fields).modes
+    assert accepted(original, others) == original
     if mode == "contrast":
-        assert accepted(asked, frozenset({mode})) == request(**without)
+        assert accepted(original, frozenset({mode})) == request(**without)
     else:
         with pytest.raises(InternalError, match=rf"expected no .*{mode}.*; got {mode}"):
-            accepted(asked, frozenset({"contrast", mode}))
+            accepted(original, frozenset({"contrast", mode}))
 
 
 def test_description_of_the_wanted_label():

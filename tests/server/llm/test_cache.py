@@ -95,12 +95,12 @@ def test_a_killed_run_keeps_what_arrived(path):
 def test_equal_requests_of_a_batch_go_once(path):
     model = Fake()
     cached = Cached(provider=model, path=path)
-    told = {}
-    replies = cached.generate([*requests(2), *requests(2)], arrived=told.__setitem__)
+    arrivals = {}
+    replies = cached.generate([*requests(2), *requests(2)], arrived=arrivals.__setitem__)
     assert model.asked == [0, 1]
     assert cached.calls == 2
     assert replies[:2] == replies[2:]
-    assert set(told) == {0, 1, 2, 3}
+    assert set(arrivals) == {0, 1, 2, 3}
 
 
 def test_a_lost_item_is_asked_again_and_a_refusal_is_kept(path):

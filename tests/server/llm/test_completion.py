@@ -2,7 +2,7 @@ import pytest
 
 from common.errors import ConfigError
 from server.domain import Example, Wording
-from server.llm.completion import SUBTOPICS, Completion, opening_words
+from server.llm.completion import SUBTOPICS, Completion, opening_words, with_topics
 from tests.support.provider_contract import OTHER, SOURCE, requests
 
 PUBLIC = [Example(text=f"A public text {'word ' * i}of number {i}.", topic=f"topic {i % 5}") for i in range(40)]
@@ -24,8 +24,8 @@ def test_a_first_prompt_lists_public_texts_of_other_topics_and_ends_at_the_new_o
 
 
 def test_public_texts_of_the_tasks_own_labels_are_left_out_and_those_without_topic_have_no_line():
-    own = [Example(text="My card is late.", topic="Late card")]
-    assert "My card is late." not in prompt(public=own)
+    examples = [Example(text="My card is late.", topic="Late card")]
+    assert "My card is late." not in prompt(public=examples)
     plain = [Example(text="Nobody knows what this is about.")]
     assert "\nText: Nobody knows what this is about.\nTopic: late card" in prompt(public=plain)
     bare = Completion(public=False).beginning(requests(1)[0], PUBLIC).prompt
@@ -33,12 +33,17 @@ def test_public_texts_of_the_tasks_own_labels_are_left_out_and_those_without_top
     assert bare.count("Text:") == 1
 
 
+def test_public_texts_without_topics_get_their_two_longest_words_as_one():
+    public = [Example(text="Card, my card is delayed!"), Example(text="12"), Example(text="x", topic="late card")]
+    assert [example.topic for example in with_topics(public)] == ["card delayed", "", "late card"]
+
+
 def test_exemplars_stand_under_the_label_and_replace_the_public_texts():
-    shown = prompt({"good": (SOURCE, OTHER)})
-    assert shown.count("Topic: late card (a card that has not come)\nText: ") == 2
-    assert SOURCE in shown
-    assert OTHER in shown
-    assert "public" not in shown
+    text = prompt({"good": (SOURCE, OTHER)})
+    assert text.count("Topic: late card (a card that has not come)\nText: ") == 2
+    assert SOURCE in text
+    assert OTHER in text
+    assert "public" not in text
 
 
 def test_of_many_exemplars_each_prompt_shows_a_random_few():
@@ -77,9 +82,9 @@ def test_blanks_keep_the_beginning_of_the_source():
 
 def test_label_attribute_instruction_and_wording_are_in_the_prompt():
     wording = Wording(writer="a customer", style="short", label="problem")
-    shown = prompt({"wording": wording, "attribute": "in a hurry"})
-    assert shown.startswith("Kind of text: customer's question. Written by: a customer. Manner of writing: short.\n")
-    assert "\nProblem: late card (a card that has not come), in a hurry\nText:" in shown
+    text = prompt({"wording": wording, "attribute": "in a hurry"})
+    assert text.startswith("Kind of text: customer's question. Written by: a customer. Manner of writing: short.\n")
+    assert "\nProblem: late card (a card that has not come), in a hurry\nText:" in text
     assert prompt(instruction="Letters to a bank.").startswith("Letters to a bank.\nTopic:")
     nameless = prompt({"label": None}, public=[])
     assert nameless == "Kind of text: customer's question.\nText:"
@@ -109,9 +114,9 @@ def test_a_text_ends_with_its_line_or_with_the_chosen_end():
     marked = Completion(end="###")
     assert marked.stop == "\n###"
     assert marked.read(f" {several}\n###\nTopic:", requests(1)[0], whole=True) == several
-    shown = prompt({"good": (several,)}, end="###")
-    assert f"Text: {several}\n###\nTopic: late card" in shown
-    assert shown.endswith("Text:")
+    text = prompt({"good": (several,)}, end="###")
+    assert f"Text: {several}\n###\nTopic: late card" in text
+    assert text.endswith("Text:")
 
 
 def test_a_completion_that_was_cut_off_ends_with_its_last_sentence():

@@ -58,7 +58,7 @@ def test_too_many_are_cut_at_random_to_the_order():
 
 
 def test_too_few_are_asked_for_again_and_the_shortage_is_stated():
-    refilled = Scripted(lambda r, asked: 1 if asked == 1 else r.n)
+    refilled = Scripted(lambda r, number: 1 if number == 1 else r.n)
     assert len(run({"m": refilled}, [Order(model="m", label="a", count=4)]).candidates) == 4
     assert [request.n for request in refilled.asked] == [4, 3]
 
@@ -82,12 +82,12 @@ def test_another_model_makes_up_for_a_silent_one():
 
 
 def test_the_same_round_asks_the_same_requests():
-    asked = []
+    calls = []
     for _ in range(2):
         provider = Scripted(lambda r, _: r.n)
         run({"m": provider}, [Order(model="m", label="a", count=7)])
-        asked.append(provider.asked)
-    assert asked[0] == asked[1]
+        calls.append(provider.asked)
+    assert calls[0] == calls[1]
 
 
 def test_all_labels_of_a_model_are_asked_for_at_once():
@@ -131,17 +131,17 @@ class Failing(Scripted):
 
 @pytest.mark.parametrize("remote", [True, False])
 def test_a_model_that_fails_does_not_take_from_the_others_what_is_under_way(remote):
-    told, finished = threading.Event(), []
+    reported, finished = threading.Event(), []
 
     class Slow(Scripted):
         def generate(self, requests, *, arrived):
-            told.wait(10)
+            reported.wait(10)
             finished.append(len(requests))
             return super().generate(requests, arrived=arrived)
 
     class First(Failing):
         def generate(self, requests, *, arrived):
-            told.set()
+            reported.set()
             return super().generate(requests, arrived=arrived)
 
     slow, first = Slow(lambda r, _: r.n), First(None)

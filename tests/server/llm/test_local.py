@@ -54,7 +54,7 @@ class TestLocal(ProviderContract):
 
     @pytest.fixture
     def effect(self):
-        return lambda provider, asked: [provider._ids(request) for request in asked]
+        return lambda provider, batch: [provider._ids(request) for request in batch]
 
 
 @pytest.fixture(scope="module", params=["openvino", "transformers"])
@@ -82,7 +82,7 @@ class TestCompletion(ProviderContract):
 
     @pytest.fixture
     def effect(self):
-        return lambda provider, asked: [provider._job(accepted(request, provider.declines)) for request in asked]
+        return lambda provider, batch: [provider._job(accepted(request, provider.declines)) for request in batch]
 
 
 def test_each_completion_is_one_text(completing):
@@ -169,35 +169,46 @@ def test_identity_is_of_the_engine_and_of_what_a_completion_shows(completing):
     assert len({completing.identity, *others}) == 5
 
 
-def written(model, asked):
+def test_a_model_in_another_form_shares_the_weights_and_has_another_identity(completing):
+    assert (completing.form, anew(completing).in_form("quoted").form) == ("auto", "quoted")
+    quoted, fields = (completing.in_form(form) for form in ("quoted", "fields"))
+    assert quoted._engine is fields._engine is completing._engine
+    assert len({completing.identity, quoted.identity, fields.identity}) == 3
+    assert quoted._job(requests(1)[0]).ids != fields._job(requests(1)[0]).ids
+    assert quoted._job(requests(1)[0]).stop == '"'
+
+
+def written(model, batch):
     """The tokens of each answer, whatever can be read in them."""
-    return [answer[0] for answer in continued(model, [model._job(request) for request in asked])]
+    return [answer[0] for answer in continued(model, [model._job(request) for request in batch])]
 
 
 def mixed(count=5, temperature=0.0):
     """Requests whose prompts are of very different lengths."""
-    shown = [("card " * (1 + 9 * seed),) for seed in range(count)]
-    return [replace(requests(1, good=good)[0], seed=seed, temperature=temperature) for seed, good in enumerate(shown)]
+    exemplars = [("card " * (1 + 9 * seed),) for seed in range(count)]
+    return [
+        replace(requests(1, good=good)[0], seed=seed, temperature=temperature) for seed, good in enumerate(exemplars)
+    ]
 
 
 @pytest.mark.parametrize("kind", MAKE)
 @pytest.mark.parametrize("temperature", [0.0, 1.0])
 def test_what_a_model_writes_does_not_depend_on_what_else_is_in_the_batch(saved, kind, temperature):
     model = Local(name="m", model=saved(kind), max_new_tokens=12)
-    asked = mixed(temperature=temperature)
-    assert len({len(model._ids(request)) for request in asked}) == len(asked)
-    together = written(model, asked)
-    assert together == [written(model, [request])[0] for request in asked]
-    assert together == written(model, asked[::-1])[::-1]
+    batch = mixed(temperature=temperature)
+    assert len({len(model._ids(request)) for request in batch}) == len(batch)
+    together = written(model, batch)
+    assert together == [written(model, [request])[0] for request in batch]
+    assert together == written(model, batch[::-1])[::-1]
     assert len({tuple(ids) for ids in together}) > 1  # what comes before does matter
 
 
 def test_a_seed_decides_a_draw_and_another_draws_anew(writer):
-    asked = requests(8, n=1)
-    first = writer.generate(asked)
-    assert writer.generate(asked[::-1])[::-1] == first
+    batch = requests(8, n=1)
+    first = writer.generate(batch)
+    assert writer.generate(batch[::-1])[::-1] == first
     assert len({reply.texts for reply in first}) > 3
-    greedy = [replace(request, temperature=0.0) for request in asked]
+    greedy = [replace(request, temperature=0.0) for request in batch]
     assert len({reply.texts for reply in writer.generate(greedy)}) == 1
 
 
@@ -205,11 +216,11 @@ def test_a_prompt_that_the_context_does_not_hold_is_a_lost_item(tmp_path, caplog
     folder = tiny_writer(tmp_path / "model", SENTENCES, context=260)
     model = Local(name="small", model=folder, max_new_tokens=40)
     short, long = requests(1)[0], requests(1, good=("card " * 200,))[0]
-    told = {}
-    lost, kept = model.generate([long, short], arrived=told.__setitem__)
+    arrivals = {}
+    lost, kept = model.generate([long, short], arrived=arrivals.__setitem__)
     assert kept.texts
     assert (lost.texts, lost.input_tokens, lost.output_tokens, lost.loss) == ((), 0, 0, "too long")
-    assert told == {0: lost, 1: kept}
+    assert arrivals == {0: lost, 1: kept}
     assert "small: 1 of 2 prompts are longer than the 220 tokens" in caplog.text
     assert "card card" not in caplog.text
     with pytest.raises(ConfigError, match="max_new_tokens of small; expected below the model's context of 260 tokens"):
@@ -217,10 +228,10 @@ def test_a_prompt_that_the_context_does_not_hold_is_a_lost_item(tmp_path, caplog
 
 
 def test_a_small_budget_makes_many_batches_of_the_same_texts(writer):
-    asked = requests(6, n=2)
-    expected = writer.generate(asked)
+    batch = requests(6, n=2)
+    expected = writer.generate(batch)
     narrow = Local(name="narrow", model=writer._folder, max_new_tokens=400, batch_tokens=1)
-    assert narrow.generate(asked) == expected
+    assert narrow.generate(batch) == expected
 
 
 def test_an_answer_that_breaks_off_keeps_its_whole_texts(writer):
@@ -261,7 +272,7 @@ def test_its_own_type_is_one_that_this_processor_computes_in(tmp_path, monkeypat
     for has in (False, True):
         monkeypatch.setattr(torch.cpu, "get_capabilities", lambda has=has: {"avx512_bf16": has})
         made.append(Local(name="m", model=folder, dtype="auto"))
-    assert [each._engine._model.dtype for each in made] == [torch.float32, torch.bfloat16]
+    assert [model._engine._model.dtype for model in made] == [torch.float32, torch.bfloat16]
     # What they write differs, so a cache of replies has to tell them apart.
     assert made[0].identity != made[1].identity
 

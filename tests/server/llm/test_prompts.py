@@ -46,11 +46,11 @@ def rng(seed=0):
 
 @pytest.mark.parametrize("mode", SET_BY)
 def test_a_mode_sets_its_own_fields_and_no_others(mode):
-    write, own = SET_BY[mode]
+    write, own_fields = SET_BY[mode]
     request = write(rng())
     always = {"task_kind", "labels", "n", "seed", "wording"} | ({"label"} if mode not in LABEL_FREE else set())
     blank = {field.name: field.default for field in dataclasses.fields(request)}
-    assert {name for name, default in blank.items() if getattr(request, name) != default} == own | always
+    assert {name for name, default in blank.items() if getattr(request, name) != default} == own_fields | always
     assert (request.n, request.wording, request.labels) == (3, TASK.wording, tuple(TASK.labels.items()))
 
 

@@ -35,30 +35,30 @@ MODELS = {"here": partial(BuiltinModel, share=0.5), "there": partial(Remote, mod
 
 
 def build(texts=("A public text.", "Another one."), **changes):
-    asked = []
+    reads = []
 
     def public_texts():
-        asked.append(1)
+        reads.append(1)
         return list(texts)
 
     settings = {"use": None, "encoder": None, "experiment_seed": 3, "spending": ACCOUNT, "folder": None}
     settings |= {"models": MODELS, "public_examples": list} | changes
-    return providers(settings.pop("models"), public_texts=public_texts, **settings), asked
+    return providers(settings.pop("models"), public_texts=public_texts, **settings), reads
 
 
 def test_all_models_are_built_by_name_with_their_settings():
-    built, asked = build()
+    built, reads = build()
     assert list(built) == ["here", "there"]
     assert built["here"].identity.startswith("embedded/here/0.5/")
     assert built["there"].identity == "remote/y"
-    assert len(asked) == 1
+    assert len(reads) == 1
     assert built["there"].spending is ACCOUNT
 
 
 def test_public_text_is_read_for_models_that_learn_from_it_only():
-    built, asked = build(use=["there"])
+    built, reads = build(use=["there"])
     assert list(built) == ["there"]
-    assert not asked
+    assert not reads
 
 
 def test_public_examples_are_read_once_for_models_that_show_them_only():
@@ -70,9 +70,9 @@ def test_public_examples_are_read_once_for_models_that_show_them_only():
 
     build(public_examples=examples)
     assert not read
-    built, asked = build(models={"a": Shown, "b": Shown}, public_examples=examples)
+    built, reads = build(models={"a": Shown, "b": Shown}, public_examples=examples)
     assert [model.examples for model in built.values()] == [examples(), examples()]
-    assert (len(read), asked) == (3, [])
+    assert (len(read), reads) == (3, [])
 
 
 def test_the_seed_is_part_of_an_embedded_model():

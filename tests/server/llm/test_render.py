@@ -34,15 +34,15 @@ def request(label: str | None = "pneumonia", **fields) -> Request:
 def test_all_that_is_given_is_shown(mode):
     fields = MODES[mode]
     system, user = render(request(**fields))
-    given = [
+    exemplars = [
         *fields.get("good", ()),
         *fields.get("bad", ()),
         *fields.get("must", ()),
         *chain(*fields.get("good_must", ())),
         fields.get("attribute", ""),
     ]
-    given += fields.get("source", ()) if not fields.get("blanks") else ()
-    for text in [*given, "note", "pneumonia", "infected lung", "JSON list of 3 strings"]:
+    exemplars += fields.get("source", ()) if not fields.get("blanks") else ()
+    for text in [*exemplars, "note", "pneumonia", "infected lung", "JSON list of 3 strings"]:
         assert text in user
     assert "tired heart" in system
     assert ("55 words" in user) == (mode == "words")
@@ -96,9 +96,9 @@ def test_contrast_comes_in_order():
 
 
 def test_no_label_no_mention():
-    said = "".join(render(request(None, must=("sore calf",))))
-    assert "pneumonia" not in said
-    assert "Label" not in said
+    prompt = "".join(render(request(None, must=("sore calf",))))
+    assert "pneumonia" not in prompt
+    assert "Label" not in prompt
 
 
 @pytest.mark.parametrize("share", [0.25, 0.5, 1.0])

@@ -56,8 +56,8 @@ def test_abstracts_and_subtopics_are_plain_texts():
 
 def test_only_words_of_the_text_field_are_blanked():
     source = json.dumps({"triage": "red", "note": "one two three four five six seven eight"})
-    shown = render(prompts.fill_in(TASK, "a", source, blanks=0.5, texts=1, rng=experiment(0, "test")))[1]
-    line = next(line for line in shown.splitlines() if line.startswith("{"))
+    text = render(prompts.fill_in(TASK, "a", source, blanks=0.5, texts=1, rng=experiment(0, "test")))[1]
+    line = next(line for line in text.splitlines() if line.startswith("{"))
     assert json.loads(line)["triage"] == "red"
     assert json.loads(line)["note"].count("____") in (3, 4, 5)
 
@@ -122,14 +122,16 @@ def test_a_model_of_plain_text_is_shown_text_fields():
 
 def test_other_fields_are_drawn_evenly_or_those_of_a_text_that_is_shown():
     fields = [json.loads(text) for text in structured(["x"] * 600, zero_shot(600), "m")]
-    shares = Counter(each["triage"] for each in fields)
+    shares = Counter(record["triage"] for record in fields)
     assert all(150 < shares[value] < 250 for value in ("red", "yellow", "green"))
-    assert {each["admitted"] for each in fields} == {True, False}
-    assert all(each.keys() == {"triage", "age", "admitted", "note"} for each in fields)  # not pain: it has no bounds
-    assert len({each["age"] for each in fields}) > 50
-    shown = structured(["x"] * 60, zero_shot(60, good=[WHOLE, OTHER], bad=[WHOLE]), "m")
-    assert set(shown) == {WHOLE.replace("He fell.", "x"), OTHER.replace("A burnt hand.", "x")}
-    assert structured(["x"] * 60, zero_shot(60, good=[WHOLE, OTHER]), "m") == shown
+    assert {record["admitted"] for record in fields} == {True, False}
+    assert all(
+        record.keys() == {"triage", "age", "admitted", "note"} for record in fields
+    )  # not pain: it has no bounds
+    assert len({record["age"] for record in fields}) > 50
+    texts = structured(["x"] * 60, zero_shot(60, good=[WHOLE, OTHER], bad=[WHOLE]), "m")
+    assert set(texts) == {WHOLE.replace("He fell.", "x"), OTHER.replace("A burnt hand.", "x")}
+    assert structured(["x"] * 60, zero_shot(60, good=[WHOLE, OTHER]), "m") == texts
     assert structured(["x"], plain(zero_shot()), "m") == ("x",)
 
 

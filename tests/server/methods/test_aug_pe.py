@@ -40,7 +40,7 @@ def test_one_in_l_survives_the_most_voted_first_and_the_rest_are_their_variation
     before, after = steps(method, world)
     kept = [candidate for candidate in after.candidates if candidate in before.candidates]
     best = {label: [c for c in before.candidates if c.label == label][-4:] for label in TASK.labels}
-    assert {c.text for c in kept} == {c.text for some in best.values() for c in some}
+    assert {c.text for c in kept} == {c.text for group in best.values() for c in group}
     varied = [request for request in world.requests if request.source][-16:]
     sources = Counter(request.source[0] for request in world.requests if request.source)
     assert len(varied) == 16

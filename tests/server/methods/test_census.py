@@ -13,8 +13,11 @@ from server.federation.checkpoint import Checkpoint
 from server.llm.builtin.model import BuiltinModel
 from server.methods.census import CLASS_SUMS, CensusMethod
 from server.operators import census_file
+from server.run_folder import TRANSFER, read_candidates
+from server.settings.build import build
 from server.settings.compose import load, store
 from server.settings.sections import changed
+from simulations.api.result import Result
 from simulations.run import simulate
 from tests.support.method_contract import TASK, World, embed, plan_of, run, steps
 from tests.support.runs import die, forked, labelled, lines, read, resume, settings, texts, tiny
@@ -76,10 +79,10 @@ def test_later_prompts_show_texts_of_the_pool_and_the_first_ones_none():
     world = World(census := method(), answers=answered(), deviation=0.0)
     before = census.start(world)
     for state in steps(census, world):
-        shown = [request for request in world.requests if request.good]
+        prompts = [request for request in world.requests if request.good]
         pools = {label: {before.candidates[i].text for i in pool} for label, pool in before.memory.pool.items()}
-        assert bool(shown) == bool(pools)
-        assert all(len(request.good) == 3 and set(request.good) <= pools[request.label] for request in shown)
+        assert bool(prompts) == bool(pools)
+        assert all(len(request.good) == 3 and set(request.good) <= pools[request.label] for request in prompts)
         for model in world.providers.values():
             model.requests.clear()
         before = state
@@ -214,6 +217,41 @@ def test_a_run_leaves_its_census_with_where_it_comes_from(finished):
     assert not list(finished.glob("*.part"))
 
 
+def test_texts_have_the_probability_of_each_label(finished):
+    texts, labels = read_candidates(finished), read(finished, "census.json")["labels"]
+    for text in texts:
+        assert list(text.probabilities) == labels
+        assert sum(text.probabilities.values()) == pytest.approx(1, abs=1e-5)
+    most_probable = [max(text.probabilities, key=text.probabilities.get) for text in texts]
+    # A label without a text gets one.
+    assert sum(text.label == label for text, label in zip(texts, most_probable, strict=True)) > len(texts) - len(labels)
+
+
+def test_public_texts_have_them_in_a_file_of_their_own(finished, tmp_path):
+    transfer = read_candidates(finished, TRANSFER)
+    assert {text.model for text in transfer} == {"public"}
+    assert all(sum(text.probabilities.values()) == pytest.approx(1, abs=1e-5) for text in transfer)
+    assert not {text.text for text in transfer} & {text.text for text in read_candidates(finished)}
+    assert read_candidates(tiny(tmp_path / "run", *RUN, "method.transfer=0"), TRANSFER) == []
+
+
+@pytest.mark.parametrize("labels", ["census", "requested"])
+def test_labels_alone_are_the_ablation(labels, tmp_path):
+    run = tiny(tmp_path / "run", *RUN, f"method.labels={labels}")
+    assert not any(text.probabilities for text in read_candidates(run))
+    assert all(text.probabilities for text in read_candidates(run, TRANSFER))
+    assert "utility_hard_labels" not in read(run, "metrics.json")
+
+
+def test_the_released_numbers_are_a_classifier_without_any_text(finished):
+    classifier, metrics = Result.load(finished).classifier, read(finished, "metrics.json")
+    records = build(load(finished).task).held_out()
+    texts, labels = [record.text for record in records], [record.label for record in records]
+    assert classifier.score(texts, labels) == metrics["released_classifier"]["accuracy"]["value"]
+    assert classifier.predict_proba(texts[:3]).sum(axis=1) == pytest.approx(1)
+    assert set(classifier.predict(texts)) <= set(classifier.classes_)
+
+
 def test_the_page_shows_the_figures_of_the_census(finished):
     page = (finished / "report.html").read_text("utf-8")
     for title in ("Signal of the census", "Estimated share of each label", "Effective sample", "class sums"):
@@ -236,11 +274,11 @@ def test_a_run_from_a_census_asks_nobody_and_has_the_guarantee_of_the_one_that_a
     assert after["spent"] == {"epsilon": 0.0, "queries_asked": 0, "queries_planned": 0}
     for name in ("epsilon", "delta", "adjacency", "queries", "aggregation", "against_colluders", "not_covered"):
         assert after[name] == before[name], name
-    asked = read(finished, "run.json")["run"]
-    assert after["earlier"]["run"] == asked
+    origin = read(finished, "run.json")["run"]
+    assert after["earlier"]["run"] == origin
     first, *others = after["statement"].split("\n\n")
     assert first.startswith("No question")
-    assert f"run {asked}" in first
+    assert f"run {origin}" in first
     assert others == before["statement"].split("\n\n")
     assert not Ledger(again / "state" / "ledger.db").entries(read(again, "run.json")["run"])
     for party in range(3):
@@ -248,7 +286,7 @@ def test_a_run_from_a_census_asks_nobody_and_has_the_guarantee_of_the_one_that_a
     assert {line["epsilon"] for line in lines(again, "rounds.jsonl")} == {4.0}
     assert all(not line["queries"] for line in lines(again, "rounds.jsonl"))
     page = (again / "report.html").read_text("utf-8")
-    assert f"They were asked in run {asked}; no party was asked in this one." in page
+    assert f"They were asked in run {origin}; no party was asked in this one." in page
     assert "ε = 4, δ = 1e-5" in page
     numbers = {name for name in read(again, "census.json") if name not in {"privacy", "statement"}}
     assert {name: read(again, "census.json")[name] for name in numbers} == {
@@ -256,7 +294,7 @@ def test_a_run_from_a_census_asks_nobody_and_has_the_guarantee_of_the_one_that_a
     }
     # And from that one again: it names the run that asked.
     third = tiny(tmp_path / "third", *RUN, f"method.census={again / 'census.json'}")
-    assert read(third, "privacy.json")["earlier"]["run"] == asked
+    assert read(third, "privacy.json")["earlier"]["run"] == origin
 
 
 def test_a_census_without_noise_promises_nothing_to_those_who_use_it(tmp_path):
@@ -363,7 +401,7 @@ def test_a_run_that_is_killed_between_rounds_goes_on_and_asks_nothing_again(fini
 
 def test_two_private_data_sets_have_one_plan_and_are_asked_the_same_bytes(tmp_path, monkeypatch):
     """Directions, centres and radius come from what is public alone: nothing private is spent on them."""
-    seen, asked, reserve = [], {}, Checkpoint.reserve
+    seen, questions, reserve = [], {}, Checkpoint.reserve
     monkeypatch.setattr(Checkpoint, "reserve", lambda *given: seen.append(reserve(*given)) or seen[-1])
     requests, generate = [], BuiltinModel.generate
     monkeypatch.setattr(
@@ -377,7 +415,7 @@ def test_two_private_data_sets_have_one_plan_and_are_asked_the_same_bytes(tmp_pa
         folder = tiny(tmp_path / name, *RUN, *labelled(tmp_path / f"{name}-files", train=train), "run=same")
         (query,) = seen
         first_round = [list(batch) for batch in requests if not any(request.good for request in batch)]
-        asked[name] = {
+        questions[name] = {
             "plan": read(folder, "privacy.json")["plan_digest"],
             "query": closed_set.digest(query),
             "arrays": {key: array.tobytes() for key, array in closed_set.inputs(query).items()},
@@ -387,6 +425,6 @@ def test_two_private_data_sets_have_one_plan_and_are_asked_the_same_bytes(tmp_pa
         assert len(first_round) == 3
         seen.clear()
         requests.clear()
-    assert asked["one"] == asked["other"]
-    assert {"basis", "centres", "radius"} == set(asked["one"]["arrays"])
+    assert questions["one"] == questions["other"]
+    assert {"basis", "centres", "radius"} == set(questions["one"]["arrays"])
     assert read(tmp_path / "one", "census.json")["sums"] != read(tmp_path / "other", "census.json")["sums"]

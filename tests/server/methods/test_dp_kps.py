@@ -82,7 +82,7 @@ def test_asks_for_sketches_of_the_terms_with_the_highest_noised_counts(terms):
     assert decode_terms(sketch.terms) == ("rash", "cough", "Fever", "nobody has this")
 
 
-def told(query, phrases):
+def answer_of(query, phrases):
     """The answer of records that hold one phrase each, without noise."""
     from common.queries.sketch import features
 
@@ -95,20 +95,20 @@ def told(query, phrases):
 @pytest.mark.parametrize("mechanism", ["laplace", "gaussian"])
 def test_phrases_follow_the_density_of_their_label_and_the_prompt_never_names_it(terms, mechanism):
     def answers(name, nth, query):
-        return (9, 8, 7, 6, 0, 0, 0, 0) if name == VOCABULARY else told(query, (0, 2))
+        return (9, 8, 7, 6, 0, 0, 0, 0) if name == VOCABULARY else answer_of(query, (0, 2))
 
-    own = method(terms, samples=200, mechanism=mechanism, features=2000, bandwidth=0.4)
-    world = World(own, answers=answers)
-    state = run(own, world)
+    settings = method(terms, samples=200, mechanism=mechanism, features=2000, bandwidth=0.4)
+    world = World(settings, answers=answers)
+    state = run(settings, world)
     assert all(request.label is None and request.n == 1 and request.attribute is None for request in world.requests)
     assert len(world.requests) == len(state.candidates) == 200
-    said = {
+    keywords = {
         f"{model.name} wrote {request.seed} number 0": request
         for model in world.providers.values()
         for request in model.requests
     }
     for label, phrase in (("a", "Fever"), ("b", "rash")):
-        seeds = [said[candidate.text].must for candidate in state.candidates if candidate.label == label]
+        seeds = [keywords[candidate.text].must for candidate in state.candidates if candidate.label == label]
         counts = Counter(term for must in seeds for term in must)
         # Other phrases have a kernel of about e^-12 and what 2,000 features are off: hardly any.
         assert all(phrase in must for must in seeds)
@@ -117,11 +117,11 @@ def test_phrases_follow_the_density_of_their_label_and_the_prompt_never_names_it
 
 
 def test_without_a_language_model_the_sequences_are_released(terms):
-    own = method(terms, ablation="no_llm")
-    world = World(own, answers=counted(9, 8, 7, 6, 0, 0, 0, 0))
-    state = run(own, world)
+    settings = method(terms, ablation="no_llm")
+    world = World(settings, answers=counted(9, 8, 7, 6, 0, 0, 0, 0))
+    state = run(settings, world)
     assert not world.requests
-    assert own.max_texts(TASK, ("m", "k")) == 0
+    assert settings.max_texts(TASK, ("m", "k")) == 0
     assert {candidate.model for candidate in state.candidates} == {RAW}
     assert all(
         len(phrases := candidate.text.split("; ")) == 3 and set(phrases) <= set(TERMS[:4])
@@ -130,10 +130,10 @@ def test_without_a_language_model_the_sequences_are_released(terms):
 
 
 def test_with_only_a_language_model_the_label_is_in_the_prompt_and_nothing_is_asked(terms):
-    own = method(terms, ablation="only_llm", vocabulary="")
-    assert plan_of(own) == ()
-    world = World(own)
-    run(own, world)
+    settings = method(terms, ablation="only_llm", vocabulary="")
+    assert plan_of(settings) == ()
+    world = World(settings)
+    run(settings, world)
     assert not world.asked
     assert {request.label for request in world.requests} == {"a", "b"}
     assert not any(request.must for request in world.requests)
@@ -142,9 +142,9 @@ def test_with_only_a_language_model_the_label_is_in_the_prompt_and_nothing_is_as
 def test_each_prompt_shows_the_recipient_examples_with_their_own_phrases(terms, tmp_path):
     examples = tmp_path / "examples.txt"
     examples.write_text("Itch, then a RASH and chest pain; fever too.\nAspirin.\n")
-    own = method(terms, few_shot=str(examples))
-    world = World(own)
-    run(own, world)
+    settings = method(terms, few_shot=str(examples))
+    world = World(settings)
+    run(settings, world)
     for request in world.requests:
         assert request.good == ("Itch, then a RASH and chest pain; fever too.", "Aspirin.")
         assert request.good_must == (("itch", "rash", "chest pain"), ("aspirin",))
@@ -161,8 +161,8 @@ def test_densities_that_are_all_below_zero_are_drawn_from_uniformly_and_stated(t
             return (9, 8, 7, 6, 0, 0, 0, 0)
         return np.zeros(query.length)
 
-    own = method(terms, sequence=sequence)
-    state = run(own, World(own, answers=answers))
+    settings = method(terms, sequence=sequence)
+    state = run(settings, World(settings, answers=answers))
     assert list(state.rounds[-1].notes) == [
         f"{label}: no noised density above 0 for 30 of 30 phrases, which were drawn uniformly" for label in "ab"
     ]

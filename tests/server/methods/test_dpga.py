@@ -20,14 +20,14 @@ def dpga(**changes):
     return Dpga(**{"samples": 20, "rounds": 3, "keywords": 4, "longest": 60, "bins": 10, "tau": None} | changes)
 
 
-def answers(**given):
+def answers(**replies):
     """Parties without noise: as many records of each label, of 10 to 20 words, whose pairs are alike by 0.3."""
     fixed = {
         LABELS: lambda query: [50.0, 50.0],
         LENGTH_RANGE: lambda query: [[10.0, 20.0]] * 3,
         LENGTHS: lambda query: [0.0] * (query.length - 8) + [5.0] + [0.0] * 7,
         SIMILARITY: lambda query: [6.0, 20.0],
-    } | given
+    } | replies
     return lambda name, nth, query: fixed[name](query) if name in fixed else None
 
 
@@ -115,13 +115,13 @@ def test_the_whole_plan_costs_epsilon_and_the_noise_of_metadata_is_laplace_of_it
 
 
 def test_one_subsample_for_all_votes_saves_noise_and_one_for_each_is_counted_as_such():
-    one, each, all_of_them = (
+    one, separate, joint = (
         plan(dpga(**changes), epsilon=1.0) for changes in ({}, {"redraw": True}, {"subsample": 1.0})
     )
-    votes = [agreed.queries[-1] for agreed in (one, each, all_of_them)]
+    votes = [agreed.queries[-1] for agreed in (one, separate, joint)]
     assert [(query.rate, query.redraw) for query in votes] == [(0.8, False), (0.8, True), (1.0, False)]
     assert votes[0].scale < votes[2].scale
-    draws = [{agreed.draw(agreed.index(VOTES, nth)) for nth in range(3)} for agreed in (one, each, all_of_them)]
+    draws = [{agreed.draw(agreed.index(VOTES, nth)) for nth in range(3)} for agreed in (one, separate, joint)]
     assert [len(names) for names in draws] == [1, 3, 1]
 
 
@@ -180,8 +180,8 @@ def test_a_label_that_no_record_has_gets_no_text_and_is_named():
 
 def test_a_search_for_lengths_that_ends_at_the_cap_and_pairs_without_mean_are_stated():
     method = dpga(samples=10, rounds=1)
-    given = answers(**{LENGTH_RANGE: lambda query: [[0.0, 60.0]] * 3, SIMILARITY: lambda query: [3.0, -8.0]})
-    report = run(method, World(method, answers=given)).rounds[0]
+    replies = answers(**{LENGTH_RANGE: lambda query: [[0.0, 60.0]] * 3, SIMILARITY: lambda query: [3.0, -8.0]})
+    report = run(method, World(method, answers=replies)).rounds[0]
     assert any("cap of 60 words" in note for note in report.notes)
     assert any("tau starts at 0" in note for note in report.notes)
     assert report.figures["metadata"]["tau"] == 0

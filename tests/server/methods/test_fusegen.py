@@ -37,10 +37,10 @@ def test_the_first_round_is_zero_shot_and_later_ones_show_s_texts_of_the_pool():
     world = World(method)
     first, _ = steps(method, world)
     pools = {label: {first.candidates[i].text for i in pool} for label, pool in first.memory.pool.items()}
-    shown = [request for request in world.requests if request.good]
-    assert len(world.requests) - len(shown) == 8
-    assert {len(request.good) for request in shown} == {3}
-    assert all(set(request.good) <= pools[request.label] and not request.bad for request in shown)
+    prompts = [request for request in world.requests if request.good]
+    assert len(world.requests) - len(prompts) == 8
+    assert {len(request.good) for request in prompts} == {3}
+    assert all(set(request.good) <= pools[request.label] and not request.bad for request in prompts)
     # A pool is not one model's own: exemplars are picked across models.
     assert {candidate.model for candidate in first.candidates if candidate.text in pools["a"]} == {"m", "k"}
 

@@ -64,9 +64,9 @@ def test_at_last_seeds_of_the_label_are_shown_and_n_texts_are_written():
     world = World(method, answers=lambda name, nth, query: np.arange(query.length) + 1.0)
     *_, before, last = steps(method, world)
     labels = {candidate.text: candidate.label for candidate in before.candidates}
-    shown = [request for request in world.requests if request.good]
-    assert len(last.candidates) == len(shown) == 30
-    for request in shown:
+    prompts = [request for request in world.requests if request.good]
+    assert len(last.candidates) == len(prompts) == 30
+    for request in prompts:
         assert 1 <= len(request.good) <= 2
         assert {labels[text] for text in request.good} == {request.label}
         assert not request.bad

@@ -199,7 +199,7 @@ def released(*parties):
 
     def answer(name, nth, query):
         spec = query.spec
-        return np.array([text_codec.encode(own, spec.texts, spec.longest) for own in parties])
+        return np.array([text_codec.encode(texts, spec.texts, spec.longest) for texts in parties])
 
     return answer
 
@@ -214,13 +214,14 @@ def test_released_abstracts_are_read_with_their_labels_blank_ones_left_out():
     assert state.rounds[0].notes == ()
 
 
-@pytest.mark.parametrize("own", [[], [(0, "a one")]])
-def test_a_label_that_no_party_released_starts_from_public_abstracts_and_a_note_says_so(own):
+@pytest.mark.parametrize("texts_of_party", [[], [(0, "a one")]])
+def test_a_label_that_no_party_released_starts_from_public_abstracts_and_a_note_says_so(texts_of_party):
     how = method(candidates="seed_unproven")
-    state = run(how, World(how, answers=released(own, [])))
+    state = run(how, World(how, answers=released(texts_of_party, [])))
     assert Counter(c.label for c in state.candidates) == {"a": 6, "b": 6}
     assert list(state.rounds[0].notes) == [
-        f"{label}: no party released a seed of it, so its texts start from public ones" for label in "ab"[bool(own) :]
+        f"{label}: no party released a seed of it, so its texts start from public ones"
+        for label in "ab"[bool(texts_of_party) :]
     ]
 
 

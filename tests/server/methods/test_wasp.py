@@ -34,12 +34,12 @@ class Echo:
 def world(votes, models=("m", "k"), seed=0):
     """Tools with fake models and a fake `ask`: `votes(nth, candidates)` gives nearest and furthest votes."""
     providers = {name: Echo() for name in models}
-    asked = []
+    questions = []
 
     def ask(name, nth, *, vectors, labels):
         assert name == VOTES
         assert (len(vectors), labels.dtype) == (len(labels), np.int32)
-        asked.append((nth, len(labels)))
+        questions.append((nth, len(labels)))
         return np.concatenate(votes(nth, len(labels)))
 
     def order(orders, writer, *, round_number):
@@ -54,7 +54,7 @@ def world(votes, models=("m", "k"), seed=0):
         embed=lambda texts: np.ones((len(texts), 2), dtype=np.float32),
         ask=ask,
     )
-    return tools, providers, asked
+    return tools, providers, questions
 
 
 def flat(_, n):
@@ -75,10 +75,10 @@ def run(method, tools):
 
 def test_n_texts_after_t_rounds_and_t_minus_1_queries_on_all_of_d():
     method = Wasp(samples=64, rounds=4, shots=4)
-    tools, _, asked = world(flat)
+    tools, _, questions = world(flat)
     state = run(method, tools)
     assert len(state.candidates) == 64
-    assert asked == [(0, 16), (1, 32), (2, 48)]
+    assert questions == [(0, 16), (1, 32), (2, 48)]
     (planned,) = plan_of(method, 2)
     assert (planned.name, planned.times, planned.spec) == (VOTES, 3, VotesSpec(top=8, max_records=2))
 

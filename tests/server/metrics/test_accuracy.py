@@ -34,12 +34,12 @@ def test_macro_f1_is_over_the_classes_in_the_test_texts():
 
 def test_figures_are_those_of_a_library():
     rng = np.random.default_rng(0)
-    said, true = (
+    predicted, true = (
         rng.choice(["a", "b", "lung", "other"], 60, p=p).tolist() for p in ([0.2, 0, 0.4, 0.4], [0.5, 0.3, 0.2, 0])
     )
-    assert accuracy(said, true) == pytest.approx(accuracy_score(true, said))
-    expected = f1_score(true, said, labels=sorted(set(true)), average="macro", zero_division=0.0)
-    assert macro_f1(said, true) == pytest.approx(expected)
+    assert accuracy(predicted, true) == pytest.approx(accuracy_score(true, predicted))
+    expected = f1_score(true, predicted, labels=sorted(set(true)), average="macro", zero_division=0.0)
+    assert macro_f1(predicted, true) == pytest.approx(expected)
 
 
 def test_one_class_is_a_result_that_says_so():

@@ -18,16 +18,18 @@ def test_kl_and_total_variation_of_histograms_with_a_closed_form(monkeypatch):
     import mauve
 
     # Four buckets, so that k-means finds the four places whatever it starts from.
-    asked = {}
+    arguments = {}
     real = mauve.compute_mauve
-    monkeypatch.setattr(mauve, "compute_mauve", lambda *a, **k: asked.update(k) or real(*a, **k | {"num_buckets": 4}))
+    monkeypatch.setattr(
+        mauve, "compute_mauve", lambda *a, **k: arguments.update(k) or real(*a, **k | {"num_buckets": 4})
+    )
     p, q = np.array([10, 10, 20, 0]), np.array([10, 10, 10, 10])
-    found = divergences(groups(p), groups(q, 1))
+    distances = divergences(groups(p), groups(q, 1))
     smooth_p, smooth_q = (p + 0.5) / 42, (q + 0.5) / 42
-    assert found.clusters == 4
-    assert found.total_variation == pytest.approx(0.25)
-    assert found.kl == pytest.approx((smooth_p * np.log(smooth_p / smooth_q)).sum())
-    assert (asked["kmeans_num_redo"], asked["kmeans_max_iter"]) == (1, 50)
+    assert distances.clusters == 4
+    assert distances.total_variation == pytest.approx(0.25)
+    assert distances.kl == pytest.approx((smooth_p * np.log(smooth_p / smooth_q)).sum())
+    assert (arguments["kmeans_num_redo"], arguments["kmeans_max_iter"]) == (1, 50)
 
 
 def test_mauve_is_one_for_equal_sets_and_near_nothing_for_far_ones():

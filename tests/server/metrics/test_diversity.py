@@ -59,9 +59,9 @@ def test_duplicates_by_definition(monkeypatch):
     texts = [f"text {i}" for i in range(30)]
     texts[11] = " Text  3 "
     near = [any(vectors[i] @ vectors[j] >= diversity.NEAR for j in range(i)) for i in range(30)]
-    found = duplicates(texts, vectors)
-    assert found.exact == pytest.approx(1 / 30)
-    assert found.near == pytest.approx(np.mean(near))
+    shares = duplicates(texts, vectors)
+    assert shares.exact == pytest.approx(1 / 30)
+    assert shares.near == pytest.approx(np.mean(near))
     assert near[11]
     assert near[25]
 

@@ -5,14 +5,14 @@ from common.errors import DataError
 from server.metrics.dynamics import cross_model_dynamics, self_boosted_weights
 
 
-def world(seed=0, each=40, models=2):
+def world(seed=0, per_label=40, models=2):
     """Two labels, apart along the first axis; every model's texts alike."""
     rng = np.random.default_rng(seed)
-    labels = np.tile([0, 1], each * models // 2)
-    vectors = rng.normal(scale=0.3, size=(each * models, 8))
+    labels = np.tile([0, 1], per_label * models // 2)
+    vectors = rng.normal(scale=0.3, size=(per_label * models, 8))
     vectors[:, 0] += np.where(labels == 0, 1.0, -1.0)
     vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
-    return vectors.astype(np.float32), labels.astype(np.int32), np.repeat(np.arange(models), each)
+    return vectors.astype(np.float32), labels.astype(np.int32), np.repeat(np.arange(models), per_label)
 
 
 def test_texts_that_all_models_teach_alike_are_sure_and_vary_little():

@@ -21,8 +21,8 @@ def texts(count, wrong=0.0, seed=0):
     rng = np.random.default_rng(seed)
     labels = np.arange(count) % 2
     others = rng.choice(["word", "one", "two", "three"], (count, 3))
-    said = np.where(rng.random(count) < wrong, 1 - labels, labels)
-    return [" ".join([*row, FRUIT[of], "word"]) for row, of in zip(others, said, strict=True)], labels
+    predicted = np.where(rng.random(count) < wrong, 1 - labels, labels)
+    return [" ".join([*row, FRUIT[of], "word"]) for row, of in zip(others, predicted, strict=True)], labels
 
 
 def training(folder, **changes):
@@ -74,11 +74,13 @@ def test_it_stops_early_and_predicts_with_the_best_epoch(saved, monkeypatch):
 
 def test_the_part_set_aside_has_every_class_that_can_spare_a_text():
     labels = np.array([0] * 40 + [1] * 5 + [2])
-    own, aside = finetuned._set_aside(labels, 0.1)
-    assert sorted([*own.tolist(), *aside.tolist()]) == list(range(46))
+    training_part, aside = finetuned._set_aside(labels, 0.1)
+    assert sorted([*training_part.tolist(), *aside.tolist()]) == list(range(46))
     assert np.bincount(labels[aside.numpy()], minlength=3).tolist() == [4, 1, 0]
-    own, aside = finetuned._set_aside(np.array([0, 1]), 0.5)  # nothing to spare: it stops by what it trains on
-    assert own.tolist() == aside.tolist() == [0, 1]
+    training_part, aside = finetuned._set_aside(
+        np.array([0, 1]), 0.5
+    )  # nothing to spare: it stops by what it trains on
+    assert training_part.tolist() == aside.tolist() == [0, 1]
 
 
 def test_a_causal_network_of_another_head_and_no_padding_can_be_fine_tuned(tmp_path):

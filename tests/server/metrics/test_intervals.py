@@ -59,13 +59,13 @@ def test_a_share_has_its_exact_interval():
 
 def test_nineteen_of_twenty_intervals_of_paired_shares_hold_the_difference():
     rng = np.random.default_rng(3)
-    held = []
+    covered = []
     for _ in range(400):
         before = rng.random(60) < 0.5
         after = before ^ (rng.random(60) < np.where(before, 0.1, 0.3))
         low, high = of_paired_shares(before, after)
-        held.append(low <= 0.5 * 0.3 - 0.5 * 0.1 <= high)
-    assert 0.92 < np.mean(held) < 0.99
+        covered.append(low <= 0.5 * 0.3 - 0.5 * 0.1 <= high)
+    assert 0.92 < np.mean(covered) < 0.99
 
 
 def test_an_interval_of_paired_shares_has_a_width_where_no_row_changes():

@@ -53,8 +53,8 @@ def test_figures_are_those_of_each_text_alone_whatever_stands_beside_it(model):
     alone = [by_hand(model, text) for text in TEXTS]
     losses = [-beliefs[np.arange(len(ids)), ids] for beliefs, ids in alone]
     right = [beliefs.argmax(axis=1) == ids for beliefs, ids in alone]
-    assert len({len(each) for each in losses}) > 1  # so there is padding
-    assert model.nll(TEXTS) == pytest.approx([each.mean() for each in losses], rel=1e-5)
+    assert len({len(token_losses) for token_losses in losses}) > 1  # so there is padding
+    assert model.nll(TEXTS) == pytest.approx([token_losses.mean() for token_losses in losses], rel=1e-5)
     assert model.nll(TEXTS).dtype == np.float64
     assert model.perplexity(TEXTS) == pytest.approx(np.exp(np.concatenate(losses).mean()), rel=1e-5)
     assert model.accuracy(TEXTS) == pytest.approx(np.concatenate(right).mean())

@@ -13,7 +13,7 @@ def world(n, seed, shift=0.0):
 def by_definition(a, b, k, k_density):
     """The formulas, pair by pair."""
     own_a, own_b, cross = cdist(a, a), cdist(b, b), cdist(a, b)
-    radius = lambda own, k: np.sort(own, axis=1)[:, k]  # position 0 is the vector itself
+    radius = lambda distances, k: np.sort(distances, axis=1)[:, k]  # position 0 is the vector itself
     dense = cross <= radius(own_b, k_density)
     return (
         (cross <= radius(own_b, k)).any(axis=1).mean(),
@@ -26,21 +26,21 @@ def by_definition(a, b, k, k_density):
 @pytest.mark.parametrize(("rows", "shift"), [((60, 80), 0.0), ((1100, 40), 1.0), ((30, 1050), 0.5)])
 def test_it_is_the_definition(rows, shift):
     a, b = world(rows[0], 1, shift), world(rows[1], 2)
-    found = overlap(a, b, k=3, k_density=5)
+    measures = overlap(a, b, k=3, k_density=5)
     expected = by_definition(a, b, 3, 5)
-    assert (found.precision, found.recall, found.density, found.coverage) == pytest.approx(expected)
-    assert 0 < found.precision < 1
-    assert found.f1 == pytest.approx(2 / (1 / found.precision + 1 / found.recall))
+    assert (measures.precision, measures.recall, measures.density, measures.coverage) == pytest.approx(expected)
+    assert 0 < measures.precision < 1
+    assert measures.f1 == pytest.approx(2 / (1 / measures.precision + 1 / measures.recall))
 
 
 def test_one_synthetic_vector_amid_the_real_ones_by_hand():
     real = np.array([[0.0], [1.0], [2.0], [3.0]])
-    found = overlap(np.array([[1.4], [9.0], [9.1]]), real, k=1, k_density=2)
+    measures = overlap(np.array([[1.4], [9.0], [9.1]]), real, k=1, k_density=2)
     # 1.4 is in the balls of radius 1 around 1 and 2; their second neighbours are as far as the first, but for the ends.
-    assert found.precision == pytest.approx(1 / 3)
-    assert found.density == pytest.approx((4 / 2) / 3)
-    assert found.coverage == 1.0  # the ends' balls of two neighbours reach 2 far
-    assert found.recall == 1.0  # the ball of 1.4 reaches to 9
+    assert measures.precision == pytest.approx(1 / 3)
+    assert measures.density == pytest.approx((4 / 2) / 3)
+    assert measures.coverage == 1.0  # the ends' balls of two neighbours reach 2 far
+    assert measures.recall == 1.0  # the ball of 1.4 reaches to 9
 
 
 def test_equal_sets_far_sets_and_duplicates():

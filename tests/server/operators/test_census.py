@@ -111,11 +111,11 @@ def test_a_classifier_is_as_soft_as_its_candidates_labels_are_uncertain(candidat
 
 
 def test_without_noise_the_estimates_of_many_records_are_the_means_and_shares_themselves():
-    found = estimates(census([[3e6, 0], [0, 6e6]], [1e7, 3e7], noise=0, radius=0.5))
-    assert np.allclose(found.means[:, :2], [[0.15, 0], [0, 0.1]])
-    assert np.allclose(found.means[:, 2:], 0)
-    assert np.allclose(found.shares, [0.25, 0.75])
-    assert np.allclose(found.kept, 1, atol=1e-4)
+    summary = estimates(census([[3e6, 0], [0, 6e6]], [1e7, 3e7], noise=0, radius=0.5))
+    assert np.allclose(summary.means[:, :2], [[0.15, 0], [0, 0.1]])
+    assert np.allclose(summary.means[:, 2:], 0)
+    assert np.allclose(summary.shares, [0.25, 0.75])
+    assert np.allclose(summary.kept, 1, atol=1e-4)
 
 
 def test_the_mean_of_few_records_is_shrunk_though_there_is_no_noise():
@@ -152,10 +152,10 @@ def test_shrinkage_is_nearer_to_the_truth_than_what_was_measured():
 @pytest.mark.parametrize("shrinkage", [True, False])
 @pytest.mark.parametrize("counts", [[0, 0, 0], [-50, -20, -7], [1e-9, 0, -1e-9], [-30, 40, 2]])
 def test_noisy_counts_near_zero_or_below_make_no_mean_grow_beyond_bounds(counts, shrinkage):
-    found = estimates(census([[30, 0], [0, 1], [5, -60]], counts, noise=3), shrinkage=shrinkage)
-    assert np.linalg.norm(found.means, axis=1).max() <= 1 + 1e-6
-    assert found.shares.min() > 0
-    assert found.shares.sum() == pytest.approx(1)
+    summary = estimates(census([[30, 0], [0, 1], [5, -60]], counts, noise=3), shrinkage=shrinkage)
+    assert np.linalg.norm(summary.means, axis=1).max() <= 1 + 1e-6
+    assert summary.shares.min() > 0
+    assert summary.shares.sum() == pytest.approx(1)
 
 
 def test_counts_are_shrunk_towards_equal_ones_by_what_rises_above_their_noise():

@@ -22,7 +22,10 @@ def made(rng, points, *, paired, prefix=0, rows=64, bandwidth=0.7, labels=2):
     """A sketch without noise of (labels, records, blocks * dim) points, and its specification."""
     spec = SketchSpec(labels=labels, features=rows * (2 if paired else 1), paired=paired, prefix=prefix, first=16)
     frequencies, phases = keyphrases.draw_frequencies(spec, DIM, bandwidth, rng)
-    sums = [features(own.astype(np.float64) @ frequencies.T.astype(np.float64), phases).sum(axis=0) for own in points]
+    sums = [
+        features(points_of_label.astype(np.float64) @ frequencies.T.astype(np.float64), phases).sum(axis=0)
+        for points_of_label in points
+    ]
     return Density.of(spec, frequencies, phases, np.concatenate(sums)), frequencies, phases
 
 
@@ -31,10 +34,10 @@ def test_a_density_is_the_mean_over_features_of_sketch_times_feature(paired):
     rng = np.random.default_rng(0)
     points = units(rng, 10).reshape(2, 5, DIM)
     density, frequencies, phases = made(rng, points, paired=paired)
-    asked = units(rng, 7)
-    of = [features(some.astype(np.float64) @ frequencies.T, phases) for some in (points[0], points[1], asked)]
-    expected = [own.sum(axis=0) @ of[2].T * (2 if paired else 1) / of[2].shape[1] for own in of[:2]]
-    np.testing.assert_allclose(density.at(asked), expected, rtol=0, atol=1e-4)
+    targets = units(rng, 7)
+    of = [features(part.astype(np.float64) @ frequencies.T, phases) for part in (points[0], points[1], targets)]
+    expected = [sums.sum(axis=0) @ of[2].T * (2 if paired else 1) / of[2].shape[1] for sums in of[:2]]
+    np.testing.assert_allclose(density.at(targets), expected, rtol=0, atol=1e-4)
 
 
 @pytest.mark.parametrize("paired", [True, False])
@@ -60,12 +63,12 @@ def test_a_zero_padded_query_estimates_the_density_of_the_prefix(paired):
     density, _, _ = made(rng, points, paired=paired, prefix=blocks, rows=rows, bandwidth=bandwidth, labels=1)
     for j in range(1, blocks + 1):
         near, far = points[0, 3, : j * DIM], units(rng, j).reshape(-1)
-        for asked in (near, far):
+        for target in (near, far):
             # Each block has squared norm 1/blocks after matching the bandwidth.
-            distances = ((points[0, :, : j * DIM] - asked) ** 2).sum(axis=1) / blocks
+            distances = ((points[0, :, : j * DIM] - target) ** 2).sum(axis=1) / blocks
             exact = np.exp(-distances / bandwidth**2).mean()
             behind = math.exp((blocks - j) / blocks / bandwidth**2)
-            got = density.at(asked[None])[0, 0] / records * behind
+            got = density.at(target[None])[0, 0] / records * behind
             # A row's part is within [-2, 2], 5 standard errors: a false alarm of 6e-7 over draws, none for these.
             assert abs(got - exact) < 5 * behind * 2 / math.sqrt(rows)
             # Without the factor it would be another value.
@@ -116,10 +119,10 @@ def test_iterative_phrases_come_in_proportion_to_the_density_of_the_whole_prefix
     for start in (0, 1):
         whole = np.concatenate([np.tile(phrases[start], (4, 1)), phrases], axis=1)
         second = np.maximum(density.at(whole)[0], 0)
-        own = sequences.phrases[sequences.phrases[:, 0] == start, 1]
-        of_own = np.bincount(own, minlength=4) / len(own)
-        np.testing.assert_allclose(of_own, second / second.sum(), rtol=0, atol=5 * 0.5 / math.sqrt(len(own)))
-        assert of_own.argmax() == start + 2
+        followers = sequences.phrases[sequences.phrases[:, 0] == start, 1]
+        frequencies = np.bincount(followers, minlength=4) / len(followers)
+        np.testing.assert_allclose(frequencies, second / second.sum(), rtol=0, atol=5 * 0.5 / math.sqrt(len(followers)))
+        assert frequencies.argmax() == start + 2
 
 
 def test_where_no_density_is_above_zero_draws_are_uniform_and_counted():

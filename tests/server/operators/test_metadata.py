@@ -105,8 +105,8 @@ def test_a_softmax_over_the_keywords_of_each_label():
     ("total", "pairs", "tau"), [(12.0, 20.0, 0.6), (5.0, 0.5, None), (5.0, -3.0, None), (9.0, 4.0, None), (-2, 4, None)]
 )
 def test_tau_is_the_mean_similarity_or_starts_at_0_where_noise_left_none(total, pairs, tau):
-    found, notes = first_tau(np.array([total, pairs]))
-    assert found == pytest.approx(tau or 0.0)
+    tau_of_votes, notes = first_tau(np.array([total, pairs]))
+    assert tau_of_votes == pytest.approx(tau or 0.0)
     assert bool(notes) == (tau is None)
 
 

@@ -43,16 +43,19 @@ def test_all_texts_of_all_parties_are_released_each_with_its_label():
 def test_of_too_many_some_are_drawn_by_the_experiment_seed():
     drawn = {frozenset(candidate.text for candidate in state(TWO, 3, seed=seed).candidates) for seed in range(20)}
     assert len(drawn) > 5
-    assert {len(each) for each in drawn} == {3}
+    assert {len(sample) for sample in drawn} == {3}
     assert state(TWO, 3) == state(TWO, 3)
 
 
 def test_labels_are_balanced_where_asked_for():
     many = answer([(0, "a1"), (0, "a2"), (0, "a3"), (1, "b1")])
     for seed in range(10):
-        assert Counter(each.label for each in state(many, 2, balanced=True, seed=seed).candidates) == {"a": 1, "b": 1}
+        assert Counter(made_text.label for made_text in state(many, 2, balanced=True, seed=seed).candidates) == {
+            "a": 1,
+            "b": 1,
+        }
     made = state(many, 4, balanced=True)
-    assert Counter(each.label for each in made.candidates) == {"a": 2, "b": 1}
+    assert Counter(made_text.label for made_text in made.candidates) == {"a": 2, "b": 1}
     assert list(made.rounds[0].notes) == ["1 of 4 texts are missing: the parties answered with fewer"]
 
 

@@ -67,8 +67,10 @@ def test_a_signal_in_the_labels_together_suffices():
         noised = votes + rng.normal(0, 1, len(votes))
         together += error(smoothed(noised, vectors, labels, noise=1.0), votes)
         for label in range(10):
-            own = labels == label
-            alone += error(smoothed(noised[own], vectors[own], labels[own], noise=1.0), votes[own]) / 10
+            of_label = labels == label
+            alone += (
+                error(smoothed(noised[of_label], vectors[of_label], labels[of_label], noise=1.0), votes[of_label]) / 10
+            )
     assert together < 0.9 * alone
 
 

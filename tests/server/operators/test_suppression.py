@@ -40,8 +40,8 @@ def populations(draw):
 @given(populations(), st.floats(-1, 1), st.sampled_from([0.0, 0.01, 0.1]))
 def test_the_same_elites_as_the_plain_definition(population, tau, step):
     votes, vectors, count = population
-    found = suppress(votes, vectors, count, tau=tau, step=step)
-    assert (found.positions.tolist(), found.tau) == plain(votes, vectors, count, tau, step)
+    elites = suppress(votes, vectors, count, tau=tau, step=step)
+    assert (elites.positions.tolist(), elites.tau) == plain(votes, vectors, count, tau, step)
 
 
 @pytest.mark.parametrize("tau", [0.0, 0.3, 0.6])
@@ -49,9 +49,9 @@ def test_the_same_over_several_blocks_of_rows(tau):
     rng = np.random.default_rng(1)
     vectors = unit(rng.normal(size=(60, 16))[rng.integers(60, size=700)] + 0.4 * rng.normal(size=(700, 16)))
     votes = np.round(rng.normal(0, 3, 700))
-    found = suppress(votes, vectors, 250, tau=tau)
+    elites = suppress(votes, vectors, 250, tau=tau)
     expected, threshold = plain(votes, vectors, 250, tau, 0.01)
-    assert (found.positions.tolist(), found.tau) == (expected, threshold)
+    assert (elites.positions.tolist(), elites.tau) == (expected, threshold)
     assert tau < threshold < 1, "a case in which tau grows, and suppression still does something"
 
 
@@ -63,16 +63,16 @@ def test_a_better_candidate_drops_its_like_and_only_these():
 
 def test_copies_are_taken_only_when_nothing_else_is_left_and_tau_is_1():
     vectors = unit(np.array([[1.0, 2, 3]] * 4 + [[3.0, 0, 1]]))
-    found = suppress(np.arange(5.0), vectors, 3, tau=0.2)
-    assert (found.positions.tolist(), found.tau) == ([4, 3, 2], 1.0)
+    elites = suppress(np.arange(5.0), vectors, 3, tau=0.2)
+    assert (elites.positions.tolist(), elites.tau) == ([4, 3, 2], 1.0)
     assert suppress(np.arange(5.0), vectors, 2, tau=0.2).positions.tolist() == [4, 3]
     assert suppress(np.arange(5.0), vectors, 2, tau=0.2).tau < 1
 
 
 def test_without_growth_there_may_be_fewer():
     vectors = unit(np.ones((5, 3)))
-    found = suppress(np.arange(5.0), vectors, 3, tau=0.2, step=0)
-    assert (found.positions.tolist(), found.tau) == ([4], 0.2)
+    elites = suppress(np.arange(5.0), vectors, 3, tau=0.2, step=0)
+    assert (elites.positions.tolist(), elites.tau) == ([4], 0.2)
 
 
 def test_a_population_smaller_than_the_elites_is_taken_whole():

@@ -85,15 +85,15 @@ def test_looking_ahead_varies_what_is_new_once_and_forgets_what_is_gone(world):
 
 
 def test_without_looking_ahead_nothing_is_written_and_candidates_speak_for_themselves(world):
-    some = [candidate("x"), candidate("y")]
-    ahead, written = look_ahead(some, world, degree=0, known={}, variation=Variation(), round_number=0)
+    parents = [candidate("x"), candidate("y")]
+    ahead, written = look_ahead(parents, world, degree=0, known={}, variation=Variation(), round_number=0)
     assert (ahead, written.use.calls, world.requests) == ({}, 0, [])
-    assert np.array_equal(vectors(some, world, ahead), embed(["x", "y"]))
+    assert np.array_equal(vectors(parents, world, ahead), embed(["x", "y"]))
 
 
 def test_candidates_are_seen_at_the_unit_mean_of_their_variations_or_where_they_are(world):
-    some = [candidate("x"), candidate("y")]
-    seen = vectors(some, world, {"x": ["p", "q"], "y": []})
+    parents = [candidate("x"), candidate("y")]
+    seen = vectors(parents, world, {"x": ["p", "q"], "y": []})
     mean = embed(["p", "q"]).sum(axis=0)
     assert seen.dtype == np.float32
     assert seen[0] == pytest.approx(mean / np.linalg.norm(mean), abs=1e-6)

@@ -105,8 +105,8 @@ def test_several_queries_together_cost_epsilon_and_hardly_less(queries, epsilon)
 
 @pytest.mark.parametrize("guess", [0.3, 9.0])
 def test_the_common_factor_is_found_from_any_first_guess(guess, monkeypatch):
-    found = budget._scale
-    monkeypatch.setattr(budget, "_scale", lambda *args: guess * found(*args))
+    scale_of = budget._scale
+    monkeypatch.setattr(budget, "_scale", lambda *args: guess * scale_of(*args))
     assert 1 - 1e-3 < verify(calibrate(draft(*split(SMALL, COUNT)), 1.0)) <= 1
 
 

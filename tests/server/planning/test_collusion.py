@@ -31,7 +31,9 @@ def test_a_plan_that_expects_none_to_help_says_what_it_costs_if_some_do():
 @pytest.mark.parametrize(("parties", "dropouts"), [(5, 1), (10, 0), (10, 1), (20, 2)])
 def test_its_noise_and_further_hospitals_are_those_of_the_plan_that_expects_them(parties, dropouts):
     corrupt = math.ceil(0.3 * parties)
-    trusting, wary = (signed(parties, corrupt, max_dropouts=dropouts, colluders=each) for each in (0, corrupt))
+    trusting, wary = (
+        signed(parties, corrupt, max_dropouts=dropouts, colluders=colluders) for colluders in (0, corrupt)
+    )
     price = collusion(wary, 0.3)
     assert price.epsilon == pytest.approx(4.0)
     assert advice(price, 4.0) == []
@@ -66,6 +68,6 @@ def test_where_nobody_else_s_noise_would_be_left_only_more_hospitals_help():
 )
 def test_plan_prints_it_where_the_coordinator_is_not_trusted(overrides, planned, advised, capsys):
     assert main(["plan", "privacy.epsilon=4", *overrides]) == 0
-    told = json.loads(capsys.readouterr().out)
-    assert (told["collusion"] and told["collusion"]["planned"]) == planned
-    assert any("federation.colluders=1 keeps 4" in sentence for sentence in told["advice"]) == advised
+    report = json.loads(capsys.readouterr().out)
+    assert (report["collusion"] and report["collusion"]["planned"]) == planned
+    assert any("federation.colluders=1 keeps 4" in sentence for sentence in report["advice"]) == advised

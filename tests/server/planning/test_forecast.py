@@ -32,11 +32,11 @@ def test_a_large_run_is_forecast_from_smaller_ones(method, monkeypatch):
 
 def test_a_million_texts_are_forecast_as_fast_as_some_thousand():
     parts = build_parts(settings("method=aug_pe", "method.samples=1000000"))
-    told = forecast.forecast(
+    estimate = forecast.forecast(
         parts.method, parts.source.task(), parts.plan, parts.providers, parts.spending.prices, dimensions=32
     )
-    assert told["model_calls"] == pytest.approx(2_500_000, rel=0.02)
-    assert told["texts"] == 4_000_000
+    assert estimate["model_calls"] == pytest.approx(2_500_000, rel=0.02)
+    assert estimate["texts"] == 4_000_000
 
 
 def test_methods_whose_texts_parties_write_ask_no_model():

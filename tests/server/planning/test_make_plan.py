@@ -23,8 +23,8 @@ TASK = Task(name="t", kind="note", labels={"a": "first", "b": "second"})
 
 def planned(**changes):
     def part(kind, **defaults):
-        own = {name: changes.pop(name) for name in kind.__dataclass_fields__ if name in changes}
-        return kind(**defaults | own)
+        given_fields = {name: changes.pop(name) for name in kind.__dataclass_fields__ if name in changes}
+        return kind(**defaults | given_fields)
 
     target, membership = part(PrivacyTarget, epsilon=4.0), part(Membership, parties=3)
     settings = {"task": TASK, "encoder": "e", "target": target, "membership": membership, "secagg": Secagg()}
@@ -81,10 +81,10 @@ def test_dropouts_below_the_threshold_are_refused():
 
 def test_epsilon_against_colluders_grows_and_starts_at_the_plan():
     facts = describe(planned(parties=5)).to_json()
-    told = [line["epsilon"] for line in facts["against_colluders"]]
-    assert told[0] == verify(planned(parties=5))
-    assert told == sorted(told)
-    assert len(told) == 5
+    epsilons = [line["epsilon"] for line in facts["against_colluders"]]
+    assert epsilons[0] == verify(planned(parties=5))
+    assert epsilons == sorted(epsilons)
+    assert len(epsilons) == 5
 
 
 def test_without_noise_it_is_called_none():
@@ -150,12 +150,17 @@ def test_several_queries_are_each_told():
             )
 
     facts = describe(planned(method=Several())).to_json()
-    count, own = facts["queries"]
+    count, lengths = facts["queries"]
     assert facts["mechanism"] == "distributed discrete Laplace, sparse vector"
     assert (count["kind"], count["labels"], count["summed"]) == ("label histogram", 2, True)
     assert count["subsampling"] == {"rate": 0.5, "redrawn": False}
-    assert (own["kind"], own["cap"], own["summed"], own["subsampling"]) == ("length range", 30, False, None)
-    assert count["share_of_epsilon"] == own["share_of_epsilon"] == 0.5
+    assert (lengths["kind"], lengths["cap"], lengths["summed"], lengths["subsampling"]) == (
+        "length range",
+        30,
+        False,
+        None,
+    )
+    assert count["share_of_epsilon"] == lengths["share_of_epsilon"] == 0.5
     assert "Not summed: range." in facts["statement"]
 
 
@@ -184,20 +189,20 @@ def test_the_forecast_counts_calls_tokens_and_money_of_each_model_and_of_all():
     method = Wasp(samples=100, rounds=2, texts_per_request=5, shots=2, weighting=False)
     models = {"x": Model(), "y": Model(), "here": Model(remote=False)}
     price = Price(as_of="today", input=1.0, output=10.0)
-    told = forecast(method, TASK, planned(method=method), models, {"x": price, "y": None}, dimensions=8)
-    one = told["models"]["x"]
-    assert told["texts"] == 100
-    assert told["model_calls"] == 3 * one["calls"] == 24
+    estimate = forecast(method, TASK, planned(method=method), models, {"x": price, "y": None}, dimensions=8)
+    one = estimate["models"]["x"]
+    assert estimate["texts"] == 100
+    assert estimate["model_calls"] == 3 * one["calls"] == 24
     # Later prompts show a good and a bad text of 15 words (20 tokens) each.
     assert one["input_tokens"] == 4 * 10 + 4 * (10 + 2 * 15)
     assert 600 <= one["output_tokens"] <= 700
     assert one["cost"] == pytest.approx((one["input_tokens"] + 10 * one["output_tokens"]) / 1e6)
-    assert (told["models"]["y"]["cost"], told["models"]["here"]["cost"]) == (None, 0.0)
-    assert told["cost"] == one["cost"]
+    assert (estimate["models"]["y"]["cost"], estimate["models"]["here"]["cost"]) == (None, 0.0)
+    assert estimate["cost"] == one["cost"]
 
 
 def test_of_very_many_requests_a_part_stands_for_all():
     method = Wasp(samples=4000, rounds=2, texts_per_request=1, shots=2)
-    told = forecast(method, TASK, planned(method=method), {"x": Model()}, {}, dimensions=8)
-    assert told["model_calls"] == 4000
-    assert told["output_tokens"] == pytest.approx(20 * 4000, rel=0.01)
+    estimate = forecast(method, TASK, planned(method=method), {"x": Model()}, {}, dimensions=8)
+    assert estimate["model_calls"] == 4000
+    assert estimate["output_tokens"] == pytest.approx(20 * 4000, rel=0.01)

@@ -55,12 +55,12 @@ def test_a_method_with_models_that_decline_what_it_asks_for_is_refused_beforehan
         return
     with pytest.raises(ConfigError) as caught:
         refuse_declined(method, ALL)
-    said = str(caught.value)
-    assert f"method {method.name}; expected language models that honour " in said
-    assert all(mode in said for mode in used - {"contrast"})
-    assert "small, which declines " in said
-    assert "Leave small out of llm.use, " in said
-    assert "able" not in said
+    message = str(caught.value)
+    assert f"method {method.name}; expected language models that honour " in message
+    assert all(mode in message for mode in used - {"contrast"})
+    assert "small, which declines " in message
+    assert "Leave small out of llm.use, " in message
+    assert "able" not in message
 
 
 @pytest.mark.parametrize(

@@ -37,8 +37,8 @@ class Asking:
 
 def estimate(spec, records, *, compared=0, epsilon=1.0, membership=None, **settings):
     plan = planned(Asking(spec, **settings), epsilon, **membership or {})
-    (found,) = signals(plan, {"q": compared} if compared else {}, records)
-    return found
+    (query,) = signals(plan, {"q": compared} if compared else {}, records)
+    return query
 
 
 @pytest.mark.parametrize(("epsilon", "sigma"), [(1.0, 12.2), (4.0, 3.5)])
@@ -55,9 +55,9 @@ def test_votes_drown_among_six_thousand_candidates(epsilon, sigma):
 
 @pytest.mark.parametrize(("epsilon", "ratio"), [(1.0, 1.1), (4.0, 3.7)])
 def test_class_sums_of_a_hundred_records_are_heard(epsilon, ratio):
-    found = estimate(ClassSumsSpec(labels=10, directions=8, count=102), 100, epsilon=epsilon)
-    assert f"{found.ratio:.1f}" == f"{ratio}"
-    assert found.expected.signal == pytest.approx(4.0)
+    query = estimate(ClassSumsSpec(labels=10, directions=8, count=102), 100, epsilon=epsilon)
+    assert f"{query.ratio:.1f}" == f"{ratio}"
+    assert query.expected.signal == pytest.approx(4.0)
 
 
 LAPLACE = math.sqrt(2)  # deviation of a count with sensitivity 1 at epsilon 1
@@ -82,10 +82,10 @@ LAPLACE = math.sqrt(2)  # deviation of a count with sensitivity 1 at epsilon 1
     ids=lambda value: value.kind if hasattr(value, "kind") else "",
 )
 def test_signal_and_noise_of_each_kind(spec, settings, signal, noise):
-    found = estimate(spec, 100, **settings)
-    assert found.expected.signal == pytest.approx(signal)
+    query = estimate(spec, 100, **settings)
+    assert query.expected.signal == pytest.approx(signal)
     if noise:
-        assert found.expected.noise == pytest.approx(noise, rel=1e-6)
+        assert query.expected.noise == pytest.approx(noise, rel=1e-6)
 
 
 def test_the_noise_of_a_sketch_is_that_of_the_density():
@@ -100,12 +100,12 @@ def test_the_noise_of_a_sketch_is_that_of_the_density():
 def test_choices_of_seeds_gain_what_records_choose_more_often_than_at_random():
     pool, nearest, epsilon = 100, 10, 4.0
     spec = SeedChoiceSpec(choices=50, nearest=nearest)
-    found = estimate(spec, 120, epsilon=epsilon, compared=pool, mechanism="exponential", pure=True)
+    query = estimate(spec, 120, epsilon=epsilon, compared=pool, mechanism="exponential", pure=True)
     near = math.exp(epsilon) / (nearest * math.exp(epsilon) + pool - nearest)
     far = near / math.exp(epsilon)
     assert nearest * near + (pool - nearest) * far == pytest.approx(1)
-    assert found.expected.signal == pytest.approx(120 * nearest / pool * (near - far))
-    assert found.expected.noise == pytest.approx(math.sqrt(4 * 50 / pool))
+    assert query.expected.signal == pytest.approx(120 * nearest / pool * (near - far))
+    assert query.expected.noise == pytest.approx(math.sqrt(4 * 50 / pool))
     # Four parties have 200 choices: more records than that change nothing.
     most, more = (
         estimate(spec, records, epsilon=epsilon, compared=pool, mechanism="exponential", pure=True)
@@ -137,13 +137,13 @@ def test_every_kind_of_query_has_its_own_formula_or_reason():
 def test_what_has_no_honest_formula_says_why(spec, mechanism, reason):
     rate = {"rate": 0.1, "redraw": True} if mechanism == "dp-sgd" else {}
     compared = 100 if mechanism == "permute and flip" else 0
-    found = estimate(spec, 100, compared=compared, epsilon=math.inf, mechanism=mechanism, **rate)
-    assert found.expected is None
-    assert math.isnan(found.ratio)
-    assert reason in found.to_dict()["not_estimated"]
+    query = estimate(spec, 100, compared=compared, epsilon=math.inf, mechanism=mechanism, **rate)
+    assert query.expected is None
+    assert math.isnan(query.ratio)
+    assert reason in query.to_dict()["not_estimated"]
     with pytest.raises(PlanError, match="expected a query whose signal can be estimated"):
-        weakest([found])
-    assert (hopeless([found]), len(advice([found]))) == ({}, 1)
+        weakest([query])
+    assert (hopeless([query]), len(advice([query]))) == ({}, 1)
 
 
 def test_a_subsample_has_its_share_of_the_records():
@@ -175,17 +175,21 @@ def test_the_least_number_of_records_is_enough_and_one_less_is_not():
 
 def test_a_signal_that_falls_with_more_records_is_clear_up_to_its_peak_alone():
     spec = SelfSimilaritySpec(buckets=100)
-    found = estimate(spec, 60, mechanism="laplace")
-    assert found.clear_from is not None
-    assert estimate(spec, found.clear_from, mechanism="laplace").ratio >= 3
+    query = estimate(spec, 60, mechanism="laplace")
+    assert query.clear_from is not None
+    assert estimate(spec, query.clear_from, mechanism="laplace").ratio >= 3
     assert estimate(spec, 20_000, mechanism="laplace").ratio < 0.5
     assert estimate(spec, 60, mechanism="laplace", epsilon=0.01).clear_from is None
 
 
 def test_without_noise_all_is_clear_and_still_json():
-    found = estimate(LabelHistogramSpec(labels=10), 10, epsilon=math.inf, mechanism="laplace")
-    assert (found.ratio, found.to_dict()["ranked_rightly"], found.clear_from) == (math.inf, 1.0, 1)
-    assert advice([found]) == []
+    query = estimate(LabelHistogramSpec(labels=10), 10, epsilon=math.inf, mechanism="laplace")
+    assert (query.ratio, query.to_dict()["ranked_rightly"], query.clear_from) == (
+        math.inf,
+        1.0,
+        1,
+    )
+    assert advice([query]) == []
     noisy = estimate(LabelHistogramSpec(labels=10), 10, mechanism="laplace").to_dict()
     assert json.loads(json.dumps(noisy)) == noisy
 
@@ -193,29 +197,29 @@ def test_without_noise_all_is_clear_and_still_json():
 def test_what_is_hopeless_is_said_in_words():
     method = Wasp(samples=6000)
     estimates = signals(planned(method, 4.0), method.compared(TEN), 100)
-    said = (
+    sentence = (
         "nearest and furthest votes will be noise: 0.042 votes a candidate against 3.5 of noise if there are 100 "
         "records; it takes more records (25,524 for 3 times the noise), a larger epsilon, fewer candidates or "
         "method=census"
     )
-    assert advice(estimates) == [said]
-    assert hopeless(estimates) == {VOTES: said}
+    assert advice(estimates) == [sentence]
+    assert hopeless(estimates) == {VOTES: sentence}
 
 
 def test_what_is_weak_is_advised_on_and_no_reason_to_warn():
     weak = estimate(LabelHistogramSpec(labels=10), 20, mechanism="laplace")
-    said = (
+    sentence = (
         "q will be weak: 2 records a label against 1.4 of noise if there are 20 records; it takes more records (43 for "
         "3 times the noise) or a larger epsilon"
     )
-    assert (hopeless([weak]), advice([weak])) == ({}, [said])
+    assert (hopeless([weak]), advice([weak])) == ({}, [sentence])
     assert advice([estimate(LabelHistogramSpec(labels=10), 43, mechanism="laplace")]) == []
     full = estimate(SelfSimilaritySpec(buckets=2), 8, mechanism="laplace")
     assert advice([full])[0].endswith("if there are 8 records; it takes a larger epsilon")
 
 
 def test_without_a_guess_of_records_it_says_how_many_it_takes():
-    found = estimate(LabelHistogramSpec(labels=10), None, mechanism="laplace")
-    assert found.to_dict() == {"not_estimated": "no number of records is expected", "clear_from_records": 43}
-    assert hopeless([found]) == {}
-    assert advice([found]) == ["q: not estimated: no number of records is expected; it takes 43 for 3 times the noise"]
+    query = estimate(LabelHistogramSpec(labels=10), None, mechanism="laplace")
+    assert query.to_dict() == {"not_estimated": "no number of records is expected", "clear_from_records": 43}
+    assert hopeless([query]) == {}
+    assert advice([query]) == ["q: not estimated: no number of records is expected; it takes 43 for 3 times the noise"]

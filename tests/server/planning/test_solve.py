@@ -18,16 +18,16 @@ from tests.support.plans import TEN, planned
 @pytest.mark.parametrize("target", [0.02, 0.3, 1.0, 3.0, 7.9])
 @pytest.mark.parametrize("power", [0.8, 1.0, 1.1])
 def test_the_least_epsilon_is_found_with_few_plans(power, target):
-    asked = []
+    epsilons = []
 
     def ratio(epsilon):
-        asked.append(epsilon)
+        epsilons.append(epsilon)
         return epsilon**power
 
-    found = least_epsilon(ratio, target)
-    assert ratio(found) >= target
-    assert found == 0.01 or ratio(found - 0.01) < target
-    assert len(asked) <= 10
+    solved_epsilon = least_epsilon(ratio, target)
+    assert ratio(solved_epsilon) >= target
+    assert solved_epsilon == 0.01 or ratio(solved_epsilon - 0.01) < target
+    assert len(epsilons) <= 10
 
 
 def test_a_signal_that_no_sensible_epsilon_gives_is_refused_with_what_there_would_be():
@@ -57,9 +57,9 @@ def test_the_least_epsilon_of_a_real_plan_is_enough_and_a_hundredth_less_is_not(
     def ratio(epsilon):
         return signals(planned(method, epsilon), method.compared(TEN), 20_000)[0].ratio
 
-    found = least_epsilon(ratio, 3.0)
-    assert 0.1 < found < 1
-    assert ratio(found) >= 3 > ratio(found - 0.01)
+    solved_epsilon = least_epsilon(ratio, 3.0)
+    assert 0.1 < solved_epsilon < 1
+    assert ratio(solved_epsilon) >= 3 > ratio(solved_epsilon - 0.01)
 
 
 class Two:
@@ -81,7 +81,7 @@ class Two:
 def test_the_query_that_needs_most_records_decides():
     plan = planned(Two(), 4.0)
     least = least_records(plan, {}, 3.0)
-    before, enough = ([each.ratio for each in signals(plan, {}, records)] for records in (least - 1, least))
+    before, enough = ([signal.ratio for signal in signals(plan, {}, records)] for records in (least - 1, least))
     assert min(enough) >= 3
     assert before[0] > 3 > before[1]
 

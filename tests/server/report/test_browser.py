@@ -49,12 +49,12 @@ def visit(browser):
         page = context.new_page()
         page.asked, page.said = [], []
 
-        def route(each):
-            page.asked.append(each.request.url)
-            if each.request.url == path.as_uri():
-                each.continue_()
+        def route(intercepted):
+            page.asked.append(intercepted.request.url)
+            if intercepted.request.url == path.as_uri():
+                intercepted.continue_()
             else:
-                each.abort()
+                intercepted.abort()
 
         page.route("**/*", route)
         page.on("console", lambda message: page.said.append(message.text))
@@ -81,7 +81,7 @@ def report(tmp_path_factory):
     return write_report(run)
 
 
-def found(page):
+def match_count(page):
     return page.locator("#found li").count()
 
 
@@ -110,7 +110,7 @@ def test_search_and_filters(visit, report):
     assert page.locator("#examples").is_visible()
     page.fill("#words", "note 599")
     assert page.locator("#state").inner_text() == "11 of 6,000 texts, page 1 of 1"
-    assert found(page) == 11
+    assert match_count(page) == 11
     page.select_option("#label", label="pneumonia (3,000)")
     assert {text.split(" · ")[0] for text in page.locator("#found .by").all_inner_texts()} == {"pneumonia"}
     page.fill("#words", "")
@@ -124,10 +124,10 @@ def test_search_and_filters(visit, report):
 
 def test_one_label_on_the_map(visit, report):
     page = visit(report)
-    shown = "#plot-map .dots[data-label]:not([hidden])"
-    assert page.locator(shown).count() == 4
+    selector = "#plot-map .dots[data-label]:not([hidden])"
+    assert page.locator(selector).count() == 4
     page.select_option("#map-label", label="sepsis")
-    assert page.locator(shown).count() == 2
+    assert page.locator(selector).count() == 2
     displayed = "marks => marks.map((mark) => getComputedStyle(mark).display)"
     assert page.locator("#plot-map .legend .dots").evaluate_all(displayed) == ["inline"] * 4
 
@@ -146,7 +146,7 @@ def test_thousands_of_texts_are_found_at_once(visit, report):
         }
         return taken;
     }""")
-    assert found(page) == 20
+    assert match_count(page) == 20
     assert max(seconds) < WITHIN
 
 
@@ -168,7 +168,7 @@ def test_the_accessibility_check_passes(visit, report, scheme):
         results = axe.Axe().run(page)
         assert results.violations_count == 0, results.generate_report()
     page.evaluate("() => document.querySelector('main').append(document.createElement('button'))")
-    assert [each["id"] for each in axe.Axe().run(page).response["violations"]] == ["button-name"]
+    assert [violation["id"] for violation in axe.Axe().run(page).response["violations"]] == ["button-name"]
 
 
 def open_all(page):

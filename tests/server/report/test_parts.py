@@ -45,13 +45,13 @@ def run(tmp_path):
 
 
 def test_figures_of_any_kind_are_grouped():
-    found = {group.title: group for group in Metrics(content=METRICS).groups}
-    assert list(found) == ["in general", "utility", "utility real", "membership"]
-    names = [(figure.name, figure.value) for figure in found["utility"].figures]
+    groups = {group.title: group for group in Metrics(content=METRICS).groups}
+    assert list(groups) == ["in general", "utility", "utility real", "membership"]
+    names = [(figure.name, figure.value) for figure in groups["utility"].figures]
     assert names == [("accuracy", 0.5), ("perplexity", math.inf), ("of a kind: email", 2.0)]
-    assert found["utility"].note == "one label was never learned"
-    assert [figure.simulation_only for figure in found["utility real"].figures] == [True] * 3
-    assert found["in general"].figures[1].reason == "there is no record"
+    assert groups["utility"].note == "one label was never learned"
+    assert [figure.simulation_only for figure in groups["utility real"].figures] == [True] * 3
+    assert groups["in general"].figures[1].reason == "there is no record"
     assert Metrics(content=METRICS).finite["utility real: of a kind: email"] == 0
     assert "utility: perplexity" not in Metrics(content=METRICS).finite
 
@@ -82,8 +82,8 @@ def test_a_figure_is_better_in_one_direction_or_has_none(name, direction):
 def test_every_figure_is_on_the_page_with_its_interval_reason_and_mark(run):
     (run / "metrics.json").write_text(json.dumps(METRICS))
     page = report(run)
-    for said in ("0.4 to 0.6", "∞", "there is no record", "not measured", "An attack.", "email"):
-        assert said in page.text
+    for words in ("0.4 to 0.6", "∞", "there is no record", "not measured", "An attack.", "email"):
+        assert words in page.text
     # The row in the table of utility, the private column of the shared table, and the table of its own.
     assert sum(attrs.get("class") == "tag" for attrs in page.tags("span")) == 3
 
@@ -227,8 +227,8 @@ def test_votes_are_in_votes_and_in_both_directions(run):
 
 def test_exact_votes_are_not_shown(run):
     assert answered(run, scale=0.0) == []
-    own = privacy(queries=[{"name": "nearest and furthest votes", "summed": False}])
-    assert list(distributions(run, own, gather(run).rounds)) == []
+    document = privacy(queries=[{"name": "nearest and furthest votes", "summed": False}])
+    assert list(distributions(run, document, gather(run).rounds)) == []
 
 
 def test_an_answer_that_cannot_be_read_is_left_out(run):
@@ -252,14 +252,14 @@ def test_an_answer_that_cannot_be_read_is_left_out(run):
     ],
 )
 def test_a_histogram_counts_everything_in_few_bins(values, whole, open_end):
-    found = histogram_of(values, whole=whole)
-    assert sum(found.counts) == len(values)
-    assert len(found.edges) == len(found.counts) + 1 <= 50
-    assert found.open_end == open_end
-    for start, end, count in zip(found.edges, found.edges[1:], found.counts, strict=False):
+    histogram = histogram_of(values, whole=whole)
+    assert sum(histogram.counts) == len(values)
+    assert len(histogram.edges) == len(histogram.counts) + 1 <= 50
+    assert histogram.open_end == open_end
+    for start, end, count in zip(histogram.edges, histogram.edges[1:], histogram.counts, strict=False):
         if not open_end:
             assert sum(start <= value < end for value in values) == count, (start, end)
-    drawn = plots.bars("k", "T", note="", x_name="x", **found.to_json())
+    drawn = plots.bars("k", "T", note="", x_name="x", **histogram.to_json())
     assert sum(count for _, count in drawn.rows) == len(values)
     assert len(drawn.x_ticks) <= 10
 

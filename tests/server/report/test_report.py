@@ -24,7 +24,7 @@ def test_every_section_says_its_figures(run):
     page = report(run)
     ids = {attrs["id"] for _, attrs in page.elements if "id" in attrs}
     assert ids >= {"guarantee", "open", "utility", "rounds", "queries", "samples", "configuration", "ledger"}
-    for said in (
+    for words in (
         "40 synthetic texts from 3 parties",
         "ε = 4, δ = 1e-5",
         "1 min 15 s",
@@ -39,7 +39,7 @@ def test_every_section_says_its_figures(run):
         "method: wasp # <script>",
         "Round 2: rural wrote <b>one</b> text too few",
     ):
-        assert said in page.text
+        assert words in page.text
     assert "Partial run" not in page.text
 
 

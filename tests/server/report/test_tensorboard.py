@@ -26,7 +26,7 @@ def read(run):
 
     reader = EventAccumulator(str(run / FOLDER))
     reader.Reload()
-    return {tag: [(each.step, each.value) for each in reader.Scalars(tag)] for tag in reader.Tags()["scalars"]}
+    return {tag: [(event.step, event.value) for event in reader.Scalars(tag)] for tag in reader.Tags()["scalars"]}
 
 
 def test_numbers_alone_and_none_that_only_a_simulation_has():

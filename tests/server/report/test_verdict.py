@@ -37,30 +37,30 @@ CASES = [
 @pytest.mark.parametrize(("changes", "kind", "epsilon", "title"), CASES)
 def test_the_four_cases_are_told_apart_once(changes, kind, epsilon, title):
     fields = privacy(**changes)
-    said = guarantee(fields)
-    assert (said.kind, said.epsilon, said.title) == (kind, epsilon, title)
+    card = guarantee(fields)
+    assert (card.kind, card.epsilon, card.title) == (kind, epsilon, title)
     assert effective_epsilon(fields) == epsilon
-    assert unprotected(fields) == (kind is Kind.NONE) == said.title.startswith("No guarantee")
-    assert ("in at most" in said.reader) == (kind is Kind.BOUNDED)
+    assert unprotected(fields) == (kind is Kind.NONE) == card.title.startswith("No guarantee")
+    assert ("in at most" in card.reader) == (kind is Kind.BOUNDED)
 
 
 def test_without_a_statement_nothing_is_promised():
-    said = guarantee(None)
-    assert (said.kind, said.epsilon, said.title) == (Kind.UNKNOWN, math.inf, "No guarantee is known")
+    card = guarantee(None)
+    assert (card.kind, card.epsilon, card.title) == (Kind.UNKNOWN, math.inf, "No guarantee is known")
 
 
 def test_both_sides_are_told_their_own_epsilon():
-    said = guarantee(privacy(released_epsilon=1.0, party_epsilon=4.0, assumed_colluders=1, largest_coalition=1))
-    assert "knows all records but one" in said.reader
-    assert "more than 2.8 times (e to the power ε) as probable" in said.reader  # e = 2.71828, rounded up
-    assert "right in at most 73.11 % of cases" in said.reader  # (e + 1e-5) / (1 + e) = 0.731061
+    card = guarantee(privacy(released_epsilon=1.0, party_epsilon=4.0, assumed_colluders=1, largest_coalition=1))
+    assert "knows all records but one" in card.reader
+    assert "more than 2.8 times (e to the power ε) as probable" in card.reader  # e = 2.71828, rounded up
+    assert "right in at most 73.11 % of cases" in card.reader  # (e + 1e-5) / (1 + e) = 0.731061
     assert (
         "over at least 3 of 3 parties: the same holds against it, with 1 party that tell it all they know, with "
-        in (said.insiders)
+        in (card.insiders)
     )
-    assert "with ε = 4. More colluding parties" in said.insiders
-    assert "2 or more may see single answers" in said.insiders
-    assert said.assumes.endswith("that the coordinator follows the protocol.")
+    assert "with ε = 4. More colluding parties" in card.insiders
+    assert "2 or more may see single answers" in card.insiders
+    assert card.assumes.endswith("that the coordinator follows the protocol.")
 
 
 @pytest.mark.parametrize(
@@ -98,9 +98,9 @@ def test_both_sides_are_told_their_own_epsilon():
     ],
 )
 def test_what_insiders_see_and_what_is_assumed(changes, insiders, assumes):
-    said = guarantee(privacy(**changes))
-    assert insiders in said.insiders
-    assert assumes in said.assumes
+    card = guarantee(privacy(**changes))
+    assert insiders in card.insiders
+    assert assumes in card.assumes
 
 
 def test_labels_from_records_are_an_exception_where_nothing_was_asked():
@@ -123,28 +123,30 @@ def judged(metrics, *, texts=40, weaknesses=0, **changes):
     return verdict(promised, Metrics(content=metrics), texts=texts, weaknesses=weaknesses).sentence
 
 
+UNKNOWN = "; what the same models without the hospitals would teach is not known here."
+
+
 @pytest.mark.parametrize(
-    ("metrics", "said"),
+    ("metrics", "sentence"),
     [
         (
             measured(),
-            "teach 83 % where real records teach 94 % and guessing 25 %: usable for training a classifier, at a loss ",
+            f"real records teach 94 % and guessing 25 %: better than guessing; 11 points below real records{UNKNOWN}",
         ),
         (
             measured(0.8725),
-            "teach 87.2 % where real records teach 94 % and guessing 25 %: nearly as good as",
+            f": better than guessing; nearly as good as real records for training a classifier{UNKNOWN}",
         ),
-        (measured(0.9), ": nearly as good as real records for training a classifier."),
-        (measured(0.45), ": better than guessing, and far from what real records teach."),
+        (measured(0.45), ": better than guessing; 49 points below real records; "),
         (measured(0.2), "guessing 25 %: not usable for training a classifier."),
         (measured(0.27), ": not clearly better than guessing, so test on more texts before they are used."),
         (
             measured(0.6, real=0.25),
-            ": real records teach no more than guessing, so this test says little about the texts.",
+            "; real records teach no more than guessing, so this test says little about the texts; ",
         ),
         (
             measured(real=None),
-            "The texts teach 83 % where guessing 25 %: better than guessing; what real records would ",
+            "; what the same models without the hospitals or real records would teach is not known here.",
         ),
         (measured(1.0, majority=1.0), ": all test texts have one label, so this says nothing about the texts."),
         ({"synthetic": {"accuracy": 0.5}}, "The texts teach 50 %: what guessing would reach is not known."),
@@ -157,15 +159,83 @@ def judged(metrics, *, texts=40, weaknesses=0, **changes):
         ({"federated": {"accuracy": {"value": None, "reason": "few"}}}, "The usefulness of the texts was not measured"),
     ],
 )
-def test_the_verdict_of_what_was_measured(metrics, said):
+def test_the_verdict_of_what_was_measured(metrics, sentence):
+    assert sentence in judged(metrics)
+
+
+def against(zero_shot, low, high, *, synthetic=0.83, texts=960, **more):
+    """Metrics with the same models without the hospitals, and the interval of the difference."""
+    difference = {"value": (low + high) / 2, "interval": [low, high], "rows": 400}
+    group = {"trained_on": texts, "accuracy": {"value": zero_shot}, "difference": difference, "definition": "D."}
+    return measured(synthetic, **more) | {"zero_shot": group}
+
+
+@pytest.mark.parametrize(
+    ("metrics", "said"),
+    [
+        (
+            against(0.75, 0.04, 0.12),
+            "real records teach 94 % and guessing 25 %: a clear gain of 8 points (95 % interval 4 to 12); 11 points",
+        ),
+        (
+            against(0.83, -0.041, 0.041, texts=300),
+            "no clear gain over the same models without the hospitals (difference 0 points, 95 % interval −4.1 to 4.1",
+        ),
+        (against(0.83, -0.04, 0.04, texts=300), ", with 300 texts of each); 11 points below real records."),
+        (
+            against(0.92, -0.14, -0.04, real=None),
+            ": a clear loss of 9 points (95 % interval 4 to 14); what real records would teach is not known here.",
+        ),
+        (
+            against(0.93, -0.03, 0.01, synthetic=0.92),
+            "95 % interval −3 to 1); nearly as good as real records for training a classifier.",
+        ),
+        (against(0.3, -0.1, -0.05, synthetic=0.2), ": not usable for training a classifier."),
+    ],
+)
+def test_the_verdict_is_about_the_difference_to_the_same_models_without_the_hospitals(metrics, said):
     assert said in judged(metrics)
+
+
+def test_half_way_to_real_records_and_below_the_same_models_alone_is_never_called_usable(tmp_path):
+    """A census at ε = 4 had 59.0 % where no votes had 62.7 %, and the headline was "usable"."""
+    run = write_run(tmp_path / "run")
+    metrics = against(0.627, -0.08, 0.006, synthetic=0.59, real=0.85, majority=0.2)
+    (run / "metrics.json").write_text(json.dumps(metrics))
+    page, facts = report(run), json.loads((run / "report.json").read_text("utf-8"))
+    assert "no clear gain over the same models without the hospitals" in facts["verdict"]["sentence"]
+    assert "usable" not in facts["verdict"]["sentence"]
+    assert any("no clear gain" in weakness["what"] for weakness in facts["weaknesses"])
+    bars = page.text[page.text.index("Of a classifier on") : page.text.index("The guarantee")]
+    names = ("synthetic texts", "the same models without the hospitals", "real records", "nothing")
+    places = [bars.index(name) for name in names]
+    assert places == sorted(places)
+    assert "62.7 %" in bars
+
+
+def test_where_no_hospital_was_asked_there_is_nothing_to_compare_with():
+    assert judged(measured(), queries=[], planned_epsilon=0.0).endswith(
+        "better than guessing; 11 points below real records."
+    )
+
+
+def test_the_table_of_utility_has_as_many_texts_of_either_kind():
+    metrics = against(0.75, 0.04, 0.12, texts=300)
+    metrics["zero_shot"]["as_many"] = {"accuracy": {"value": 0.8}}
+    assert rows(metrics)[:3] == [
+        ("synthetic texts", 960, 0.83),
+        ("synthetic texts, as many as in the next row", 300, 0.8),
+        ("the same models without the hospitals", 300, 0.75),
+    ]
+    assert [name for name, _, _ in rows(against(0.75, 0.04, 0.12))][1] == "the same models without the hospitals"
+    assert utility(Metrics(content=metrics)).notes == ("Without the hospitals: D.",)
 
 
 def test_the_verdict_points_to_weaknesses_and_begins_with_no_guarantee():
     assert judged(measured(), weaknesses=1).endswith("; see the weakness below.")
     assert judged(measured(), weaknesses=2).endswith("; see the 2 weaknesses below.")
-    said = judged(measured(), **NOTHING)
-    assert said.startswith("No guarantee: ε = ∞, so treat the texts as private data. The texts teach 83 %")
+    sentence = judged(measured(), **NOTHING)
+    assert sentence.startswith("No guarantee: ε = ∞, so treat the texts as private data. The texts teach 83 %")
     only_private = judged(measured() | {"synthetic": None}, texts=0, **NOTHING, queries=[])
     assert (
         "treat the run as private data. There are no texts: real records teach 94 % and guessing 25 %." in only_private
@@ -175,7 +245,7 @@ def test_the_verdict_points_to_weaknesses_and_begins_with_no_guarantee():
 def test_accuracies_prefer_the_mean_of_several_trainings_and_drop_what_is_no_number():
     detailed = {"utility": {"accuracy": {"value": 0.8, "interval": [0.7, 0.9]}}}
     assert accuracies(Metrics(content=measured() | detailed)) == Accuracies(
-        synthetic=0.8, interval=(0.7, 0.9), real=0.94, majority=0.25, tested=400
+        synthetic=0.8, interval=(0.7, 0.9), trained_on=960, real=0.94, majority=0.25, tested=400
     )
     broken = {"synthetic": "x", "utility": {"accuracy": {"value": 0.8, "interval": 3}}, "test_records": "many"}
     assert accuracies(Metrics(content=broken)) == Accuracies(synthetic=0.8)
@@ -260,6 +330,10 @@ def test_the_page_and_report_json_begin_with_them(tmp_path):
     assert facts["verdict"]["accuracy"] == {
         "synthetic": 0.83,
         "interval": None,
+        "trained_on": 960,
+        "zero_shot": None,
+        "released": None,
+        "gain": None,
         "real": 0.94,
         "majority": 0.25,
         "tested": 400,
@@ -288,8 +362,8 @@ def test_the_first_screen_says_what_was_run_for_whom(tmp_path):
     (run / "run.json").write_text(json.dumps(summary_json(**about)))
     page = report(run)
     first = page.text[: page.text.index("What was released")]
-    for said in ("wasp, begun on 2026-11-24", "urban, rural", "minilm", "training <nurses>", "St. Mary, St. Luke"):
-        assert said in first
+    for sentence in ("wasp, begun on 2026-11-24", "urban, rural", "minilm", "training <nurses>", "St. Mary, St. Luke"):
+        assert sentence in first
 
 
 def test_labels_have_the_recall_of_the_classifier_where_it_was_measured(tmp_path):

@@ -9,9 +9,10 @@ import pytest
 from server.documents.metrics import Metrics
 from server.domain import Candidate
 from server.report import read_weaknesses, write_report
+from server.report.facts import gather
 from server.report.vote_distributions import Votes
 from server.report.weaknesses import weaknesses
-from tests.support.documents import privacy, report_of, summary, write_run
+from tests.support.documents import privacy, privacy_json, report_of, summary, write_run
 from tests.support.pages import Page
 
 LABELS = {"sepsis": "an infection of the blood", "flu": ""}
@@ -26,8 +27,8 @@ def line(number, **changes):
     return report_of(number + 1, **plain | changes)
 
 
-def found(*, run=None, rounds=(), votes=(), metrics=None, texts=TEXTS, **changes):
-    """What is said of a run that is fine in all else."""
+def weaknesses_of(*, run=None, rounds=(), votes=(), metrics=None, texts=TEXTS, share_noise=0.0, **changes):
+    """What is weakness of a run that is fine in all else."""
     made = weaknesses(
         summary(**{"labels": LABELS, "warnings": {}} | (run or {})),
         privacy=privacy(**{"simulation": True} | changes),
@@ -35,6 +36,7 @@ def found(*, run=None, rounds=(), votes=(), metrics=None, texts=TEXTS, **changes
         metrics=Metrics(content=metrics or {}),
         texts=texts,
         votes=votes,
+        share_noise=share_noise,
     )
     return [str(weakness) for weakness in made]
 
@@ -48,22 +50,22 @@ def scored(accuracy, *, majority=0.5, tested=100):
 
 
 def test_a_run_without_figures_has_no_weaknesses():
-    assert found() == found(texts=[]) == []
+    assert weaknesses_of() == weaknesses_of(texts=[]) == []
 
 
 def test_accuracy_below_the_majority_class():
-    (said,) = found(metrics=scored(0.21, majority=0.27), rounds=[line(0)])
-    assert said == (
+    (weakness,) = weaknesses_of(metrics=scored(0.21, majority=0.27), rounds=[line(0)])
+    assert weakness == (
         "accuracy 0.21 on 100 test texts is below the share of the most frequent label, 0.27: the texts teach less "
         "than guessing; describe the labels (task.labels: 1 of 2 have no description), try method=census (now "
         "wasp), write more texts (method.samples, now 40) or take larger language models (now m)"
     )
-    (said,) = found(metrics=scored(0.58))
-    assert "not clearly above the share of the most frequent label, 0.50: the texts may teach no more than" in said
-    assert "; test on more texts (task.test), describe the labels" in said
+    (weakness,) = weaknesses_of(metrics=scored(0.58))
+    assert "not clearly above the share of the most frequent label, 0.50: the texts may teach no more than" in weakness
+    assert "; test on more texts (task.test), describe the labels" in weakness
     described = {"method": "census", "labels": {"sepsis": "blood", "flu": "influenza"}}
-    (said,) = found(run=described, metrics=scored(0.5))
-    assert said.endswith("; write more texts (method.samples, now 40) or take larger language models")
+    (weakness,) = weaknesses_of(run=described, metrics=scored(0.5))
+    assert weakness.endswith("; write more texts (method.samples, now 40) or take larger language models")
 
 
 @pytest.mark.parametrize(
@@ -72,20 +74,42 @@ def test_accuracy_below_the_majority_class():
     ids=["above", "above with more tests", "one label", "older folder"],
 )
 def test_accuracy_clearly_above_it(metrics):
-    assert found(metrics=metrics) == []
+    assert weaknesses_of(metrics=metrics) == []
+
+
+def compared(low, high, **more):
+    """Metrics in which the difference to the same models without the hospitals has this interval."""
+    difference = {"value": (low + high) / 2, "interval": [low, high]}
+    group = {"trained_on": 40, "accuracy": {"value": 0.8}, "difference": difference}
+    return scored(0.8) | {"zero_shot": group} | more
+
+
+def test_no_clear_gain_over_the_same_models_without_the_hospitals():
+    (weakness,) = weaknesses_of(metrics=compared(-0.02, 0.06))
+    assert weakness == (
+        "no clear gain over the same models without the hospitals (difference 2 points, 95 % interval −2 to 6, with 40 "
+        "texts of each); it takes more test texts (task.test, now 100), more records, a larger epsilon (now 4) or "
+        "method=census"
+    )
+    (weakness,) = weaknesses_of(metrics=compared(-0.1, -0.02), planned_epsilon="inf", run={"method": "census"})
+    assert weakness.startswith(
+        "a clear loss of 6 points (95 % interval 2 to 10, with 40 texts of each) against the same "
+    )
+    assert weakness.endswith("; it takes other language models (llm)")
+    assert weaknesses_of(metrics=compared(0.01, 0.1)) == []
 
 
 def test_fid_that_rises_by_more_than_its_error():
     rounds = [line(0, fid=0.9), line(1, fid=0.8), line(2, fid=0.86)]
-    (said,) = found(rounds=rounds)
-    assert said == (
+    (weakness,) = weaknesses_of(rounds=rounds)
+    assert weakness == (
         "FID rises: 0.86 after round 3, 0.8 after round 2, and lower is nearer to real texts; stop there "
         "(method.rounds=2, now 3), more records, a larger epsilon (now 4) or method=census"
     )
-    (said,) = found(rounds=rounds, planned_epsilon="inf")
-    assert said.endswith("; stop there (method.rounds=2, now 3)")
-    (said,) = found(rounds=[line(0), line(1, fid=1.1)], queries=[])
-    assert said.endswith("; take another encoder (embedding) or other language models (llm)")
+    (weakness,) = weaknesses_of(rounds=rounds, planned_epsilon="inf")
+    assert weakness.endswith("; stop there (method.rounds=2, now 3)")
+    (weakness,) = weaknesses_of(rounds=[line(0), line(1, fid=1.1)], queries=[])
+    assert weakness.endswith("; take another encoder (embedding) or other language models (llm)")
 
 
 @pytest.mark.parametrize(
@@ -101,7 +125,7 @@ def test_fid_that_rises_by_more_than_its_error():
     ids=["within the error", "falls", "fewer texts", "no error", "not measured", "one round"],
 )
 def test_fid_that_does_not(rounds):
-    assert found(rounds=rounds) == []
+    assert weaknesses_of(rounds=rounds) == []
 
 
 WARNING = "votes will be noise: 0.5 votes a candidate against 3 of noise; it takes more records or a larger epsilon"
@@ -127,26 +151,26 @@ def vote(spread, *, noise=3.0, candidates=100, query="votes"):
 
 def test_votes_below_noise_are_said_once_by_what_was_measured():
     noise = [vote(3.1), vote(3.2)]
-    (said,) = found(votes=noise, run={"warnings": {"votes": WARNING}})
-    assert said == (
+    (weakness,) = weaknesses_of(votes=noise, run={"warnings": {"votes": WARNING}})
+    assert weakness == (
         "votes were noise: 200 noised numbers spread by 3.2 votes, and noise alone by 3; it takes more records or a "
         "larger epsilon"
     )
-    (unforeseen,) = found(votes=noise)
+    (unforeseen,) = weaknesses_of(votes=noise)
     assert unforeseen.endswith(
         "; it takes more records, a larger epsilon (now 4), method=census or fewer candidates (method.samples)"
     )
 
 
 def test_votes_above_noise_take_back_the_warning():
-    assert found(votes=[vote(3.5)], run={"warnings": {"votes": WARNING}}) == []
-    assert found(votes=[vote(3.0), vote(6.0, candidates=60)]) == []
+    assert weaknesses_of(votes=[vote(3.5)], run={"warnings": {"votes": WARNING}}) == []
+    assert weaknesses_of(votes=[vote(3.0), vote(6.0, candidates=60)]) == []
 
 
 def test_a_warning_without_votes_stays():
-    assert found(run={"warnings": {"votes": WARNING}}) == [WARNING]
+    assert weaknesses_of(run={"warnings": {"votes": WARNING}}) == [WARNING]
     older = [vote(3.0, noise=None)]
-    assert found(votes=older, run={"warnings": {"votes": WARNING}}) == [WARNING]
+    assert weaknesses_of(votes=older, run={"warnings": {"votes": WARNING}}) == [WARNING]
 
 
 def shares(**of_records):
@@ -154,16 +178,16 @@ def shares(**of_records):
 
 
 def test_labels_of_records_are_a_simulations_figure_and_marked():
-    (said,) = found(metrics=shares(sepsis=0.9, flu=0.1))
-    assert said == (
+    (weakness,) = weaknesses_of(metrics=shares(sepsis=0.9, flu=0.1))
+    assert weakness == (
         "labels of texts and records differ by 40%: flu 50% of the texts and 10% of the records, sepsis 50% of the "
         "texts and 90% of the records (simulation only); weigh or draw the texts by the labels' shares before training "
         "or try method=census or dpga (now wasp), which ask how many records have each label"
     )
-    assert found(metrics=shares(sepsis=0.9, flu=0.1), simulation=False) == []
-    assert found(metrics=shares(sepsis=0.7, flu=0.3)) == []
+    assert weaknesses_of(metrics=shares(sepsis=0.9, flu=0.1), simulation=False) == []
+    assert weaknesses_of(metrics=shares(sepsis=0.7, flu=0.3)) == []
     weighed = [replace(text, weight={"sepsis": 9.0, "flu": 1.0}[text.label]) for text in TEXTS]
-    assert found(metrics=shares(sepsis=0.9, flu=0.1), texts=weighed) == []
+    assert weaknesses_of(metrics=shares(sepsis=0.9, flu=0.1), texts=weighed) == []
 
 
 @pytest.mark.parametrize(
@@ -171,16 +195,72 @@ def test_labels_of_records_are_a_simulations_figure_and_marked():
 )
 def test_a_deployment_has_the_released_counts_if_they_are_noised(figures):
     rounds, run = [line(0, **figures), line(1)], {"method": "dpga"}
-    (said,) = found(run=run, rounds=rounds, simulation=False)
-    assert ", by the released, noised counts: flu 50% of the texts and " in said
-    assert said.endswith("; weigh or draw the texts by the labels' shares before training")
-    assert "simulation" not in said
-    assert found(run=run, rounds=rounds, simulation=False, epsilon="inf") == []
+    (weakness,) = weaknesses_of(run=run, rounds=rounds, simulation=False)
+    assert ", by the released, noised counts: flu 50% of the texts and " in weakness
+    assert weakness.endswith("; weigh or draw the texts by the labels' shares before training")
+    assert "simulation" not in weakness
+    assert weaknesses_of(run=run, rounds=rounds, simulation=False, epsilon="inf") == []
+
+
+KINDS = ("other", *"abcdefg")
+CROWDED = [Candidate(text=f"t{at}", label="other", model="m", round=1) for at in range(72)] + [
+    Candidate(text=f"u{at}", label=KINDS[1 + at % 7], model="m", round=1) for at in range(177)
+]
+"""Texts of a newcomer's run: 72 of 249 of a catch-all label, for 13 % of the records."""
+OF_RECORDS = {"other": 0.13} | dict.fromkeys("abcdefg", 0.87 / 7)
+
+
+def crowded(*, noised=False, **changes):
+    known = (
+        {"rounds": [line(0, shares=OF_RECORDS)], "simulation": False} if noised else {"metrics": shares(**OF_RECORDS)}
+    )
+    return weaknesses_of(run={"labels": dict.fromkeys(KINDS, "described"), "method": "census"}, **known, **changes)
+
+
+def test_a_catch_all_label_with_far_more_texts_than_its_share_supports():
+    (weakness,) = crowded(texts=CROWDED)
+    assert weakness == (
+        "other has 72 of 249 texts (29%) for 13% of the records (simulation only); read some of them, as they may "
+        "belong to no label, and describe all labels more closely (task.labels)"
+    )
+    (weakness,) = crowded(texts=CROWDED, noised=True, share_noise=0.03)
+    assert weakness.startswith(
+        "other has 72 of 249 texts (29%) for 13% of the records by the released, noised counts; "
+    )
+    assert crowded(texts=CROWDED[40:]) == crowded(texts=CROWDED, noised=True, share_noise=0.1) == []
+    assert crowded(texts=CROWDED, noised=True, epsilon="inf") == []
+    weighed = [replace(text, weight=0.4 if text.label == "other" else 1.0) for text in CROWDED]
+    assert crowded(texts=weighed) == crowded(texts=CROWDED)  # weights take nothing back: the texts are what is read
+
+
+def test_labels_that_share_their_texts_as_requested_are_never_crowded():
+    assert weaknesses_of(metrics=shares(sepsis=0.7, flu=0.3)) == []
+    few = [replace(text, label=KINDS[at % 8]) for at, text in enumerate(TEXTS[:10])]
+    assert crowded(texts=few) == []  # of ten texts two of a label are chance
+
+
+@pytest.mark.parametrize(
+    ("numbers", "noise"),
+    [
+        ({"counts": [30.0, 70.0], "count_noise": 2.5}, 0.025),
+        ({"counts": [-5.0, 1.0], "count_noise": 2.5}, 2.5),
+        ({"counts": "x"}, 0.0),
+    ],
+)
+def test_the_noise_of_a_released_share_is_that_of_the_census(tmp_path, numbers, noise):
+    run = write_run(tmp_path / "run")
+    assert gather(run).share_noise == 0
+    space = {"labels": ["a", "b"], "sums": [], "noise": 1.0, "softness": 1.0, "radius": 1.0, "basis": "", "centres": ""}
+    about = {"run": "r", "plan_digest": "d", "encoder": "e", "privacy": privacy_json()}
+    (run / "census.json").write_text(json.dumps(about | space | numbers))
+    facts = gather(run)
+    assert facts.share_noise == pytest.approx(noise)
+    assert ("census.json is not in the format of this program" in facts.problems) == (noise == 0)
 
 
 def test_labels_without_a_text():
-    (said,) = found(texts=TEXTS[::2])
-    assert said == (
+    (weakness,) = weaknesses_of(texts=TEXTS[::2])
+    assert weakness == (
         "1 of 2 labels have no text: flu; write more texts (method.samples, now 20), or describe these labels "
         "(task.labels)"
     )
@@ -188,13 +268,13 @@ def test_labels_without_a_text():
 
 def test_requested_texts_that_were_lost():
     counts = {"losses": {"m": {"empty": 3}}, "cleaned": {"m": {"duplicates": 9, "quotes": 20}}}
-    (said,) = found(rounds=[line(0, lost={"m": 12}, **counts)])
-    assert said == (
+    (weakness,) = weaknesses_of(rounds=[line(0, lost={"m": 12}, **counts)])
+    assert weakness == (
         "12 of 20 requested texts were lost (duplicates: 9, empty: 3); take other language models (llm), or say more "
         "precisely what a text is (task.kind, task.wording)"
     )
-    assert found(rounds=[line(0, lost={"m": 10})]) == []
-    assert found(rounds=[line(0, lost={"m": 11})])[0].startswith("11 of 20 requested texts were lost; ")
+    assert weaknesses_of(rounds=[line(0, lost={"m": 10})]) == []
+    assert weaknesses_of(rounds=[line(0, lost={"m": 11})])[0].startswith("11 of 20 requested texts were lost; ")
 
 
 def test_weaknesses_are_on_the_page_and_in_report_json(tmp_path):

@@ -55,10 +55,10 @@ def test_votes_are_asked_as_often_as_they_have_a_signal():
 
 
 def test_a_query_that_is_asked_once_does_not_decide_on_rounds_and_directions():
-    some = ["federation.expected_records=8000", "evaluation.federated=2.5e-4"]
-    assert chosen("rounds", "method.samples=2000", *some) == 4
-    assert ratio("method.samples=2000", *some, "method.rounds=2") < 0.5  # that of the evaluation
-    assert chosen("directions", "method=census", *some) == 128
+    overrides = ["federation.expected_records=8000", "evaluation.federated=2.5e-4"]
+    assert chosen("rounds", "method.samples=2000", *overrides) == 4
+    assert ratio("method.samples=2000", *overrides, "method.rounds=2") < 0.5  # that of the evaluation
+    assert chosen("directions", "method=census", *overrides) == 128
 
 
 def test_a_guess_of_records_is_a_simulation_s_own_number_of_records_unless_it_is_given():

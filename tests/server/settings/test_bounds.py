@@ -92,7 +92,7 @@ def test_a_number_has_a_bound_and_is_named_in_full(section, name, kinds):
 
 
 @pytest.mark.parametrize(
-    ("override", "said"),
+    ("override", "message"),
     [
         ("experiment_seed=-1", "experiment_seed; expected an integer >= 0; got -1"),
         ("tracking=nothing", "tracking; expected one of tensorboard; got 'nothing'"),
@@ -110,10 +110,10 @@ def test_a_number_has_a_bound_and_is_named_in_full(section, name, kinds):
         ("evaluation.language_model.epochs=0", "evaluation.language_model.epochs; expected an integer >= 1; got 0"),
     ],
 )
-def test_a_run_is_refused_while_its_settings_are_composed(override, said):
+def test_a_run_is_refused_while_its_settings_are_composed(override, message):
     with pytest.raises(ConfigError) as caught:
         composed([override])
-    assert str(caught.value).startswith(said)
+    assert str(caught.value).startswith(message)
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ from server.settings.sections import changed
 
 
 @pytest.mark.parametrize(
-    ("override", "said"),
+    ("override", "message"),
     [
         ("experiment_seed=x", "experiment_seed; expected a whole number; got 'x'"),
         ("experiment_seed=true", "experiment_seed; expected a whole number; got True"),
@@ -24,10 +24,10 @@ from server.settings.sections import changed
         ("++llm.max_price=3", "llm.max_price; expected one of"),
     ],
 )
-def test_a_value_of_another_kind_names_its_setting(override, said):
+def test_a_value_of_another_kind_names_its_setting(override, message):
     with pytest.raises(ConfigError) as caught:
         composed([override], "server")
-    assert said in str(caught.value)
+    assert message in str(caught.value)
 
 
 def test_values_of_the_right_kind_pass_and_so_do_choices_additions_and_null_where_it_may_be():
@@ -46,15 +46,15 @@ def test_values_of_the_right_kind_pass_and_so_do_choices_additions_and_null_wher
 def test_paths_are_made_absolute_and_names_of_models_are_not(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "own-model").mkdir()
-    given = ["embedding=pretrained", "task=csv", "task.train=a.csv", "evaluation.target=/b.txt"]
-    config = composed([*given, "embedding.name_or_path=own-model", "evaluation.checkpoint=bert-base-uncased"])
+    path = ["embedding=pretrained", "task=csv", "task.train=a.csv", "evaluation.target=/b.txt"]
+    config = composed([*path, "embedding.name_or_path=own-model", "evaluation.checkpoint=bert-base-uncased"])
     assert config.task.train == str(tmp_path / "a.csv")
     assert config.evaluation.target == "/b.txt"
     assert config.embedding.settings["name_or_path"] == str(tmp_path / "own-model")
     assert config.evaluation.checkpoint == "bert-base-uncased"
     (tmp_path / "minilm").mkdir()
-    for given, kept in ("minilm", "minilm"), ("./minilm", str(tmp_path / "minilm")):
-        named = composed(["embedding=pretrained", f"embedding.name_or_path={given}"])
+    for path, kept in ("minilm", "minilm"), ("./minilm", str(tmp_path / "minilm")):
+        named = composed(["embedding=pretrained", f"embedding.name_or_path={path}"])
         assert named.embedding.settings["name_or_path"] == kept
     assert composed(["embedding_cache=run"]).embedding_cache == "run"
     assert composed(["reply_cache=own.db"]).reply_cache == str(tmp_path / "own.db")

@@ -19,7 +19,7 @@ NONE = "got an unknown setting"
 
 
 @pytest.mark.parametrize(
-    ("override", "said"),
+    ("override", "message"),
     [
         ("method.sampels=3", f"method.sampels; {NONE}. Did you mean method.samples?"),
         ("metod=wasp", f"metod; {NONE}. Did you mean method?"),
@@ -64,10 +64,10 @@ NONE = "got an unknown setting"
         ("llm.models.mine.model=3", f"llm.models.mine.model; {NONE}"),
     ],
 )
-def test_it_is_said_what_was_perhaps_meant(override, said, capsys):
+def test_it_is_said_what_was_perhaps_meant(override, message, capsys):
     with pytest.raises(ConfigError) as caught:
         composed([override])
-    assert said in str(caught.value)
+    assert message in str(caught.value)
     assert "\n" not in str(caught.value)
     assert "append" not in str(caught.value)
     assert coordinator(["plan", override]) == 2
@@ -107,8 +107,8 @@ def test_a_setting_of_hydra_s_own_is_looked_up_by_its_error():
 def test_in_a_sweep_several_values_are_not_what_is_wrong():
     with pytest.raises(HydraException) as caught, initialize_config_module(CONFIGS, version_base="1.3"):
         compose("simulation", ["method.sampels=3"])
-    said = str(misprint(caught.value, ["privacy.epsilon=1,2", "mine", "method.sampels=3"], sweep=True))
-    assert said == f"method.sampels; {NONE}. Did you mean method.samples?"
+    message = str(misprint(caught.value, ["privacy.epsilon=1,2", "mine", "method.sampels=3"], sweep=True))
+    assert message == f"method.sampels; {NONE}. Did you mean method.samples?"
 
 
 def test_a_class_that_cannot_be_imported_is_named_with_its_setting_and_what_helps():

@@ -39,7 +39,8 @@ LISTED = {
     "openai": "small.max_tokens small.base_url small.key_variable small.length_field small.temperature small.seed "
     "small.concurrency small.requests_per_minute small.tokens_per_minute",
     "smollm2": "smollm2.device smollm2.completion.examples smollm2.completion.public smollm2.completion.instruction "
-    "smollm2.completion.end smollm2.completion.temperature smollm2_bare.device smollm2_hot.device",
+    "smollm2.completion.end smollm2.completion.temperature smollm2.completion.form smollm2_bare.device "
+    "smollm2_hot.device",
 }
 """Settings of parts that stand in a file although they are the default of what makes the part: Hydra refuses an
 override of a name that no file lists. Registering all names of the signatures instead would import the SDKs, which
@@ -112,10 +113,10 @@ def test_what_takes_the_settings_adds_no_default(section):
     assert [field.name for field in fields(made)] == [
         field.name for field in fields(section)
     ] or section is AugPePlusSettings
-    for own, taken in zip(fields(section), fields(made), strict=True):
-        if own.name in {"name", "vocabulary"} or own.default_factory is not MISSING:
+    for setting, parameter in zip(fields(section), fields(made), strict=True):
+        if setting.name in {"name", "vocabulary"} or setting.default_factory is not MISSING:
             continue
-        assert own.default == taken.default, own.name
+        assert setting.default == parameter.default, setting.name
 
 
 def test_a_part_s_file_repeats_a_default_only_where_an_override_has_to_find_its_name():

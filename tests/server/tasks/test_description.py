@@ -30,15 +30,15 @@ def test_a_list_of_labels_will_do():
 
 def test_wording_is_optional_in_all_its_parts():
     assert task_from(GOOD).wording == task_from(GOOD | {"wording": None}).wording == Wording()
-    given = {"writer": "a customer ", "style": None, "label": "intent"}
-    assert task_from(GOOD | {"wording": given}).wording == Wording(writer="a customer", label="intent")
+    wording = {"writer": "a customer ", "style": None, "label": "intent"}
+    assert task_from(GOOD | {"wording": wording}).wording == Wording(writer="a customer", label="intent")
 
 
 @pytest.mark.parametrize(
     ("change", "names"),
     [
         ({"wording": "terse"}, "task.wording"),
-        ({"wording": {"tone": "terse"}}, "writer, style, label"),
+        ({"wording": {"tone": "terse"}}, "writer, style, label, plural"),
         ({"wording": {"style": ""}}, "task.wording.style"),
         ({"name": "../evil"}, "task.name"),
         ({"name": ""}, "task.name"),

@@ -97,9 +97,9 @@ def test_the_command_gives_the_same_texts_from_files_without_noise(tmp_path):
         f"task.{name}={tmp_path}/{file}"
         for name, file in (("train", "train.csv"), ("test", "test.csv"), ("public_text", "public.txt"))
     ]
-    given = ["task=csv", *files, *SMALL, "privacy.epsilon=inf", f"hydra.run.dir={tmp_path}/typed"]
-    code, said = command(tmp_path, *given)
-    assert code == 0, said
+    arguments = ["task=csv", *files, *SMALL, "privacy.epsilon=inf", f"hydra.run.dir={tmp_path}/typed"]
+    code, output = command(tmp_path, *arguments)
+    assert code == 0, output
     memory = small(tmp_path / "memory", epsilon=math.inf)
     paths = simulate(
         tmp_path / "train.csv",
@@ -129,10 +129,11 @@ def test_the_plan_is_the_one_that_the_coordinator_prints_and_no_record_is_read(t
 
     (tmp_path / "public.txt").write_text("\n".join(OPEN))
     overrides = [*SMALL, "federation.expected_records=30"]
-    given = {"public_text": tmp_path / "public.txt", "labels": ["a", "b"], "parties": 4, "epsilon": 2.0}
-    facts = plan(Unread(), tmp_path / "no file.csv", **given, overrides=overrides)
+    arguments = {"public_text": tmp_path / "public.txt", "labels": ["a", "b"], "parties": 4, "epsilon": 2.0}
+    facts = plan(Unread(), tmp_path / "no file.csv", **arguments, overrides=overrides)
     typed = [
         "task=csv",
+        "task.test=none.csv",
         f"task.public_text={tmp_path}/public.txt",
         "task.labels={a: null, b: null}",
         *overrides,
@@ -209,15 +210,15 @@ WRONG = [
 ]
 
 
-@pytest.mark.parametrize(("arguments", "said"), WRONG)
-def test_a_wrong_setting_is_one_short_error_of_ours(arguments, said, tmp_path, temporary):
+@pytest.mark.parametrize(("arguments", "message"), WRONG)
+def test_a_wrong_setting_is_one_short_error_of_ours(arguments, message, tmp_path, temporary):
     with pytest.raises(ConfigError) as caught:
         simulate(**{"train": TRAIN, "test": TEST, "public_text": OPEN, "folder": tmp_path / "run"} | arguments)
-    assert said in str(caught.value)
+    assert message in str(caught.value)
     assert "\n" not in str(caught.value)
-    shown = "".join(traceback.format_exception(caught.value))
-    assert "/hydra/" not in shown
-    assert len(shown.splitlines()) < 45
+    text = "".join(traceback.format_exception(caught.value))
+    assert "/hydra/" not in text
+    assert len(text.splitlines()) < 45
     assert not list(temporary.glob("caucus-*"))
 
 
@@ -246,12 +247,12 @@ TABLES = [
 ]
 
 
-@pytest.mark.parametrize(("table", "said"), TABLES)
-def test_a_wrong_row_is_named_by_its_place_and_never_quoted(table, said, tmp_path):
+@pytest.mark.parametrize(("table", "message"), TABLES)
+def test_a_wrong_row_is_named_by_its_place_and_never_quoted(table, message, tmp_path):
     before = copy.deepcopy(table)
     with pytest.raises(DataError) as caught:
         simulate(table, public_text=OPEN, folder=tmp_path / "run")
-    assert said in str(caught.value)
+    assert message in str(caught.value)
     assert "zq" not in "".join(traceback.format_exception(caught.value)).replace("zq = ", "")
     assert not (tmp_path / "run").exists()
     assert isinstance(caught.value, CaucusError)
@@ -283,10 +284,10 @@ def test_tables_are_files_that_only_this_account_can_read(tmp_path):
 
 def test_the_page_is_shown_in_a_frame_of_its_own(tmp_path):
     (tmp_path / "report.html").write_text("<p class=\"a\">'ε' & more</p>", encoding="utf-8")
-    shown = Report(tmp_path / "report.html")._repr_html_()
-    assert shown.startswith("<iframe ")
-    assert 'srcdoc="&lt;p class=&quot;a&quot;&gt;&#x27;ε&#x27; &amp; more&lt;/p&gt;"' in shown
-    assert 'sandbox="allow-scripts"' in shown
+    text = Report(tmp_path / "report.html")._repr_html_()
+    assert text.startswith("<iframe ")
+    assert 'srcdoc="&lt;p class=&quot;a&quot;&gt;&#x27;ε&#x27; &amp; more&lt;/p&gt;"' in text
+    assert 'sandbox="allow-scripts"' in text
 
 
 def test_a_folder_of_anything_else_is_no_result(tmp_path):

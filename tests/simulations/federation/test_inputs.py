@@ -35,17 +35,17 @@ def test_the_partition_natural_of_a_plain_file_is_said(tmp_path, caplog):
 
 
 @pytest.mark.parametrize(
-    ("private", "said"),
+    ("private", "message"),
     [
         (rows(20, ("a text", "c")), "1 of 3 labels have one record, too few to be seen in the noise: c; is the label"),
         (rows(20), "1 of 3 labels have no record: their votes are noise alone"),
         (rows(20, *[("a text", "c")] * 3), "2 rows of the training file repeat others; each votes"),
     ],
 )
-def test_labels_and_repeated_rows(private, said, tmp_path, caplog):
+def test_labels_and_repeated_rows(private, message, tmp_path, caplog):
     task = [setting for setting in labelled(tmp_path, train=private) if not setting.startswith("task.labels")]
     (line,) = warned(caplog, [*task, "task.labels={a: null, b: null, c: null}"], IID)
-    assert line.startswith(said)
+    assert line.startswith(message)
     assert line.endswith("(simulation only)")
 
 
@@ -75,8 +75,8 @@ def test_a_missing_test_file_and_one_with_private_records(tmp_path, caplog):
     (line,) = warned(caplog, task, IID, "task.test=null")
     assert line == "no held-out texts (task.test): no accuracy and no FID will be measured"
     (line,) = warned(caplog, task, IID, f"task.test={tmp_path}/train.csv")
-    said = "40 of 40 texts of task.test are private records too: the accuracy will be too high"
-    assert line == f"{said} (simulation only)"
+    message = "40 of 40 texts of task.test are private records too: the accuracy will be too high"
+    assert line == f"{message} (simulation only)"
 
 
 def test_public_text_with_private_texts(tmp_path, caplog):

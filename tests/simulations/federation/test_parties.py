@@ -38,7 +38,7 @@ def test_one_party_may_have_a_style(tmp_path):
     named = "task.labels={a: null, b: null}"
     dealt = deal(_config(tmp_path, named, "federation.style_site=1"))
     styled = [[record.text.startswith("Dictated over the telephone: note") for record in private] for private in dealt]
-    assert [set(some) for some in styled] == [{False}, {True}, {False}]
+    assert [set(records) for records in styled] == [{False}, {True}, {False}]
 
 
 def test_a_simulation_waits_for_nothing(tmp_path):

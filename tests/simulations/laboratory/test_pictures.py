@@ -19,12 +19,12 @@ def drawn():
 
 def placed(root):
     """Texts of a picture with their places, in its own units."""
-    found = {}
+    positions = {}
     for group in root.iter(f"{SVG}g"):
         x, y = map(float, group.get("transform", "translate(0 0)")[10:-1].split())
         for text in group.iter(f"{SVG}text"):
-            found.setdefault(text.text, (x + float(text.get("x")), y + float(text.get("y"))))
-    return found
+            positions.setdefault(text.text, (x + float(text.get("x")), y + float(text.get("y"))))
+    return positions
 
 
 def test_plots_of_a_row_share_the_width_and_everything_lies_inside():
@@ -38,10 +38,10 @@ def test_plots_of_a_row_share_the_width_and_everything_lies_inside():
 
 def test_every_line_is_named_in_the_legend_of_its_row_which_has_several_rows_of_names():
     _, root = drawn()
-    shown = [text.text for text in root.iter(f"{SVG}text")]
-    assert [shown.count(name) for name in NAMES] == [2] * 6
+    labels = [text.text for text in root.iter(f"{SVG}text")]
+    assert [labels.count(name) for name in NAMES] == [2] * 6
     assert placed(root)["line 0"][1] == placed(root)["line 3"][1] < placed(root)["line 4"][1]
-    assert {"parties", "1", "2", "3", "a note"} <= set(shown)
+    assert {"parties", "1", "2", "3", "a note"} <= set(labels)
 
 
 def test_screen_readers_are_given_every_value():

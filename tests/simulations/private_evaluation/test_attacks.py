@@ -28,11 +28,11 @@ def test_scores_by_hand():
     target = Known(a=1.0, b=2.0, x=2.0, y=3.0)
     reference = Known(a=1.0, b=2.0, x=4.0, y=9.0)
     shadows = [Known(a=2.0, b=2.0, x=2.0, y=4.0), Known(a=4.0, b=2.0, x=2.0, y=2.0)]
-    found = scored(target, reference, shadows, ["a", "b"], ["x", "y"])
-    assert found["PPL"].auc == (1 + 1 + 0.5 + 1) / 4  # a before both, b ties with x
-    assert found["REFER"].auc == 0  # 1, 1 against 2, 3
-    assert found["LIRA"].auc == 0.75  # 2, 0 against 0, 0: a before both, b ties twice
-    assert all(attack.interval[0] <= attack.auc <= attack.interval[1] for attack in found.values())
+    scores = scored(target, reference, shadows, ["a", "b"], ["x", "y"])
+    assert scores["PPL"].auc == (1 + 1 + 0.5 + 1) / 4  # a before both, b ties with x
+    assert scores["REFER"].auc == 0  # 1, 1 against 2, 3
+    assert scores["LIRA"].auc == 0.75  # 2, 0 against 0, 0: a before both, b ties twice
+    assert all(attack.interval[0] <= attack.auc <= attack.interval[1] for attack in scores.values())
 
 
 def test_a_model_of_the_members_themselves_gives_them_away_and_one_of_others_does_not():
@@ -76,12 +76,12 @@ def test_a_canary_that_was_learned_stands_out():
 
 def test_distances_by_hand():
     angle = lambda degrees: np.stack([np.cos(np.radians(degrees)), np.sin(np.radians(degrees))], axis=1)
-    found = nearest(angle([0, 90]), angle([0, 60, 10]), angle([20, 40, 45, 30]))
-    assert found.members == pytest.approx(1 - np.cos(np.radians(10)))
-    assert found.others == pytest.approx((2 - np.cos(np.radians(30)) - np.cos(np.radians(40))) / 2)
-    assert found.ratio == pytest.approx(found.members / found.others)
-    assert found.closer == pytest.approx(2 / 3)  # 0 and 10 degrees are nearer than 20
-    assert found.rows == (3, 4)
+    distances = nearest(angle([0, 90]), angle([0, 60, 10]), angle([20, 40, 45, 30]))
+    assert distances.members == pytest.approx(1 - np.cos(np.radians(10)))
+    assert distances.others == pytest.approx((2 - np.cos(np.radians(30)) - np.cos(np.radians(40))) / 2)
+    assert distances.ratio == pytest.approx(distances.members / distances.others)
+    assert distances.closer == pytest.approx(2 / 3)  # 0 and 10 degrees are nearer than 20
+    assert distances.rows == (3, 4)
 
 
 def test_copies_are_at_distance_nothing():
@@ -96,8 +96,8 @@ def test_copies_are_at_distance_nothing():
 
 
 def test_personal_information_is_counted_by_text():
-    held, kinds = personal_information(["mail a@b.org or c@d.org", "nothing here", "mail x@y.org from 212-555-0123"])
-    assert held.tolist() == [True, False, True]
+    flags, kinds = personal_information(["mail a@b.org or c@d.org", "nothing here", "mail x@y.org from 212-555-0123"])
+    assert flags.tolist() == [True, False, True]
     assert kinds["EMAIL"] == 2
     with pytest.raises(DataError, match="at least one"):
         personal_information([])

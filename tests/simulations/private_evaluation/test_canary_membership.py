@@ -32,9 +32,9 @@ def test_coins_are_tossed_and_subjects_and_codes_are_different():
 
 def test_canaries_whose_codes_came_out_are_told_from_the_others():
     texts = [f"Some text, {canary.code}." for canary in ALL if canary.inside]
-    found = of(scores(ALL, VECTORS, texts, NOTHING, NOTHING))
-    assert (found["auc"], found["tpr"], found["stated_epsilon"]) == (1, 1, math.inf)
-    assert found["epsilon"] > 2.5
+    result = of(scores(ALL, VECTORS, texts, NOTHING, NOTHING))
+    assert (result["auc"], result["tpr"], result["stated_epsilon"]) == (1, 1, math.inf)
+    assert result["epsilon"] > 2.5
 
 
 def test_texts_that_came_nearer_to_the_canaries_give_them_away():
@@ -42,10 +42,10 @@ def test_texts_that_came_nearer_to_the_canaries_give_them_away():
     nearer = VECTORS[INSIDE] + generator.normal(size=(INSIDE.sum(), 128)) / math.sqrt(128)
     nearer = (nearer / np.linalg.norm(nearer, axis=1, keepdims=True)).astype(np.float32)
     labels = np.array([canary.record.label for canary in ALL if canary.inside])
-    found = of(scores(ALL, VECTORS, ["nothing"], NOTHING, Labelled(vectors=nearer, labels=labels)), epsilon=4.0)
-    assert found["auc"] > 0.9
-    assert found["epsilon"] > 1
-    assert found["stated_epsilon"] == 4
+    result = of(scores(ALL, VECTORS, ["nothing"], NOTHING, Labelled(vectors=nearer, labels=labels)), epsilon=4.0)
+    assert result["auc"] > 0.9
+    assert result["epsilon"] > 1
+    assert result["stated_epsilon"] == 4
     # What is near to it by itself, without any record, is no trace of a canary.
     assert set(scores(ALL, VECTORS, ["nothing"], NOTHING, NOTHING)) == {0.0}
 

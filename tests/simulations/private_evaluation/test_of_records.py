@@ -31,14 +31,14 @@ OWN = ("private", "sites", "canaries", "style_site", "epsilon")
 
 
 def measured(**changes):
-    own = {"private": records(208)} | {name: changes.pop(name) for name in OWN if name in changes}
-    return MeasuredWithRecords(**own, **measured_parts(**changes))
+    fields = {"private": records(208)} | {name: changes.pop(name) for name in OWN if name in changes}
+    return MeasuredWithRecords(**fields, **measured_parts(**changes))
 
 
 def test_every_figure_has_a_value_rows_and_a_definition_and_is_marked():
     planted = canaries(20, ["a", "b"], 0)
-    own = {"sites": [at // 10 for at in range(40)], "style_site": 1, "epsilon": 4.0}
-    groups = of_records(measured(canaries=planted, **own))
+    fields = {"sites": [at // 10 for at in range(40)], "style_site": 1, "epsilon": 4.0}
+    groups = of_records(measured(canaries=planted, **fields))
     names = ["utility_real", "language_real", "fidelity_real", "nearest", "fidelity_private"]
     names += ["membership", "canaries", "sites"]
     assert list(groups) == names
@@ -116,6 +116,6 @@ def test_a_baseline_of_private_records_does_not_begin_with_it(monkeypatch):
 @pytest.mark.parametrize("epsilon", [0.0, 3.99, "inf"])
 def test_what_a_run_promises_is_in_its_folder_and_not_in_its_settings(epsilon, tmp_path):
     (tmp_path / "privacy.json").write_text(json.dumps(privacy_json(planned_epsilon=epsilon)))
-    found = promised(measured(), tmp_path)
-    assert (found.epsilon, found.delta) == (float(epsilon), 1e-5)
+    promise = promised(measured(), tmp_path)
+    assert (promise.epsilon, promise.delta) == (float(epsilon), 1e-5)
     assert (measured().epsilon, measured().delta) == (math.inf, 0.0)

@@ -78,8 +78,8 @@ def test_a_bug_in_a_job_keeps_its_traceback(sweep, monkeypatch):
 def test_after_a_stop_it_is_said_that_jobs_go_on(sweep, monkeypatch):
     with pytest.raises(KeyboardInterrupt) as stop:
         begun(monkeypatch, KeyboardInterrupt())
-    (said,) = stop.value.args
-    assert said == (
+    (message,) = stop.value.args
+    assert message == (
         "stopped: no run is done; caucus-simulate --resume SWEEP goes on; "
         "the cluster's jobs go on: end them before, with scancel"
     )

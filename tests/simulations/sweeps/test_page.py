@@ -47,3 +47,20 @@ def test_a_run_that_asked_nobody_has_spent_nothing(tmp_path):
     (path / "privacy.json").write_text(json.dumps(privacy))
     one = read_table(tmp_path).runs.loc["0"]
     assert (one.epsilon, one.unprotected) == (0.0, False)
+
+
+def test_rows_and_runs_have_the_gain_over_the_same_models_without_the_hospitals(tmp_path):
+    for number, gain in enumerate((0.04, 0.06)):
+        path = run(tmp_path, number, ["method=wasp"], 0.7)
+        difference = {"value": gain, "interval": [-0.01, 0.11]}
+        group = {"accuracy": {"value": 0.64}, "trained_on": 40, "difference": difference}
+        (path / "metrics.json").write_text(json.dumps(FIGURES | {"zero_shot": group}))
+    run(tmp_path, 2, ["method=dp_kps"], 0.6)  # has no texts to compare with
+    page = swept(tmp_path)
+    assert "zero shot: difference ↑(higher is better)" in page.text
+    assert "-0.01 to 0.11" in page.text
+    lines = (tmp_path / "table.md").read_text("utf-8").splitlines()
+    assert "| row | runs | accuracy | gain | ε |" in lines
+    assert "| method=wasp | 2 | 70.0 ± 0.0 | +5.0 ± 1.4 | 4 |" in lines
+    assert "| method=dp_kps | 1 | 60.0 | – | 4 |" in lines
+    assert "Gain: over the same models without the hospitals" in lines[-1]

@@ -148,17 +148,17 @@ def test_a_row_that_nothing_runs_is_refused():
 
 def test_a_sweep_goes_on_where_a_run_fails_and_ends_with_its_table(tmp_path):
     small = ["method.rounds=2", "task.records_per_party=16", "task.test_records=24", "task.public_notes=120"]
-    code, said = command(
+    code, output = command(
         tmp_path, "--multirun", "method.samples=24,1", "method.shots=4", *small, f"hydra.sweep.dir={tmp_path}/sweep"
     )
     text = (tmp_path / "sweep" / "table.md").read_text("utf-8")
-    assert as_text(read_table(tmp_path / "sweep")) in said
-    assert f"report:   {tmp_path}/sweep/report.html\n" in said
+    assert as_text(read_table(tmp_path / "sweep")) in output
+    assert f"report:   {tmp_path}/sweep/report.html\n" in output
     assert code == 1
     assert "| method.samples=24 | 1 |" in text
     assert "| method.samples=1 | 0, 1 failed | failed | – |" in text
     assert "run 1 failed: method.samples" in text
-    assert "1 of 2 runs failed" in said
+    assert "1 of 2 runs failed" in output
 
 
 def test_a_run_that_failed_at_once_keeps_the_settings_of_its_row(tmp_path):
@@ -166,8 +166,8 @@ def test_a_run_that_failed_at_once_keeps_the_settings_of_its_row(tmp_path):
     row = "row=WASP without weighting"
     (tmp_path / "train.csv").write_text("text,label\nsame,a\n")
     task = ["task=csv", f"task.train={tmp_path}/train.csv", "experiment_seed=0"]
-    code, said = command(tmp_path, "--multirun", "+experiment=wasp_table4", row, *task, sweep)
-    assert code == 1, said
+    code, output = command(tmp_path, "--multirun", "+experiment=wasp_table4", row, *task, sweep)
+    assert code == 1, output
     kept = load(tmp_path / "sweep" / "0")
     assert "at least two" in (tmp_path / "sweep" / "0" / FAILURE).read_text("utf-8")
     assert setting(kept, "row") == "WASP without weighting"
@@ -177,12 +177,12 @@ def test_a_run_that_failed_at_once_keeps_the_settings_of_its_row(tmp_path):
 def test_an_experiment_sweeps_by_itself(tmp_path):
     small = ["federation.records=16", "task.records_per_party=16", "task.test_records=24"]
     sweep = f"hydra.sweep.dir={tmp_path}/sweep"
-    code, said = command(tmp_path, "+experiment=wasp_table2", "row=OnlyPrivate", "method.samples=24", *small, sweep)
+    code, output = command(tmp_path, "+experiment=wasp_table2", "row=OnlyPrivate", "method.samples=24", *small, sweep)
     assert code == 0
     rows = {row["row"]: row for row in read(tmp_path / "sweep", "table.json")["rows"]}
     assert rows["OnlyPrivate"]["epsilons"] == ["inf"]
     assert (rows["OnlyPrivate"]["runs"], rows["WASP"]["runs"], rows["WASP"]["paper"]["Banking"]) == (3, 0, 89.63)
-    assert "WASP, Table 2" in said
+    assert "WASP, Table 2" in output
 
 
 def test_a_sweep_has_a_page_with_curves_over_what_varies_and_its_table_is_printed_in_columns(tmp_path, capsys):

@@ -89,7 +89,7 @@ def changed(source, text):
 
 def cosines(texts, *others):
     """Cosine of each text to its partner in each of some lists, off the mean of all."""
-    raw = np.stack([Hashed().encode(list(each)) for each in (texts, *others)])
+    raw = np.stack([Hashed().encode(list(group)) for group in (texts, *others)])
     raw -= raw.mean(axis=(0, 1))
     raw /= np.linalg.norm(raw, axis=2, keepdims=True)
     return [(raw[0] * other).sum(axis=1) for other in raw[1:]]
@@ -114,10 +114,10 @@ def test_reply_is_a_function_of_the_request_alone(model):
 
 
 def test_batches_larger_than_a_block(model):
-    told = []
+    arrivals = []
     requests = ask(300, n=1)
-    replies = model.generate(requests, arrived=lambda place, reply: told.append((place, reply)))
-    assert told == list(enumerate(replies))
+    replies = model.generate(requests, arrived=lambda place, reply: arrivals.append((place, reply)))
+    assert arrivals == list(enumerate(replies))
     assert replies[290] == model.generate([requests[290]])[0]
 
 
@@ -186,8 +186,8 @@ def test_words_of_a_label_that_were_never_read_are_written(model):
 
 def test_of_the_name_of_a_label_that_is_not_described_words_are_written_and_codes_are_not(model):
     labels = (("voucher", "voucher"), ("lost_card", "lost card"), ("dx_4711", "dx 4711"))
-    told, coded = (written(model, ask(20, labels=labels, label=label)) for label in ("voucher", "dx_4711"))
-    assert share(told, "voucher") > 0.3
+    named, coded = (written(model, ask(20, labels=labels, label=label)) for label in ("voucher", "dx_4711"))
+    assert share(named, "voucher") > 0.3
     assert share(coded, "4711") == 0
 
 
@@ -199,9 +199,9 @@ def test_good_exemplars_draw(model):
 def test_bad_exemplars_push(model):
     good = ("Why is my transfer pending?", "How come my transfer is declined?")
     bad = ("Why is the payment pending?", "How come the payment is pending?")
-    alone, beside = written(model, ask(good=good)), written(model, ask(good=good, bad=bad))
-    assert share(beside, "pending") < 0.7 * share(alone, "pending")
-    assert share(beside, "transfer") > share(alone, "transfer")
+    alone, contrastive = written(model, ask(good=good)), written(model, ask(good=good, bad=bad))
+    assert share(contrastive, "pending") < 0.7 * share(alone, "pending")
+    assert share(contrastive, "transfer") > share(alone, "transfer")
 
 
 def test_an_abstract_gives_the_subject_and_not_the_shape(model, ward):
@@ -210,8 +210,8 @@ def test_an_abstract_gives_the_subject_and_not_the_shape(model, ward):
     assert len(texts) > 100
     for word in ("transfer", "pending"):
         assert share(texts, word) > 2 * share(plain, word)
-    asked = {"task_kind": "note", "labels": NOTES, "source": ("Fever and cough since two days.",)}
-    notes, same = (written(ward, ask(100, n=1, **asked, abstract=abstract)) for abstract in (True, False))
+    fields = {"task_kind": "note", "labels": NOTES, "source": ("Fever and cough since two days.",)}
+    notes, same = (written(ward, ask(100, n=1, **fields, abstract=abstract)) for abstract in (True, False))
     assert np.mean([len(note) for note in notes]) > 2 * np.mean([len(note) for note in same])
 
 
@@ -245,9 +245,11 @@ def test_a_paraphrase_stays_near_its_source(model):
 
 def test_a_crossover_holds_both_parents(model):
     first, second = "Why has my card been stolen at the gym?", "How come the payment is charged with a fee?"
-    own = [set(normal(one).split()) - set(normal(other).split()) for one, other in ((first, second), (second, first))]
+    own_words = [
+        set(normal(one).split()) - set(normal(other).split()) for one, other in ((first, second), (second, first))
+    ]
     texts = written(model, ask(20, source=(first, second)))
-    both = [all(words & set(normal(text).split()) for words in own) for text in texts]
+    both = [all(words & set(normal(text).split()) for words in own_words) for text in texts]
     assert len(both) >= 60
     assert np.mean(both) > 0.85
 
@@ -272,9 +274,9 @@ def test_keyphrases_by_example_take_the_layout_of_the_examples(ward):
     headed = [text for text in public_text(600, 8) if text.count("\n") >= 4][:3]
     must = ("swollen calf", "raised CRP", "oxygen")
     plain = written(ward, ask(30, labels=NOTES, must=must))
-    shown = written(ward, ask(30, labels=NOTES, must=must, good=tuple(headed), good_must=(("fall",),) * 3))
-    assert all(phrase in text for text in shown for phrase in must)
-    assert np.mean(["\n" in text for text in shown]) > np.mean(["\n" in text for text in plain]) + 0.2
+    texts = written(ward, ask(30, labels=NOTES, must=must, good=tuple(headed), good_must=(("fall",),) * 3))
+    assert all(phrase in text for text in texts for phrase in must)
+    assert np.mean(["\n" in text for text in texts]) > np.mean(["\n" in text for text in plain]) + 0.2
 
 
 def test_keyphrases_beside_a_source_are_added(model):
@@ -298,9 +300,9 @@ def test_a_paraphrase_of_a_note_changes_some_words_and_stays_nearest_to_its_sour
     shares = [changed(source, reply.texts[0]) for (source, _), reply in zip(pairs, replies, strict=True)]
     assert 0.15 < np.mean(shares) < 0.55
     assert min(shares) > 0
-    own, others = cosines([reply.texts[0] for reply in replies], *zip(*pairs, strict=True))
-    assert np.mean(own) > np.mean(others) + 0.1
-    assert np.mean(own > others) > 0.8
+    own_cosines, other_cosines = cosines([reply.texts[0] for reply in replies], *zip(*pairs, strict=True))
+    assert np.mean(own_cosines) > np.mean(other_cosines) + 0.1
+    assert np.mean(own_cosines > other_cosines) > 0.8
 
 
 @pytest.mark.parametrize("share", [0.25, 0.5, 0.75])
@@ -317,8 +319,8 @@ def test_a_crossover_of_notes_leans_to_both_parents(ward, pairs):
     first, second, strange = cosines(texts, *zip(*pairs, strict=True), [pair[0] for pair in pairs[1:] + pairs[:1]])
     assert min(np.mean(first), np.mean(second)) > np.mean(strange) + 0.1
     for (one, other), text in zip(pairs, texts, strict=True):
-        for own in (words(one) - words(other), words(other) - words(one)):
-            assert len(own & words(text)) >= 0.1 * len(own)
+        for own_words in (words(one) - words(other), words(other) - words(one)):
+            assert len(own_words & words(text)) >= 0.1 * len(own_words)
 
 
 def test_subtopics_are_phrases_of_the_label_that_were_read(ward):

@@ -70,7 +70,7 @@ def test_no_temperature_takes_the_likeliest_and_a_small_top_p_few(engine):
 def test_a_text_does_not_depend_on_the_order_and_prompts_that_begin_alike_are_each_done_once(engine):
     jobs = [job(ids=(*range(30, 30 + nth % 3 * 40), 60 + nth), seed=nth, count=1 + nth % 2) for nth in range(12)]
     texts = sampled(engine, jobs)
-    assert [len(continuations) for continuations in texts] == [each.count for each in jobs]
+    assert [len(continuations) for continuations in texts] == [prompt.count for prompt in jobs]
     assert sampled(engine, jobs[::-1]) == texts[::-1]
     assert sampled(engine, []) == []
 

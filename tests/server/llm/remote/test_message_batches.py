@@ -39,12 +39,12 @@ class TestBatches(ProviderContract):
 
 def test_a_round_is_one_batch_and_its_results_find_their_places(batches, server, time):
     server.polls = 3
-    told = {}
-    replies = batches().generate(requests(5), arrived=told.__setitem__)
+    arrivals = {}
+    replies = batches().generate(requests(5), arrived=arrivals.__setitem__)
     assert [path for path in server.paths if path.endswith("/batches")] == ["/v1/messages/batches"]
     # Results came in the reverse order.
     assert [reply.texts[0] for reply in replies] == [f"Text {place} of a kind, line 0." for place in range(5)]
-    assert [told[place] for place in range(5)] == replies
+    assert [arrivals[place] for place in range(5)] == replies
     assert time.slept == [30.0, 30.0]
     body = json.loads(server.raw[0])["requests"]
     assert len({one["custom_id"] for one in body}) == 5

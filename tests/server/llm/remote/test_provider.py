@@ -155,10 +155,10 @@ def test_hopeless_errors_stop_at_once_without_key_or_prompt(model, server, time,
     server.script = [(status, {}, body)] * 2
     with pytest.raises(ProviderError) as caught:
         model.generate(requests(2, good=("an exemplar",)))
-    shown = str(caught.value)
-    assert str(status) in shown
-    assert KEY not in shown
-    assert "exemplar" not in shown
+    message = str(caught.value)
+    assert str(status) in message
+    assert KEY not in message
+    assert "exemplar" not in message
     assert len(server.seen) == 1
     assert not time.slept
 
@@ -167,11 +167,11 @@ def test_what_is_under_way_when_all_stops_is_kept(build, server):
     model = build(concurrency=2)
     server.together = threading.Barrier(2, action=lambda: setattr(server, "together", None))
     server.script = [(401, {}, error("no"))]
-    told = []
+    arrivals = []
     with pytest.raises(ProviderError, match="401"):
-        model.generate(requests(50), arrived=lambda place, reply: told.append(reply))
+        model.generate(requests(50), arrived=lambda place, reply: arrivals.append(reply))
     # The other one may have been answered before the refusal came, and a next one sent.
-    assert 1 <= len(told) == len(server.seen) - 1 < 49
+    assert 1 <= len(arrivals) == len(server.seen) - 1 < 49
 
 
 @pytest.mark.parametrize(
@@ -329,13 +329,13 @@ def test_what_was_paid_is_kept_and_replies_from_the_cache_cost_nothing(build, tm
 @pytest.mark.parametrize("cap", [{"max_cost": 0.02}, {"max_tokens": 3000}])
 def test_a_cap_stops_before_the_request_that_could_exceed_it_and_a_higher_one_goes_on(build, server, tmp_path, cap):
     account, replies = tmp_path / "spending.jsonl", tmp_path / "replies.sqlite"
-    asked = requests(40)
+    batch = requests(40)
     use = {"input_tokens": 700, "output_tokens": 300, "prompt_tokens": 700, "completion_tokens": 300}
 
     def run(**caps):
         spending = Spending(path=account, **caps)
         model = build(spending=spending, price=PRICE, concurrency=4)
-        return spending, lambda: Cached(provider=model, path=replies).generate(asked)
+        return spending, lambda: Cached(provider=model, path=replies).generate(batch)
 
     fresh = server._fresh
     server._fresh = lambda *args: fresh(*args) | {"usage": use}

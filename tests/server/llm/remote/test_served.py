@@ -67,14 +67,14 @@ def provider(served, **changes):
     return openai.provider(**settings(served, **changes), length_field="max_tokens", seed=True)
 
 
-def completions(served, asked, *, system=SYSTEM, user=USER, **changes):
+def completions(served, batch, *, system=SYSTEM, user=USER, **changes):
     """Whole completions, one after the other."""
     made = RemoteSettings(**settings(served, **changes))
     chat = openai.ChatCompletions(settings=made, length_field="max_tokens", temperature=True, seed=True)
 
     async def ask():
         async with chat.client() as client:
-            return [await chat.complete(client, system, user, request) for request in asked]
+            return [await chat.complete(client, system, user, request) for request in batch]
 
     return asyncio.run(ask())
 
@@ -105,9 +105,9 @@ def test_a_completion_has_text_tokens_and_the_reason_of_its_end(served):
 
 
 def test_requests_at_once_are_each_answered_in_their_place(served):
-    told = {}
-    replies = provider(served).generate(requests(12), arrived=told.__setitem__)
-    assert [told[place] for place in range(12)] == replies
+    arrivals = {}
+    replies = provider(served).generate(requests(12), arrived=arrivals.__setitem__)
+    assert [arrivals[place] for place in range(12)] == replies
     for reply in replies:
         assert reply.loss in {"truncated", "empty"}
         assert reply.input_tokens > 0
@@ -134,17 +134,17 @@ def test_a_prompt_that_does_not_fit_is_one_lost_item(served):
 
 def test_a_body_that_is_refused_is_a_lost_item_and_not_the_end(served):
     wrong = {"temperature": "warm"} if served.kind == "llama.cpp" else {"unheard_of": 1}
-    said = [{"role": "user", "content": USER}]
+    messages = [{"role": "user", "content": USER}]
     client = sdk.OpenAI(base_url=served.url, api_key="none", max_retries=0)
     with client, pytest.raises(sdk.APIStatusError) as caught:
-        client.chat.completions.create(model=served.model, messages=said, extra_body=wrong)
+        client.chat.completions.create(model=served.model, messages=messages, extra_body=wrong)
     assert failure_of(caught.value, date=0).kind == "failed"
 
 
 def test_a_server_that_is_killed_in_mid_run_and_started_again_is_paid_once(tmp_path, monkeypatch):
     model = sampling(tiny_writer(tmp_path / "model", SENTENCES, chat=True))
     server = serving.Served("transformers", model, tmp_path / "log.txt")
-    own = "llm.models.own"
+    section = "llm.models.own"
     run = [
         *labelled(tmp_path / "data"),
         "method=wasp",
@@ -154,11 +154,11 @@ def test_a_server_that_is_killed_in_mid_run_and_started_again_is_paid_once(tmp_p
         "method.shots=2",
         "method.texts_per_request=2",
         "llm=server",
-        f"{own}.base_url={server.url}",
-        f"{own}.model={server.model}",
-        f"{own}.max_tokens=100",
-        f"+{own}.retries=1",
-        f"{own}.concurrency=2",
+        f"{section}.base_url={server.url}",
+        f"{section}.model={server.model}",
+        f"{section}.max_tokens=100",
+        f"+{section}.retries=1",
+        f"{section}.concurrency=2",
     ]
     kept = []
     from server.llm import cache
@@ -205,14 +205,14 @@ def test_the_real_weights(kind, tmp_path):
         model = provider(server, max_tokens=40, concurrency=2)
         model.check()
         system, user = "You answer in one sentence.", "Which city is the capital of France?"
-        (said,) = completions(server, requests(1, temperature=0.1), system=system, user=user, max_tokens=40)
-        assert "Paris" in said.text
+        (completion,) = completions(server, requests(1, temperature=0.1), system=system, user=user, max_tokens=40)
+        assert "Paris" in completion.text
         replies = model.generate(requests(4, n=1, temperature=0.8))
         assert all(reply.output_tokens > 0 for reply in replies)
         prompt = render(requests(1, n=1, temperature=0.8)[0])
         texts = [
-            [one.text for one in completions(server, asked, system=prompt[0], user=prompt[1], max_tokens=16)]
-            for asked in (requests(2, temperature=0.8), requests(2, temperature=0.8))
+            [one.text for one in completions(server, batch, system=prompt[0], user=prompt[1], max_tokens=16)]
+            for batch in (requests(2, temperature=0.8), requests(2, temperature=0.8))
         ]
         assert texts[0] == texts[1]
         assert texts[0][0] != texts[0][1]

@@ -13,7 +13,7 @@ def _measured(monkeypatch):
     """Small federations with these terms; a large run of 100 s, with phases of two seconds."""
 
     def measure(folder, count, queries, lines):
-        return [Stretch(delay=each.delay, phase=COST.phase(nodes=count, delay=each.delay)) for each in lines], 10.0
+        return [Stretch(delay=line.delay, phase=COST.phase(nodes=count, delay=line.delay)) for line in lines], 10.0
 
     def whole(folder, count, queries, slow):
         return Measured(seconds=100.0, phases=(("Open", 1.0), ("Ask", 3.0)), bytes=500.0)
@@ -31,9 +31,9 @@ def test_a_large_run_is_compared_with_what_small_ones_predict(capsys, delay, pha
     run, one = many_nodes.main(["--hospitals", "50", "--queries", "3", "--delay", str(delay)])
     assert (run.value, one.value) == pytest.approx((100 / (10 + 12 * phase), 2 / phase))
     assert run.name == f"a run, 50 hospitals, 3 queries, {line}"
-    said = capsys.readouterr().out
-    assert f"predicted: {10 + 12 * phase:.0f} s, {phase:.2f} s a phase" in said
-    assert "measured: 100 s, 2.00 s a phase" in said
+    output = capsys.readouterr().out
+    assert f"predicted: {10 + 12 * phase:.0f} s, {phase:.2f} s a phase" in output
+    assert "measured: 100 s, 2.00 s a phase" in output
 
 
 def test_a_phase_begins_with_its_first_request():

@@ -9,11 +9,11 @@ from simulations.laboratory.nodes.usage import proportional_set, resident_set
 def test_ratios_are_to_a_python_with_numpy(monkeypatch, capsys):
     monkeypatch.setattr(memory, "of_numpy", lambda: 25_000_000)
     sizes = {"service": 150e6, "supernode": 100e6, "relay": 75e6, "hospital": 400e6, "coordinator": 300e6}
-    asked = []
-    monkeypatch.setattr(memory, "idle", lambda records: asked.append(records) or sizes)
+    calls = []
+    monkeypatch.setattr(memory, "idle", lambda records: calls.append(records) or sizes)
     ratios = {ratio.name: (ratio.value, ratio.goal) for ratio in memory.main(["--records", "7"])}
     assert ratios == {"idle service": (6, 11), "idle hospital": (16, None), "idle coordinator": (12, 40)}
-    assert asked == [7]
+    assert calls == [7]
     assert "service                     150 MB\n" in capsys.readouterr().out
 
 

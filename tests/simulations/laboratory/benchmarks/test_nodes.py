@@ -11,10 +11,10 @@ def stretches(monkeypatch):
     cost = Cost(wait=0.5, trips=12, bytes=1000, work=0.02)
 
     def measure(folder, count, queries, lines):
-        times = [cost.phase(nodes=count, delay=each.delay, rate=each.rate or float("inf")) for each in lines]
+        times = [cost.phase(nodes=count, delay=line.delay, rate=line.rate or float("inf")) for line in lines]
         return [
-            Stretch(delay=each.delay, rate=each.rate, phase=time, bytes=1000, coordinator=0.01 * count)
-            for each, time in zip(lines, times, strict=True)
+            Stretch(delay=line.delay, rate=line.rate, phase=time, bytes=1000, coordinator=0.01 * count)
+            for line, time in zip(lines, times, strict=True)
         ], 7.0
 
     monkeypatch.setattr(nodes, "measure", measure)
@@ -24,9 +24,9 @@ def stretches(monkeypatch):
 def test_the_terms_are_found_again_in_what_they_predict(stretches):
     (small,), _ = stretches(None, 2, 2, [Stretch(delay=0.0)])
     measured, start = stretches(None, 4, 2, [Stretch(delay=0.0), Stretch(delay=0.3)])
-    found = terms(small, *measured, few=2, many=4, start=start)
-    assert (found.wait, found.trips, found.bytes, found.work) == pytest.approx((0.5, 12, 1000, 0.02))
-    assert found.start == 7.0
+    estimate = terms(small, *measured, few=2, many=4, start=start)
+    assert (estimate.wait, estimate.trips, estimate.bytes, estimate.work) == pytest.approx((0.5, 12, 1000, 0.02))
+    assert estimate.start == 7.0
 
 
 def test_lines_that_did_not_give_the_terms_are_compared_with_what_these_predict(stretches, capsys):

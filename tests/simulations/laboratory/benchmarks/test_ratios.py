@@ -28,7 +28,7 @@ def test_ratios_are_printed_with_their_goal_and_written_where_the_last_argument_
     seen = []
     benchmark(lambda arguments: seen.append(arguments) or RATIOS)
     assert seen == [["--size", "3"]]
-    assert [Ratio(**each) for each in json.loads(file.read_text())] == RATIOS
+    assert [Ratio(**row) for row in json.loads(file.read_text())] == RATIOS
     assert [str(ratio).split()[:2] for ratio in RATIOS] == [["0.500", "a,"], ["2.000", "MISSED"]]
 
 

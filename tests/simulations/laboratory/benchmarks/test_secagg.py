@@ -99,8 +99,8 @@ def test_targets_are_hit_or_missed():
     assert [targets(hundred, 10**5, total=total) for total in (1.9, 2.1)] == [["hit"], ["MISSED"]]
     fifty = Group(parties=50, degree=49, threshold=30)
     flower = FlowerCost(mask=1.0, combine=100.0)
-    found = [targets(fifty, 1000, combine=combine, flower=flower) for combine in (4.9, 5.1)]
-    assert found == [["hit"], ["MISSED"]]
+    verdicts = [targets(fifty, 1000, combine=combine, flower=flower) for combine in (4.9, 5.1)]
+    assert verdicts == [["hit"], ["MISSED"]]
 
 
 def test_limits_grow_with_the_work():

@@ -26,10 +26,10 @@ def test_votes_for_6000_texts_drown(epsilon, noise):
 
 @pytest.mark.parametrize(("epsilon", "ratio"), [(1, 1.1), (4, 3.7)])
 def test_class_sums_do_not(epsilon, ratio):
-    found = estimates(epsilon, *ANSWERS["C"])
+    signals = estimates(epsilon, *ANSWERS["C"])
     # Without the quarter of a radius that a record adds to its label's count.
-    assert round(found[100].ratio * math.sqrt(1 + 0.25**2), 1) == ratio
-    assert [found[records].ratio / found[100].ratio for records in RECORDS] == pytest.approx([1, 3, 10])
+    assert round(signals[100].ratio * math.sqrt(1 + 0.25**2), 1) == ratio
+    assert [signals[records].ratio / signals[100].ratio for records in RECORDS] == pytest.approx([1, 3, 10])
 
 
 def test_marks_stand_at_their_ratios_within_the_scale():

@@ -30,12 +30,12 @@ def test_the_times_of_a_run_are_those_at_its_lines(monkeypatch, tmp_path, capsys
 
 def test_ratios_are_to_the_import_of_torch(monkeypatch, capsys):
     seconds = {startup._PYTHON: 0.5, startup._HELP: 1.0, startup._TORCH: 2.0, startup._PLAN: 6.0}
-    given = []
+    calls = []
 
     def cpu(arguments):
         if arguments in seconds:
             return seconds[arguments]
-        given.extend(arguments[3:])
+        calls.extend(arguments[3:])
         noted = {startup.ROUND: 8.0, startup.EVALUATION: 20.0, startup.DONE: 30.0}
         Path(arguments[2]).write_text(json.dumps(noted))
         return 31.0
@@ -51,7 +51,7 @@ def test_ratios_are_to_the_import_of_torch(monkeypatch, capsys):
     }
     assert ratios["--help"].to == "bare Python"
     assert all(ratio.goal for ratio in ratios.values())
-    assert given[0] == "method.samples=3"
+    assert calls[0] == "method.samples=3"
     assert "evaluation      10.00 s of CPU\n" in capsys.readouterr().out
 
 

@@ -51,8 +51,8 @@ def recall():
 
 def test_what_the_first_function_leaves_in_memory_is_there_in_all_forks(tmp_path):
     with Forks(f"{__name__}:recall", first=f"{__name__}:remember") as forks:
-        said = {forks.run(f"{__name__}:recall", folder=tmp_path, environment={}) for _ in range(2)}
-        assert said == {str(forks.process)}
+        outputs = {forks.run(f"{__name__}:recall", folder=tmp_path, environment={}) for _ in range(2)}
+        assert outputs == {str(forks.process)}
 
 
 def test_the_end_of_the_process_is_that_of_its_children(tmp_path):

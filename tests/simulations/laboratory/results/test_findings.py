@@ -36,11 +36,11 @@ def results(made, values):
     }
 
 
-def content(found, **changes):
+def content(finding, **changes):
     """What `findings.json` has of a single finding."""
     runs_in_all = {"planned": 9, "measured": 8}
     plain = {"preset": "full", "about": "About.", "runs": runs_in_all, "core_hours": 0.1, "picture": [], "failures": []}
-    return plain | {"findings": [found.to_dict()]} | changes
+    return plain | {"findings": [finding.to_dict()]} | changes
 
 
 HIGH, SAME, LOW, NONE = (0.8, 0.9, 0.85), (0.5, 0.41, 0.46), (0.2, 0.11, 0.16), (0.5, 0.4, 0.45)
@@ -64,34 +64,34 @@ HIGH, SAME, LOW, NONE = (0.8, 0.9, 0.85), (0.5, 0.41, 0.46), (0.2, 0.11, 0.16), 
 )
 def test_verdicts(private, without, expects, verdict):
     made = claim(expects=expects, margin=0.05 if expects == "within" else 0)
-    found = findings.finding(PRESET, made, results(made, {4.0: private, math.inf: without, "none": NONE}))
-    assert found.verdict == verdict
+    finding = findings.finding(PRESET, made, results(made, {4.0: private, math.inf: without, "none": NONE}))
+    assert finding.verdict == verdict
 
 
 def test_a_claim_about_no_privacy_alone_holds_or_not():
     for values, verdict in ((HIGH, "holds"), (SAME, "does not show"), (LOW, "refuted"), ((), "not run")):
         made = claim(epsilons=(math.inf,))
-        found = findings.finding(PRESET, made, results(made, {math.inf: values, "none": NONE}))
-        assert (found.verdict, found.from_epsilon) == (verdict, None)
+        finding = findings.finding(PRESET, made, results(made, {math.inf: values, "none": NONE}))
+        assert (finding.verdict, finding.from_epsilon) == (verdict, None)
 
 
 def test_a_claim_may_hold_from_some_epsilon():
     made = claim(epsilons=(1.0, 4.0, math.inf))
-    found = findings.finding(PRESET, made, results(made, {1.0: SAME, 4.0: HIGH, math.inf: HIGH, "none": NONE}))
-    assert (found.verdict, found.from_epsilon) == ("holds", 4.0)
-    assert "holds from ε = 4" in page.render(content(found))
+    finding = findings.finding(PRESET, made, results(made, {1.0: SAME, 4.0: HIGH, math.inf: HIGH, "none": NONE}))
+    assert (finding.verdict, finding.from_epsilon) == ("holds", 4.0)
+    assert "holds from ε = 4" in page.render(content(finding))
 
 
 def test_a_difference_is_between_runs_of_the_same_seed_and_its_interval_is_students():
     made = claim(why={"holds": "They do."})
-    found = findings.finding(PRESET, made, results(made, {4.0: HIGH, "none": NONE}))
-    (difference,) = found.differences
+    finding = findings.finding(PRESET, made, results(made, {4.0: HIGH, "none": NONE}))
+    (difference,) = finding.differences
     assert difference.pairs == 3
     assert difference.mean == pytest.approx(0.4)
     # t(0.975, 2) = 4.3027; the differences are .3, .5 and .4
     assert difference.interval == pytest.approx((0.4 - 4.302653 * 0.1 / 3**0.5, 0.4 + 4.302653 * 0.1 / 3**0.5))
-    assert found.why == "They do."
-    assert [(figure.row, figure.epsilon, figure.runs, figure.planned) for figure in found.figures] == [
+    assert finding.why == "They do."
+    assert [(figure.row, figure.epsilon, figure.runs, figure.planned) for figure in finding.figures] == [
         ("votes", 4.0, 3, 3),
         ("votes", math.inf, 0, 3),
         ("none", 4.0, 3, 3),
@@ -101,14 +101,14 @@ def test_a_difference_is_between_runs_of_the_same_seed_and_its_interval_is_stude
 
 def test_a_computed_claim_is_exact(monkeypatch):
     monkeypatch.setattr(computed, "FUNCTIONS", {"sigma": lambda: {"a": 2.0, "b": 3.0}})
-    found = findings.finding(PRESET, claim(rows={}, computed="sigma", compare=("a", "b"), expects="lower"), {})
-    assert (found.verdict, found.differences[0].mean, found.differences[0].pairs) == ("holds", -1.0, 0)
+    finding = findings.finding(PRESET, claim(rows={}, computed="sigma", compare=("a", "b"), expects="lower"), {})
+    assert (finding.verdict, finding.differences[0].mean, finding.differences[0].pairs) == ("holds", -1.0, 0)
 
 
 def test_the_page_holds_no_number_that_findings_json_lacks(tmp_path):
     made = claim()
-    found = findings.finding(PRESET, made, results(made, {4.0: HIGH, math.inf: LOW, "none": NONE}))
-    page.write(tmp_path, content(found, failures=["broken"]))
+    finding = findings.finding(PRESET, made, results(made, {4.0: HIGH, math.inf: LOW, "none": NONE}))
+    page.write(tmp_path, content(finding, failures=["broken"]))
     text = (tmp_path / page.PAGE).read_text("utf-8")
     assert text == page.render(json.loads((tmp_path / page.FINDINGS).read_text("utf-8")))
     assert "1 × holds" in text
@@ -205,8 +205,8 @@ def test_a_folder_that_cannot_be_written_gets_one_line(tmp_path, capsys):
 
 def test_a_figure_that_its_runs_lack_is_said():
     made = claim(figure="utility_encoder.acuracy")
-    found = findings.finding(PRESET, made, results(made, {4.0: HIGH, math.inf: LOW, "none": NONE}))
-    assert found.failures == ("claims.votes.figure; expected a figure of its runs; got utility_encoder.acuracy",)
+    finding = findings.finding(PRESET, made, results(made, {4.0: HIGH, math.inf: LOW, "none": NONE}))
+    assert finding.failures == ("claims.votes.figure; expected a figure of its runs; got utility_encoder.acuracy",)
 
 
 def rounded(content):

@@ -27,8 +27,8 @@ def drawn(*, without=()):
         key, figures = chosen.key(cell), {lines[0].figure: ACCURACY[method][cell.seed]}
         if method not in without:
             known[key] = runs.Result(key=key, data=cell.data, seed=cell.seed, overrides=(), figures=figures)
-    found = json.loads(json.dumps([finding(chosen, line, known).to_dict() for line in lines]))
-    return found, draw(found)
+    findings = json.loads(json.dumps([finding(chosen, line, known).to_dict() for line in lines]))
+    return findings, draw(findings)
 
 
 def texts(picture):
@@ -37,11 +37,11 @@ def texts(picture):
 
 def test_two_panels_with_axes_and_every_line_named():
     _, picture = drawn()
-    shown = texts(picture)
-    assert {f"Accuracy on real texts, %: {records} private records" for records in (100, 1000)} <= set(shown)
-    assert {"no votes", "WASP", "Aug-PE", "census", "private exemplars (no privacy)"} <= set(shown)
-    assert [shown.count(tick) for tick in ("1", "2", "4", "8", "∞")] == [2] * 5
-    assert "banking10, means of 3 seeds; bars: one standard deviation. Level lines do not depend on ε." in shown
+    labels = texts(picture)
+    assert {f"Accuracy on real texts, %: {records} private records" for records in (100, 1000)} <= set(labels)
+    assert {"no votes", "WASP", "Aug-PE", "census", "private exemplars (no privacy)"} <= set(labels)
+    assert [labels.count(tick) for tick in ("1", "2", "4", "8", "∞")] == [2] * 5
+    assert "banking10, means of 3 seeds; bars: one standard deviation. Level lines do not depend on ε." in labels
 
 
 def test_both_panels_have_one_axis_and_heights_are_those_of_the_numbers():
@@ -65,11 +65,11 @@ def test_every_mean_has_a_bar_of_its_deviation_to_either_side():
 
 
 def test_the_words_for_screen_readers_have_every_mean():
-    found, picture = drawn()
+    findings, picture = drawn()
     (words,) = [element.text for element in ET.fromstring(picture).iter(f"{SVG}desc")]
     assert "100 private records, by ε: the smaller, the more private; ∞: without noise (1, 2, 4, 8, ∞)" in words
     assert words.count("no votes: 65, 65, 65, 65, 65; WASP: 72, 72, 72, 72, 72") == 2
-    assert len(found) == 9
+    assert len(findings) == 9
 
 
 def test_what_was_not_run_is_not_in_the_legend_and_nothing_is_not_drawn():
@@ -82,8 +82,8 @@ def test_what_was_not_run_is_not_in_the_legend_and_nothing_is_not_drawn():
 
 
 def test_page_and_picture_are_written_together(tmp_path):
-    found, picture = drawn()
-    content = {"preset": "full", "about": "", "findings": [], "picture": found, "failures": []}
+    findings, picture = drawn()
+    content = {"preset": "full", "about": "", "findings": [], "picture": findings, "failures": []}
     content |= {"runs": {"planned": 0, "measured": 0}, "core_hours": 0}
     page.write(tmp_path, content)
     assert (tmp_path / FILE).read_text("utf-8") == picture

@@ -1,0 +1,132 @@
+"""`caucus-coordinator classifier`: a folder with two classifiers of texts, and a card that says what they are."""
+
+import argparse
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from common.errors import ConfigError
+from common.models.encoder import Encoder
+from common.system.commands import add_command
+from common.system.progress import progress
+from server.documents.census import Released
+from server.documents.classifier import TrainedClassifier
+from server.documents.metrics import Classifier, Metrics
+from server.evaluation import text_classifier
+from server.evaluation.remote_encoder import RemoteEncoder
+from server.evaluation.small_model import labels_of
+from server.metrics.accuracy import logistic_regression, sizes
+from server.metrics.linear import LinearClassifier
+from server.run_folder import TRANSFER, read_candidates
+from server.settings.build import build
+from server.settings.compose import load
+from server.settings.sections import Part
+
+FOLDER = "classifier"
+STUDENT = "texts.json"
+CARD = "README.md"
+_TEXT = """# Classifiers of texts
+
+Labels: {labels}
+
+| file | learned from | accuracy on the run's test texts |
+|---|---|---|
+| `{released}` | {released_source} | {released_accuracy} |
+| `{student}` | {student_source} | not measured |
+
+{statement} The texts of the run, from which `{student}` was learned, have the same guarantee.
+
+    {make_encoder}
+
+    from server.evaluation.text_classifier import TextClassifier
+
+    classifier = TextClassifier.load("{released}", encoder)
+    classifier.predict(["..."]), classifier.predict_proba(["..."]), classifier.classes_
+
+Each is linear over the vectors of the encoder with the digest {encoder:.16}; another one is refused. The
+probabilities are as soft as a model learns most from, and are not calibrated. The classifiers know the labels above and
+no others: a text of another subject gets one of them too. Nobody has tested them for any medical use.
+"""
+
+
+def register(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
+    """Add `classifier`."""
+    parser = add_command(
+        commands,
+        "classifier",
+        _write,
+        summary="write the classifiers that a census makes possible, and a card",
+        description="Write into RUN/classifier the classifier that the released numbers of a run are, and one trained "
+        "on its texts. Both have the run's guarantee.",
+        example="caucus-coordinator classifier runs/mine",
+    )
+    parser.add_argument("run", metavar="RUN", type=Path, help="the run folder; FOLDER/runs/NAME after `run`")
+
+
+def _write(chosen: argparse.Namespace) -> Iterator[str]:
+    if not (chosen.run / "config.yaml").is_file():
+        raise ConfigError("run folder", expected="one with a config.yaml", got="none", where=chosen.run)
+    embedding = load(chosen.run).embedding
+    with progress("training the classifier"):
+        written = list(write(chosen.run, build(embedding), _in_python(embedding)))
+    yield from map(str, written)
+
+
+def _in_python(encoder: Part) -> list[str]:
+    """Lines of Python that make an encoder as the settings do."""
+    chosen = {name: value for name, value in encoder.settings.items() if value is not None}
+    module, kind, maker = str(chosen.pop("_target_")).rsplit(".", 2)
+    arguments = ", ".join(f"{name}={value!r}" for name, value in chosen.items())
+    return [f"from {module} import {kind}", f"encoder = {kind}.{maker}({arguments})"]
+
+
+def write(run: Path, encoder: Encoder | RemoteEncoder, make_encoder: Sequence[str]) -> Iterator[Path]:
+    """Write the folder into a run folder.
+
+    Args:
+        run: The run folder.
+        encoder: The run's encoder.
+        make_encoder: Lines of Python that make it, for the card.
+
+    Yields:
+        The path of each file.
+
+    Raises:
+        ConfigError: The run's method releases no numbers that are a classifier.
+    """
+    released = TrainedClassifier.load_if_there(run)
+    texts = [*read_candidates(run), *(public := read_candidates(run, TRANSFER))]
+    if released is None or len(sizes(labels_of(texts))) < 2:
+        raise ConfigError(
+            "run folder",
+            expected=f"one of a finished run with a {TrainedClassifier.FILE}, and texts of two labels",
+            got="another",
+            where=run,
+            do="Name a finished run of method=census",
+        )
+    labels, weights = labels_of(texts), [text.weight for text in texts]
+    vectors = encoder.encode([text.text for text in texts])
+    student = LinearClassifier.of_regression(logistic_regression(vectors, labels, weights))
+    source = text_classifier.TEXTS + (f", and {len(public):,} public texts with theirs" if public else "")
+    folder = run / FOLDER
+    folder.mkdir(exist_ok=True)
+    released.save(folder)
+    text_classifier.document(student, source, Released.load(run)).save(folder, STUDENT)
+    metrics = Metrics.load_if_there(run) or Metrics()
+    card = _TEXT.format(
+        labels=", ".join(released.labels),
+        released=TrainedClassifier.FILE,
+        released_source=released.source,
+        released_accuracy=_accuracy(metrics.released_classifier),
+        student=STUDENT,
+        student_source=source,
+        statement=released.statement,
+        make_encoder="\n    ".join(make_encoder),
+        encoder=released.encoder,
+    )
+    (folder / CARD).write_text(card, encoding="utf-8")
+    yield from (folder / name for name in (TrainedClassifier.FILE, STUDENT, CARD))
+
+
+def _accuracy(classifier: Classifier | None) -> str:
+    value = classifier and classifier.accuracy.value
+    return "not measured" if value is None else f"{100 * value:.1f} %"

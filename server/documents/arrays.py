@@ -1,0 +1,21 @@
+"""Arrays in documents: little-endian float32 as base64, rows one after another."""
+
+import base64
+
+import numpy as np
+from numpy.typing import NDArray
+
+
+def packed(array: NDArray[np.floating]) -> str:
+    """The array as text, without its shape."""
+    return base64.b64encode(array.astype("<f4").tobytes()).decode()
+
+
+def unpacked(text: str, rows: int) -> NDArray[np.float32]:
+    """The inverse of `packed`, as an array of this many rows.
+
+    Raises:
+        ValueError: It is not base64, or does not fill the rows.
+    """
+    flat = np.frombuffer(base64.b64decode(text, validate=True), dtype="<f4").astype(np.float32)
+    return flat.reshape(rows, -1)

@@ -1,0 +1,69 @@
+"""What a run's released numbers know of any text: their classifier, and its probabilities for public texts.
+
+Both are functions of released numbers and of public texts, and cost no privacy. The public texts are a *transfer set*:
+they are no synthetic data, and stand in a file of their own, but a student learns from them which words belong to a
+label, also words that no language model wrote (Hinton et al. 2015, section 3).
+"""
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from common import rng
+from server.domain import Candidate
+from server.evaluation.figures import Group, Measured, classification, scored
+from server.metrics import accuracy
+from server.metrics.linear import LinearClassifier
+
+_DIGITS = 6
+_DEFINITION = (
+    "The classifier that the run's released numbers are, without any text: linear over the encoder's vectors "
+    "(classifier.json)."
+)
+
+
+def transfer_set(
+    public: Sequence[str],
+    probabilities: Callable[[Sequence[str]], NDArray[np.float64]],
+    labels: Sequence[str],
+    *,
+    most: int,
+    experiment_seed: int,
+) -> list[Candidate]:
+    """At most `most` public texts, at random and each once, with their most probable labels and the probabilities."""
+    texts = list(dict.fromkeys(public))
+    order = rng.experiment(experiment_seed, "transfer set").permutation(len(texts))[:most]
+    texts = [texts[place] for place in sorted(order.tolist())]
+    if not texts:
+        return []
+    return [
+        Candidate(
+            text=text,
+            label=labels[row.argmax()],
+            model="public",
+            round=0,
+            probabilities=dict(zip(labels, row.round(_DIGITS).tolist(), strict=True)),
+        )
+        for text, row in zip(texts, probabilities(texts), strict=True)
+    ]
+
+
+def measured_with(
+    measured: Measured, classifier: LinearClassifier | None, transfer: Sequence[Candidate]
+) -> dict[str, Group]:
+    """Groups of `metrics.json`: the classifier itself, and the small model with the public texts added."""
+    groups: dict[str, Group] = {}
+    if not measured.test:
+        return groups
+    if classifier:
+        answers, right = [classifier.predict(measured.test_vectors)], [record.label for record in measured.test]
+        groups["released_classifier"] = {
+            "definition": _DEFINITION,
+            "accuracy": scored(accuracy.accuracy, answers, right),
+            "macro_f1": scored(accuracy.macro_f1, answers, right),
+        }
+    if transfer and measured.candidates:
+        texts = [*measured.candidates, *transfer]
+        groups["utility_with_transfer"] = classification(measured, texts, measured.evaluation)
+    return groups

@@ -1,0 +1,98 @@
+"""A classifier of texts in a file, and in Python: with scikit-learn's interface, and without pickle."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from common.errors import ConfigError
+from common.models.encoder import Encoder
+from server.documents.arrays import packed, unpacked
+from server.documents.census import Released
+from server.documents.classifier import TrainedClassifier
+from server.documents.files import read
+from server.evaluation.remote_encoder import RemoteEncoder
+from server.metrics.linear import LinearClassifier
+
+RELEASED = "the released numbers of the census, without any text"
+TEXTS = "the run's texts and their probabilities"
+
+
+def document(trained: LinearClassifier, source: str, released: Released) -> TrainedClassifier:
+    """The classifier, with the origin and the guarantee of the released numbers from which it was made."""
+    return TrainedClassifier(
+        statement=released.statement,
+        source=source,
+        run=released.run,
+        encoder=released.encoder,
+        labels=trained.labels,
+        weights=packed(trained.weights),
+        intercepts=tuple(trained.intercepts.tolist()),
+        privacy=released.privacy,
+    )
+
+
+class TextClassifier:
+    """A trained classifier of texts, used as one of scikit-learn: `predict`, `predict_proba`, `score`, `classes_`.
+
+    Args:
+        trained: The classifier of vectors.
+        encoder: The encoder of texts.
+    """
+
+    def __init__(self, trained: LinearClassifier, encoder: Encoder | RemoteEncoder) -> None:
+        self.trained = trained
+        self.encoder = encoder
+        self.classes_ = np.array(trained.labels)
+
+    @classmethod
+    def load(cls, file: str | Path, encoder: Encoder | RemoteEncoder) -> Self:
+        """Read a file of `caucus-coordinator classifier`, or the `classifier.json` of a run folder.
+
+        Args:
+            file: The file.
+            encoder: The run's encoder, such as `Encoder.pretrained("minilm")`.
+
+        Raises:
+            ConfigError: It is no such file, or it is of another encoder.
+        """
+        problems: list[str] = []
+        classifier = read(Path(file), TrainedClassifier.parse, problems)
+        if classifier is None:
+            raise ConfigError("classifier", expected="a classifier.json", got=problems[0], where=file)
+        if classifier.encoder != encoder.digest:
+            raise ConfigError(
+                "encoder",
+                expected=f"that of the classifier, of digest {classifier.encoder:.16}",
+                got=f"one of digest {encoder.digest:.16}",
+                where=file,
+                do="Make the encoder of the run's config.yaml (embedding)",
+            )
+        try:
+            return cls(trained_of(classifier), encoder)
+        except ValueError as error:
+            raise ConfigError("classifier", expected="numbers that fit together", got="others", where=file) from error
+
+    def predict_proba(self, texts: Sequence[str]) -> NDArray[np.float64]:
+        """(n, C) probability of each label, in the order of `classes_`."""
+        return self.trained.probabilities(self.encoder.encode(list(texts)))
+
+    def predict(self, texts: Sequence[str]) -> NDArray[np.str_]:
+        """(n,) most probable label."""
+        return np.asarray(self.classes_[self.predict_proba(texts).argmax(axis=1)])
+
+    def score(self, texts: Sequence[str], labels: Sequence[str]) -> float:
+        """Accuracy, 0 to 1."""
+        return float((self.predict(texts) == np.asarray(labels)).mean())
+
+
+def trained_of(classifier: TrainedClassifier) -> LinearClassifier:
+    """The classifier of a document.
+
+    Raises:
+        ValueError: Its numbers do not fit together.
+    """
+    weights = unpacked(classifier.weights, len(classifier.labels))
+    return LinearClassifier(labels=classifier.labels, weights=weights, intercepts=np.array(classifier.intercepts))

@@ -1,0 +1,102 @@
+"""Comparison with the same models without the hospitals: do the hospitals' answers make the texts better?
+
+What a run's language models write in its first round, before any answer, is what they write without the hospitals: a
+function of the public task alone (`server/tools.py` keeps these texts). The small model is trained on them and on the
+synthetic texts in turn and tested on the same held-out texts. More texts teach more, so both trainings have as many: of
+the larger set a random part, in which each label keeps its share.
+"""
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from common import rng
+from common.errors import CaucusError
+from server.domain import Candidate
+from server.evaluation.figures import Group, Measured, figure, missing
+from server.evaluation.small_model import predictions
+from server.metrics import accuracy, intervals
+
+NAME = "zero_shot"
+
+_DRAWS = 5
+"""Random parts of the larger set over which the figures of a model that trains in a second are averaged."""
+_DEFINITION = (
+    "The same models without the hospitals: the small model trained on {texts} texts that the language models wrote "
+    "before any answer, with the labels as requested, of {written}; as_many: on as many of the {synthetic} synthetic "
+    "texts. difference: accuracy of as_many minus that of the former, with its 95 % interval over the test texts, "
+    "paired (Bonett and Price 2012)."
+)
+
+
+def compared(measured: Measured, zero_shot: Sequence[Candidate]) -> dict[str, Group]:
+    """The comparison for `metrics.json`; empty without held-out texts, synthetic texts or zero-shot ones.
+
+    Args:
+        measured: The synthetic texts, the test texts and the settings.
+        zero_shot: Texts that the same models wrote before any answer, with the labels as requested.
+    """
+    sets = {"zero_shot": zero_shot, "as_many": measured.candidates}
+    if not measured.test or not all(sets.values()):
+        return {}
+    texts = min(map(len, sets.values()))
+    definition = _DEFINITION.format(texts=texts, written=len(zero_shot), synthetic=len(measured.candidates))
+    about = {"definition": definition, "trained_on": texts}
+    labels, rows = np.array([record.label for record in measured.test]), len(measured.test)
+    try:
+        answers = {name: _answers(measured, members, texts) for name, members in sets.items()}
+    except (CaucusError, ValueError) as error:
+        return {NAME: about | missing(("accuracy", "difference"), error, rows=rows)}
+    right = {name: np.mean([given == labels for given in of], axis=0) for name, of in answers.items()}
+    scores = {name: _scores(answers[name], labels) for name in sets}
+    difference = {
+        "value": float(right["as_many"].mean() - right["zero_shot"].mean()),
+        "interval": intervals.of_paired_shares(right["zero_shot"], right["as_many"]),
+        "rows": rows,
+    }
+    return {NAME: about | scores["zero_shot"] | {"difference": difference, "as_many": scores["as_many"]}}
+
+
+def _answers(measured: Measured, members: Sequence[Candidate], texts: int) -> list[NDArray[np.str_]]:
+    """Labels of the test texts by models trained on `texts` of the members, one draw and training after another."""
+    evaluation = measured.evaluation
+    trainings = evaluation.seeds
+    if evaluation.model == "tfidf":  # it is deterministic
+        trainings = _DRAWS if len(members) > texts else 1
+    answers = []
+    for number in range(trainings):
+        part = _part(members, texts, rng.experiment(measured.experiment_seed, "zero-shot comparison", number))
+        predicted, _ = predictions(
+            part,
+            measured.test,
+            evaluation=evaluation,
+            encoder=measured.encoder,
+            experiment_seed=measured.experiment_seed + number,
+        )
+        answers.append(np.array(predicted))
+    return answers
+
+
+def _part(members: Sequence[Candidate], count: int, generator: np.random.Generator) -> list[Candidate]:
+    """`count` of the members at random; a label has its share of them, rounded up or down."""
+    if count == len(members):
+        return list(members)
+    order = sorted(generator.permutation(len(members)).tolist(), key=lambda at: members[at].label)
+    # One place at random in the first interval, and all others at equal distances from it: systematic sampling.
+    places = (np.arange(count) + generator.random()) * len(members) / count
+    return [members[order[min(int(place), len(order) - 1)]] for place in places]
+
+
+def _scores(answers: Sequence[NDArray[np.str_]], labels: NDArray[np.str_]) -> Group:
+    right = np.mean([given == labels for given in answers], axis=0)
+    return {
+        "accuracy": figure(
+            lambda: float(right.mean()),
+            rows=len(labels),
+            interval=lambda: intervals.over_rows(lambda at: float(right[at].mean()), len(labels)),
+        ),
+        "macro_f1": figure(
+            lambda: float(np.mean([accuracy.macro_f1(given, labels) for given in answers])), rows=len(labels)
+        ),
+    }

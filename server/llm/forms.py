@@ -1,0 +1,98 @@
+"""Forms of a completion's prompt, as data: what stands before a text, and where it ends.
+
+    fields               headings               quoted
+    Kind of text: note.  Notes, about "falls":             Note, about "falls": "He fell."
+    Topic: falls         - He fell.                       Note, about "burns": "
+    Text: He fell.       Notes, about "burns":
+    Topic: burns         -
+    Text:
+
+The plural is that of the task (`Wording.plural`). Which form suits a task and a model differs by tens of points, so it
+is chosen for each (`form_choice.py`).
+"""
+
+import re
+from dataclasses import dataclass
+
+from server.llm.base import Request
+
+_HEAD_ENDS = re.compile(
+    r",|\s+(?:that|which|who|whose|of|to|about|from|in|by|for|on|with|at|as|after|before|between|written|sent)\b"
+)
+_SIBILANT = re.compile(r"(?:s|x|z|ch|sh)$")
+_VOWEL_Y = re.compile(r"[aeiou]y$")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Form:
+    """Templates of one item of a prompt: heading, opening, a text, closing.
+
+    They may name {kind} and {kinds}, capitalised; {term}, what a label is; {about}, the topic in words; {topic}; and
+    {noun}, "Text" or "Subtopic".
+
+    Attributes:
+        heading: Before a text that has a topic.
+        untitled: Before a text that has none.
+        opening: Directly before each text.
+        closing: Directly after each text; empty: its line ends there.
+        described: Whether the first line describes the kind of text, which the headings do not name.
+        grouped: Whether consecutive texts of one heading share it.
+    """
+
+    heading: str
+    untitled: str = ""
+    opening: str = ""
+    closing: str = ""
+    described: bool = False
+    grouped: bool = False
+
+    def title(self, request: Request, topic: str) -> str:
+        """What stands before a text of a topic; an empty topic is none."""
+        term = request.wording.label
+        kind, kinds = ("subtopic", "subtopics") if request.phrases else (request.task_kind, plural_of(request))
+        named = topic.replace('"', "'")
+        return (self.heading if topic else self.untitled).format(
+            kind=_capitalised(kind),
+            kinds=_capitalised(kinds),
+            about=f'{"about" if term == "label" else term} "{named}"',
+            term="Topic" if term == "label" else _capitalised(term),
+            topic=topic,
+        )
+
+    def item(self, request: Request, text: str) -> str:
+        """A text as an item of the list, up to its last word."""
+        opening = self.opening.format(noun="Subtopic" if request.phrases else "Text")
+        return opening + (text.replace(self.closing, "'") if self.closing else text)
+
+
+FORMS = {
+    "fields": Form(heading="{term}: {topic}\n", opening="{noun}: ", described=True),
+    "headings": Form(heading="{kinds}, {about}:\n", untitled="{kinds}:\n", opening="- ", grouped=True),
+    "quoted": Form(heading="{kind}, {about}: ", untitled="{kind}: ", opening='"', closing='"'),
+}
+"""Forms by name, as `completion.form` has it."""
+
+AUTO = "auto"
+"""Value of `completion.form` that means a choice among them (`form_choice.py`)."""
+
+
+def plural_of(request: Request) -> str:
+    """The plural of the task's kind: the setting, or else that of the kind's noun."""
+    return request.wording.plural or plural(request.task_kind)
+
+
+def plural(kind: str) -> str:
+    """Plural of a kind of text by English rules: of its noun, the last word before a clause, "of", "to" and the like.
+
+    Irregular nouns, and kinds in other languages, need the setting `task.wording.plural`.
+    """
+    end = match.start() if (match := _HEAD_ENDS.search(kind)) and match.start() else len(kind)
+    noun, rest = kind[:end], kind[end:]
+    if noun.endswith("y") and not _VOWEL_Y.search(noun):
+        return f"{noun[:-1]}ies{rest}"
+    return f"{noun}{'es' if _SIBILANT.search(noun) else 's'}{rest}"
+
+
+def _capitalised(words: str) -> str:
+    """Words with a capital first letter and all other letters unchanged."""
+    return words[:1].upper() + words[1:]

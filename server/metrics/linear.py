@@ -1,0 +1,41 @@
+"""A linear classifier of texts by their vectors, whatever it was learned from."""
+
+from dataclasses import dataclass
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import softmax
+
+Vectors = NDArray[np.floating]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class LinearClassifier:
+    """The probability of label c for a vector v is the softmax of v . w_c + b_c.
+
+    Attributes:
+        labels: Names of the C labels.
+        weights: (C, dim) w.
+        intercepts: (C,) b.
+    """
+
+    labels: tuple[str, ...]
+    weights: Vectors
+    intercepts: Vectors
+
+    @classmethod
+    def of_regression(cls, model: Any) -> Self:
+        """The same classifier as scikit-learn's logistic regression, which has one row for two labels: the second's."""
+        weights, intercepts = model.coef_, model.intercept_
+        if len(model.classes_) == 2:
+            weights, intercepts = np.concatenate([0 * weights, weights]), np.concatenate([0 * intercepts, intercepts])
+        return cls(labels=tuple(map(str, model.classes_)), weights=weights, intercepts=intercepts)
+
+    def probabilities(self, vectors: Vectors) -> NDArray[np.float64]:
+        """(n, C) probability of each label for each of n vectors, (n, dim)."""
+        return np.asarray(softmax(vectors @ self.weights.T + self.intercepts, axis=1), dtype=np.float64)
+
+    def predict(self, vectors: Vectors) -> list[str]:
+        """The most probable label of each of n vectors, (n, dim)."""
+        return [self.labels[place] for place in self.probabilities(vectors).argmax(axis=1)]

@@ -1,0 +1,62 @@
+"""`caucus-coordinator classifier`: what it writes can be used without the run folder, and by the same encoder alone."""
+
+import json
+import subprocess
+import sys
+
+import pytest
+
+from common.errors import ConfigError
+from common.models.encoder import Encoder
+from server.command import main
+from server.evaluation.text_classifier import TextClassifier
+from server.settings.build import build
+from server.settings.compose import load
+from tests.support.runs import read, tiny
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory):
+    run = tiny(tmp_path_factory.mktemp("classifier") / "run", "method=census", "method.samples=60", "method.rounds=2")
+    assert main(["classifier", str(run)]) == 0
+    return run
+
+
+@pytest.mark.parametrize("name", ["classifier.json", "texts.json"])
+def test_both_classify_texts(run, name):
+    encoder, test = build(load(run).embedding), build(load(run).task).held_out()
+    classifier = TextClassifier.load(run / "classifier" / name, encoder)
+    texts, labels = [record.text for record in test], [record.label for record in test]
+    assert classifier.predict_proba(texts).shape == (len(texts), len(classifier.classes_))
+    assert classifier.score(texts, labels) > 1.2 / len(classifier.classes_)
+    kept = read(run / "classifier", name)
+    assert (kept["privacy"]["epsilon"], kept["run"]) == (4, read(run, "run.json")["run"])
+
+
+def test_the_code_on_the_card_works(run):
+    card = (run / "classifier" / "README.md").read_text("utf-8")
+    assert "ε = 4 and δ = 1e-5 for each record" in card
+    code = "\n".join(line[4:] for line in card.splitlines() if line.startswith("    "))
+    command = [sys.executable, "-c", code]
+    done = subprocess.run(command, cwd=run / "classifier", capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_another_encoder_and_another_file_are_refused(run, tmp_path):
+    other = Encoder.hashed_ngrams(dimensions=32)
+    with pytest.raises(ConfigError, match="expected that of the classifier, of digest"):
+        TextClassifier.load(run / "classifier.json", other)
+    for content in ("{}", "[1", json.dumps(read(run, "classifier.json") | {"weights": "!"})):
+        (tmp_path / "classifier.json").write_text(content)
+        with pytest.raises(ConfigError, match="classifier"):
+            TextClassifier.load(tmp_path / "classifier.json", build(load(run).embedding))
+    with pytest.raises(ConfigError, match="classifier"):
+        TextClassifier.load(tmp_path / "none.json", other)
+
+
+def test_a_run_without_a_classifier_is_refused(tmp_path, capsys):
+    run = tiny(tmp_path / "run", "method=wasp")
+    assert main(["classifier", str(run)]) == 2
+    assert "Name a finished run of method=census" in capsys.readouterr().err
+    assert main(["classifier", str(tmp_path)]) == 2
+    assert "run folder" in capsys.readouterr().err

@@ -1,0 +1,81 @@
+import pytest
+
+from common.errors import ConfigError
+from server.domain import Example, Wording
+from server.llm.completion import Completion, opening_words
+from server.llm.forms import FORMS, plural, plural_of
+from tests.support.provider_contract import OTHER, REQUESTS, SOURCE, requests
+
+PUBLIC = [Example(text="Is the office open?", topic="hours"), Example(text='She said "no" to me.', topic="refusal")]
+ODD = (("late_card", 'a "late"\ncard'), ("lost", ""))
+ENDS = {"fields": ":", "headings": "-", "quoted": ': "'}
+
+
+def prompt(form, fields=None, **settings):
+    return Completion(form=form, **settings).beginning(requests(1, **fields or {})[0], PUBLIC).prompt
+
+
+def test_headings_list_each_text_under_its_topic_and_end_at_the_new_one():
+    lines = prompt("headings", {"labels": ODD, "label": "lost"}).split("\n")
+    assert sorted(lines[:4:2]) == ['Customer\'s questions, about "hours":', 'Customer\'s questions, about "refusal":']
+    assert sorted(lines[1:4:2]) == ["- Is the office open?", '- She said "no" to me.']
+    assert lines[4:] == ['Customer\'s questions, about "lost":', "-"]
+
+
+def test_exemplars_of_one_label_share_a_heading():
+    shown = prompt("headings", {"good": (SOURCE, OTHER), "wording": Wording(writer="a customer", label="problem")})
+    heading = 'Customer\'s questions, problem "late card (a card that has not come)":'
+    assert shown.split("\n")[:2] == ["Written by: a customer.", heading]
+    assert shown.count(heading) == 1
+    assert sorted(shown.split("\n")[2:]) == ["-", *sorted((f"- {SOURCE}", f"- {OTHER}"))]
+
+
+def test_a_quoted_text_stands_in_its_sentence_and_no_quotation_mark_in_it_or_in_a_topic_ends_it():
+    shown = prompt("quoted", {"labels": ODD, "label": "late_card"})
+    assert 'Customer\'s question, about "refusal": "She said \'no\' to me."\n' in shown
+    assert shown.endswith("\nCustomer's question, about \"late card (a 'late' card)\": \"")
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("end", [None, "###"])
+@pytest.mark.parametrize("fields", [fields for fields in REQUESTS.values() if "must" not in fields])
+def test_a_completion_is_read_up_to_the_end_of_its_text(form, end, fields):
+    completion, (request,) = Completion(form=form, end=end), requests(1, **fields)
+    prompt = completion.beginning(request, PUBLIC).prompt
+    assert prompt.endswith(opening_words(request) or ENDS[form])
+    for after in ("", completion.stop, f"{completion.stop}\nmore of the list"):
+        text = completion.read(f" need it now{after}", request, whole=True)
+        assert text == f"{opening_words(request)} need it now".strip()
+    assert completion.read(completion.stop, request, whole=True) is None
+
+
+def test_an_instruction_is_the_first_line_of_every_form():
+    for form in FORMS:
+        assert prompt(form, instruction="Letters to a bank.").startswith("Letters to a bank.\n")
+
+
+@pytest.mark.parametrize(
+    ("kind", "kinds"),
+    [
+        ("note", "notes"),
+        ("message that a bank customer sends to support", "messages that a bank customer sends to support"),
+        ("answer to a question about health", "answers to a question about health"),
+        ("discharge summary", "discharge summaries"),
+        ("customer's essay, in one sentence", "customer's essays, in one sentence"),
+        ("CT of the head", "CTs of the head"),
+        ("sketch", "sketches"),
+    ],
+)
+def test_the_plural_of_a_kind_is_that_of_its_noun(kind, kinds):
+    assert plural(kind) == kinds
+
+
+def test_the_plural_is_a_setting_for_other_nouns():
+    (request,) = requests(1, task_kind="diagnosis", wording=Wording(plural="diagnoses"))
+    assert plural_of(request) == "diagnoses"
+    assert Completion(form="headings").beginning(request, []).prompt.startswith("Diagnoses, about")
+
+
+def test_an_unknown_form_is_refused():
+    with pytest.raises(ConfigError, match="form; expected one of auto, fields, headings, quoted; got 'haiku'"):
+        Completion(form="haiku")

@@ -1,0 +1,62 @@
+import numpy as np
+import pytest
+
+from server.operators import distillation
+from server.operators.census import posteriors
+from server.operators.distillation import SOFTNESSES, student_softness, with_shares
+
+
+def texts_of(count: int, labels: int, *, spread: float) -> tuple[np.ndarray, np.ndarray]:
+    """Unit vectors about as many means as there are labels, and these means."""
+    generator = np.random.default_rng(0)
+    means = np.eye(16)[:labels]
+    vectors = means[np.arange(count) % labels] + spread * generator.normal(size=(count, 16))
+    return (vectors / np.linalg.norm(vectors, axis=1, keepdims=True)).astype(np.float32), means
+
+
+def test_the_least_softness_that_agrees_as_often_as_any_to_two_standard_errors(monkeypatch):
+    agreements = dict(zip(SOFTNESSES, (0.5, 0.6, 0.75, 0.8, 0.81, 0.7), strict=True))
+    vectors, means = texts_of(60, 3, spread=0.2)
+    monkeypatch.setattr(distillation, "posteriors", lambda vectors, means, softness: softness)
+    monkeypatch.setattr(distillation, "_agreement", lambda vectors, softness: agreements[softness])
+    assert student_softness(vectors, means) == 0.03  # 0.81 - 2 * 0.051 = 0.709
+
+
+def test_a_student_agrees_with_a_teacher_whose_labels_are_far_apart():
+    vectors, means = texts_of(60, 3, spread=0.05)
+    assert distillation._agreement(vectors, posteriors(vectors, means, 0.05)) == 1
+    assert student_softness(vectors, means) == SOFTNESSES[0]
+
+
+def test_agreement_is_on_texts_that_the_student_has_not_seen():
+    generator = np.random.default_rng(0)
+    vectors = np.eye(60, dtype=np.float32)  # nothing that is learned of one text says anything of another
+    probabilities = np.eye(2)[generator.integers(0, 2, 60)]
+    assert distillation._agreement(vectors, probabilities) < 0.8
+
+
+@pytest.mark.parametrize(("count", "labels"), [(1, 3), (5, 3), (40, 1)])
+def test_where_nothing_can_be_learned_some_softness_is_given(count, labels):
+    assert student_softness(*texts_of(count, labels, spread=0.2)) in SOFTNESSES
+
+
+def test_of_many_texts_a_part_decides(monkeypatch):
+    numbers = []
+    monkeypatch.setattr(distillation, "_agreement", lambda vectors, _: numbers.append(len(vectors)) or 0.5)
+    student_softness(*texts_of(2000, 3, spread=0.2))
+    assert set(numbers) == {500}
+
+
+def test_probabilities_get_the_shares_of_the_labels():
+    probabilities = np.array([[0.9, 0.1], [0.5, 0.5], [0.7, 0.3]])
+    there = probabilities.mean(axis=0)
+    assert np.allclose(with_shares(probabilities, there, np.ones(3)), probabilities)
+    shares, weights = np.array([0.4, 0.6]), np.array([1.0, 2.0, 1.0])
+    corrected = with_shares(probabilities, shares, weights)
+    assert np.allclose(corrected.sum(axis=1), 1)
+    odds = shares[0] / shares[1] / (0.65 / 0.35)  # before, the labels had 0.65 and 0.35 by these weights
+    assert np.allclose(corrected[:, 0] / corrected[:, 1], odds * probabilities[:, 0] / probabilities[:, 1])
+
+
+def test_a_label_that_no_text_can_have_gets_none():
+    assert with_shares(np.array([[1.0, 0.0]]), np.array([0.5, 0.5]), np.ones(1)).tolist() == [[1, 0]]
