@@ -18,6 +18,7 @@ caucus-coordinator steer RUN [OVERRIDE ...]            further texts from a run'
                                                        asked
 caucus-coordinator evaluate RUN --test FILE            figures of a run on texts that are no party's
 caucus-coordinator report RUN                          rewrite a run's report
+caucus-coordinator classifier RUN                      write the classifiers that a run's census makes possible
 caucus-coordinator renew FOLDER                        a new server certificate
 caucus-coordinator invite FOLDER                       rewrite bundle, invitation and roster, after an upgrade
 caucus-coordinator stop FOLDER
