@@ -11,7 +11,8 @@ One round t of T:
 6. The 2 S texts to which a label is most probable are its next pool. A model's weight is the squared mean probability
    of the labels that were requested of it. A label needs more texts the larger its share is, and the fewer texts of D
    most probably have it.
-7. After the last round each text gets the probability of each label, as soft as a model learns most from them, and
+7. After the last round each text gets the probability of each label, as soft as a model learns most from them. The
+   requested label counts where its model is reliable (`server/operators/reliability.py`). The probabilities are
    corrected to the labels' shares (`server/operators/distillation.py`); and weights that give the labels their shares.
 
 After T rounds, and one private query, D is the synthetic data set. The answer is in `census.json` of the run folder:
@@ -40,6 +41,7 @@ from server.metrics.linear import LinearClassifier
 from server.operators import census_file, distillation, selection, steering
 from server.operators.census import (
     Census,
+    Estimates,
     Floats,
     classifier,
     estimates,
@@ -48,6 +50,7 @@ from server.operators.census import (
     softness,
     subspace,
 )
+from server.operators.reliability import Written, reliabilities, with_evidence
 from server.operators.round_report import make_report
 from server.operators.steering import effective_sample
 from server.settings.methods import GRID, CensusSettings
@@ -152,13 +155,13 @@ class CensusMethod(CensusSettings):
         census = _census(released)
         estimated = estimates(census, shrinkage=self.shrinkage)
         posterior = posteriors(vectors, estimated.means, census.softness)
-        memory, texts, soft = state.memory, candidates, census.softness
+        memory, texts = state.memory, candidates
+        taught: dict[str, Any] = {_SOFTNESS: census.softness}
         if state.round + 1 < self.rounds:
             memory = self._remember(state.round + 1, candidates, posterior, estimated.shares, tools)
         else:
             if self.labels == "probabilities":
-                soft = distillation.student_softness(vectors, estimated.means)
-                posterior = posteriors(vectors, estimated.means, soft)
+                posterior, taught = self._probabilities(candidates, vectors, census, estimated, tools)
             texts = self._final(candidates, posterior, census.labels, estimated.shares)
         report = make_report(
             state.round,
@@ -170,7 +173,7 @@ class CensusMethod(CensusSettings):
             figures={
                 "weights": dict(state.memory.weights),
                 **figures(census, estimated, requested, posterior),
-                _SOFTNESS: soft,
+                **taught,
                 "effective_sample": effective_sample(np.array([text.weight for text in texts])),
             },
         )
@@ -269,6 +272,30 @@ class CensusMethod(CensusSettings):
             pools = steering.exemplars(posterior, models, 2 * self.shots)
             memory = replace(memory, pool=dict(zip(labels, pools, strict=True)))
         return memory
+
+    def _probabilities(
+        self,
+        candidates: Sequence[Candidate],
+        vectors: NDArray[np.float32],
+        census: Census,
+        estimated: Estimates,
+        tools: Tools,
+    ) -> tuple[Floats, dict[str, Any]]:
+        """Probabilities of the labels that are released, and figures about them for the report."""
+        soft = distillation.student_softness(vectors, estimated.means)
+        probabilities = posteriors(vectors, estimated.means, soft)
+        if not self.evidence:
+            return probabilities, {_SOFTNESS: soft}
+        written = Written(
+            vectors=vectors,
+            requested=selection.label_numbers(candidates, tools.task),
+            models=np.array([tools.models.index(candidate.model) for candidate in candidates]),
+        )
+        reliable = reliabilities(census, estimated, written, len(tools.models))
+        sharpness = min(1.0, census.softness / soft)
+        by_model = dict(zip(tools.models, reliable.tolist(), strict=True))
+        probabilities = with_evidence(probabilities, written, reliable, sharpness=sharpness)
+        return probabilities, {_SOFTNESS: soft, "reliability": by_model}
 
     def _final(
         self, candidates: Sequence[Candidate], posterior: Floats, names: tuple[str, ...], shares: Floats
