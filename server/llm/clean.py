@@ -28,6 +28,9 @@ _NUMBER = re.compile(
 )
 _QUOTES = {'"': '"', "“": "”", "«": "»", "„": "“", "'": "'", "‘": "’", "`": "`"}
 _ECHOED_WORDS = 4  # fewer words may occur in a prompt by chance
+_LOOPS, _LOOP_WORDS, _LONGEST_LOOP = 3, 6, 40
+"""Least number of equal runs of words, least and largest numbers of words: in all of them, and in one."""
+_PUNCTUATION = ",.;:!?"
 _USUAL_SHARE = 0.01  # minimum share of the public letters for a script to be usual
 _FOREIGN_SHARE = 0.3
 _FEW_LETTERS = 8
@@ -86,6 +89,8 @@ class Cleaner:
                     text = _take(rule, text, pattern.sub("", text, count=0 if rule == "fences" else 1), changed)
             if self._rules.quotes:
                 text = _take("quotes", text, _unquoted(text), changed)
+            if self._rules.loops:
+                text = _take("loops", text, _without_loop(text), changed)
         return text
 
     def _violation(self, text: str, request: Request, shown: set[str]) -> str | None:
@@ -137,6 +142,20 @@ def _unquoted(text: str) -> str:
     inner = text[1:-1]
     # '"Yes," she said, "no."' is not one quotation.
     return text if text[0] in inner or closing in inner else inner
+
+
+def _without_loop(text: str) -> str:
+    """The text up to the end of the first of several equal runs of words that directly follow each other."""
+    words = list(re.finditer(r"\S+", text))
+    said = [word.group().casefold().strip(_PUNCTUATION) for word in words]
+    for start in range(len(said)):
+        for period in range(1, min(_LONGEST_LOOP, (len(said) - start) // _LOOPS) + 1):
+            repeats = 1
+            while said[start : start + period] == said[start + repeats * period : start + (repeats + 1) * period]:
+                repeats += 1
+            if repeats >= _LOOPS and repeats * period >= _LOOP_WORDS:
+                return text[: words[start + period - 1].end()]
+    return text
 
 
 @lru_cache(maxsize=64)

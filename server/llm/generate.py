@@ -1,5 +1,6 @@
 """Generation of a round's texts: requests from each model the texts ordered from it, and reports missing texts."""
 
+import logging
 import threading
 from collections import Counter
 from collections.abc import Callable, Container, Iterable, Mapping, Sequence
@@ -15,8 +16,12 @@ from server.llm.clean import Cleaner
 from server.llm.orders import Order, RequestMaker
 from server.settings.schema import Rules
 
+log = logging.getLogger("caucus.llm")
+
 MOST_PASSES = 3
 """Maximum number of passes; each requests the texts that are still missing."""
+PASSES_OF_A_LABEL = 9
+"""The same where a label has no text yet: the further passes request texts of such labels alone."""
 
 PLAIN = Cleaner(Rules.none())
 """A cleaner without rules, which leaves texts unchanged."""
@@ -89,7 +94,9 @@ def generate(
     """Fill the orders of one round.
 
     If a label gets more texts than ordered, a random subset remains. Missing texts are requested again, and those still
-    missing after the last pass are reported as lost. Each pass asks all models at once.
+    missing after the last pass are reported as lost. Each pass asks all models at once. A label that has no text at
+    all gets further passes; if it has none after these, the first round stops, before anything private is asked, and a
+    later round goes on with earlier texts.
 
     Args:
         providers: Language models by name.
@@ -103,15 +110,18 @@ def generate(
         progress: Called with the number of texts of each reply, as it comes.
 
     Raises:
-        ProviderError: A label that was ordered got no text from any model.
+        ProviderError: A label that was ordered in the first round got no text from any model.
     """
     use = Use()
     texts: list[list[str]] = [[] for _ in orders]
     earlier_texts = _EarlierTexts(run_texts)
-    for attempt in range(MOST_PASSES):
+    for attempt in range(PASSES_OF_A_LABEL):
         requests: list[tuple[str, Request]] = []
         owners: list[int] = []
+        written = {order.label for order, of_order in zip(orders, texts, strict=True) if of_order}
         for at, order in enumerate(orders):
+            if attempt >= MOST_PASSES and order.label in written:
+                continue
             for i, size in enumerate(_sizes(order.count - len(texts[at]), texts_per_request)):
                 stream = rng.experiment(experiment_seed, "prompt", round_number, order.model, order.label, attempt, i)
                 requests.append((order.model, write(order, size, stream)))
@@ -127,7 +137,11 @@ def generate(
         generated.candidates += [
             Candidate(text=text, label=order.label, model=order.model, round=round_number) for text in order_texts
         ]
-    refuse_missing(dict.fromkeys(order.label for order in orders if order.count), generated.candidates)
+    ordered = dict.fromkeys(order.label for order in orders if order.count)
+    if round_number == 0:
+        refuse_missing(ordered, generated.candidates, passes=PASSES_OF_A_LABEL)
+    for label in _missing(ordered, generated.candidates):
+        log.warning("no new text of %s in %d passes: the run goes on with earlier ones", label, PASSES_OF_A_LABEL)
     return generated
 
 
@@ -216,20 +230,25 @@ def complete(
     return texts
 
 
-def refuse_missing(labels: Iterable[str], candidates: Iterable[Candidate]) -> None:
+def refuse_missing(labels: Iterable[str], candidates: Iterable[Candidate], *, passes: int = MOST_PASSES) -> None:
     """Refuse to continue if a label got no text from any model.
 
     Raises:
         ProviderError: There are such labels; the message names them.
     """
-    written = {candidate.label for candidate in candidates}
-    if missing := [label for label in labels if label not in written]:
+    if missing := _missing(labels, candidates):
         raise ProviderError(
             "language models",
             expected="at least one text for each label",
-            got=f"none for {', '.join(missing)} in {MOST_PASSES} passes",
+            got=f"none for {', '.join(missing)} in {passes} passes",
             do="Look at the models' own errors above; resuming requests only the missing texts",
         )
+
+
+def _missing(labels: Iterable[str], candidates: Iterable[Candidate]) -> list[str]:
+    """The labels without a candidate."""
+    written = {candidate.label for candidate in candidates}
+    return [label for label in labels if label not in written]
 
 
 def _sizes(missing: int, most: int) -> list[int]:

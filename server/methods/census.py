@@ -2,7 +2,8 @@
 
 One round t of T:
 1. Order N/T texts, split over models by weight, and over labels evenly until there is an answer, later by need.
-2. Prompt zero-shot until there is an answer, later with S exemplars of the label, drawn from its pool.
+2. Prompt zero-shot until there is an answer, later with S exemplars of the label, drawn from its pool; a model that
+   writes what is requested stays zero-shot (`server/operators/reliability.py`).
 3. Add the new texts to all earlier ones, D.
 4. After the first round ask once, with all of epsilon, for class sums: for each label the sum of its records'
    coordinates in a public subspace, and their number.
@@ -12,7 +13,8 @@ One round t of T:
    of the labels that were requested of it. A label needs more texts the larger its share is, and the fewer texts of D
    most probably have it.
 7. After the last round each text gets the probability of each label, as soft as a model learns most from them, and
-   corrected to the labels' shares (`server/operators/distillation.py`); and weights that give the labels their shares.
+   corrected to the labels' shares (`server/operators/distillation.py`); the label that was requested of a reliable
+   model is evidence too. Weights give the labels their shares.
 
 After T rounds, and one private query, D is the synthetic data set. The answer is in `census.json` of the run folder:
 another run can begin with it (`census`), with other models, and asks nothing.
@@ -40,6 +42,7 @@ from server.metrics.linear import LinearClassifier
 from server.operators import census_file, distillation, selection, steering
 from server.operators.census import (
     Census,
+    Estimates,
     Floats,
     classifier,
     estimates,
@@ -48,6 +51,7 @@ from server.operators.census import (
     softness,
     subspace,
 )
+from server.operators.reliability import TRUSTED, Written, reliabilities, with_evidence
 from server.operators.round_report import make_report
 from server.operators.steering import effective_sample
 from server.settings.methods import GRID, CensusSettings
@@ -69,11 +73,13 @@ class CensusMemory:
         weights: Each model's share of the next round's texts, sum 1.
         needs: Relative number of the next round's texts that each label needs; empty: all labels need equally many.
         pool: Positions in D of each label's exemplars of the next round.
+        reliable: Models that write what is requested: their prompts stay zero-shot.
     """
 
     weights: Mapping[str, float]
     needs: Mapping[str, float] = field(default_factory=dict)
     pool: Mapping[str, Sequence[int]] = field(default_factory=dict)
+    reliable: Sequence[str] = ()
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values, ready for JSON."""
@@ -146,19 +152,31 @@ class CensusMethod(CensusSettings):
         harvest = tools.generate(self._order(state, tools), self._writer(state, tools), round_number=state.round)
         candidates = (*state.candidates, *harvest.candidates)
         vectors = tools.embed([candidate.text for candidate in candidates])
-        requested = selection.label_numbers(candidates, tools.task)
+        texts_so_far = Written(
+            vectors=vectors,
+            requested=selection.label_numbers(candidates, tools.task),
+            models=np.array([tools.models.index(candidate.model) for candidate in candidates]),
+        )
 
-        released = state.released or _released(self._ask(vectors, requested, tools))
+        released = state.released or _released(self._ask(texts_so_far, tools))
         census = _census(released)
         estimated = estimates(census, shrinkage=self.shrinkage)
         posterior = posteriors(vectors, estimated.means, census.softness)
+        reliability = self._reliability(census, estimated, texts_so_far, tools)
         memory, texts, soft = state.memory, candidates, census.softness
         if state.round + 1 < self.rounds:
-            memory = self._remember(state.round + 1, candidates, posterior, estimated.shares, tools)
+            memory = self._remember(
+                state.round + 1, texts_so_far, posterior, shares=estimated.shares, reliability=reliability, tools=tools
+            )
         else:
             if self.labels == "probabilities":
                 soft = distillation.student_softness(vectors, estimated.means)
-                posterior = posteriors(vectors, estimated.means, soft)
+                posterior = with_evidence(
+                    posteriors(vectors, estimated.means, soft),
+                    texts_so_far,
+                    reliability,
+                    sharpness=min(1.0, census.softness / soft),
+                )
             texts = self._final(candidates, posterior, census.labels, estimated.shares)
         report = make_report(
             state.round,
@@ -169,7 +187,8 @@ class CensusMethod(CensusSettings):
             work=[harvest],
             figures={
                 "weights": dict(state.memory.weights),
-                **figures(census, estimated, requested, posterior),
+                **figures(census, estimated, texts_so_far.requested, posterior),
+                "reliability": dict(zip(tools.models, reliability.tolist(), strict=True)),
                 _SOFTNESS: soft,
                 "effective_sample": effective_sample(np.array([text.weight for text in texts])),
             },
@@ -210,7 +229,8 @@ class CensusMethod(CensusSettings):
 
     def _writer(self, state: State[CensusMemory], tools: Tools) -> RequestMaker:
         def write(order: Order, texts: int, generator: np.random.Generator) -> Request:
-            pool = state.memory.pool.get(order.label, ())
+            reliable = order.model in state.memory.reliable
+            pool = () if reliable else state.memory.pool.get(order.label, ())
             shown = [pool[place] for place in generator.permutation(len(pool))[: self.shots]]
             return prompts.by_example(
                 tools.task,
@@ -224,12 +244,12 @@ class CensusMethod(CensusSettings):
 
         return write
 
-    def _ask(self, vectors: NDArray[np.float32], labels: NDArray[np.int32], tools: Tools) -> Census:
+    def _ask(self, texts: Written, tools: Tools) -> Census:
         """Ask for the places of records along directions and about centres, which are public and so cost nothing."""
         described = [description or label for label, description in tools.task.labels.items()]
         space = subspace(
-            vectors,
-            labels,
+            texts.vectors,
+            texts.requested,
             tools.embed(described),
             directions=self.directions,
             description=self.description,
@@ -244,7 +264,7 @@ class CensusMethod(CensusSettings):
         return Census(
             labels=tuple(tools.task.labels),
             subspace=space,
-            softness=softness(vectors, labels, space.centres),
+            softness=softness(texts.vectors, texts.requested, space.centres),
             sums=rows[:, :-1],
             counts=rows[:, -1] / count,
             noise=noise,
@@ -252,23 +272,27 @@ class CensusMethod(CensusSettings):
         )
 
     def _remember(
-        self, coming: int, candidates: Sequence[Candidate], posterior: Floats, shares: Floats, tools: Tools
+        self, coming: int, texts: Written, posterior: Floats, *, shares: Floats, reliability: Floats, tools: Tools
     ) -> CensusMemory:
         """Weights, needs and pools of the coming round."""
         labels = list(tools.task.labels)
-        models = np.array([tools.models.index(candidate.model) for candidate in candidates])
         weights = np.full(len(tools.models), 1 / len(tools.models))
         if self.model_weighting:
-            requested = selection.label_numbers(candidates, tools.task)
-            weights = steering.model_weights(posterior, requested, models, len(tools.models))
-        memory = CensusMemory(weights=dict(zip(tools.models, weights.tolist(), strict=True)))
+            weights = steering.model_weights(posterior, texts.requested, texts.models, len(tools.models))
+        reliable = [model for model, share in zip(tools.models, reliability, strict=True) if share >= TRUSTED]
+        memory = CensusMemory(weights=dict(zip(tools.models, weights.tolist(), strict=True)), reliable=reliable)
         if self.need:
             needs = steering.needs(posterior, shares, self._texts(coming)).tolist()
             memory = replace(memory, needs=dict(zip(labels, needs, strict=True)))
         if self.steering:
-            pools = steering.exemplars(posterior, models, 2 * self.shots)
+            pools = steering.exemplars(posterior, texts.models, 2 * self.shots)
             memory = replace(memory, pool=dict(zip(labels, pools, strict=True)))
         return memory
+
+    def _reliability(self, census: Census, estimated: Estimates, texts: Written, tools: Tools) -> Floats:
+        """(K,) share of each model's texts that have the requested label; 0 for the ablation, where none is trusted."""
+        models = len(tools.models)
+        return reliabilities(census, estimated, texts, models) if self.evidence else np.zeros(models)
 
     def _final(
         self, candidates: Sequence[Candidate], posterior: Floats, names: tuple[str, ...], shares: Floats

@@ -67,6 +67,8 @@ class CensusSettings(PromptingSettings):
         labels: Labels of released texts: "probabilities", of each label, and the most probable one; "census", the most
             probable one alone; "requested", for models that write what they are asked for; or "gate": as requested,
             and texts to which another one is more probable are left out.
+        evidence: Count the requested label as evidence for the probabilities of a text, where the released numbers
+            support that its model writes what is requested; off for the ablation.
         share_weights: Weigh the released texts by the estimated shares of the labels; off for the ablation.
         transfer: Largest number of public texts that get probabilities of the labels (`transfer.jsonl`), at least 0.
         census: `census.json` of a finished run, to be used instead of asking.
@@ -86,6 +88,7 @@ class CensusSettings(PromptingSettings):
     steering: bool = True
     need: bool = True
     labels: str = "probabilities"
+    evidence: bool = True
     share_weights: bool = True
     texts_per_request: int = 5
     transfer: int = 1000

@@ -184,6 +184,7 @@ class Rules:
         headings: Remove Markdown headings before the text.
         numbering: Remove a number or bullet before the text.
         quotes: Remove quotation marks around the whole text.
+        loops: Cut a text where it begins to repeat the same words, three times or more in a row, after the first time.
         echoes: Drop a text that is a piece of the prompt.
         copies: Drop a text that the prompt showed, regardless of case and punctuation.
         duplicates: Drop an exact duplicate of a text that the run has already.
@@ -196,6 +197,7 @@ class Rules:
     headings: bool = True
     numbering: bool = True
     quotes: bool = True
+    loops: bool = True
     echoes: bool = True
     copies: bool = True
     duplicates: bool = True

@@ -3,8 +3,10 @@
 import pytest
 
 from common.models.conversion import convert
+from server.deploy.plan_command import forwards
 from server.llm.engines import openvino
 from server.llm.forms import FORMS
+from server.settings.compose import composed
 from tests.support.real_models import fetched
 from tests.support.runs import lines, read, tiny
 from tests.support.tiny_gguf import tiny_gguf
@@ -35,6 +37,10 @@ def test_a_run_of_three_personas_with_a_tiny_model_in_place_of_the_real_one(tmp_
     convert("gguf to safetensors", folder)
     as_fetched(folder, "smollm2")
     monkeypatch.setenv("CAUCUS_MODELS", str(folder.parent))
+    planned = forwards(composed(["llm=smollm2", "method.samples=60", "llm.models.smollm2_hot.completion.form=quoted"]))
+    assert planned["prompts"].keys() == PERSONAS
+    assert planned["prompts"]["smollm2_hot"] == "quoted"
+    assert planned["prompts"]["smollm2"].startswith("auto: chosen before the first round")
     assert_whole(tiny(tmp_path / "run", "llm=smollm2"))
 
 

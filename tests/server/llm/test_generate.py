@@ -5,7 +5,7 @@ import pytest
 from common.errors import ProviderError
 from server.llm.base import Reply, Request
 from server.llm.clean import Cleaner, Rules
-from server.llm.generate import MOST_PASSES, generate
+from server.llm.generate import PASSES_OF_A_LABEL, generate
 from server.llm.orders import Order
 
 
@@ -36,8 +36,8 @@ def write(order, texts, rng):
     )
 
 
-def run(providers, orders, seed=0):
-    return generate(providers, orders, write, round_number=1, texts_per_request=4, experiment_seed=seed)
+def run(providers, orders, seed=0, number=1):
+    return generate(providers, orders, write, round_number=number, texts_per_request=4, experiment_seed=seed)
 
 
 def test_orders_are_filled_exactly_and_marked():
@@ -70,8 +70,24 @@ def test_too_few_are_asked_for_again_and_the_shortage_is_stated():
 
 def test_a_label_without_any_text_stops_the_run_before_anything_private():
     silent = Scripted(lambda request, _: request.n if request.label == "a" else 0)
-    with pytest.raises(ProviderError, match=f"none for b in {MOST_PASSES} passes"):
-        run({"m": silent}, [Order(model="m", label="a", count=2), Order(model="m", label="b", count=2)])
+    with pytest.raises(ProviderError, match=f"none for b in {PASSES_OF_A_LABEL} passes"):
+        run({"m": silent}, [Order(model="m", label="a", count=2), Order(model="m", label="b", count=2)], number=0)
+    assert [request.label for request in silent.asked] == ["a", *["b"] * PASSES_OF_A_LABEL]
+
+
+def test_a_label_without_any_new_text_is_named_in_later_rounds(caplog):
+    silent = Scripted(lambda request, _: request.n if request.label == "a" else 0)
+    harvest = run({"m": silent}, [Order(model="m", label="a", count=2), Order(model="m", label="b", count=2)])
+    assert [candidate.label for candidate in harvest.candidates] == ["a", "a"]
+    assert harvest.lost["m"] == 2
+    assert f"no new text of b in {PASSES_OF_A_LABEL} passes" in caplog.text
+
+
+def test_a_label_gets_its_first_text_late_and_no_label_with_one_is_asked_again():
+    slow = Scripted(lambda request, number: 1 if request.label == "a" or number > 10 else 0)
+    harvest = run({"m": slow}, [Order(model="m", label="a", count=9), Order(model="m", label="b", count=2)], number=0)
+    assert {candidate.label for candidate in harvest.candidates} == {"a", "b"}
+    assert sum(request.label == "a" for request in slow.asked) == 3 + 2 + 1
 
 
 def test_another_model_makes_up_for_a_silent_one():

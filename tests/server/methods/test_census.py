@@ -414,7 +414,7 @@ def test_two_private_data_sets_have_one_plan_and_are_asked_the_same_bytes(tmp_pa
     for name, train in private.items():
         folder = tiny(tmp_path / name, *RUN, *labelled(tmp_path / f"{name}-files", train=train), "run=same")
         (query,) = seen
-        first_round = [list(batch) for batch in requests if not any(request.good for request in batch)]
+        first_round = [list(batch) for batch in requests[:3]]  # of three models; a reliable one stays zero-shot
         questions[name] = {
             "plan": read(folder, "privacy.json")["plan_digest"],
             "query": closed_set.digest(query),
@@ -422,7 +422,7 @@ def test_two_private_data_sets_have_one_plan_and_are_asked_the_same_bytes(tmp_pa
             "requests": first_round,
             "softness": read(folder, "census.json")["softness"],
         }
-        assert len(first_round) == 3
+        assert not any(request.good for batch in first_round for request in batch)
         seen.clear()
         requests.clear()
     assert questions["one"] == questions["other"]

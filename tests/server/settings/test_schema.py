@@ -40,7 +40,7 @@ LISTED = {
     "small.concurrency small.requests_per_minute small.tokens_per_minute",
     "smollm2": "smollm2.device smollm2.completion.examples smollm2.completion.public smollm2.completion.instruction "
     "smollm2.completion.end smollm2.completion.temperature smollm2.completion.form smollm2_bare.device "
-    "smollm2_hot.device",
+    "smollm2_bare.completion.form smollm2_hot.device smollm2_hot.completion.form",
 }
 """Settings of parts that stand in a file although they are the default of what makes the part: Hydra refuses an
 override of a name that no file lists. Registering all names of the signatures instead would import the SDKs, which
