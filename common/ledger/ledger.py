@@ -198,7 +198,9 @@ class Ledger:
                 raise SurvivorsError("this set of survivors is not the first", where=f"run {run}, answer {index}")
 
     def unmask(self, run: str, index: int) -> None:
-        """Record that shares for opening this entry's sum leave, before they do. Repeated calls have no effect.
+        """Record that this party sends the shares which unmask an entry's sum; called before they are sent.
+
+        Repeated calls have no effect.
 
         Raises:
             SurvivorsError: If no survivors were recorded, or the same question was opened over another set.

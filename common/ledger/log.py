@@ -149,7 +149,7 @@ class Log:
         self._append(database, entry.run, entry.index, "survivors", {"parties": parties})
 
     def unmask(self, database: Connection, entry: Entry) -> None:
-        """Appends the event that shares which open an entry's sum leave."""
+        """Appends the event that this party sends the shares with which the coordinator can unmask an entry's sum."""
         self._append(database, entry.run, entry.index, "unmask", {})
 
     def same_question(self, entry: Entry) -> Iterator[Entry]:

@@ -120,7 +120,7 @@ def folder(name: str) -> Path:
     """The folder of a model of the catalogue that has been fetched.
 
     Raises:
-        ConfigError: It has not been fetched, or was fetched for another entry, such as that of an earlier version.
+        ConfigError: The model has not been fetched, or was fetched for another entry, such as an earlier version.
     """
     entry = named(name, catalogue())
     at = root() / name
@@ -137,10 +137,10 @@ def folder(name: str) -> Path:
 
 
 def placed(name_or_path: str | Path) -> Path:
-    """The folder of a model of the catalogue, if this is its name; any other path unchanged.
+    """The folder of the model if the argument is a name in the catalogue; any other path unchanged.
 
     Raises:
-        ConfigError: It is in the catalogue and has not been fetched.
+        ConfigError: The model is in the catalogue and has not been fetched.
     """
     return folder(str(name_or_path)) if name_or_path in catalogue() else Path(name_or_path)
 

@@ -220,8 +220,8 @@ def network(
 def own_dtype(config: Any, device: str) -> str:
     """Type of a checkpoint's weights on a device, for `from_pretrained`: the saved type if it is fast there.
 
-    A processor computes in bfloat16 by special instructions, about twice as fast as in float32, or else emulates it,
-    many times more slowly; it always emulates half precision.
+    A CPU with special instructions for bfloat16 computes about twice as fast in it as in float32. Any other CPU
+    emulates bfloat16, which is many times slower. Every CPU emulates half precision.
     """
     import torch
 
