@@ -79,7 +79,7 @@ class Status:
 
 
 def register(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
-    """Add `status`."""
+    """Add the command `status`."""
     status = add_command(
         commands,
         "status",
