@@ -56,7 +56,7 @@ class SynthesisSettings(MethodSettings):
     """Settings of a method that releases synthetic texts.
 
     Attributes:
-        samples: N, synthetic texts in all, at least 1.
+        samples: N, total number of synthetic texts, at least 1.
     """
 
     samples: int = 2000

@@ -45,7 +45,7 @@ class Nodes(Deployment):
         folder: A new folder.
         count: Number of hospitals.
         line: Line between the hospitals and the coordinator; None: loopback.
-        records: Number of each hospital's records, which are notes of the demo.
+        records: Number of records of each hospital; they are notes of the demo.
         relay: `MODULE:FUNCTION` that takes the place of the hospitals' relay.
     """
 
