@@ -1,4 +1,4 @@
-"""One private answer, end to end: the mirror of `server/federation/ask.py`.
+"""A private answer from the coordinator's query to the sent answer; `server/federation/ask.py` is the other side.
 
 1. Check that the query is the planned one and fits the plan's labels and encoder.
 2. Reserve: check that the answer's charge is within this party's lifetime limits, write the charge to disk before a
