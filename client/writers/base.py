@@ -30,7 +30,7 @@ class PartyWriter(Protocol):
         """Check that `write` can answer the planned query, before any record is touched.
 
         Raises:
-            CaucusError: It cannot, for instance because its models are missing.
+            CaucusError: `write` cannot answer it, for instance because models are missing.
         """
 
     def write(

@@ -84,7 +84,7 @@ def with_tokenizer(folder: Path) -> Path:
     """The folder, if it contains a tokenizer.
 
     Raises:
-        ConfigError: There is no tokenizer in it.
+        ConfigError: The folder has no tokenizer.
     """
     if not any((at / file).is_file() for at in (folder, *folder.glob("*_*/")) for file in _TOKENIZERS):
         raise ConfigError(
@@ -103,7 +103,7 @@ def configuration(folder: Path, *heads: Head) -> "PreTrainedConfig":
     A classification head is created for each task, so any network that can have one is accepted.
 
     Raises:
-        ConfigError: It cannot be read, needs additional code, or has another head.
+        ConfigError: The configuration cannot be read, needs additional code, or has another head.
     """
     _needs("configuration")
     from transformers import AutoConfig, PreTrainedConfig
@@ -135,7 +135,7 @@ def tokenizer(folder: Path) -> "PreTrainedTokenizerBase":
     """Load the tokenizer in a folder.
 
     Raises:
-        ConfigError: It does not exist, or cannot be read.
+        ConfigError: The tokenizer does not exist, or cannot be read.
     """
     _needs("tokenizer")
     from transformers import AutoTokenizer, PreTrainedTokenizerBase
