@@ -49,7 +49,7 @@ no others: a text of another subject gets one of them too. Nobody has tested the
 
 
 def register(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
-    """Add `classifier`."""
+    """Add the command `classifier`."""
     parser = add_command(
         commands,
         "classifier",

@@ -61,7 +61,7 @@ class TextClassifier:
             encoder: The run's encoder, such as `Encoder.pretrained("minilm")`.
 
         Raises:
-            ConfigError: It is no such file, or it is of another encoder.
+            ConfigError: The file is not such a file, or belongs to another encoder.
         """
         problems: list[str] = []
         classifier = read(Path(file), TrainedClassifier.parse, problems)

@@ -71,7 +71,7 @@ def of_numbers(privacy: Privacy, run: str) -> str:
 
 
 def cost(privacy: Privacy | None) -> str:
-    """Sentence on planned and spent loss; pass None for a `privacy.json` that is missing or cannot be read."""
+    """Statement of the planned and spent privacy loss; pass None if `privacy.json` is missing or cannot be read."""
     kind = guarantee_kind(privacy)
     if privacy is None:
         return "not known: privacy.json cannot be read"
