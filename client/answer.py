@@ -1,28 +1,28 @@
-"""One private answer, end to end: the mirror of `server/federation/ask.py`.
+"""A private answer from the coordinator's query to the sent answer; `server/federation/ask.py` is the other side.
 
 1. Check that the query is the planned one and fits the plan's labels and encoder.
-2. Reserve: within this party's lifetime limits its charge is on disk before a private record is touched, and the
-   answers before it are closed.
-3. Units: at user level at most m records of each user; under subsampling, those that a secret key draws.
+2. Reserve: check that the answer's charge is within this party's lifetime limits, write the charge to disk before a
+   private record is touched, and close the answers before this one.
+3. Choose the records: at user level, at most m records of each user; under subsampling, those that a secret key draws.
 4. Answer, from these records alone and with noise from the operating system's entropy:
    - a sum (`_sum`): this party's integer counts, bounded as planned for the ring, plus its share of the noise;
    - inside the party (`_inside`): the output of a mechanism that adds all of the noise;
    - texts (`_texts`): the texts of a writer that adds all of the noise (`client/writers/base.py`). A writer that
-     fine-tunes draws a subsample for each step itself, so that step 3 draws none.
-5. Store: the noised answer is on disk before it leaves.
+     fine-tunes draws a subsample for each of its training steps itself, so nothing is drawn in step 3.
+5. Store: write the noised answer to disk before it leaves.
 
 The party then sends a sum, masked under secure aggregation (`client/secagg.py`), or a separate answer without masks.
 
-A coordinator may repeat an interrupted round under the same number. It then gets the stored answer, to the last bit: it
-learns nothing new and nothing is paid, also if the records have changed since. Fresh noise would be a second look at
-the same records; the same noise over changed records would reveal the change.
+A coordinator may repeat an interrupted round under the same number. It then gets exactly the stored answer: it learns
+nothing new and nothing is paid, even if the records have changed since. Fresh noise would reveal more about the same
+records; the same noise over changed records would reveal the change.
 
 A further attempt has its own number, fresh noise and its own charge, if the plan has paid for it.
 
 The answer is stored until the next query of the run, or the end of the run, is requested. An honest coordinator
-requests either only once this query's total is on its own disk, from where it reads it from then on. So wherever it
-crashes, a query that it repeats is never closed here, and a query that is closed here is never repeated. A party that
-was away at the next query stores the answer until it answers another one, or until the end.
+requests either only once this query's total is on its own disk; from then on it reads the total from there. So
+wherever it crashes, a query that it repeats is never closed here, and a query that is closed here is never repeated. A
+party that was away at the next query stores the answer until it answers another one, or until the end.
 """
 
 from collections.abc import Mapping

@@ -53,8 +53,8 @@ class NotedHead:
         """The noted head; None if there is no note.
 
         Raises:
-            ConfigError: The file is no note, or its folder is missing.
-            OSError: It cannot be read.
+            ConfigError: The file is not a note, or its folder is missing.
+            OSError: The file cannot be read.
         """
         if not self.path.parent.is_dir():  # such as a disk that is not mounted
             raise ConfigError("ledger_head", expected="a file in an existing folder", got="none", where=self.path)

@@ -40,7 +40,7 @@ class EmbeddedRecords:
             each record is a separate unit.
 
     Raises:
-        InternalError: They disagree in number.
+        InternalError: The numbers of vectors, labels, texts and owners differ.
     """
 
     vectors: NDArray[np.float32] = field(repr=False)

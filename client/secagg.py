@@ -174,7 +174,7 @@ class Shared:
         Raises:
             MembershipError: If a sharer did not advertise, or the senders are not exactly the neighbours that shared.
             SealError: If a ciphertext is not what its sender sealed for this party in this set-up.
-            ShareError: If the plaintexts are no shares.
+            ShareError: If the plaintexts are not shares.
             DropoutError: If too few shared.
         """
         secrets = self._secrets.take()
@@ -249,7 +249,7 @@ class Masked:
 
         Raises:
             MembershipError: If a survivor never shared, or this party, which did send its vector, is not among them.
-            DropoutError: If they are fewer than the threshold, the planned noise or the signatures need.
+            DropoutError: If there are fewer survivors than the threshold, the planned noise or the signatures need.
         """
         secrets = self._secrets.take()
         check_members("agree", survivors, secrets.sharers)

@@ -73,7 +73,7 @@ class Session:
         """The session once this message is answered.
 
         Raises:
-            RefusalError: It must not be answered.
+            RefusalError: The message must not be answered.
         """
         if (envelope.run, envelope.plan_digest) != (self.run, self.plan.digest()):
             raise RefusalError(m.Reason.UNPLANNED, "message of another run or plan")

@@ -43,7 +43,7 @@ _SAMPLE = 200
 
 
 def unknown_kind(file: Path, *, endings: Sequence[str]) -> DataError:
-    """The error about a path that is no file, or whose ending is that of no format that we read."""
+    """The error about a path that is not a file, or whose ending belongs to no format that we read."""
     if file.is_dir() or not file.exists():
         return unreadable(file, os.strerror(errno.ENOENT))
     expected = f"a name that ends in {' or '.join(endings)}"

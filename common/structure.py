@@ -107,7 +107,7 @@ class Structure:
         return frozenset(_parsed(self.schema)["required"])
 
     def reason(self, text: str) -> str | None:
-        """The reason why a text as it stands is no object of the schema, without quoting it; None if it is one."""
+        """The reason why a text, unchanged, is not an object of the schema, without quoting it; None if it is one."""
         fields = _object(text)
         return "not an object" if fields is None else self._reason(fields)
 
@@ -132,7 +132,7 @@ class Structure:
         not have, optional fields that are null, numbers in quotes, and values in another case than their enumeration's.
 
         Returns:
-            The canonical text and the kinds of repair; or None and the reason why it is no object of the schema.
+            The canonical text and the kinds of repair; or None and the reason why it is not an object of the schema.
         """
         fields, repairs = _mended(text)
         if fields is None:

@@ -1,7 +1,7 @@
 """Conversion of messages to bytes and back; the only module that knows the protobuf classes.
 
-`unpack(pack(envelope)) == envelope` for every message, and `unpack` of anything else raises ProtocolError: it accepts
-no foreign version, no bulk that differs from its digest, no sizes that disagree, and no number that is infinite or NaN.
+`unpack(pack(envelope)) == envelope` for every message. `unpack` of anything else raises ProtocolError: of a message
+of another version, a bulk that differs from its digest, sizes that disagree, or a number that is infinite or NaN.
 Format: `protos/*.proto`.
 """
 
@@ -58,7 +58,7 @@ def unpack(parcel: m.Parcel, compute: Compute = directly) -> m.Envelope:
         compute: Computes what is the same in messages to several parties.
 
     Raises:
-        ProtocolError: It is not a message of this protocol version, or its parts disagree.
+        ProtocolError: `parcel` is not a message of this protocol version, or its parts disagree.
     """
     proto = _envelope(parcel)
     if proto.version != VERSION:

@@ -38,7 +38,7 @@ CANCELLED = "cancelled.txt"
 TRACEBACK = "state/traceback.txt"
 """File in the folder of a deployed run that a library's error ended: its text, which can quote what it was given."""
 LOCK = "lock"
-"""File that a run's process locks; it holds the process's number."""
+"""File that a run's process locks; it contains the process ID."""
 PATIENCE = 2.0
 """Seconds to try for the lock: `at_work` holds it for a moment."""
 

@@ -106,6 +106,7 @@ def run(
         distance = "" if report.fid is None else f", FID {report.fid:.3f}"
         log.info("round %d of %d: %d candidates%s", state.round, method.rounds, len(state.candidates), distance)
     count = _federated_count(federation, tools, state)
+    folder.save(state, PARTIAL)
     if plan.queries:
         federation.close()
 
@@ -156,7 +157,7 @@ def _knowledge(
     method: Method[Any], tools: RunTools, state: State[Any], public: Callable[[], Sequence[str]], folder: RunFolder
 ) -> tuple[LinearClassifier | None, list[Candidate]]:
     """The classifier that the released numbers are, and its labels of public texts, in files too; if there is one."""
-    if not isinstance(method, Labelling):
+    if not isinstance(method, Labelling) or tools.task.structure:  # whole objects are embedded, and fields are tested
         return None, []
     classifier = method.classifier(state)
     transfer = released_classifier.transfer_set(

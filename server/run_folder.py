@@ -30,7 +30,6 @@ from common.ledger.ledger import Ledger
 from common.plan.plan import Plan
 from common.privacy import accountant
 from common.system.files import text_of
-from server.documents.census import Released
 from server.documents.files import split, write_lines
 from server.documents.privacy import Privacy
 from server.documents.rounds import RoundReport
@@ -143,7 +142,10 @@ class RunFolder:
 
     def keep_classifier(self, trained: LinearClassifier, transfer: Sequence[Candidate]) -> None:
         """Write the classifier that the released numbers are, and its labels of public texts, if there are any."""
-        text_classifier.document(trained, text_classifier.RELEASED, Released.load(self.path)).save(self.path)
+        privacy = Privacy.load(self.path)
+        origin = privacy.earlier
+        run, encoder = (origin.run, origin.encoder) if origin else (self._summary.run, self._plan.encoder)
+        text_classifier.document(trained, run=run, encoder=encoder, privacy=privacy).save(self.path)
         if transfer:
             write_lines(self.path / TRANSFER, transfer)
 

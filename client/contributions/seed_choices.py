@@ -22,7 +22,7 @@ def choose(
 
     Args:
         query: The candidates.
-        records: This party's records, of each owner at most `max_records`.
+        records: This party's records, at most `max_records` of each owner.
         scale: b, for utilities in [0, 1]: one choice costs `query.spec.sensitivity.l1` / b.
         key: 32 secret bytes, for this call alone.
         replacement: Whether to use the exponential mechanism; otherwise permute-and-flip.

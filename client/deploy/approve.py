@@ -29,7 +29,7 @@ REPLIES = {"": None, "y": True, "yes": True, "n": False, "no": False}
 
 
 def register(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
-    """Add `approve`."""
+    """Add the command `approve`."""
     parser = add_command(
         commands,
         "approve",

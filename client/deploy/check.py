@@ -30,7 +30,7 @@ _RESULT = 8
 
 
 def register(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
-    """Add `check`."""
+    """Add the command `check`."""
     parser = add_command(
         commands,
         "check",

@@ -49,7 +49,7 @@ MAX_RECORDS = "largest number of records that this hospital will ever have; publ
 
 
 def register(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
-    """Add `init`."""
+    """Add the command `init`."""
     parser = add_command(
         commands,
         "init",

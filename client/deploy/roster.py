@@ -20,7 +20,7 @@ from common.system.files import write_atomic
 
 
 def register(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
-    """Add `roster`."""
+    """Add the command `roster`."""
     parser = add_command(
         commands,
         "roster",

@@ -76,7 +76,7 @@ class HospitalSettings:
         """Read `client.yaml`.
 
         Raises:
-            ConfigError: It is missing, readable by others, no YAML, or has an unknown, missing or wrong setting.
+            ConfigError: The file is missing, readable by others, not YAML, or has an unknown, missing or wrong setting.
         """
         path = folder / "client.yaml"
         if not path.is_file():
@@ -134,7 +134,7 @@ class HospitalSettings:
         """The public data of all hospitals, from this hospital's own file.
 
         Raises:
-            ConfigError: It is missing, or no roster.
+            ConfigError: The file is missing, or is not a roster.
         """
         path = self.folder / "roster.json"
         if not path.is_file():

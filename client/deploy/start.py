@@ -45,7 +45,7 @@ _UNITS = {"s": 1, "m": 60, "h": 3600}
 
 
 def register(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
-    """Add `start` and `stop`."""
+    """Add the commands `start` and `stop`."""
     start = add_command(
         commands,
         "start",

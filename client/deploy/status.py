@@ -55,7 +55,7 @@ class Status:
     """Status of the hospital.
 
     Attributes:
-        processes: Name to process number, None while it waits to start again, and number of restarts.
+        processes: Name to process ID, None while the process waits to start again, and number of restarts.
         node: Last state of SuperNode, in words.
         awaiting: Number of plans that await approval.
         audit_used: Share of the audit log's largest size that is used.
@@ -79,7 +79,7 @@ class Status:
 
 
 def register(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
-    """Add `status`."""
+    """Add the command `status`."""
     status = add_command(
         commands,
         "status",

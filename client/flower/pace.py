@@ -12,9 +12,9 @@ class Pace:
     """Duration of the wait before asking for a message again.
 
     Args:
-        shortest: Seconds of a wait right after a message.
-        longest: Seconds of a wait without a run.
-        share: A wait's part of the time since the last message.
+        shortest: Shortest wait in seconds, right after a message.
+        longest: Longest wait in seconds, when no run is going on.
+        share: Length of a wait as a share of the time since the last message.
     """
 
     def __init__(self, shortest: float, longest: float, share: float) -> None:

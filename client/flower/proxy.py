@@ -35,7 +35,7 @@ def address(url: str) -> tuple[str, int]:
         url: http://HOST:PORT.
 
     Raises:
-        ConfigError: It is another kind of URL, or contains a login, which the message does not repeat.
+        ConfigError: `url` is another kind of URL, or contains a login, which the message does not repeat.
     """
     expected = "http://HOST:PORT, or null"
     if "@" in url:

@@ -30,7 +30,7 @@ class PartyWriter(Protocol):
         """Check that `write` can answer the planned query, before any record is touched.
 
         Raises:
-            CaucusError: It cannot, for instance because its models are missing.
+            CaucusError: `write` cannot answer it, for instance because models are missing.
         """
 
     def write(
@@ -40,13 +40,13 @@ class PartyWriter(Protocol):
 
         Args:
             planned: The query with its noise: scale, in grid units, and rate.
-            records: This party's records, of each owner at most `max_records`.
+            records: This party's records, at most `max_records` of each owner.
             labels: The plan's labels.
             encoder: The agreed encoder.
             key: 32 secret bytes for this call alone.
 
         Raises:
-            CaucusError: Nothing can be written; never with a word of a record.
+            CaucusError: Nothing can be written; the message never quotes a record.
         """
 
 

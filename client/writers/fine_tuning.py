@@ -274,7 +274,7 @@ def train(
     Args:
         tuner: The model; it must not be used again.
         spec: The planned specification.
-        records: This party's records, of each owner at most `max_records`.
+        records: This party's records, at most `max_records` of each owner.
         rate: Probability with which a unit takes part in a step.
         scale: Scale of the noise of each step's sum, in integer units, of which C is 0.99 B; 0: no noise.
         optimizer: Makes the optimizer; None: Adam.

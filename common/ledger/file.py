@@ -79,7 +79,7 @@ class LedgerFile:
         durable: A commit survives a power cut.
 
     Raises:
-        LedgerError: If it cannot be opened, is no ledger, or is a ledger of another version.
+        LedgerError: If the file cannot be opened, is not a ledger, or is a ledger of another version.
     """
 
     def __init__(self, path: Path, *, secret: bytes, read_only: bool = False, durable: bool = True) -> None:

@@ -83,8 +83,8 @@ class Ledger:
         head: Hex digest noted before, as for `verify`.
 
     Raises:
-        LedgerError: Here and in every method: the file cannot be opened or written, is no ledger of this version, was
-            edited or is damaged.
+        LedgerError: Here and in every method: the file cannot be opened or written, is not a ledger of this version,
+            was edited, or is damaged.
     """
 
     def __init__(
@@ -198,7 +198,9 @@ class Ledger:
                 raise SurvivorsError("this set of survivors is not the first", where=f"run {run}, answer {index}")
 
     def unmask(self, run: str, index: int) -> None:
-        """Record that shares for opening this entry's sum leave, before they do. Repeated calls have no effect.
+        """Record that the shares which open this entry's sum may be sent, before they are sent.
+
+        Repeated calls have no effect.
 
         Raises:
             SurvivorsError: If no survivors were recorded, or the same question was opened over another set.
@@ -366,7 +368,7 @@ def _one_sum(log: Log, entry: Entry, parties: AbstractSet[PartyId]) -> None:
     """Refuse to open a question over these parties if it was opened over others.
 
     Raises:
-        SurvivorsError: It was; the message names the other answer.
+        SurvivorsError: The question was opened over other parties; the message names the other answer.
     """
     for other in log.same_question(entry):
         if other.unmasked and other.survivors != parties:

@@ -3,7 +3,7 @@
     kind        body                                                 meaning
     charge      plan, query: digests; release; data_set; time        the answer may be given from now on
     survivors   parties                                              the only parties whose sum may be opened
-    unmask                                                           shares that open that sum may leave
+    unmask                                                           the shares that open that sum may be sent
     close                                                            the answer is erased for good
 
 Run and position (the number of the answer in the run) name the entry that an event is about.
@@ -38,7 +38,7 @@ class Entry:
         answer: The noised answer, from the time when it is stored until the entry is closed; none in the coordinator's
             ledger.
         survivors: The only parties whose sum may be opened, or None before they are named.
-        unmasked: Whether shares that open this sum may have left.
+        unmasked: Whether shares that open this sum may have been sent.
         committed: Whether the round is over.
     """
 
@@ -149,7 +149,7 @@ class Log:
         self._append(database, entry.run, entry.index, "survivors", {"parties": parties})
 
     def unmask(self, database: Connection, entry: Entry) -> None:
-        """Appends the event that shares which open an entry's sum leave."""
+        """Appends the event that the shares which open an entry's sum may be sent."""
         self._append(database, entry.run, entry.index, "unmask", {})
 
     def same_question(self, entry: Entry) -> Iterator[Entry]:

@@ -41,14 +41,14 @@ class Entry:
         description: Description in a clause.
         purpose: "encoder", or "language model". A hospital fetches only encoders unless it names a model.
         licence: Licence of the weights, as an SPDX identifier.
-        engine: Engine that computes with it.
-        package: Package of pip's index that holds it.
+        engine: Engine that runs the model.
+        package: Package in pip's index that contains the model.
         version: Version of the package.
         megabytes: Size of the wheel.
         wheel: SHA-256 of the wheel.
-        inside: Folder of the wheel, or archive in it (.zip), that has the files.
-        files: SHA-256 of each file that is taken, by its path there, which is its path in the model's folder as well.
-        conversion: Conversion of these files after the download, see `common/models/conversion.py`: "none", or "gguf to
+        inside: Folder of the wheel that has the files, or archive (.zip) in the wheel.
+        files: Path to SHA-256 of each file that is taken; the path is the same there and in the model's folder.
+        conversion: Conversion of the files after the download, see `common/models/conversion.py`: "none", or "gguf to
             safetensors".
     """
 
@@ -93,7 +93,7 @@ def named(name: str, among: Catalogue) -> Entry:
     """The entry of the catalogue with this name.
 
     Raises:
-        ConfigError: It does not exist.
+        ConfigError: The catalogue has no such entry.
     """
     if name not in among:
         similar = get_close_matches(name, among, 1)
@@ -120,7 +120,7 @@ def folder(name: str) -> Path:
     """The folder of a model of the catalogue that has been fetched.
 
     Raises:
-        ConfigError: It has not been fetched, or was fetched for another entry, such as that of an earlier version.
+        ConfigError: The model has not been fetched, or was fetched for another entry, such as an earlier version.
     """
     entry = named(name, catalogue())
     at = root() / name
@@ -137,10 +137,10 @@ def folder(name: str) -> Path:
 
 
 def placed(name_or_path: str | Path) -> Path:
-    """The folder of a model of the catalogue, if this is its name; any other path unchanged.
+    """The folder of the model if the argument is a name in the catalogue; any other path unchanged.
 
     Raises:
-        ConfigError: It is in the catalogue and has not been fetched.
+        ConfigError: The model is in the catalogue and has not been fetched.
     """
     return folder(str(name_or_path)) if name_or_path in catalogue() else Path(name_or_path)
 

@@ -84,7 +84,7 @@ def with_tokenizer(folder: Path) -> Path:
     """The folder, if it contains a tokenizer.
 
     Raises:
-        ConfigError: There is no tokenizer in it.
+        ConfigError: The folder has no tokenizer.
     """
     if not any((at / file).is_file() for at in (folder, *folder.glob("*_*/")) for file in _TOKENIZERS):
         raise ConfigError(
@@ -103,7 +103,7 @@ def configuration(folder: Path, *heads: Head) -> "PreTrainedConfig":
     A classification head is created for each task, so any network that can have one is accepted.
 
     Raises:
-        ConfigError: It cannot be read, needs additional code, or has another head.
+        ConfigError: The configuration cannot be read, needs additional code, or has another head.
     """
     _needs("configuration")
     from transformers import AutoConfig, PreTrainedConfig
@@ -135,7 +135,7 @@ def tokenizer(folder: Path) -> "PreTrainedTokenizerBase":
     """Load the tokenizer in a folder.
 
     Raises:
-        ConfigError: It does not exist, or cannot be read.
+        ConfigError: The tokenizer does not exist, or cannot be read.
     """
     _needs("tokenizer")
     from transformers import AutoTokenizer, PreTrainedTokenizerBase
@@ -220,8 +220,8 @@ def network(
 def own_dtype(config: Any, device: str) -> str:
     """Type of a checkpoint's weights on a device, for `from_pretrained`: the saved type if it is fast there.
 
-    A processor computes in bfloat16 by special instructions, about twice as fast as in float32, or else emulates it,
-    many times more slowly; it always emulates half precision.
+    A CPU with special instructions for bfloat16 computes about twice as fast in it as in float32. Any other CPU
+    emulates bfloat16, which is many times slower. Every CPU emulates half precision.
     """
     import torch
 

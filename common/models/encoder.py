@@ -158,8 +158,8 @@ class Encoder:
             local_files_only: False downloads what the cache lacks.
 
         Raises:
-            ConfigError: The model or device does not exist here, it is no model of text with a tokenizer, or it needs
-                an extra that is not installed.
+            ConfigError: The model or device does not exist here, the model is not one of text with a tokenizer, or it
+                needs an extra that is not installed.
         """
         one_of("embedding.pooling", pooling, among=("mean", "cls", "max"))
         integers(4, section="embedding", longest=longest)

@@ -19,7 +19,7 @@ def verify(plan: Plan) -> float:
     """Epsilon, at the plan's delta, of everything that the plan can release.
 
     Raises:
-        PlanError: If it exceeds the epsilon of the plan.
+        PlanError: If this epsilon exceeds the epsilon of the plan.
     """
     spent = accountant.epsilon(plan.releases(), plan.delta)
     if spent > plan.epsilon:

@@ -2,12 +2,12 @@
 
 
 def differences(max_dropouts: int, *, one: str = "party", many: str = "parties") -> str:
-    """Sentence on when sums over different parties can be subtracted, where secure aggregation hides single answers.
+    """A clause that says when the difference of two sums shows one party's answer in spite of secure aggregation.
 
     Args:
         max_dropouts: Largest number of parties that may be missing from a sum.
         one: Word for a party.
-        many: The plural.
+        many: Plural of that word.
     """
     dropouts = (
         "drops out, or is left out by the coordinator, between two questions that are nearly the same, as those of "

@@ -103,7 +103,7 @@ def epsilon(releases: Iterable[Release], delta: float) -> float:
     0 for no release; infinite if one has no noise. Takes up to about two seconds.
 
     Raises:
-        ConfigError: If delta is no probability, or answers on one subsample have different rates.
+        ConfigError: If delta is not a probability, or answers on one subsample have different rates.
     """
     return _at_delta(_merged(releases), delta, by_norm=False)
 

@@ -46,7 +46,7 @@ def length_range(lengths: npt.ArrayLike, cap: int, scale: float, key: bytes) -> 
 
     Raises:
         ConfigError: If scale is not a finite number above 0, or cap is below 1.
-        InternalError: If lengths are not integers from 0, or the key has not 32 bytes.
+        InternalError: If lengths are not integers from 0, or the key does not have 32 bytes.
     """
     positive(scale=scale, cap=cap)
     stream = Keystream(key)
@@ -64,22 +64,25 @@ def length_range(lengths: npt.ArrayLike, cap: int, scale: float, key: bytes) -> 
 def noisy_max(utilities: npt.ArrayLike, scale: float, key: bytes, *, replacement: bool) -> int:
     """The index of a candidate with about the highest utility.
 
-    Candidates come up at random and are taken with probability p_c = exp((u_c - max u) / scale). Without replacement
-    this is permute-and-flip (McKenna and Sheldon 2020), never worse in expected utility; with replacement, rejection
-    sampling of the exponential mechanism (McSherry and Talwar 2007).
+    Candidates are drawn at random and taken with probability p_c = exp((u_c - max u) / scale). Without replacement this
+    is permute-and-flip (McKenna and Sheldon 2020). With replacement it is rejection sampling of the exponential
+    mechanism (McSherry and Talwar 2007), whose expected utility is never better.
 
-    Privacy, among public candidates: 2 * range / scale if no utility can leave an interval of that range (`on_grid`:
-    2 * UNIT / scale), for replacing the record that the utilities belong to, and half of it for leaving it out and
-    choosing uniformly instead: so a party may fill up with uniform choices to a public number.
+    Privacy, if the candidates are public and no utility can leave an interval of length `range`: epsilon is
+    2 * range / scale (`on_grid`: 2 * UNIT / scale) for replacing the record that the utilities belong to. It is half of
+    that for leaving the record out and choosing uniformly instead, so a party with fewer records than a public number
+    of choices may make the remaining choices uniformly.
     Proof with replacement: candidate c has probability exp(u_c / scale) / sum_b exp(u_b / scale), and replacing the
     record changes numerator and denominator by at most a factor exp(range / scale) each, in opposite directions.
-    Proof without replacement: each candidate b passes its coin with probability p_b, the best always, and the first one
-    that passes in random order is uniform among those that pass. The candidate with the highest u_b + e_b, e_b
-    independent exponentials of mean `scale`, has the same distribution (Ding et al. 2021): e_b reaches max u - u_b with
-    probability p_b, and u_b + e_b - max u is then exponential again, the same for all, so the highest is uniform among
-    those. Fix the noise of all but c: it is chosen if e_c > t, t = max_b (u_b + e_b) - u_c over the others. Replacing
-    the record moves t by at most 2 * range, and P(e_c > t + 2 range) >= exp(-2 range / scale) P(e_c > t).
-    A uniform choice is either mechanism at equal utilities, say in the middle: each then moves by at most range / 2.
+    Proof without replacement: each candidate b passes its coin toss with probability p_b (the best always does), and
+    the first one that passes in random order is uniform among those that pass. The candidate with the highest u_b +
+    e_b, where the e_b are independent exponentials of mean `scale`, has the same distribution (Ding et al. 2021): e_b
+    reaches max u - u_b with probability p_b, and u_b + e_b - max u is then exponential again, the same for all, so the
+    highest is uniform among those. Fix the noise of all but c: it is chosen if e_c > t, t = max_b (u_b + e_b) - u_c
+    over the others. Replacing the record moves t by at most 2 * range, and
+    P(e_c > t + 2 range) >= exp(-2 range / scale) P(e_c > t).
+    A uniform choice is the choice of either mechanism at equal utilities, for example all in the middle of the
+    interval: then each utility moves by at most range / 2.
 
     Running time: a few microseconds per coin; on average at most 1 / p_c coins, and without replacement at most one per
     candidate. For 1,000 records and 2,000 candidates it is less than half a second at epsilon up to 10.
@@ -88,14 +91,14 @@ def noisy_max(utilities: npt.ArrayLike, scale: float, key: bytes, *, replacement
         utilities: (candidates,) integers, in grid steps. Private.
         scale: Scale in the same steps. Above 0.
         key: Secret key, for this call alone.
-        replacement: Whether candidates that were rejected may come up again.
+        replacement: Whether candidates that were rejected may be drawn again.
 
     Returns:
         An index into utilities.
 
     Raises:
         ConfigError: If scale is not a finite number above 0.
-        InternalError: If there is no candidate, utilities are not integers, or the key has not 32 bytes.
+        InternalError: If there is no candidate, utilities are not integers, or the key does not have 32 bytes.
     """
     positive(scale=scale)
     stream = Keystream(key)

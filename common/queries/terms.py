@@ -84,8 +84,8 @@ def encode_terms(terms: tuple[str, ...]) -> NDArray[np.uint8]:
     """The array form of a vocabulary.
 
     Raises:
-        ProtocolError: It has no terms, or a term is empty, repeated, too long, or contains a line feed or half of a
-            character.
+        ProtocolError: The vocabulary has no terms, or a term is empty, repeated, too long, or contains a line feed or
+            half of a character.
     """
     expected = f"different terms in Unicode, none empty, each on one line of {MOST_WORDS} words at most"
     if not terms or "" in terms or len(set(terms)) < len(terms) or any("\n" in term for term in terms):

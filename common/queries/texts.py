@@ -184,7 +184,7 @@ class RewrittenSpec(Spec):
     """Sampled records, each rewritten by the party's own language models until they judge it private (RUPTA).
 
     There is no noise and no proof, and the cost is infinite: a text is a function of one record, and the models'
-    judgement is no bound. Records are sampled as in `AbstractedSeedsSpec`.
+    judgement is not a bound. Records are sampled as in `AbstractedSeedsSpec`.
 
     Attributes:
         texts: Number of texts that each party releases, public.

@@ -120,7 +120,7 @@ def open_sealed(agreed: Secret, binding: bytes, sender: PartyId, receiver: Party
     """The message that `sender` sealed for `receiver` under this binding.
 
     Raises:
-        SealError: If it was altered, cut, or made by or for another party or in another set-up.
+        SealError: If the message was altered, cut, or made by or for another party or in another set-up.
     """
     key = agreed.derive("seal", binding, sender, receiver)
     try:

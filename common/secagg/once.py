@@ -25,7 +25,7 @@ class Once(Generic[Value]):
         """Take the value; afterwards nothing is left.
 
         Raises:
-            ReplayError: If it was taken before.
+            ReplayError: If the value was taken before.
         """
         try:
             return self._box.pop()
@@ -36,7 +36,7 @@ class Once(Generic[Value]):
         """Read the value without taking it.
 
         Raises:
-            ReplayError: If it was taken before.
+            ReplayError: If the value was taken before.
         """
         try:
             return self._box[0]
@@ -64,7 +64,7 @@ class OnceEach(Generic[Value]):
         """The value of this round; afterwards nothing is left of it, or of any round before it.
 
         Raises:
-            ReplayError: If it, or a later one, was taken before.
+            ReplayError: If this value, or that of a later round, was taken before.
             ProtocolError: If there is no such round.
         """
         where = f"round {index}, {self._step}"

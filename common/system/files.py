@@ -103,7 +103,7 @@ def new_folder(path: Path, *, mode: int = 0o700) -> None:
     """Make a folder that only this account, its owner, can enter.
 
     Raises:
-        ConfigError: It exists and is not empty: nothing is ever overwritten.
+        ConfigError: The folder exists and is not empty: nothing is ever overwritten.
     """
     if path.is_symlink() or (path.exists() and (not path.is_dir() or any(path.iterdir()))):
         raise ConfigError("folder", expected="a new or empty one", got="one that is in use, or a link", where=path)
@@ -148,7 +148,7 @@ def check_secret(path: Path) -> None:
     """Refuse a secret that is missing or that other users of the machine can read.
 
     Raises:
-        ConfigError: It is missing or readable; the message names the file and its mode.
+        ConfigError: The file is missing or readable; the message names the file and its mode.
     """
     if not path.is_file():
         raise ConfigError("secret file", expected="an existing file", got="none", where=path)
@@ -159,7 +159,7 @@ def check_records(path: Path) -> None:
     """Refuse a file of private records that is missing, or that other users of the machine can read.
 
     Raises:
-        DataError: It is missing or readable; the message names the file.
+        DataError: The file is missing or readable; the message names the file.
     """
     if not path.is_file():
         got = "a folder" if path.is_dir() else "none"

@@ -1,8 +1,8 @@
-"""Locks that a process has for its lifetime, and that show its number to other processes.
+"""Locks that a process holds for its lifetime, and that show its process ID to other processes.
 
-The kernel releases such a lock when its process ends, for whatever reason, and says which process has it: `stop` needs
-no file with a number, which could be missing or out of date. Record locks (fcntl(2)) are not inherited by children. A
-lock of a process in another container is visible, but that process has no number here.
+The kernel releases such a lock when its process ends, for whatever reason, and says which process holds it: `stop`
+needs no file with a process ID, which could be missing or out of date. Record locks (fcntl(2)) are not inherited by
+children. A lock of a process in another container is visible, but that process has no ID here.
 """
 
 import fcntl
@@ -16,7 +16,7 @@ from common.errors import ConfigError
 from common.system.files import FILE_ALONE
 
 MODE = 0o640
-"""Mode of the lock's file: the other half of a hospital may see who has a lock, but not take it."""
+"""Mode of the lock's file: the other half of a hospital may see who holds a lock, but not take it."""
 
 _RECORD = "hhqqi4x"
 """C's struct flock on 64-bit Linux: type, whence, start, length, process."""
@@ -28,11 +28,11 @@ def hold(folder: Path, names: Sequence[str], *, stop: str) -> Iterator[None]:
 
     Args:
         folder: The locks are files in its `run/`.
-        names: Names of the locks; none is taken if another process has one of them.
-        stop: Command that ends the process that has them.
+        names: Names of the locks; none is taken if another process holds one of them.
+        stop: Command that ends the process that holds them.
 
     Raises:
-        ConfigError: Another process has one.
+        ConfigError: Another process holds one of the locks.
     """
     (folder / "run").mkdir(exist_ok=True, mode=0o700)
     with ExitStack() as opened:
@@ -54,7 +54,7 @@ def hold(folder: Path, names: Sequence[str], *, stop: str) -> Iterator[None]:
 
 
 def holder(folder: Path, name: str) -> int | None:
-    """Number of the process that has this lock; 0 if it is in another container, None if no process has the lock."""
+    """ID of the process that holds this lock; 0 if it is in another container, None if no process holds the lock."""
     try:
         file = os.open(folder / "run" / f"{name}.lock", FILE_ALONE | os.O_RDONLY)
     except FileNotFoundError:

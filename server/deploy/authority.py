@@ -67,7 +67,7 @@ def check_certificate(folder: Path) -> None:
     """Refuse to serve with a certificate that no hospital would accept now.
 
     Raises:
-        ConfigError: It is missing, expired or not yet valid, or its key is open to others.
+        ConfigError: The certificate is missing, expired or not yet valid, or its key is open to others.
     """
     check_secret(folder / "server.key")
     path = folder / "server.crt"

@@ -59,7 +59,7 @@ class Finding:
 
 
 def register(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
-    """Add `check`."""
+    """Add the command `check`."""
     parser = add_command(
         commands,
         "check",

@@ -2,19 +2,19 @@
 
 import argparse
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from common.errors import ConfigError
 from common.models.encoder import Encoder
 from common.system.commands import add_command
 from common.system.progress import progress
-from server.documents.census import Released
 from server.documents.classifier import TrainedClassifier
 from server.documents.metrics import Classifier, Metrics
 from server.evaluation import text_classifier
 from server.evaluation.remote_encoder import RemoteEncoder
 from server.evaluation.small_model import labels_of
-from server.metrics.accuracy import logistic_regression, sizes
+from server.metrics.accuracy import SoftLabels, logistic_regression, sizes
 from server.metrics.linear import LinearClassifier
 from server.run_folder import TRANSFER, read_candidates
 from server.settings.build import build
@@ -28,7 +28,7 @@ _TEXT = """# Classifiers of texts
 
 Labels: {labels}
 
-| file | learned from | accuracy on the run's test texts |
+| file | learned from | accuracy on test texts |
 |---|---|---|
 | `{released}` | {released_source} | {released_accuracy} |
 | `{student}` | {student_source} | not measured |
@@ -49,7 +49,7 @@ no others: a text of another subject gets one of them too. Nobody has tested the
 
 
 def register(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
-    """Add `classifier`."""
+    """Add the command `classifier`."""
     parser = add_command(
         commands,
         "classifier",
@@ -74,9 +74,11 @@ def _write(chosen: argparse.Namespace) -> Iterator[str]:
 def _in_python(encoder: Part) -> list[str]:
     """Lines of Python that make an encoder as the settings do."""
     chosen = {name: value for name, value in encoder.settings.items() if value is not None}
-    module, kind, maker = str(chosen.pop("_target_")).rsplit(".", 2)
+    module, _, maker = str(chosen.pop("_target_")).rpartition(".Encoder.")
     arguments = ", ".join(f"{name}={value!r}" for name, value in chosen.items())
-    return [f"from {module} import {kind}", f"encoder = {kind}.{maker}({arguments})"]
+    if not module:
+        return ["encoder = ...  # as the run's config.yaml has it (embedding)"]
+    return [f"from {module} import Encoder", f"encoder = Encoder.{maker}({arguments})"]
 
 
 def write(run: Path, encoder: Encoder | RemoteEncoder, make_encoder: Sequence[str]) -> Iterator[Path]:
@@ -106,11 +108,16 @@ def write(run: Path, encoder: Encoder | RemoteEncoder, make_encoder: Sequence[st
     labels, weights = labels_of(texts), [text.weight for text in texts]
     vectors = encoder.encode([text.text for text in texts])
     student = LinearClassifier.of_regression(logistic_regression(vectors, labels, weights))
-    source = text_classifier.TEXTS + (f", and {len(public):,} public texts with theirs" if public else "")
+    learned = "their probabilities" if isinstance(labels, SoftLabels) else "their labels"
+    source = f"the run's texts and {learned}" + (f", and {len(public):,} public texts with theirs" if public else "")
     folder = run / FOLDER
     folder.mkdir(exist_ok=True)
     released.save(folder)
-    text_classifier.document(student, source, Released.load(run)).save(folder, STUDENT)
+    of_texts = replace(
+        text_classifier.document(student, run=released.run, encoder=released.encoder, privacy=released.privacy),
+        source=source,
+    )
+    of_texts.save(folder, STUDENT)
     metrics = Metrics.load_if_there(run) or Metrics()
     card = _TEXT.format(
         labels=", ".join(released.labels),

@@ -51,7 +51,7 @@ class Attending:
 
 
 def register(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
-    """Add `enrol` and `remove`."""
+    """Add the commands `enrol` and `remove`."""
     enrol = add_command(
         commands,
         "enrol",

@@ -2,8 +2,9 @@
 
     python -m server.deploy.health FOLDER
 
-It asks as a hospital does, with the authority's certificate: TLS, front door and SuperLink behind it must work. The
-exit code is 0 if they do; 1 otherwise, with the reason in one line.
+It sends a request in the same way as a hospital, with the authority's certificate, so TLS, the front door and the
+SuperLink behind it must all work. The exit code is 0 if they do; otherwise it is 1, and the reason is printed in one
+line.
 """
 
 import ssl

@@ -29,7 +29,7 @@ _COUNTED = 0.05
 
 
 def register(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
-    """Add `plan`."""
+    """Add the command `plan`."""
     parser = add_command(
         commands,
         "plan",

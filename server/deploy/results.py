@@ -26,7 +26,7 @@ from server.settings.sections import setting
 
 
 def register(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
-    """Add `evaluate` and `report`."""
+    """Add the commands `evaluate` and `report`."""
     later = add_command(
         commands,
         "evaluate",

@@ -134,7 +134,7 @@ def followed(settings: CoordinatorSettings, folder: Path, *, at: int = 0) -> Ite
         at: Number of bytes at the start of the log that are not printed.
 
     Raises:
-        CaucusError: It has ended and is not complete.
+        CaucusError: The run has ended and is not complete.
         KeyboardInterrupt: The operator pressed Ctrl-C; the message says how to go on.
     """
     try:

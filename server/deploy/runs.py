@@ -46,7 +46,7 @@ LONGEST_FILE_NAME = 255
 
 
 def register(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
-    """Add `run`, `resume`, `follow` and `cancel`."""
+    """Add the commands `run`, `resume`, `follow` and `cancel`."""
     run = add_command(
         commands,
         "run",

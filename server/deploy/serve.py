@@ -33,7 +33,7 @@ LOCKS = ("coordinator",)
 
 
 def register(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
-    """Add `serve` and `stop`."""
+    """Add the commands `serve` and `stop`."""
     serve = add_command(
         commands,
         "serve",

@@ -55,7 +55,7 @@ class CoordinatorSettings:
         """Read `coordinator.yaml`.
 
         Raises:
-            ConfigError: It is missing, or has an unknown or wrong setting.
+            ConfigError: The file is missing, or has an unknown or wrong setting.
         """
         path = folder / "coordinator.yaml"
         if not path.is_file():

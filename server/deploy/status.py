@@ -15,7 +15,7 @@ from server.deploy.settings import CoordinatorSettings
 
 
 def register(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
-    """Add `status`."""
+    """Add the command `status`."""
     parser = add_command(
         commands,
         "status",

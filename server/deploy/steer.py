@@ -29,7 +29,7 @@ ASKED = ("method", "method.census", "method.directions", "method.count", "method
 
 
 def register(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
-    """Add `steer`."""
+    """Add the command `steer`."""
     parser = add_command(
         commands,
         "steer",

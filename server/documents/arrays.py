@@ -15,7 +15,7 @@ def unpacked(text: str, rows: int) -> NDArray[np.float32]:
     """The inverse of `packed`, as an array of this many rows.
 
     Raises:
-        ValueError: It is not base64, or does not fill the rows.
+        ValueError: `text` is not base64, or does not fill the rows.
     """
     flat = np.frombuffer(base64.b64decode(text, validate=True), dtype="<f4").astype(np.float32)
     return flat.reshape(rows, -1)

@@ -42,7 +42,7 @@ class Document:
         """The inverse of `to_json`, and of what earlier versions wrote.
 
         Raises:
-            KeyError, TypeError, ValueError: It is not the JSON of such a document.
+            KeyError, TypeError, ValueError: `value` is not the JSON of such a document.
         """
         return from_json(cls, value)
 

@@ -38,7 +38,7 @@ class Classifier(Document):
         accuracy: The classifier's accuracy.
         macro_f1: The classifier's macro-F1.
         records: Number of texts that it was trained on.
-        trained_on: The same number, if this is one of several trainings.
+        trained_on: The same number, if the classifier is one of several trainings.
         recall_by_label: Share of the test texts of each label that it gives that label; empty in earlier versions.
         rows: Number of texts or records behind the accuracy.
         test: Name of the file of test texts, in a later evaluation.
@@ -64,12 +64,12 @@ class Classifier(Document):
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Gain(Document):
-    """Accuracy of the synthetic texts minus that of as many texts of the same models without the hospitals.
+    """Difference between two accuracies on the same test texts, such as the gain over no hospitals.
 
     Attributes:
-        value: The difference, -1 to 1, on the same test texts.
+        value: The difference, -1 to 1.
         interval: The difference's 95 % interval over the test texts, paired.
-        texts: Number of texts of either kind that the small model was trained on.
+        texts: Number of texts from which the classifiers learned.
     """
 
     value: float
@@ -151,6 +151,11 @@ class Metrics(Document):
         return _whole(self.content.get("test_records"))
 
     @property
+    def test(self) -> str | None:
+        """Name of the file of test texts, if they are those of a later evaluation."""
+        return _text(self.content.get("test"))
+
+    @property
     def synthetic(self) -> Classifier | None:
         """The small model, trained once on the synthetic texts."""
         return self._classifier("synthetic")
@@ -172,30 +177,35 @@ class Metrics(Document):
         group = self.content.get("zero_shot")
         if not isinstance(group, Mapping):
             return None
-        difference, texts = _estimate(group.get("difference")), _whole(group.get("trained_on"))
-        if difference.value is None or difference.interval is None or texts is None:
-            return None
-        return Gain(value=difference.value, interval=difference.interval, texts=texts)
+        return _gain(group.get("difference"), _whole(group.get("trained_on")))
 
     @property
     def utility(self) -> Classifier | None:
         """The small model, trained on the synthetic texts, with intervals; the mean of several trainings."""
-        return self._classifier("utility")
+        return self._on_these_texts("utility")
 
     @property
     def utility_hard_labels(self) -> Classifier | None:
         """The same, trained on the most probable labels alone, where the synthetic texts have probabilities."""
-        return self._classifier("utility_hard_labels")
+        return self._on_these_texts("utility_hard_labels")
 
     @property
     def utility_with_transfer(self) -> Classifier | None:
         """The small model, trained on the synthetic texts and the public ones of `transfer.jsonl`."""
-        return self._classifier("utility_with_transfer")
+        return self._on_these_texts("utility_with_transfer")
+
+    @property
+    def generation_gap(self) -> Gain | None:
+        """The classifier of the released numbers minus one of the same kind that has learned from the texts."""
+        group = self.content.get("released_classifier")
+        if not isinstance(group, Mapping) or self.released_classifier is None:
+            return None
+        return _gain(group.get("gap"), _whole(group.get("learned_from")))
 
     @property
     def released_classifier(self) -> Classifier | None:
         """The classifier that the released numbers are, without any text."""
-        return self._classifier("released_classifier")
+        return self._on_these_texts("released_classifier")
 
     @property
     def utility_real(self) -> Classifier | None:
@@ -228,8 +238,20 @@ class Metrics(Document):
         shares = self.content.get("label_shares")
         return from_json(LabelShares, shares) if isinstance(shares, Mapping) and shares else None
 
+    def _on_these_texts(self, name: str) -> Classifier | None:
+        """A classifier that was tested on the texts of the last evaluation."""
+        classifier = self._classifier(name)
+        return classifier if classifier and classifier.test == self.test else None
+
     def _classifier(self, name: str) -> Classifier | None:
         return _classifier(self.content.get(name))
+
+
+def _gain(figure: object, texts: int | None) -> Gain | None:
+    difference = _estimate(figure)
+    if difference.value is None or difference.interval is None or texts is None:
+        return None
+    return Gain(value=difference.value, interval=difference.interval, texts=texts)
 
 
 def _classifier(group: object) -> Classifier | None:

@@ -10,27 +10,32 @@ from numpy.typing import NDArray
 from common.errors import ConfigError
 from common.models.encoder import Encoder
 from server.documents.arrays import packed, unpacked
-from server.documents.census import Released
 from server.documents.classifier import TrainedClassifier
 from server.documents.files import read
+from server.documents.privacy import Privacy
 from server.evaluation.remote_encoder import RemoteEncoder
+from server.guarantee.statement import of_numbers
 from server.metrics.linear import LinearClassifier
 
-RELEASED = "the released numbers of the census, without any text"
-TEXTS = "the run's texts and their probabilities"
 
+def document(trained: LinearClassifier, *, run: str, encoder: str, privacy: Privacy) -> TrainedClassifier:
+    """The classifier that a run's released numbers are, with its guarantee.
 
-def document(trained: LinearClassifier, source: str, released: Released) -> TrainedClassifier:
-    """The classifier, with the origin and the guarantee of the released numbers from which it was made."""
+    Args:
+        trained: The classifier.
+        run: The run that asked the parties.
+        encoder: Digest of the encoder.
+        privacy: The run's `privacy.json`.
+    """
     return TrainedClassifier(
-        statement=released.statement,
-        source=source,
-        run=released.run,
-        encoder=released.encoder,
+        statement=of_numbers(privacy, run),
+        source="the released numbers, without any text",
+        run=run,
+        encoder=encoder,
         labels=trained.labels,
         weights=packed(trained.weights),
         intercepts=tuple(trained.intercepts.tolist()),
-        privacy=released.privacy,
+        privacy=privacy,
     )
 
 
@@ -56,7 +61,7 @@ class TextClassifier:
             encoder: The run's encoder, such as `Encoder.pretrained("minilm")`.
 
         Raises:
-            ConfigError: It is no such file, or it is of another encoder.
+            ConfigError: The file is not such a file, or belongs to another encoder.
         """
         problems: list[str] = []
         classifier = read(Path(file), TrainedClassifier.parse, problems)
@@ -92,7 +97,9 @@ def trained_of(classifier: TrainedClassifier) -> LinearClassifier:
     """The classifier of a document.
 
     Raises:
-        ValueError: Its numbers do not fit together.
+        ValueError: Its numbers do not fit together, or are not finite.
     """
-    weights = unpacked(classifier.weights, len(classifier.labels))
-    return LinearClassifier(labels=classifier.labels, weights=weights, intercepts=np.array(classifier.intercepts))
+    weights, intercepts = unpacked(classifier.weights, len(classifier.labels)), np.array(classifier.intercepts)
+    if intercepts.shape != (len(weights),) or not np.isfinite(weights).all() or not np.isfinite(intercepts).all():
+        raise ValueError("numbers that are no classifier")
+    return LinearClassifier(labels=classifier.labels, weights=weights, intercepts=intercepts)

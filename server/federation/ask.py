@@ -1,4 +1,4 @@
-"""One private query, end to end: the mirror of `client/answer.py`.
+"""A private query from its request to the stored total; `client/answer.py` is the side of the parties.
 
 1. Look up: a query that was answered before is never asked again; the stored answer is returned.
 2. Reserve: the query's bytes and its charge are on disk before any party sees it.

@@ -181,7 +181,7 @@ class Masking:
 
         Raises:
             MembershipError: If the party never shared.
-            ReplayError: If it was counted already, or arrives after the close.
+            ReplayError: If the vector was counted already, or arrives after the close.
             ProtocolError: If the vector has another shape or type. The total is unchanged.
         """
         total = self._state.get()

@@ -45,8 +45,8 @@ class Guard:
     """An ASGI application that forwards permitted requests, and answers 401 to all others.
 
     Args:
-        application: SuperLink.
-        token: Token that a request has as `Authorization: Bearer TOKEN`.
+        application: The application of SuperLink, which gets the permitted requests.
+        token: Token that a permitted request has in its header `Authorization: Bearer TOKEN`.
     """
 
     def __init__(self, application: Application, token: str) -> None:

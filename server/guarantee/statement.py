@@ -57,17 +57,21 @@ def of_numbers(privacy: Privacy, run: str) -> str:
         privacy: The `privacy.json` of the run that asked.
         run: Identity of that run.
     """
-    if not privacy.noisy:
-        return f"Released by run {run} without noise: nothing that is made of these numbers is private."
+    if not privacy.noisy or privacy.unproven:
+        return (
+            f"Released by run {run} without {'a proof' if privacy.noisy else 'noise'}: these numbers, and all that is "
+            "made of them, have no guarantee; treat them as private data."
+        )
     return (
         f"Released by run {run} with ε = {show_epsilon(privacy.epsilon)} and δ = {show_delta(privacy.delta)} for each "
         f"{'user' if privacy.by_user else 'record'}. Whatever is made of these numbers alone has the same guarantee, "
         "however often they are used: `privacy` states it in full."
+        + (" Which labels occur was taken from records without noise." if privacy.labels_from_records else "")
     )
 
 
 def cost(privacy: Privacy | None) -> str:
-    """Sentence on planned and spent loss; pass None for a `privacy.json` that is missing or cannot be read."""
+    """Statement of the planned and spent privacy loss; pass None if `privacy.json` is missing or cannot be read."""
     kind = guarantee_kind(privacy)
     if privacy is None:
         return "not known: privacy.json cannot be read"

@@ -161,10 +161,10 @@ class Request:
 
 
 def accepted(request: Request, declines: frozenset[str]) -> Request:
-    """The request in the form for a model that declines these modes: without contrast, it has good exemplars alone.
+    """The request in the form for a model that declines these modes; without contrast, it has only good exemplars.
 
     Raises:
-        InternalError: It uses another declined mode; a run whose method does so is refused beforehand.
+        InternalError: The request uses another declined mode; a run whose method does so is refused beforehand.
     """
     declined = request.modes & declines
     if others := declined - {SIMPLIFIED}:

@@ -25,7 +25,7 @@ RequestMaker = Callable[[Order, int, np.random.Generator], Request]
 
 
 def even_orders(samples: int, task: Task, models: Sequence[str]) -> list[Order]:
-    """Orders of `samples` texts in all, balanced across models and labels (±1).
+    """Orders of `samples` texts in total, balanced across models and labels (±1).
 
     Labels are balanced because the number of records with a label is private.
     """

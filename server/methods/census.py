@@ -148,7 +148,7 @@ class CensusMethod(CensusSettings):
         return State(released=_released(census), memory=memory)
 
     def step(self, state: State[CensusMemory], tools: Tools) -> State[CensusMemory]:
-        """Do one round, from top to bottom."""
+        """Do one round."""
         harvest = tools.generate(self._order(state, tools), self._writer(state, tools), round_number=state.round)
         candidates = (*state.candidates, *harvest.candidates)
         vectors = tools.embed([candidate.text for candidate in candidates])
@@ -204,12 +204,13 @@ class CensusMethod(CensusSettings):
     def classifier(self, state: State[CensusMemory]) -> LinearClassifier:
         """See `server.method.Labelling`."""
         census = _census(state.released)
-        return classifier(census, estimates(census, shrinkage=self.shrinkage), state.rounds[-1].figures[_SOFTNESS])
+        return classifier(census, estimates(census, shrinkage=self.shrinkage), _softness(state, census))
 
     def training_labels(self, state: State[CensusMemory], vectors: NDArray[np.float32]) -> Floats:
         """See `server.method.Labelling`."""
-        estimated = estimates(_census(state.released), shrinkage=self.shrinkage)
-        posterior = posteriors(vectors, estimated.means, state.rounds[-1].figures[_SOFTNESS])
+        census = _census(state.released)
+        estimated = estimates(census, shrinkage=self.shrinkage)
+        posterior = posteriors(vectors, estimated.means, _softness(state, census))
         return distillation.with_shares(posterior, estimated.shares, np.ones(len(vectors)))
 
     def _texts(self, number: int) -> int:
@@ -317,6 +318,11 @@ class CensusMethod(CensusSettings):
     def _weights(self, labels: NDArray[np.int64], shares: Floats) -> Floats:
         """(n,) weights of texts with these labels."""
         return steering.text_weights(labels, shares, floor=FLOOR) if self.share_weights else np.ones(len(labels))
+
+
+def _softness(state: State[CensusMemory], census: Census) -> float:
+    """Softness of the released probabilities; runs of earlier versions released none."""
+    return float(state.rounds[-1].figures.get(_SOFTNESS, census.softness))
 
 
 def _census(released: Mapping[str, Mapping[str, Any]]) -> Census:

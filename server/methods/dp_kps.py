@@ -95,7 +95,7 @@ class DpKps(DpKpsSettings):
         return State(memory=NoMemory())
 
     def step(self, state: State[NoMemory], tools: Tools) -> State[NoMemory]:
-        """The only round, from top to bottom."""
+        """Do the only round."""
         if self.ablation == "only_llm":
             return self._ended(state, tools, *self._unseeded(tools), notes=[])
         terms = self._terms()

@@ -150,7 +150,7 @@ class Dpga(DpgaSettings):
         return State(memory=DpgaMemory())
 
     def step(self, state: State[DpgaMemory], tools: Tools) -> State[DpgaMemory]:
-        """Do one generation, from top to bottom."""
+        """Do one generation."""
         genes, listing, notes = state.memory.metadata, Written(texts=[]), list[str]()
         if genes is None:
             genes, listing, notes = self._metadata(tools)

@@ -49,7 +49,7 @@ class SoftLabels:
     def likely(self) -> NDArray[np.float64]:
         """The probabilities without the negligible ones."""
         matrix = np.array(self.probabilities)
-        matrix[matrix < min(_LEAST_PROBABILITY, 1 / len(self.names))] = 0
+        matrix[matrix < np.minimum(_LEAST_PROBABILITY, matrix.max(axis=1, keepdims=True))] = 0
         return np.asarray(matrix / matrix.sum(axis=1, keepdims=True))
 
 

@@ -73,7 +73,7 @@ class LanguageModel:
 
         Raises:
             DataError: There is no text.
-            ConfigError: A number is out of range, or `start` is no model with a tokenizer.
+            ConfigError: A number is out of range, or `start` is not a model with a tokenizer.
         """
         if not texts:
             raise DataError("texts to train a language model on", expected="at least one", got="none")

@@ -71,8 +71,8 @@ def read(path: Path) -> tuple[Census, Earlier]:
     """Read the file of a run folder.
 
     Raises:
-        ConfigError: It does not exist, this program did not write it, or another file of its run contradicts it; the
-            message names the entry.
+        ConfigError: The file does not exist, this program did not write it, or another file of its run contradicts it;
+            the message names the entry.
     """
     try:
         released = _parsed(path, Released)

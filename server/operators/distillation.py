@@ -21,6 +21,8 @@ from server.operators.census import Floats, Vectors, posteriors
 
 SOFTNESSES = (0.01, 0.02, 0.03, 0.05, 0.08, 0.13)
 _FOLDS = 3
+_MOST_CORRECTION = 4.0
+"""Largest factor of a label: one that no text has must not be given the texts of others."""
 _ERRORS = 2.0
 _MOST_TEXTS = 600
 """Number of texts, evenly spaced, by which the softness is chosen if there are more: the time grows with it."""
@@ -53,7 +55,7 @@ def with_shares(probabilities: Floats, shares: Floats, weights: Floats) -> Float
         weights: (n,) weights of the texts in training, by which the labels have their shares so far.
     """
     there = weights @ probabilities / weights.sum()
-    corrected = probabilities * shares / np.maximum(there, np.finfo(float).tiny)
+    corrected = probabilities * np.minimum(shares / np.maximum(there, np.finfo(float).tiny), _MOST_CORRECTION)
     return np.asarray(corrected / corrected.sum(axis=1, keepdims=True))
 
 

@@ -170,8 +170,8 @@ def keyword_shares(
 def first_tau(answer: NDArray[np.float64]) -> tuple[float, list[str]]:
     """Mean cosine of pairs of private records, from the noised sum of cosines and the noised number of pairs.
 
-    If noise leaves no mean between 0 and 1, the threshold starts at 0, and so ends at the lowest value with enough
-    elites.
+    If the noise makes the number of pairs smaller than 1 or takes the mean outside of 0 to 1, the threshold tau starts
+    at 0, and therefore ends at the lowest value that leaves enough elites.
     """
     total, pairs = answer
     if pairs >= 1 and 0 <= total / pairs <= 1:

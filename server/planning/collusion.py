@@ -20,14 +20,14 @@ class Collusion:
     """The price of a coalition of hospitals with the coordinator.
 
     Attributes:
-        helping: Number of hospitals that may help it, by the plan's masks.
-        planned: Number of helping hospitals for which the plan allows (`federation.colluders`).
+        helping: Number of hospitals that may help the coordinator, as the plan's masks assume.
+        planned: Number of helping hospitals that the plan's noise allows for (`federation.colluders`).
         epsilon: Epsilon against the coordinator and the helping hospitals; infinite if masks do not hold against so
             many.
         noise: Standard deviation of a sum's noise in a plan that allows for the helping hospitals, relative to that in
             a plan that expects none; None if no hospital's noise would be left.
-        hospitals: Number of additional hospitals that restore the signal to noise of a plan that expects no help; None
-            as for `noise`.
+        hospitals: Number of additional hospitals that restore the signal-to-noise ratio of a plan that expects no help;
+            None if no hospital's noise would be left.
     """
 
     helping: int

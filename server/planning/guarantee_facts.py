@@ -186,12 +186,13 @@ def _mechanisms(plan: Plan) -> str:
 def noise_error(mechanism: str, scale: float, rows: float) -> float:
     """Root mean square error that noise adds to a sketched density, times the number of records.
 
-    The mean over the rows of noise times feature has the variance of the noise over the rows, as the squared features
-    of a point average to 1 for each row: sqrt(2) cos, or a cosine and a sine.
+    The error at a point is the mean of noise times feature over the rows. Its variance is the variance of the noise
+    divided by the number of rows, since the squared features of a point average to 1 for each row: sqrt(2) cos, or a
+    cosine and a sine.
 
     Args:
         mechanism: "laplace" or "gaussian".
         scale: b or sigma, in features.
-        rows: Frequencies: I for single features, I / 2 for paired ones.
+        rows: Number of frequencies: I for single features, I / 2 for paired ones.
     """
     return scale * (math.sqrt(2) if mechanism == "laplace" else 1.0) / math.sqrt(rows)

@@ -132,7 +132,7 @@ def _rows(metrics: Metrics) -> Iterator[UtilityRow]:
     yield from _without_hospitals(metrics, trained)
     as_many = metrics.utility_real
     # Other test texts, of a later evaluation, are no reference.
-    if as_many and as_many.test != (detailed and detailed.test):
+    if as_many and as_many.test != metrics.test:
         as_many = None
     if as_many:
         drawn = as_many.trained_on

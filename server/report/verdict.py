@@ -1,8 +1,9 @@
 """One sentence on a run: its texts against the same models without the hospitals, real records and guessing.
 
-It is about what the hospitals' answers add: the difference to the texts that the same models wrote before any answer,
-and its 95 % interval. Texts that are half-way from guessing to real records may be no better than those. Texts without
-a guarantee are said to be private data first.
+The sentence says what the hospitals' answers add: how much better these texts are than those that the same models wrote
+before any answer, with the 95 % interval of the difference. Even texts that are half-way from guessing to real records
+may be no better than those. If a run has no guarantee, the sentence is preceded by the advice to treat its texts as
+private data.
 """
 
 from dataclasses import dataclass

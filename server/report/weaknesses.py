@@ -35,7 +35,7 @@ from server.guarantee.rounding import show_epsilon
 from server.planning.signal import HOPELESS
 from server.report.labels import record_shares, weights_of
 from server.report.utility import WITHOUT, accuracies
-from server.report.verdict import gained
+from server.report.verdict import gained, points
 from server.report.vote_distributions import Votes
 
 RISE = 2.0
@@ -155,15 +155,16 @@ def _gain(run: RunSummary, privacy: Privacy | None, metrics: Metrics) -> Iterato
 
 def _generation_gap(metrics: Metrics, texts: Sequence[Candidate]) -> Iterator[Weakness]:
     """The released numbers know more of the labels than the texts teach."""
-    measured, public = accuracies(metrics), metrics.utility_with_transfer
-    if measured.released is None or measured.synthetic is None or measured.released - measured.synthetic <= GAP:
+    gap, public, small = metrics.generation_gap, metrics.utility_with_transfer, accuracies(metrics).synthetic
+    if gap is None or gap.value <= GAP or not gap.clear:
         return
     steps = ["use the classifier itself (caucus-coordinator classifier)"]
-    if public and public.accuracy.value is not None and public.accuracy.value > measured.synthetic:
-        steps.append(f"train with transfer.jsonl too ({100 * public.accuracy.value:.1f} %)")
+    if public and public.accuracy.value is not None and small is not None and public.accuracy.value > small:
+        steps.append(f"train with transfer.jsonl too ({points(public.accuracy.value)} %)")
+    low, high = gap.interval
     yield Weakness(
-        what=f"the texts teach {100 * measured.synthetic:.1f} % where the released numbers alone, as a classifier, "
-        f"reach {100 * measured.released:.1f} %",
+        what=f"a classifier of the texts is {points(gap.value)} points (95 % interval {points(low)} to {points(high)}) "
+        "below the released numbers' own",
         do=_either([*steps, f"write more texts (method.samples, now {len(texts)})"]),
     )
 

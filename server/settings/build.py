@@ -1,4 +1,4 @@
-"""Objects of typed settings: a part, the method, the privacy plan."""
+"""Functions that make objects from typed settings: a part such as a model, the method, the privacy plan."""
 
 import inspect
 import typing

@@ -138,7 +138,7 @@ def simulated(settings: Settings) -> SimulationSettings:
     """The same settings, checked to be those of a simulation.
 
     Raises:
-        ConfigError: They are those of a coordinator.
+        ConfigError: The settings are those of a coordinator.
     """
     if not isinstance(settings, SimulationSettings):
         raise ConfigError("settings", expected="those of a simulation", got="those of a coordinator")
@@ -176,7 +176,7 @@ def reloaded(folder: Path, overrides: Sequence[str]) -> Settings:
     """Read `config.yaml` of a simulation to resume, with new caps on spending.
 
     Raises:
-        CheckpointError: There is no such file, or an override names a setting that is no cap.
+        CheckpointError: There is no such file, or an override names a setting that is not a cap.
     """
     if not (folder / FILE).is_file():
         raise CheckpointError("--resume", expected="one folder with a config.yaml", got="none", where=folder)

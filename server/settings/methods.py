@@ -22,7 +22,7 @@ class FuseGenSettings(PromptingSettings):
     """FuseGen, which asks no party, with the paper's symbols; N, T and S are those of WASP's baseline.
 
     Attributes:
-        samples: N, synthetic texts in all; the paper has 6,000.
+        samples: N, total number of synthetic texts; the paper has 6,000.
         rounds: T, generation rounds; the first is zero-shot.
         shots: S, exemplars in a prompt.
         pool: R, exemplars to draw from, of each label, half easy and half ambiguous; at least 2.

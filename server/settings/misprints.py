@@ -34,8 +34,8 @@ def explained(
 ) -> ConfigError:
     """Translate a Hydra error into one line about the setting that is wrong.
 
-    Information in fields of Hydra's error is used. Most of its errors have only a sentence, which is not parsed: the
-    overrides are compared with the settings once more, with the same result.
+    If Hydra's error has fields that name the setting, they are used. Most of its errors have only a sentence, which is
+    not parsed. Instead, the overrides are compared with the settings again, which finds the same fault.
 
     Args:
         error: An error of a class in `NOT_COMPOSED`.

@@ -110,7 +110,7 @@ def of_kind(name: str, value: object, hint: Any) -> Any:
     """The value, checked to be of the kind in a field's annotation.
 
     Raises:
-        ConfigError: It is of another kind.
+        ConfigError: The value is of another kind.
     """
     options = get_args(hint) if isinstance(hint, UnionType) else (hint,)
     if value is None and NoneType in options:

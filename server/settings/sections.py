@@ -12,9 +12,9 @@ TARGET = "_target_"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Part:
-    """A part that its `_target_` makes: an encoder, a language model, or an object of the user.
+    """Settings of an object that Hydra makes from a `_target_`: an encoder, a language model, or a user's own object.
 
-    The signature of its `_target_` is its schema (`build.py`).
+    The signature of the `_target_` is the schema of the settings (`build.py`).
 
     Attributes:
         place: Full name of the section, such as "llm.models.small".
@@ -56,7 +56,7 @@ class SynthesisSettings(MethodSettings):
     """Settings of a method that releases synthetic texts.
 
     Attributes:
-        samples: N, synthetic texts in all, at least 1.
+        samples: N, total number of synthetic texts, at least 1.
     """
 
     samples: int = 2000

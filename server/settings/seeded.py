@@ -22,7 +22,7 @@ class DpKpsSettings(PromptingSettings):
     """DP-KPS, with the paper's symbols and defaults; numbers that the paper's text does not give are ours.
 
     Attributes:
-        samples: N, synthetic texts in all, N/C of each label; the paper has 1,000 of each label.
+        samples: N, total number of synthetic texts, N/C of each label; the paper has 1,000 of each label.
         vocabulary: A `.txt` of public terms, one per line.
         first_terms: k, terms of a record that count in the histogram, and in the sketch over single phrases.
         kept_terms: |V'|, terms with the highest noised counts.

@@ -40,7 +40,7 @@ class WaspSettings(PromptingSettings):
     """WASP, with the paper's symbols and defaults.
 
     Attributes:
-        samples: N, synthetic texts in all, at least one per round; the paper has 6,000.
+        samples: N, total number of synthetic texts, at least one per round; the paper has 6,000.
         rounds: T, generation rounds, at least 2; T - 1 private queries.
         top: Q, votes of one record in each direction, at most 20.
         shots: S, exemplars in a prompt, and size of each pool, at least 2.
@@ -84,7 +84,7 @@ class AugPeSettings(PromptingSettings):
     """Aug-PE and, with a vocabulary, Aug-PE+; with the papers' terms and defaults.
 
     Attributes:
-        samples: N, synthetic texts in all, and the population.
+        samples: N, total number of synthetic texts, and size of the population.
         rounds: T, each with a private query.
         select: Choice of survivors: "rank", the most voted; "sample", draws in proportion to votes above the
             threshold.
@@ -149,7 +149,7 @@ class PreTextSettings(PromptingSettings):
     """PrE-Text.
 
     Attributes:
-        samples: N, synthetic texts in all, written in the last phase.
+        samples: N, total number of synthetic texts, written in the last phase.
         seeds: Size of the population that evolves; None: a fifth of N, at most 400, but `shots` for each label. A seed
             costs 1 + k texts in every round: 400 would write 20,000 texts to release N = 100.
         rounds: T, each with a private query.

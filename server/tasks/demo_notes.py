@@ -4,7 +4,7 @@ Four diagnoses share all their findings and differ in how often each occurs, so 
 differ in style: in words (plain, clipped, formal), in layout (prose, one line, headed blocks) and in order. The public
 text never shows these diagnoses in the way that a hospital writes them: it consists of other wards' notes, in every
 style, and of textbooks, leaflets and pocket cards on the four conditions. The frequencies were chosen to make the task
-learnable and not trivial; they are no medical reference.
+learnable and not trivial; they are not a medical reference.
 """
 
 # ruff: noqa: E501 — a finding is one line of the table

@@ -73,7 +73,7 @@ class Result:
         """Read the folder of a run that was started in any way.
 
         Raises:
-            CheckpointError: The folder is no run folder.
+            CheckpointError: The folder is not a run folder.
         """
         path = Path(folder).resolve()
         if not (path / RunSummary.FILE).is_file():
@@ -97,7 +97,7 @@ class Result:
         """The classifier that the released numbers of a census are: it has scikit-learn's `predict` and `score`.
 
         Raises:
-            ConfigError: The method's released numbers are no classifier, or the run is partial.
+            ConfigError: The method's released numbers are not a classifier, or the run is partial.
         """
         return TextClassifier.load(self.folder / TrainedClassifier.FILE, build(load(self.folder).embedding))
 

@@ -58,7 +58,7 @@ def write(
         task: Description of the texts.
         state: The run's texts and rounds, if any.
         metrics: Content of `metrics.json`.
-        statement: Sentence on the lack of protection, the first one of `privacy.json`.
+        statement: Sentence about the lack of protection, the first one of `privacy.json`.
         not_covered: The same, as the first item in the list of limits of the guarantee.
         started: `time.monotonic()` at the start of the run.
     """

@@ -45,8 +45,8 @@ class LocalGrid(Grid):
     Args:
         client_app: The ClientApp of every node.
         parties: Number of nodes.
-        on_request: Fault in messages to a party.
-        on_reply: Fault in messages from a party.
+        on_request: Function that delivers a message to a party, with a fault or without one.
+        on_reply: Function that delivers a message from a party, with a fault or without one.
         workers: Number of messages that are delivered concurrently.
 
     Attributes:

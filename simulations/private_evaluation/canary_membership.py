@@ -44,13 +44,13 @@ DEFINITION = (
 def scores(
     canaries: Sequence[Canary], vectors: NDArray[np.float32], texts: Sequence[str], before: Labelled, after: Labelled
 ) -> NDArray[np.float64]:
-    """(canaries,) scores; a higher score means that a canary is more likely to be in.
+    """Scores of the canaries, (canaries,); a higher score means that a canary was more likely inserted.
 
     Args:
         canaries: All canaries, inserted or not.
         vectors: (canaries, d) vectors of their texts.
         texts: The released texts.
-        before: Texts to compare with.
+        before: Texts that no private answer has steered, to compare with.
         after: Texts that the private answers may have steered.
     """
     quoted = [float(any(canary.code in text for text in texts)) for canary in canaries]

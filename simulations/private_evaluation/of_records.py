@@ -41,9 +41,9 @@ class MeasuredWithRecords(Measured):
 
     Attributes:
         private: The records of all parties.
-        sites: Number of each record's party.
+        sites: Index of the party of each record.
         canaries: All canaries; the inserted ones are among the records.
-        style_site: Number of the party whose records have a planted style; None without one.
+        style_site: Index of the party whose records have a planted style; None without one.
         epsilon: Epsilon of the run's guarantee; infinite without a guarantee.
         delta: Delta of the guarantee.
         structure: The fields of structured texts; None for plain texts.

@@ -49,5 +49,5 @@ class Engine(Protocol):
             done: Called once for each job, in any order, in the calling thread.
 
         Raises:
-            ProviderError: They do not fit into memory.
+            ProviderError: The jobs do not fit into memory.
         """

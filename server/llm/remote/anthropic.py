@@ -128,8 +128,8 @@ def completion(message: object) -> Completion:
     """Convert a message of the API.
 
     Raises:
-        MalformedError: The answer is no message. The SDK validates nothing: a gateway's error page arrives as a string,
-            a missing field as None.
+        MalformedError: The answer is not a message. The SDK validates nothing: a gateway's error page arrives as a
+            string, a missing field as None.
     """
     if not isinstance(message, Message) or not isinstance(message.content, list):
         raise MalformedError

@@ -92,7 +92,7 @@ class Completion:
 
 
 class MalformedError(ValueError):
-    """An answer is no completion."""
+    """An answer is not a completion."""
 
 
 class Chat(Protocol):
@@ -117,7 +117,7 @@ class Chat(Protocol):
         """Send one prompt.
 
         Raises:
-            MalformedError: The answer is no completion. The SDK raises its own errors too.
+            MalformedError: The answer is not a completion. The SDK raises its own errors too.
         """
 
     def model_is_unknown(self, error: Any) -> bool:

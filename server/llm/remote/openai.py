@@ -108,8 +108,8 @@ def completion(answer: object) -> Completion:
     """Convert a chat completion of the API.
 
     Raises:
-        MalformedError: The answer is no chat completion. The SDK validates nothing: a gateway's error page arrives as a
-            string, a missing field as None.
+        MalformedError: The answer is not a chat completion. The SDK validates nothing: a gateway's error page arrives
+            as a string, a missing field as None.
     """
     choices = answer.choices if isinstance(answer, ChatCompletion) else None
     message = choices[0].message if isinstance(choices, list) and choices else None

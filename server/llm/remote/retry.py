@@ -132,10 +132,10 @@ class Retries:
 
     Attributes:
         most: Maximum number of retries of one request.
-        first: Seconds before the first of them if the server gives no time; the wait doubles with each attempt.
+        first: Seconds before the first retry if the server gives no time; the wait doubles with each attempt.
         longest: Upper bound of these waits in seconds.
         patience: Maximum wait in seconds that a server may ask for; beyond it the request is given up.
-        clock: Time and chance.
+        clock: Source of time and of random numbers.
     """
 
     most: int = 6

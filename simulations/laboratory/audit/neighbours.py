@@ -80,7 +80,7 @@ class Neighbourhood:
     encoder: Encoder
 
     def walks(self, neighbours: int, random: np.random.Generator) -> Iterator[Step]:
-        """Walks with this number of pairs of neighbours in all."""
+        """Yield the steps of random walks over data sets, with `neighbours` pairs of neighbours in total."""
         for walk in range(0, neighbours, STEPS):
             data_set = self._start(self.starts[int(random.integers(len(self.starts)))])
             yield Step(self._private(data_set), "")

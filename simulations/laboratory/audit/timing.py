@@ -110,7 +110,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def used(records: int = 1000) -> Iterator[tuple[str, float]]:
-    """Share of its time that `records` declared records take, by kind of question, without ledger and noise."""
+    """Share of its scheduled time that an answer takes with `records` declared records, by kind of question.
+
+    Neither the ledger nor the noise is included.
+    """
     target, votes, others = _attack()
     rows = np.concatenate([others] * (records // RECORDS + 1))[:records]
     texts = tuple(
@@ -169,7 +172,7 @@ def share_longer(without: Sequence[float], beside: Sequence[float]) -> float:
 
 
 def measured(answers: int, *, delay: float, scheduled: bool) -> tuple[list[float], list[float]]:
-    """Seconds of the answers of a service without the record, and of a service with it, asked alternately."""
+    """Durations in seconds of answers of a service without the record, and of one with it, asked alternately."""
     target, query, others = _attack()
     plan = calibrate(_plan(PlannedQuery(name="votes", spec=query.spec, times=answers)), 4.0)
     beside = np.concatenate([others[:-1], target])

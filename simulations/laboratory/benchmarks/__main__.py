@@ -72,7 +72,7 @@ def ratios_of(name: str) -> list[Ratio]:
     """Run one benchmark.
 
     Raises:
-        CalledProcessError: It failed.
+        CalledProcessError: The benchmark failed.
     """
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "ratios.json"

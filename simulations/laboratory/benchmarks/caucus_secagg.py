@@ -41,10 +41,10 @@ class RoundCost:
     """CPU milliseconds of each step of a round.
 
     Attributes:
-        mask: Time in which the fastest party masks its vector.
-        unmask: Time in which the fastest party accepts the survivors and reveals shares.
-        add: Time in which the coordinator adds all vectors.
-        combine: Time in which the coordinator unmasks their sum.
+        mask: Time that the fastest party takes to mask its vector.
+        unmask: Time that the fastest party takes to accept the survivors and reveal shares.
+        add: Time that the coordinator takes to add all vectors.
+        combine: Time that the coordinator takes to unmask their sum.
     """
 
     mask: float

@@ -39,8 +39,8 @@ class FlowerCost:
     """CPU milliseconds of the steps of a round.
 
     Attributes:
-        mask: Time in which the fastest party masks its vector.
-        combine: Time in which the coordinator unmasks the sum.
+        mask: Time that the fastest party takes to mask its vector.
+        combine: Time that the coordinator takes to unmask the sum.
     """
 
     mask: float
@@ -56,7 +56,7 @@ class FlowerParties:
         threshold: Number of shares that recover a secret.
 
     Attributes:
-        share_ms: CPU milliseconds in which the fastest party sets up and shares its keys.
+        share_ms: CPU milliseconds that the fastest party takes to set up and share its keys.
     """
 
     def __init__(self, parties: int, shares: int, threshold: int) -> None:

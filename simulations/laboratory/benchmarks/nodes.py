@@ -35,9 +35,9 @@ class Stretch:
     """Queries under one kind of line.
 
     Attributes:
-        delay: Seconds of a round trip.
+        delay: Duration of a round trip, in seconds.
         rate: Bytes per second, or None.
-        phase: Seconds of a phase.
+        phase: Duration of a phase, in seconds.
         bytes: Bytes of a node and phase, in the busier direction.
         coordinator: CPU seconds of all processes of the coordinator per phase.
         hospital: CPU seconds of a hospital's processes per phase.

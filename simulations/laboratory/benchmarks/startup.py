@@ -60,7 +60,7 @@ def cpu(arguments: Sequence[str]) -> float:
     """CPU seconds of Python with these arguments, including all of its threads and processes.
 
     Raises:
-        CalledProcessError: It failed.
+        CalledProcessError: The command failed.
     """
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
     subprocess.run([sys.executable, *arguments], check=True, capture_output=True, env=os.environ)

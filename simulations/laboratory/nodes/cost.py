@@ -13,7 +13,8 @@ class Cost:
     """The terms of the duration of a run.
 
     Attributes:
-        wait: Seconds of a phase without a delay: waits between two requests for a message, and the work of a hospital.
+        wait: Duration of a phase on a line without a delay, in seconds: the waits between two requests for a message
+            and the work of a hospital.
         trips: Consecutive round trips of a phase.
         bytes: Bytes that a node sends and receives in a phase, in the busier direction of the coordinator's line.
         work: Seconds of work of the coordinator's processes for each node in a phase.
@@ -27,17 +28,17 @@ class Cost:
     start: float = 0.0
 
     def phase(self, *, nodes: int, delay: float = 0.0, rate: float = float("inf")) -> float:
-        """Seconds of one phase.
+        """Duration of one phase, in seconds.
 
         Args:
             nodes: Number of hospitals.
-            delay: Seconds of a round trip between hospital and coordinator.
+            delay: Duration of a round trip between hospital and coordinator, in seconds.
             rate: Bytes per second of the coordinator's line, which all hospitals share.
         """
         return self.wait + self.trips * delay + nodes * self.bytes / rate + nodes * self.work
 
     def run(self, phases: int, *, nodes: int, delay: float = 0.0, rate: float = float("inf")) -> float:
-        """Seconds of a run of this number of phases."""
+        """Duration of a run of this number of phases, in seconds."""
         return self.start + phases * self.phase(nodes=nodes, delay=delay, rate=rate)
 
 

@@ -51,7 +51,7 @@ def completed(
         timeout: Largest number of seconds that it may take.
 
     Raises:
-        RuntimeError: It ended with another code; the message has its output.
+        RuntimeError: The program ended with another exit code; the message has its output.
         TimeoutExpired: It took longer.
     """
     ended = subprocess.run(

@@ -45,7 +45,7 @@ class Nodes(Deployment):
         folder: A new folder.
         count: Number of hospitals.
         line: Line between the hospitals and the coordinator; None: loopback.
-        records: Number of each hospital's records, which are notes of the demo.
+        records: Number of records of each hospital; they are notes of the demo.
         relay: `MODULE:FUNCTION` that takes the place of the hospitals' relay.
     """
 
@@ -156,7 +156,7 @@ class Nodes(Deployment):
         ]
 
     def processes(self) -> dict[str, list[int]]:
-        """Numbers of all processes, by kind."""
+        """IDs of all processes, by kind."""
         by_name: dict[str, list[int]] = {"forking": [self.forks.process]}
         for (_, name), process in self.forked.items():
             by_name.setdefault(name, []).append(process)
@@ -179,7 +179,7 @@ def _function(module: str) -> str:
 
 
 def small_run(rounds: int) -> tuple[str, ...]:
-    """Settings of a run of WASP with few candidates; it has one query fewer than rounds."""
+    """Settings of a run of WASP with few candidates. The run has one query fewer than it has rounds."""
     return (
         "method=wasp",
         f"method.rounds={rounds}",

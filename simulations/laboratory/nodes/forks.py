@@ -53,11 +53,11 @@ class Forks:
 
     @property
     def process(self) -> int:
-        """Number of the forking process."""
+        """ID of the forking process."""
         return self._process.pid
 
     def start(self, function: str, *arguments: object, folder: Path, environment: Mapping[str, str], log: Path) -> int:
-        """Start one command; return the number of its process.
+        """Start one command; return its process ID.
 
         Args:
             function: One of the functions that were named.

@@ -19,7 +19,8 @@ class Line:
         spoil: One in this number of pieces has a bit changed; 0: none.
 
     Attributes:
-        delay: Seconds of a round trip, half of them in each direction; also the delay of a connection's first packets.
+        delay: Duration of a round trip in seconds, half of it in each direction; also the delay of a connection's first
+            packets.
         rate: Bytes per second in each direction, for all hospitals together, like the coordinator's own line; None: no
             limit.
         passed: Bytes so far, "up" to the coordinator and "down" from it.

@@ -46,7 +46,9 @@ def test_another_encoder_and_another_file_are_refused(run, tmp_path):
     other = Encoder.hashed_ngrams(dimensions=32)
     with pytest.raises(ConfigError, match="expected that of the classifier, of digest"):
         TextClassifier.load(run / "classifier.json", other)
-    for content in ("{}", "[1", json.dumps(read(run, "classifier.json") | {"weights": "!"})):
+    kept = read(run, "classifier.json")
+    damaged = [{"weights": "!"}, {"weights": kept["weights"][:8]}, {"intercepts": [0.0]}, {"intercepts": [None] * 4}]
+    for content in ("{}", "[1", *(json.dumps(kept | change) for change in damaged)):
         (tmp_path / "classifier.json").write_text(content)
         with pytest.raises(ConfigError, match="classifier"):
             TextClassifier.load(tmp_path / "classifier.json", build(load(run).embedding))

@@ -304,7 +304,10 @@ def test_a_census_without_noise_promises_nothing_to_those_who_use_it(tmp_path):
     assert privacy["epsilon"] == "inf"
     assert "No privacy" in privacy["statement"]
     assert "No guarantee: ε = ∞" in (again / "report.html").read_text("utf-8")
-    assert "without noise: nothing that is made of these numbers is private" in read(again, "census.json")["statement"]
+    assert (
+        "without noise: these numbers, and all that is made of them, have no guarantee"
+        in read(again, "census.json")["statement"]
+    )
 
 
 @pytest.mark.parametrize(

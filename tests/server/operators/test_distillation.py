@@ -58,5 +58,9 @@ def test_probabilities_get_the_shares_of_the_labels():
     assert np.allclose(corrected[:, 0] / corrected[:, 1], odds * probabilities[:, 0] / probabilities[:, 1])
 
 
-def test_a_label_that_no_text_can_have_gets_none():
-    assert with_shares(np.array([[1.0, 0.0]]), np.array([0.5, 0.5]), np.ones(1)).tolist() == [[1, 0]]
+@pytest.mark.parametrize("least", [0.0, 1e-10, 1e-3])
+def test_a_label_that_no_text_has_is_given_none(least):
+    probabilities = np.array([[0.9, 0.1, least], [0.1, 0.9, least]] * 50)
+    corrected = with_shares(probabilities, np.full(3, 1 / 3), np.ones(100))
+    assert corrected.argmax(axis=1).tolist() == [0, 1] * 50
+    assert corrected[:, 2].max() <= 8 * least  # a factor of 4 over one of 2/3

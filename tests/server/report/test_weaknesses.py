@@ -99,6 +99,19 @@ def test_no_clear_gain_over_the_same_models_without_the_hospitals():
     assert weaknesses_of(metrics=compared(0.01, 0.1)) == []
 
 
+def test_texts_that_teach_less_than_the_released_numbers_know():
+    def of(value, low, high, **more):
+        gap = {"value": value, "interval": [low, high]}
+        return scored(0.8) | {"released_classifier": {"accuracy": 0.9, "gap": gap, "learned_from": 40}} | more
+
+    (weakness,) = weaknesses_of(metrics=of(0.1, 0.05, 0.15, utility_with_transfer={"accuracy": {"value": 0.85}}))
+    assert weakness.startswith("a classifier of the texts is 10 points (95 % interval 5 to 15) below the released ")
+    assert "(caucus-coordinator classifier), train with transfer.jsonl too (85 %) or write more texts" in weakness
+    assert weaknesses_of(metrics=of(0.1, -0.01, 0.21)) == []
+    assert weaknesses_of(metrics=of(0.02, 0.01, 0.03)) == []
+    assert weaknesses_of(metrics=of(0.1, 0.05, 0.15, test="later.csv")) == []
+
+
 def test_fid_that_rises_by_more_than_its_error():
     rounds = [line(0, fid=0.9), line(1, fid=0.8), line(2, fid=0.86)]
     (weakness,) = weaknesses_of(rounds=rounds)
