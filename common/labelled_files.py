@@ -125,7 +125,7 @@ def named_by(setting: str) -> Iterator[None]:
 
 
 def duplicates(records: Sequence[Record]) -> int:
-    """Number of records equal to an earlier one in text and label. A private count, for a simulation's report alone."""
+    """Number of records equal to an earlier one in text and label. A private count, only for a simulation's report."""
     return len(records) - len(set(records))
 
 

@@ -98,7 +98,7 @@ class Structure:
 
     @property
     def properties(self) -> Mapping[str, Mapping[str, Any]]:
-        """Name to schema of each field, in order."""
+        """The schema of each field by name, in order."""
         return _parsed(self.schema)["properties"]  # type: ignore[no-any-return]
 
     @property

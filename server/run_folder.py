@@ -183,7 +183,7 @@ def first_round(rounds: Collection[int], done: int) -> int:
 def from_round_1(
     rounds: Sequence[RoundReport], texts: Sequence[Candidate]
 ) -> tuple[list[RoundReport], list[Candidate]]:
-    """Rounds and texts of a run folder, counted from 1, also if an earlier version wrote them, which counted from 0."""
+    """Rounds and texts of a run folder, counted from 1, even if written by an earlier version, which counted from 0."""
     if not rounds or rounds[0].round != 0:
         return list(rounds), list(texts)
     first = first_round({text.round for text in texts}, len(rounds))

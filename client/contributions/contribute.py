@@ -38,7 +38,7 @@ def contribution(query: Query, records: EmbeddedRecords) -> NDArray[np.int64]:
 
     Args:
         query: The query, one of `CONTRIBUTIONS`.
-        records: This party's records; of each owner, at most `query.spec.max_records` (`EmbeddedRecords.limited`).
+        records: This party's records, at most `query.spec.max_records` of each owner (`EmbeddedRecords.limited`).
 
     Returns:
         (query.length,) int64, in grid units.

@@ -65,7 +65,7 @@ class Rewriting:
     Args:
         rewriter: `client.writers.abstractors.Extracts`, its `Summariser`, or
             `client.writers.instructed.Instructed`.
-        names: A model for named entities, for redaction; None: patterns alone.
+        names: A model for named entities, for redaction; None uses only patterns.
         candidates: Number of texts that the rewriter writes in each round.
         copied: Largest share of a record's three-word sequences that its text may repeat.
         nearest: n; a text's record must not be among the n records nearest to it. 0: not checked.

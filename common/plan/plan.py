@@ -223,7 +223,7 @@ class Plan:
         """Everything that the run can release, all attempts included.
 
         Args:
-            shares: Number of shares of noise in each sum that the observer does not know; None for the certain ones, U.
+            shares: Shares of noise in each sum that are unknown to the observer; None for the guaranteed number, U.
         """
         return tuple(item for query in self.queries for item in self.releases_of(query, shares))
 

@@ -124,7 +124,7 @@ class ClassSums(Query):
             raise wrong(kind, "radius", f"in [{SMALLEST_RADIUS:g}, {LARGEST_RADIUS:g}]", f"{self.radius[0]:g}")
 
     def check(self, labels: int, dimensions: int) -> None:
-        """See `Query.check`. The number of labels is the specification's, which is the plan's.
+        """See `Query.check`. The specification gives the number of labels, which equals the plan's.
 
         The basis is checked for orthogonality here, and not as soon as the arrays are read: with thousands of rows that
         takes a party many seconds, which no coordinator may ask for without a plan.

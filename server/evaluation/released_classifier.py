@@ -34,7 +34,7 @@ def transfer_set(
     most: int,
     experiment_seed: int,
 ) -> list[Candidate]:
-    """At most `most` public texts, at random and each once, with their most probable labels and the probabilities."""
+    """At most `most` different public texts, drawn at random, with their most probable labels and the probabilities."""
     texts = list(dict.fromkeys(public))
     order = rng.experiment(experiment_seed, "transfer set").permutation(len(texts))[:most]
     texts = [texts[place] for place in sorted(order.tolist())]

@@ -31,7 +31,7 @@ _DEFINITION = (
 
 
 def compared(measured: Measured, zero_shot: Sequence[Candidate]) -> dict[str, Group]:
-    """The comparison for `metrics.json`; empty without held-out texts, synthetic texts or zero-shot ones.
+    """The comparison for `metrics.json`; empty if there are no held-out, synthetic or zero-shot texts.
 
     Args:
         measured: The synthetic texts, the test texts and the settings.

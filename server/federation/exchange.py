@@ -91,7 +91,7 @@ class Parties:
             index: Number of the query in the plan.
 
         Returns:
-            Party to its reply.
+            The reply of each party, by party.
 
         Raises:
             AwaitingError: Fewer than `needed` parties sent one, because the others have yet to approve the plan.

@@ -74,7 +74,7 @@ def collect_adverts(
 
     Raises:
         MembershipError: If a party is not in the set-up, or not on the roster.
-        PublicKeyError: If a key is of low order or not its owner's alone.
+        PublicKeyError: If a key is of low order, or not used by its owner alone.
         SignatureError: If a party did not sign its keys.
         DropoutError: If too few answered.
     """

@@ -10,9 +10,9 @@ makes them has no place for a token, and SuperLink asks for the executor's secre
 
 Other ways with Flower 1.41; the first was run, the next two follow from its source:
 
-- Its own accounts are in Flower's enterprise edition alone; `FLWR_OIDC_ENABLED=1` ends SuperLink with that message.
+- Its own accounts are only in Flower's enterprise edition; `FLWR_OIDC_ENABLED=1` ends SuperLink with that message.
 - Client certificates: uvicorn can demand them, but neither `flwr` nor a ServerApp can show one.
-- A Unix socket of mode 0600: uvicorn can listen there, but Flower's clients know `host:port` alone.
+- A Unix socket of mode 0600: uvicorn can listen there, but Flower's clients know only `host:port`.
 - A network namespace, which works where it was tried: it needs root or user namespaces, which many machines forbid, and
   takes the network from the executor, whose runs ask language models.
 """

@@ -29,7 +29,7 @@ _MOST_TEXTS = 600
 
 
 def student_softness(vectors: Vectors, means: Floats) -> float:
-    """The least softness at which students agree with the teacher as often as at the best, to two standard errors.
+    """The least softness at which students agree with the teacher as often as at the best, within two standard errors.
 
     Agreement is flat about its best, and a student of words has more to learn from sharper probabilities.
 

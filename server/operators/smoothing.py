@@ -14,9 +14,9 @@ at least the variance of the noise; it is larger by the part of the votes that e
 choice of the few records that voted. Predictions are averaged over a grid of s and v, up to the scores' own variance,
 by their marginal likelihood. Laplace noise counts as Gaussian of its variance.
 
-A regression errs alike for similar candidates. If votes are nearly all noise, its best candidates of a label all lie in
-one random corner of the label, which is worse than random candidates. So half of the prior is on s = 0, no signal,
-where scores stay as they are: votes are smoothed only as far as they show a signal.
+A regression makes similar errors for similar candidates. If votes are nearly all noise, its best candidates of a label
+all lie in one random corner of the label, which is worse than random candidates. So half of the prior is on s = 0, no
+signal, where scores stay as they are: votes are smoothed only as far as they show a signal.
 """
 
 from dataclasses import dataclass

@@ -133,6 +133,6 @@ def _percent(share: float) -> str:
 
 
 def points(share: float) -> str:
-    """Show a share in points of a hundred, with one decimal where it has one."""
+    """Show a share in percentage points, with one decimal unless that is 0."""
     shown = f"{100 * share:.1f}".removesuffix(".0")
     return "0" if shown == "-0" else shown.replace("-", "−")

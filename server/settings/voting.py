@@ -200,7 +200,7 @@ class DpgaSettings(SynthesisSettings):
         fresh: New texts from the metadata, as a multiple of N.
         mask: Share of the words that are replaced, in (0, 1].
         subsample: q, probability with which a record takes part in the votes, in (0, 1]; 1: all do.
-        redraw: A separate subsample for each generation, at the price of that; otherwise one for all.
+        redraw: A separate subsample for each generation, which is charged accordingly; otherwise one for all.
         length: Whether to ask for lengths; off for the ablation.
         longest: Largest length in words that the sparse vector technique searches, a public number; the nearer to the
             truth, the better.

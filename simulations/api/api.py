@@ -12,7 +12,7 @@ when the call ends, except after `kill -9`, or a signal outside the main thread.
 records than that of the command, and `resume` needs the same tables again. Files given by their paths are read in
 place, as by the command.
 
-Every error is a `common.errors.CaucusError`, also the error about a setting that Hydra refuses. A call leaves the
+Every error is a `common.errors.CaucusError`, including the error about a setting that Hydra refuses. A call leaves the
 working directory, Hydra's state and the process's logging as they were: `run.log` in the run folder has the log, and
 the logger "caucus" passes it on to the existing handlers.
 """

@@ -78,7 +78,7 @@ def rounds_of(sweep: Path, runs: pd.DataFrame) -> pd.DataFrame:
 
 
 def read_run(folder: Path) -> dict[str, Any]:
-    """Facts about a run from its folder; for a run without a result only the reason, as `error`.
+    """Facts about a run from its folder; a run without a result has only the reason, as `error`.
 
     Bytes are means for each party and answer, keys included. `accuracy`, 0 to 1, is that of the small model,
     `zero_shot` the same of the same models without the hospitals, and `gain` the difference for equally many texts.

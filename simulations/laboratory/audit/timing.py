@@ -166,7 +166,7 @@ def _questions(rows: NDArray[np.float32]) -> Iterator[Query]:
 
 
 def share_longer(without: Sequence[float], beside: Sequence[float]) -> float:
-    """Share of pairs in which the second is larger, with ties as half: the area under the best test's curve."""
+    """Share of pairs in which the second is larger, with ties counted as half: the area under the best test's curve."""
     difference = np.subtract.outer(np.array(beside), np.array(without))
     return float((difference > 0).mean() + (difference == 0).mean() / 2)
 
