@@ -31,7 +31,7 @@ class Limits:
         max_delta: Largest δ of a plan.
         lifetime_epsilon: Largest ε, at `lifetime_delta` and against the same coalition, of everything in this party's
             ledger together with the whole new plan; None for no such limit. A coordinator gets no fresh budget by
-            starting another run. A charge counts the coalition at the time it is made: if `corrupt` is raised later, earlier
+            starting another run. A charge counts the coalition at its time: if `corrupt` is raised later, earlier
             answers remain priced against the smaller coalition.
         lifetime_delta: The δ of `lifetime_epsilon`.
         separate_data_sets: Counts only what was answered about data sets that share a record with the present one. A

@@ -173,7 +173,7 @@ class PartyService:
         return reply
 
     def stop(self) -> None:
-        """Release the waiting replies at once, as nobody can receive them any more."""
+        """Release the waiting replies at once, since nobody can receive them any longer."""
         if self._schedule:
             self._schedule.stop()
 

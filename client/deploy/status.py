@@ -62,7 +62,7 @@ class Status:
         requests: Sums over the audit log.
         spending: Spending by the ledger.
         noted_head: The head that is noted outside the ledger; None if it is not noted.
-        epsilon_left: Rest of `lifetime_epsilon`; None if there is no such limit.
+        epsilon_left: Remainder of `lifetime_epsilon`; None if there is no such limit.
         certificate_days: Days until the certificate of the coordinator's authority ends; None where this account may
             not read it.
     """

@@ -4,7 +4,7 @@ No floating-point number decides a draw, so that the attack of Mironov (2012) do
 a secret 32-byte key for each call.
 
 Both use a table of cumulative probabilities (`common.privacy.tables`), whose distance from the exact distribution is
-bounded by `gaussian_tv` and `laplace_tv`; above a largest scale they use the slow exact sampler
+bounded by `gaussian_tv` and `laplace_tv`; above a certain scale they use the slow exact sampler
 (`common.privacy.exact`).
 """
 

@@ -11,7 +11,7 @@ Each query has a page in this package, with its specification, the proof of its 
     SketchSpec           random Fourier features of its phrases       Gaussian, Laplace         sum
     ClassSumsSpec        its place along k directions, and A          Gaussian, Laplace         sum
     SelfSimilaritySpec   the cosine of its pair, and 1                Laplace, Gaussian         sum
-    CorrectCountSpec     1 if a model is right on it, and 1           Laplace, Gaussian         sum
+    CorrectCountSpec     1 if a model is right about it, and 1        Laplace, Gaussian         sum
     LengthRangeSpec      1 to "how many are longer than x"            sparse vector, in a party one each
     SeedChoiceSpec       its choice of a candidate                    noisy max, in a party     one each
     TextSpec             a text: three kinds in `texts.py`           see there                 one each

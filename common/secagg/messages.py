@@ -124,8 +124,8 @@ def signers(parties: int, *, corrupt: int, degree: int, threshold: int, survivor
     """The smallest number of signatures over a survivor set that rules out a second set, with a malicious coordinator.
 
     1. In one round. Two sets with more than (L + C) / 2 signatures each would need more than L + C signatures. But each
-       honest party signs once a round, and each corrupt one at most twice: L + C in all. With more corrupt parties than
-       C there can be two sets, and shares from both open a single party's vector.
+       honest party signs once a round, and each corrupt one at most twice: L + C in total. With more corrupt parties
+       than C there can be two sets, and shares from both open a single party's vector.
     2. In two rounds that ask the same question. A party whose shares opened a sum signs no other set for the question.
        Shares of at least H parties open a sum: on the full graph t; on a sparse one t shares of the seed of each
        honest survivor, s - C at least, of which a party holds those of its neighbours and its own, so
@@ -180,7 +180,7 @@ class UnmaskShares:
     """One party's shares of the secrets that the coordinator needs to unmask one sum. The shares have no repr.
 
     Attributes:
-        self_seeds: Surviving neighbour, or itself, to this party's share of its self-mask seed.
+        self_seeds: This party's share of the self-mask seed of each surviving neighbour and of itself, by party.
         mask_keys: This party's share of each dropped neighbour's mask key. No party is in both.
     """
 

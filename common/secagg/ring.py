@@ -21,7 +21,7 @@ def check_bound(parties: int, largest: int) -> None:
         largest: Largest magnitude of one coordinate of one party, noise included.
 
     Raises:
-        PlanError: If parties · largest does not fit in 63 bits, or either number is nonsense.
+        PlanError: If parties · largest does not fit in 63 bits, or either number is invalid.
     """
     if parties < 1 or largest < 0:
         raise PlanError("bound of a sum", expected="parties >= 1 and largest >= 0", got=f"{parties} and {largest}")

@@ -58,7 +58,7 @@ def register(
 
     Args:
         commands: The parser's commands.
-        modules: Module with a `register` function to the names of its commands.
+        modules: Names of the commands of each module that has a `register` function, by module.
         arguments: As for `run`.
     """
     requested = (sys.argv[1:] if arguments is None else arguments)[:1]

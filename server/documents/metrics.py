@@ -186,7 +186,7 @@ class Metrics(Document):
 
     @property
     def utility_hard_labels(self) -> Classifier | None:
-        """The same, trained only on the most probable labels, where the synthetic texts have probabilities."""
+        """Like `utility`, but trained only on the most probable labels, if the synthetic texts have probabilities."""
         return self._on_these_texts("utility_hard_labels")
 
     @property
@@ -209,7 +209,7 @@ class Metrics(Document):
 
     @property
     def utility_real(self) -> Classifier | None:
-        """The same model, trained on the same number of private records; only in a simulation."""
+        """The small model, trained on as many private records as there are synthetic texts; only in a simulation."""
         return self._classifier("utility_real")
 
     @property

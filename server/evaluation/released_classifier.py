@@ -1,7 +1,7 @@
 """What a run's released numbers know of any text: their classifier, and its probabilities for public texts.
 
 Both are functions of released numbers and of public texts, and cost no privacy. The public texts are a *transfer set*:
-they are not synthetic data, and stand in a file of their own, but a student learns from them which words belong to a
+they are not synthetic data, and are in a separate file, but a student learns from them which words belong to a
 label, also words that no language model wrote (Hinton et al. 2015, section 3).
 """
 

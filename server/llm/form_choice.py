@@ -1,7 +1,7 @@
 """The form of a completing model's prompts where `completion.form` is auto, chosen before anything private is asked.
 
 Each form writes a few zero-shot texts for the same requests. The margin of a text is its cosine, under the run's
-encoder, with the public description of the label that was requested, less that with the nearest other description.
+encoder, with the public description of the requested label, minus that with the nearest other description.
 The form with the largest mean margin is chosen; among equal ones the first of `FORMS`. The replies are in the run's
 cache, so that a resumed run chooses the same form. Neither private nor held-out texts are looked at.
 """

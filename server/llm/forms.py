@@ -7,8 +7,8 @@
     Topic: burns         -
     Text:
 
-The plural is that of the task (`Wording.plural`). How well a form suits a task and a model differs by tens of points, so it
-is chosen for each (`form_choice.py`).
+The plural is that of the task (`Wording.plural`). The best form differs between tasks and models, by tens of points, so
+it is chosen for each (`form_choice.py`).
 """
 
 import re

@@ -138,7 +138,8 @@ class Local:
     def identity(self) -> str:
         """Digest of weights, tokenizer, settings and public texts.
 
-        Batches and devices change only the last digits; OpenVINO's choice for a processor changes more (`engines/openvino.py`).
+        Batches and devices change only the last digits; OpenVINO's choice for a processor changes more
+        (`engines/openvino.py`).
         """
         settings: dict[str, object] = {"max_new_tokens": self._max_new_tokens, "top_p": self._top_p}
         if self._engine_name == "openvino":
@@ -155,7 +156,7 @@ class Local:
         """No check is needed: the constructor has checked the checkpoint."""
 
     def generate(self, requests: Sequence[Request], *, arrived: Arrived | None = None) -> list[Reply]:
-        """See `Provider.generate`. A prompt that is longer than the model's context is a lost item.
+        """See `Provider.generate`. A prompt that is longer than the model's context counts as lost.
 
         Raises:
             ProviderError: A batch does not fit into memory, or the weights cannot be loaded.

@@ -4,8 +4,8 @@ Noise is independent from one candidate to the next; votes are not, since record
 candidates. So a regression on the embeddings keeps most of the votes and little of the noise. It is a function of
 public texts and of votes that already carry their noise: it costs no privacy.
 
-The model of a label's n votes, less their mean, with u_i the principal directions of its centred embeddings and l_i the
-squares of their singular values, scaled to mean 1 over the at most n - 1 directions:
+The model of a label's n votes, minus their mean, with u_i the principal directions of its centred embeddings and l_i
+the squares of their singular values, scaled to mean 1 over the at most n - 1 directions:
 
     votes = sum_i u_i z_i + e,    z_i ~ N(0, s l_i),    e ~ N(0, v)
 

@@ -110,7 +110,7 @@ class SimulatedFederation(Federation):
     """Simulated parties, among whom private records are dealt out.
 
     Attributes:
-        records: M, number of private records in all, at least 1; None takes all.
+        records: M, total number of private records, at least 1; None takes all.
         partition: "natural", which keeps each hospital's own records or, without hospitals, is Dirichlet; "dirichlet";
             or "iid".
         alpha: Concentration of the Dirichlet distribution, above 0; small: uneven.

@@ -185,7 +185,7 @@ class PreTextSettings(PromptingSettings):
 class DpgaSettings(SynthesisSettings):
     """DPGA-TextSyn, with the paper's defaults except for `tau`.
 
-    The first population has `initial` N texts, and each generation writes 4 N: with T = 10, 41 N texts in all. The
+    The first population has `initial` N texts, and each generation writes 4 N: with T = 10, 41 N texts in total. The
     shares are of epsilon; the votes for texts have the rest: 0.5, less if `tau` is None, more if an ablation leaves out
     a query. The paper's delta is 1/(M ln M), where M, the number of private records, is itself private: set
     privacy.delta to it only if M is published anyway.

@@ -112,7 +112,8 @@ def resume(
 
     Args:
         folder: The run folder.
-        train: The table that the run was started with, if it was in memory; other records would spoil the guarantee.
+        train: The table that the run was started with, if it was in memory; other records would invalidate the
+            guarantee.
         test: The test table of that start, if it was in memory.
         public_text: The public texts of that start, if they were in memory.
         overrides: New caps on spending, such as `llm.max_cost=20`.
