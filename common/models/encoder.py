@@ -3,9 +3,8 @@
 Parties and coordinator must have the same encoder, since votes in different spaces are not comparable: they compare
 digests before the first query. It always runs on the machine on which it is built, so a private text stays there; code
 that sends texts to an endpoint is not an `Encoder` (`server/evaluation/remote_encoder.py`). There are three kinds, each
-in
-a separate module: hashed n-grams without weights (`hashed_ngrams.py`), the usual small BERTs in numpy (`bert.py`), and
-every other model of sentence-transformers in torch (`sentence_transformer.py`), which alone needs the extra
+in a separate module: hashed n-grams without weights (`hashed_ngrams.py`), the usual small BERTs in numpy (`bert.py`),
+and every other model of sentence-transformers in torch (`sentence_transformer.py`), which alone needs the extra
 `transformers`.
 """
 

@@ -59,8 +59,8 @@ class Plan:
         colluders: Number of parties that may reveal their noise to the coordinator without exceeding epsilon.
         threshold: Number of parties needed to reconstruct a secret of another.
         secure: Whether secure aggregation is on.
-        degree: Neighbours of each party in secure aggregation: parties - 1 for the full graph, or a smaller even
-            number; 0 without secure aggregation.
+        degree: Number of neighbours of each party in secure aggregation: parties - 1 for the full graph, or a smaller
+            even number; 0 without secure aggregation.
         corrupt: Number of parties that may pool their views with the coordinator without exposing a mask.
         roster: Hex digest of the parties' identities, for a coordinator that is not trusted at all. Empty: the
             coordinator is trusted to follow the protocol.

@@ -1,8 +1,8 @@
 """Messages of secure aggregation, and the set-up that both sides must share.
 
 A set-up covers all remaining rounds of a run. Each party makes it from the plan that it accepted and from its own
-roster, so no later message can weaken it. The figures of the plan are the coordinator's choice: whether they are safe
-enough, each party decides by its own limits (`client.guard`). Everything that parties must agree on is bound by the
+roster, so no later message can weaken it. The figures of the plan are the coordinator's choice: each party decides
+by its own limits whether they are safe enough (`client.guard`). Everything that parties must agree on is bound by the
 set-up or by what is derived from it; the list is on the page of `common.secagg`.
 """
 
@@ -42,9 +42,9 @@ class AggregationSetup:
         parties: The parties that are asked to take part, ascending.
         threshold: t of Shamir's scheme: this many holders of a party's shares recover a secret, fewer learn nothing.
         minimum_survivors: The smallest number of vectors in a sum, from the planned noise.
-        degree: Neighbours of each party, with whom alone it exchanges shares and masks; all others, len(parties) - 1,
-            or an even number below.
-        corrupt: Parties that may pool what they see with the coordinator.
+        degree: Number of neighbours of each party, with which alone it exchanges shares and masks: len(parties) - 1,
+            or a smaller even number.
+        corrupt: Number of parties that may pool what they see with the coordinator.
         plan_digest: SHA-256 of the plan that this party accepted. Parties with different plans add noise for different
             guarantees, and may count records of different labels: their vectors must not add up.
         roster_digest: Digest of the parties' identities (`Roster.digest`) in malicious mode; empty in semi-honest mode.

@@ -2,7 +2,7 @@
 
 Both are functions of released numbers and of public texts, and cost no privacy. The public texts are a *transfer set*:
 they are not synthetic data, and are in a separate file, but a student learns from them which words belong to a
-label, also words that no language model wrote (Hinton et al. 2015, section 3).
+label, including words that no language model wrote (Hinton et al. 2015, section 3).
 """
 
 from collections.abc import Callable, Sequence

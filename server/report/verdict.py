@@ -96,8 +96,8 @@ def gained(gain: Gain, trained_on: int | None) -> str:
     """What the hospitals' answers add, with its interval, in a clause.
 
     Args:
-        gain: The difference to the same models without the hospitals.
-        trained_on: Number of all synthetic texts: the difference says how many it is of if these are more.
+        gain: The difference from the same models without the hospitals.
+        trained_on: Number of all synthetic texts; if not all were compared, the difference says how many were.
     """
     low, high = gain.interval
     of = "" if gain.texts == trained_on else f", with {gain.texts:,} texts of each"

@@ -90,7 +90,7 @@ def overridden(settings: Settings, overrides: Sequence[str]) -> Settings:
 
     Args:
         settings: The settings that the run stored.
-        overrides: Choices of a group replace the whole group, other ones a single value.
+        overrides: Choices of a group replace the whole group, others a single value.
 
     Raises:
         ConfigError: A setting is deleted, or misspelt, or its value is of another kind or out of bounds.
