@@ -108,7 +108,7 @@ def check_ending(path: Path) -> None:
     """Refuse, before opening it, a file of records whose ending is of no format that `read_records` reads.
 
     Raises:
-        DataError: The file has another ending; the message has the path.
+        DataError: The file has a different ending; the message has the path.
     """
     if path.suffix.lower() not in _ENDINGS:
         raise file_diagnosis.unknown_kind(path, endings=_ENDINGS)

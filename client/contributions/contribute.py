@@ -44,6 +44,6 @@ def contribution(query: Query, records: EmbeddedRecords) -> NDArray[np.int64]:
         (query.length,) int64, in grid units.
 
     Raises:
-        ProtocolError: The query's vectors have another dimension than the records'.
+        ProtocolError: The query's vectors differ in dimension from the records'.
     """
     return CONTRIBUTIONS[type(query)](query, records)

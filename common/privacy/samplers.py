@@ -47,7 +47,7 @@ def discrete_gaussian(sigma: float, size: int, key: bytes) -> npt.NDArray[np.int
 
     Raises:
         ConfigError: If sigma is not a finite number above 0.
-        InternalError: If the key has another length.
+        InternalError: If the key has a wrong length.
     """
     positive(sigma=sigma)
     stream = Keystream(key)
@@ -78,7 +78,7 @@ def discrete_laplace(scale: float, size: int, key: bytes, *, shares: int = 1) ->
 
     Raises:
         ConfigError: If scale is not a finite number above 0, or shares is below 1.
-        InternalError: If the key has another length.
+        InternalError: If the key has a wrong length.
     """
     positive(scale=scale)
     at_least(1, shares=shares)

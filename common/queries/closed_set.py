@@ -112,7 +112,7 @@ def from_bytes(spec: Spec, shapes: Mapping[str, tuple[int, ...]], data: bytes) -
     """The query whose arrays have these shapes and contents.
 
     Raises:
-        ProtocolError: The query has other arrays, or sizes disagree.
+        ProtocolError: The query has different arrays, or sizes disagree.
     """
     dtypes = _query_type(spec).dtypes
     arrays, start = {}, 0
@@ -135,7 +135,7 @@ def make_query(spec: Spec, arrays: Mapping[str, NDArray[Any]]) -> Query:
     """The query of that specification with these arrays.
 
     Raises:
-        ProtocolError: The query has other arrays.
+        ProtocolError: The query has different arrays.
     """
     query = _query_type(spec)
     if set(arrays) != set(query.dtypes):

@@ -89,7 +89,7 @@ class Votes(Query):
         labels: (candidates,) int32, at least 0: position of each candidate's label in the plan.
 
     Raises:
-        ProtocolError: If an array has another dtype, shape or range.
+        ProtocolError: If an array has the wrong dtype, shape or range.
     """
 
     dtypes: ClassVar[Mapping[str, str]] = {"vectors": "<f4", "labels": "<i4"}

@@ -209,7 +209,7 @@ class Metrics(Document):
 
     @property
     def utility_real(self) -> Classifier | None:
-        """The small model, trained on as many private records as there are synthetic texts; only in a simulation."""
+        """The small model, trained on as many private records as synthetic texts, or on all; only in a simulation."""
         return self._classifier("utility_real")
 
     @property

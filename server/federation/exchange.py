@@ -85,7 +85,7 @@ class Parties:
         """Send one request to every node; the replies tell which party each node is.
 
         Args:
-            request: The same for all.
+            request: The request, which is the same for all.
             kind: Expected type of the replies.
             needed: Minimum number of such replies.
             index: Number of the query in the plan.

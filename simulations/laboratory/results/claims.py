@@ -136,7 +136,7 @@ def read_lines(path: Path = LINES) -> list[Claim]:
 def settled(*lists: Sequence[str]) -> tuple[str, ...]:
     """The effective overrides: a later one replaces an earlier one of the same setting.
 
-    If a list chooses another method than an earlier list, the settings `method.*` of the earlier list are dropped.
+    If a list chooses a different method from an earlier list, the settings `method.*` of the earlier list are dropped.
     """
     kept: dict[str, str] = {}
     of_the_method: list[str] = []
