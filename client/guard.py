@@ -31,7 +31,7 @@ class Limits:
         max_delta: Largest δ of a plan.
         lifetime_epsilon: Largest ε, at `lifetime_delta` and against the same coalition, of everything in this party's
             ledger together with the whole new plan; None for no such limit. A coordinator gets no fresh budget by
-            starting another run. A charge counts the coalition of its day: if `corrupt` is raised later, earlier
+            starting another run. A charge counts the coalition at its time: if `corrupt` is raised later, earlier
             answers remain priced against the smaller coalition.
         lifetime_delta: The δ of `lifetime_epsilon`.
         separate_data_sets: Counts only what was answered about data sets that share a record with the present one. A
@@ -132,9 +132,9 @@ class Limits:
         return min(max(plan.colluders, self.coalition(plan)), plan.parties - 1)
 
     def unknown_shares(self, plan: Plan) -> int:
-        """Shares of noise in a sum that the assumed coalition does not know.
+        """Number of shares of noise in a sum that are unknown to the assumed coalition.
 
-        A coalition that could lift the masks of one party's answer leaves that party's own share alone.
+        If the coalition could lift the masks of one party's answer, only that party's own share is unknown to it.
         """
         if self.coalition(plan) > plan.largest_coalition:
             return 1

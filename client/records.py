@@ -30,7 +30,7 @@ class EmbeddedRecords:
     """One party's private records, ready to answer queries. No part of them has a repr.
 
     The bounds on what a record adds to an answer are proved for numbers, which NaN and infinity are not, and for
-    products that integers can hold. So a vector that no encoder should have returned is taken for zero here.
+    products that integers can hold. So a vector that no encoder should have returned is treated as zero here.
 
     Attributes:
         vectors: (records, dimensions) float32, unit norm, or zero.
@@ -61,7 +61,7 @@ class EmbeddedRecords:
     def limited(self, max_records: int) -> Self:
         """Keep only the first `max_records` records of each owner, in their order; without owners, keep all records.
 
-        Which these are depends on that owner's records alone, as the sensitivities demand, and is always the same.
+        Which these are depends on that owner's records alone, as the sensitivities require, and is always the same.
         """
         if self.owners is None:
             return self
@@ -97,7 +97,7 @@ class EmbeddedRecords:
     def digests(self, key: bytes) -> NDArray[np.uint64]:
         """(records,) the first 64 bits of HMAC-SHA256 of label, number among equal records, and text.
 
-        Taking a record away takes the last of its equals away, and every other digest stays.
+        Removing a record removes the digest of the last of its equals; all other digests stay the same.
         """
         seen: Counter[tuple[str, int]] = Counter()
         digests = np.empty(len(self.texts), dtype=np.uint64)

@@ -5,7 +5,7 @@ that somebody knows, on whether it is there (votes are then computed exactly). S
 leaves T after its message came, or, if it is late, at the first of 2 T, 4 T, ... at which it is ready. T is computed
 from the question, the plan and the number of records that the hospital declares to all
 ([common/schedule.py](../common/schedule.py)). So does the reply to a closing, which frees the run's records. A refusal
-leaves on the same schedule as an answer, but a refusal that public facts alone decide, as of a question that is not
+leaves on the same schedule as an answer, but a refusal that public facts alone decide, such as that of a question not
 planned or out of order, leaves as soon as possible: nobody else has to wait for it.
 
 Remaining leaks. A reply that is late shows that the machine was slow or busy, and its time up to the next doubling; the
@@ -34,7 +34,7 @@ class Schedule:
 
     Args:
         records: The most records that it may have: a public number.
-        clock: Seconds that only grow.
+        clock: Seconds that never decrease.
         sleep: Waits for the given seconds; the default wait ends early at `stop`.
     """
 
@@ -51,7 +51,7 @@ class Schedule:
         self._sleep = sleep or self._stopped.wait
 
     def stop(self) -> None:
-        """End all waits, once no reply can leave any more."""
+        """End all waits, once no reply can leave any longer."""
         self._stopped.set()
 
     def wait(self, came: float, body: m.Request | m.Reply, plan: Plan | None, index: int = 0) -> None:

@@ -207,11 +207,11 @@ class Ready:
     def mask(
         self, index: int, vector: NDArray[np.int64], *, subject: bytes = b""
     ) -> tuple["Masked", NDArray[np.uint64]]:
-        """Step 3: mask this round's vector; forget this party's secrets of it, and of all rounds before it.
+        """Step 3: mask this round's vector; forget this party's secrets of this round and of all earlier ones.
 
         Args:
             index: The round.
-            vector: (length,) int64, noise included. Its length is the plan's business.
+            vector: (length,) int64, noise included. Its length follows from the plan.
             subject: The question that the vector answers. Vectors that answer different questions do not add up.
 
         Returns:
@@ -220,7 +220,7 @@ class Ready:
         Raises:
             ReplayError: If this round, or a later one, was masked before.
             ProtocolError: If the set-up has no such round.
-            PlanError: If the vector has another type or no axis, or a value that could make the sum wrap.
+            PlanError: If the vector has the wrong type or no axis, or a value that could make the sum wrap.
         """
         round_secrets = self._rounds.take(index)
         masked = ring.encode(vector, parties=len(self._me.setup.parties))
@@ -271,7 +271,7 @@ class Agreed:
         self._statement = statement
 
     def unmask(self, signatures: Mapping[PartyId, bytes]) -> UnmaskShares:
-        """Step 5: one share for itself and each neighbour that shared: of a survivor's seed, of a dropped one's key.
+        """Step 5: for itself and each neighbour that shared, a share of a survivor's seed or a dropped party's key.
 
         Args:
             signatures: Signatures by survivor; empty in semi-honest mode.

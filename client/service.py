@@ -73,7 +73,7 @@ class PartyService:
 
     Args:
         party: The party's number in the roster.
-        private: The party's records, embedded. May be empty: the party then contributes noise alone, since its record
+        private: The party's records, embedded. May be empty: the party then contributes only noise, since its record
             count is private too. Plans must name their encoder.
         terms: Reads this party's own limits; called again at each opening and question.
         ledger: This party's own ledger.
@@ -173,7 +173,7 @@ class PartyService:
         return reply
 
     def stop(self) -> None:
-        """Release the waiting replies at once, as nobody can receive them any more."""
+        """Release the waiting replies at once, since nobody can receive them any longer."""
         if self._schedule:
             self._schedule.stop()
 

@@ -7,7 +7,7 @@ Without secure aggregation Open leads to ready, and Ask back to it; so does Ask 
 
 Invariants:
 1. Every message after Open carries the run, the plan digest and the attempt of that Open.
-2. Query numbers only grow. A round may be left unfinished, by a query with a larger number: its shares never leave.
+2. Query numbers only increase. A round may be left unfinished, by a query with a larger number: its shares never leave.
    The ledger, which outlives this session and the process, records which queries were paid.
 3. An accepted Open forgets every round's secrets, so masks that were not lifted never will be.
 4. A session never changes. Each message leads to the next session, which the party enters only once it has answered: a
@@ -47,7 +47,7 @@ class Session:
         run: The run's identity, as the coordinator named it.
         plan: The agreed plan.
         attempt: Number of the set-up.
-        at: Number of the current or last query; one less than the first before it.
+        at: Number of the current or last query; before the first, one less than its number.
         step: The last step that was completed.
     """
 

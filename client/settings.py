@@ -90,7 +90,7 @@ class PartySettings:
             required: Keys that it must have.
 
         Raises:
-            ConfigError: A key is unknown or missing, a value has another type, or a limit is out of range.
+            ConfigError: A key is unknown or missing, a value has the wrong type, or a limit is out of range.
         """
         content = _mapping("", values, ("limits", *SECTIONS, *others), where, required)
         limits = {} if content.get("limits") is None else content["limits"]

@@ -126,7 +126,7 @@ class PublicKeyError(ProtocolError):
 
 
 class SealError(ProtocolError):
-    """A ciphertext does not authenticate: altered, cut, or made by, for or in something else."""
+    """A ciphertext does not authenticate: it was altered or cut, or sealed by or for another party, or elsewhere."""
 
 
 class ShareError(ProtocolError):

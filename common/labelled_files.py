@@ -108,7 +108,7 @@ def check_ending(path: Path) -> None:
     """Refuse, before opening it, a file of records whose ending is of no format that `read_records` reads.
 
     Raises:
-        DataError: The ending is another; the message has the path.
+        DataError: The file has a different ending; the message has the path.
     """
     if path.suffix.lower() not in _ENDINGS:
         raise file_diagnosis.unknown_kind(path, endings=_ENDINGS)
@@ -125,7 +125,7 @@ def named_by(setting: str) -> Iterator[None]:
 
 
 def duplicates(records: Sequence[Record]) -> int:
-    """Number of records equal to an earlier one in text and label. A private count, for a simulation's report alone."""
+    """Number of records equal to an earlier one in text and label. A private count, only for a simulation's report."""
     return len(records) - len(set(records))
 
 

@@ -185,7 +185,7 @@ class Envelope:
         run: Identity of the run.
         party: Receiver of a request, or sender of a reply.
         plan_digest: SHA-256 of the agreed plan, 32 bytes.
-        index: Number of the query in the plan, from 0.
+        index: Number of the query in the plan, counted from 0.
         attempt: Number of the set-up, from 0; each one makes new keys.
         body: The message.
     """

@@ -98,7 +98,7 @@ class Structure:
 
     @property
     def properties(self) -> Mapping[str, Mapping[str, Any]]:
-        """Name to schema of each field, in order."""
+        """The schema of each field by name, in order."""
         return _parsed(self.schema)["properties"]  # type: ignore[no-any-return]
 
     @property
@@ -129,7 +129,8 @@ class Structure:
         """Read a text that a model or a hospital wrote.
 
         It repairs fences and words around the object, single quotes and trailing commas, fields that the schema does
-        not have, optional fields that are null, numbers in quotes, and values in another case than their enumeration's.
+        not have, optional fields that are null, numbers in quotes, and values whose case differs from their
+        enumeration's.
 
         Returns:
             The canonical text and the kinds of repair; or None and the reason why it is not an object of the schema.

@@ -16,7 +16,7 @@ caucus-coordinator cancel FOLDER NAME                  stop one run
 caucus-coordinator status FOLDER [--json]              hospitals, nodes, runs
 caucus-coordinator steer RUN [OVERRIDE ...]            further texts from a run's census, with other models; no party is
                                                        asked
-caucus-coordinator evaluate RUN --test FILE            figures of a run on texts that are no party's
+caucus-coordinator evaluate RUN --test FILE            figures of a run on texts that belong to no party
 caucus-coordinator report RUN                          rewrite a run's report
 caucus-coordinator classifier RUN                      write the classifiers that a run's census makes possible
 caucus-coordinator renew FOLDER                        a new server certificate

@@ -139,7 +139,7 @@ class Tools(Protocol):
     def noise(self, name: str, nth: int) -> float:
         """Standard deviation of the noise in each number of a sum that this step got from `ask`, in its unit.
 
-        It is public: that of the plan, and the shares of noise that more survivors than planned have added.
+        It is public: the noise of the plan, and the shares of noise that more survivors than planned have added.
         """
 
 

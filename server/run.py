@@ -184,7 +184,7 @@ def _federated_count(federation: Federation, tools: RunTools, state: State[Any])
 def payments(spending: Spending, before: Sequence[RoundReport] = ()) -> dict[str, Payment]:
     """Payments for remote models in this run, by name, minus those in the reports of earlier rounds.
 
-    So a round's report has all payments for the round, by every process before and after a crash.
+    A round's report therefore includes the payments of every process that worked on the round, before or after a crash.
     """
     left = {model: paid.payment for model, paid in spending.paid().items()}
     for report in before:

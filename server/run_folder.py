@@ -9,7 +9,7 @@ privacy.json      the guarantee and what it does not cover
 run.json          identity, status ("partial" or "complete"), seconds, versions, warnings of queries that are noise
 census.json       released numbers that later runs can use without asking    (by a method that has any)
 metrics.json      the small model trained on synthetic texts, tested on real ones; the chosen groups of figures
-transfer.jsonl    public texts with the probabilities of their labels by the released numbers: no synthetic data
+transfer.jsonl    public texts with the probabilities of their labels by the released numbers: not synthetic data
 classifier.json   the released numbers as a classifier of any text       (both by a method that has one)
 map.json          two coordinates of each synthetic text
 report.html       all results on one page; report.json: the same for programs
@@ -183,7 +183,7 @@ def first_round(rounds: Collection[int], done: int) -> int:
 def from_round_1(
     rounds: Sequence[RoundReport], texts: Sequence[Candidate]
 ) -> tuple[list[RoundReport], list[Candidate]]:
-    """Rounds and texts of a run folder, counted from 1, also if an earlier version wrote them, which counted from 0."""
+    """Rounds and texts of a run folder, counted from 1, even if written by an earlier version, which counted from 0."""
     if not rounds or rounds[0].round != 0:
         return list(rounds), list(texts)
     first = first_round({text.round for text in texts}, len(rounds))

@@ -109,7 +109,7 @@ class RunTools:
         return self._planned[name].spec
 
     def ask(self, name: str, nth: int, **arrays: NDArray[Any]) -> NDArray[np.float64]:
-        """Ask the parties; the answer is in votes, records, cosines or features, see `server.method.Tools`."""
+        """Ask the parties; the answer is in votes, records, cosines or features (see `server.method.Tools`)."""
         with self.meter.timed("ask"):
             spec = self.spec(name)
             answered = self._federation.ask(name, nth, make_query(spec, arrays))

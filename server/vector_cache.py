@@ -32,11 +32,11 @@ class Remembered(Encoder):
     """An encoder that calls the wrapped encoder only for texts whose vectors are not in its file.
 
     Cached vectors are bit-identical to the stored ones. The vectors of a transformer vary by about 1e-6 with the batch
-    they were computed in, so a party, which needs the vectors of its records alone, uses a separate file.
+    they were computed in, so a party, which needs only the vectors of its records, uses a separate file.
 
     Args:
         encoder: The wrapped encoder.
-        path: The SQLite file; created at once, readable by its owner alone.
+        path: The SQLite file; created at once, readable only by its owner.
 
     Raises:
         ConfigError: The file has vectors of another width, or is not a readable cache.

@@ -38,12 +38,12 @@ def contribution(query: Query, records: EmbeddedRecords) -> NDArray[np.int64]:
 
     Args:
         query: The query, one of `CONTRIBUTIONS`.
-        records: This party's records; of each owner, at most `query.spec.max_records` (`EmbeddedRecords.limited`).
+        records: This party's records, at most `query.spec.max_records` of each owner (`EmbeddedRecords.limited`).
 
     Returns:
         (query.length,) int64, in grid units.
 
     Raises:
-        ProtocolError: The query's vectors have another dimension than the records'.
+        ProtocolError: The query's vectors differ in dimension from the records'.
     """
     return CONTRIBUTIONS[type(query)](query, records)

@@ -4,7 +4,7 @@ The last bits of a matrix product depend on the shapes of its operands, so a rec
 number of other records, while sensitivities are proved for records that do not affect each other. Hence inner
 products are *defined* on rounded numbers, such that every sum of them is exact in float64: vectors of unit norm as
 integers times 2^-22, other rows as integers of up to 24 bits, fewer in many dimensions, times a power of two that each
-row has for itself. By Cauchy and Schwarz, no partial sum then reaches 2^53.
+row has of its own. By Cauchy and Schwarz, no partial sum then reaches 2^53.
 
 Votes need all 24 bits of both, cost most, and have a separate method (`client/contributions/votes.py`).
 """

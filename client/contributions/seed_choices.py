@@ -31,7 +31,7 @@ def choose(
         (choices,) int64 positions, sorted.
 
     Raises:
-        ProtocolError: If the candidates' vectors have another dimension than the records'.
+        ProtocolError: If the candidates' vectors differ in dimension from the records'.
     """
     stream = Keystream(key)
     choices = [
@@ -51,7 +51,7 @@ def utilities(query: seed_choice.SeedChoice, records: EmbeddedRecords, key: byte
         (candidates,) int64, in steps of 1 / mechanisms.UNIT, as the specification defines them.
 
     Raises:
-        ProtocolError: If the candidates' vectors have another dimension than the records'.
+        ProtocolError: If the candidates' vectors differ in dimension from the records'.
     """
     candidates, dimensions = query.vectors.shape
     if dimensions != records.vectors.shape[1]:

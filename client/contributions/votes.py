@@ -66,7 +66,7 @@ def votes_of(query: Votes, record_vectors: NDArray[np.float32], record_labels: N
         (candidates,) int64, or (2 * candidates,) with the furthest votes after the nearest.
 
     Raises:
-        ProtocolError: If the query's vectors have another dimension than the records'.
+        ProtocolError: If the query's vectors differ in dimension from the records'.
         InternalError: If the arguments' shapes disagree.
     """
     if record_vectors.ndim != 2 or record_labels.shape != record_vectors.shape[:1]:

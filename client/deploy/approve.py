@@ -227,13 +227,13 @@ def _records(records: OwnRecords) -> Iterator[tuple[str, str]]:
 
 
 def up(value: float) -> str:
-    """A loss of privacy with three digits, never below its value."""
+    """Format a loss of privacy with three digits, rounded up."""
     shown = f"{value:.3f}"
     return shown if float(shown) >= value else f"{value + 0.001:.3f}"
 
 
 def down(value: float) -> str:
-    """A quantity that protects or is left, with three digits, rounded down."""
+    """Format a quantity that protects, or that is left, with three digits, rounded down."""
     shown = f"{value:.3f}"
     return shown if float(shown) <= value else f"{value - 0.001:.3f}"
 

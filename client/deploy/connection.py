@@ -125,7 +125,7 @@ def check_node_key(settings: HospitalSettings) -> None:
     """Find out whether the coordinator knows this node's key.
 
     Raises:
-        ConfigError: The key is no NIST P-384 key, or the coordinator does not know it.
+        ConfigError: The key is not a NIST P-384 key, or the coordinator does not know it.
         CaucusError: The coordinator does not answer, or answers in an unexpected way.
     """
     path = settings.node / "node.key"

@@ -3,8 +3,8 @@
     python -m client.deploy.metrics FOLDER
 
 `caucus-party start` runs it with the party service, as the service's account, where `metrics_port` is set; the party
-service itself has no network. It reads ledger, note and audit log, writes nothing, and binds no other address than
-127.0.0.1. The figures are for the hospital alone, but any user of this machine can read them: budget, reasons of
+service itself has no network. It reads ledger, note and audit log, writes nothing, and binds no address other than
+127.0.0.1. The figures are only for the hospital, but any user of this machine can read them: budget, reasons of
 refusals, times; no text, and no figure that depends on a record.
 """
 

@@ -137,7 +137,7 @@ class PlanFacts:
 
     @property
     def trust(self) -> str:
-        """The condition under which the coordinator sees sums alone."""
+        """The condition under which the coordinator sees only sums."""
         plan = self.plan
         if not plan.secure:
             return "sees each noised answer of this hospital: NO masks, it need not do anything for that"

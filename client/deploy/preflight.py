@@ -1,7 +1,7 @@
 """The checks of `caucus-party check`; they are independent, so a failed check does not hide another.
 
 Quick checks, and those whose problems the coordinator's side must fix, come first; slow ones come last. Only the check
-of the roster needs the roster. Numbers of records and labels are for this hospital alone, and do not leave it.
+of the roster needs the roster. Numbers of records and labels are only for this hospital, and do not leave it.
 """
 
 import os

@@ -51,10 +51,10 @@ class HospitalSettings:
         bundle: SHA-256 of the one bundle whose messages are answered.
         approval: "manual" or "auto".
         relay_user: Account that the relay runs as, when started as root.
-        ledger_head: File that the ledger's head is noted in, see `client/noted_head.py`; relative to the folder.
+        ledger_head: File in which the ledger's head is noted (see `client/noted_head.py`), relative to the folder.
         metrics_port: Port on 127.0.0.1 of the metrics for this hospital's own Prometheus; None: no metrics.
         party: Limits and writers, as a simulation's parties have them.
-        structure: Structure of each text of the records, if they have to be JSON objects; None takes any text.
+        structure: Structure of each text of the records, if they have to be JSON objects; None accepts any text.
     """
 
     folder: Path

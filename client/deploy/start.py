@@ -1,7 +1,7 @@
 """`caucus-party start` and `stop`: the processes of a hospital, kept running.
 
     service      records, keys, ledger; no network; listens on a Unix socket          client/deploy/host.py
-    supernode    Flower's; the only one with a network, outbound alone                client/flower/supernode.py
+    supernode    Flower's; the only one with a network, outbound only                 client/flower/supernode.py
     relay        from SuperNode to the socket; runs no pushed code                    client/flower/relay.py
     metrics      where `metrics_port` is set; on loopback, for this hospital alone    client/deploy/metrics.py
 

@@ -55,14 +55,14 @@ class Status:
     """Status of the hospital.
 
     Attributes:
-        processes: Name to process ID, None while the process waits to start again, and number of restarts.
+        processes: Process ID by name, None while the process waits to start again, and number of restarts.
         node: Last state of SuperNode, in words.
         awaiting: Number of plans that await approval.
         audit_used: Share of the audit log's largest size that is used.
         requests: Sums over the audit log.
         spending: Spending by the ledger.
         noted_head: The head that is noted outside the ledger; None if it is not noted.
-        epsilon_left: Rest of `lifetime_epsilon`; None without that limit.
+        epsilon_left: Remainder of `lifetime_epsilon`; None if there is no such limit.
         certificate_days: Days until the certificate of the coordinator's authority ends; None where this account may
             not read it.
     """

@@ -1,7 +1,7 @@
 """The certificate of SuperNode's local API.
 
 The relay knows SuperNode by it: another user of the machine could otherwise take the port while SuperNode is down, and
-question this hospital in the coordinator's place. It is for this machine alone and trusted by the relay alone, so it
+question this hospital in the coordinator's place. It is only for this machine and trusted only by the relay, so it
 never expires: a wrong clock must not separate the two.
 """
 

@@ -1,4 +1,4 @@
-"""The relay: takes messages from this hospital's SuperNode and hands them to the party service, by our own code alone.
+"""The relay: takes messages from this hospital's SuperNode and hands them to the party service, with only our own code.
 
     python -m client.flower.relay SUPERNODE_ADDRESS BUNDLE_HASH SECRET_FILE CERTIFICATE UNTIL_IDLE
 
@@ -75,7 +75,7 @@ def serve(
         certificate: Certificate by which this process authenticates the SuperNode.
         client_app: The hospital's own app.
         until_idle: Seconds without a message after which it returns. They are counted from the start, and again from
-            the end of each answer; a message that has come whole is answered, however long that takes.
+            the end of each answer; a message that has arrived completely is answered, however long that takes.
     """
     executor = SuperExecAuthHttpInterceptor(master_secret=secret, protected_methods={_ACQUIRE})
     client = _client(address, certificate, executor)

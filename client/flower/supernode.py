@@ -2,10 +2,10 @@
 
     [https_proxy=URL] python -m client.flower.supernode FOLDER ARGUMENTS OF flower-supernode
 
-SuperNode gives up its connection for good at any error of TLS, such as one spoiled record or a handshake that a cut
+SuperNode gives up its connection for good at any error of TLS, such as one corrupt record or a handshake that a cut
 network interrupts, and its heartbeats at a status that it does not expect. The thread of its local API then keeps the
-process alive: a node that is offline forever, and that `caucus-party start` takes for a living one. Here that process
-ends, and so is started again. FOLDER is the relay's, with the certificate of the local API and the login of a proxy.
+process alive: the node is offline forever, and `caucus-party start` takes it for a live one. Here that process ends,
+and so is started again. FOLDER is the relay's, with the certificate of the local API and the login of a proxy.
 
 SuperNode asks the coordinator for a message every three seconds, and for its reply here every half second. Where a
 message's parts are not there yet, it asks for them again after a second, as the coordinator is still sending them. With
@@ -60,7 +60,7 @@ class Waits:
         """The wait in place of Flower's: shorter for a reply, and for the next message of a run.
 
         Args:
-            flowers: Flower's wait in seconds: three without a message, less for the reply to one.
+            flowers: Flower's wait in seconds: three if there was no message, less for the reply to one.
         """
         if flowers < IDLE_SECONDS:
             self.came()

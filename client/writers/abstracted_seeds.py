@@ -2,7 +2,7 @@
 
 1. draw       the records with the lowest keyed digests, as many as there are choices
 2. redact     personal information, by patterns and perhaps a model of names
-3. abstract   into candidates, more than will be chosen from; once more, at random, if none surely keeps the tone
+3. abstract   into more candidates than step 5 chooses from; again, at random, if none surely keeps the tone
 4. prune      to K by w cosine + (1 - w) [same polarity, surely enough] - penalty [polarity flipped]   (equation 5)
 5. choose     the highest (1 + cosine) / 2 with Gaussian noise (equation 2)
 6. redact     the chosen one again
@@ -43,7 +43,7 @@ class Seeds:
     Args:
         abstraction: Writer of the abstractions.
         sentiment: Judge of the polarity.
-        names: A model for named entities, for redaction; None: patterns alone.
+        names: A model for named entities, for redaction; None uses only patterns.
         oversampled: Number of candidates for each record before pruning.
         similarity: w, weight of the cosine.
         flip_penalty: Subtracted from the score of a candidate of the opposite polarity.

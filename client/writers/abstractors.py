@@ -56,10 +56,10 @@ class Extracts:
     """The most informative clauses of the text, with particulars left out or made general; needs no weights.
 
     Brackets and quotations are removed; numbers become "some", and masks and words with a capital letter inside a
-    clause become "someone" and the like. A clause scores the mean frequency of its words in the text (SumBasic, Nenkova
-    and Vanderwende 2005). Each further candidate keeps a smaller share of the words, in their order, but at least the
-    clause with the highest score; sampled candidates rank clauses with noise added. It abstracts little: clauses stay
-    in the record's own words, and a record of one clause stays whole.
+    clause become "someone" and the like. The score of a clause is the mean frequency of its words in the text
+    (SumBasic, Nenkova and Vanderwende 2005). Each further candidate keeps a smaller share of the words, in their order,
+    but at least the clause with the highest score; sampled candidates rank clauses with noise added. It abstracts
+    little: clauses stay in the record's own words, and a record of one clause stays whole.
 
     Args:
         longest: Largest number of words of an abstraction.

@@ -51,7 +51,7 @@ class Causal:
         model: A causal language model of transformers, on its device, without dropout.
         tokenizer: The model's tokenizer.
         prefixes: Tokens of each label of the plan.
-        max_tokens: Largest number of tokens that count of a record, and of a text with its label.
+        max_tokens: Largest number of tokens of a record that count, and of a text with its label.
     """
 
     model: Any = field(repr=False)

@@ -6,7 +6,7 @@ The statement and its proof are in `common.queries.texts.FineTunedSpec`; this mo
 2. clip    each record's gradient, at norm C
 3. round   it to integers, C being 0.99 B of them, at random and without bias; drop it if its norm exceeds B
 4. sum     exactly
-5. noise   a discrete Gaussian draw for each weight, from the operating system's entropy; also for an empty subsample
+5. noise   a discrete Gaussian draw for each weight, from the operating system's entropy; even for an empty subsample
 6. divide  by a public number, never by the size of the subsample
 7. update  the weights, by Adam
 
@@ -104,7 +104,8 @@ class Tuner:
         causal: The model; its weights are changed.
         lora: Rank of the adapters that are trained in place of its weights; 0: the weights.
         resolution: B.
-        micro_batch: Records computed together; 1 takes torch's own gradients, more take opacus' of single records.
+        micro_batch: Records computed together; 1 uses torch's own gradients, more use opacus' gradients of single
+                records.
 
     Raises:
         ConfigError: There are too many weights for B, or the model's layers do not give the gradients of single

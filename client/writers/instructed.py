@@ -34,7 +34,7 @@ class Instructed:
             nothing is downloaded, and no code that comes with it is run.
         instruction: Instruction of the model on a text.
         longest: Largest number of tokens of a text.
-        temperature: Sampling temperature; small models write word salad from about 0.9 on.
+        temperature: Sampling temperature; small models write gibberish from about 0.9 on.
         top_p: Sample from the likeliest tokens with this total probability; 1: all tokens.
         device: Device, as torch names it.
 

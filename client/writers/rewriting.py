@@ -6,8 +6,8 @@ For each drawn record, up to n rounds:
 2. generalise leave out words that occur in fewer than k records, k = 2, 4, 8, ... by the round: feedback about what
               identifies a record, in a form that every rewriter can use
 3. rewrite    into several candidates; the rewriter's input is a candidate too
-4. evaluate   privacy: no personal information is found, too little is copied, and the record is not among those nearest
-              to the text; utility: the text's nearest mean of a label is the record's
+4. evaluate   privacy: no personal information is found, little is copied, and the record is not among those nearest
+              to the text; utility: the label whose mean is nearest to the text is the record's
 5. keep       the best so far, privacy first; stop when both evaluators accept it
 
 A text that the privacy evaluator never accepted is withheld. None of this is a proof, and evaluators may be wrong:
@@ -65,7 +65,7 @@ class Rewriting:
     Args:
         rewriter: `client.writers.abstractors.Extracts`, its `Summariser`, or
             `client.writers.instructed.Instructed`.
-        names: A model for named entities, for redaction; None: patterns alone.
+        names: A model for named entities, for redaction; None uses only patterns.
         candidates: Number of texts that the rewriter writes in each round.
         copied: Largest share of a record's three-word sequences that its text may repeat.
         nearest: n; a text's record must not be among the n records nearest to it. 0: not checked.

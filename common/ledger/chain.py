@@ -3,7 +3,7 @@
     chain_0 = a keyed digest that belongs to this ledger
     chain_n = SHA-256(chain_{n-1} || canonical JSON of [n, run, position, kind, body])
 
-Canonical JSON has sorted keys, no spaces and ASCII alone, so that everybody can compute the chain of an exported
+Canonical JSON has sorted keys, no spaces and only ASCII, so that everybody can compute the chain of an exported
 ledger. An event that was changed, removed, moved or inserted breaks it there. The chain alone does not reveal two
 attacks: a writer of the file can compute a whole new chain (a key kept in the same file would not prevent it), and a
 chain whose tail was cut off is still valid. A head noted elsewhere reveals both.
@@ -25,7 +25,7 @@ class Event:
         sequence: The event's number in the ledger, from 1.
         run: Name of the run.
         position: Number of the answer in the run.
-        kind: Kind of the event, see `common/ledger/log.py`.
+        kind: Kind of the event; see `common/ledger/log.py`.
         body: Details, in canonical JSON.
         chain: Digest over this event and all before it, 32 bytes.
     """

@@ -3,10 +3,10 @@
     digest of a record's k-th occurrence = HMAC-SHA256(key, "record" || k || record), its first 16 bytes
     name of a data set                   = HMAC-SHA256(key, "data set" || all digests, sorted)
 
-So two data sets share a record if and only if they share a digest, and a name identifies a multiset of records. That is
-up to collisions: among 2^40 digests any two are equal with probability below 2^-48, and nobody can search for them
-without the key. The key is made with the ledger and never leaves it: without a key, anybody who has a record could test
-whether it is in a data set.
+So two data sets share a record if and only if they share a digest, and a name identifies a multiset of records. This
+holds up to collisions: among 2^40 digests any two are equal with probability below 2^-48, and nobody can search for
+them without the key. The key is made with the ledger and never leaves it: without a key, anybody who has a record could
+test whether it is in a data set.
 
 The digests stay after a record is deleted elsewhere: if it comes back, its past charges still count. But a record is
 its bytes: if a single comma is edited it is another record, and a file in which all records were edited is a new data

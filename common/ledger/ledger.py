@@ -245,7 +245,7 @@ class Ledger:
             records: Each record in a fixed byte form; their order does not matter, their multiplicity does.
 
         Returns:
-            64 hex digits, the same for the same records in the same file only.
+            64 hex digits, equal only for the same records in the same file.
         """
         with self._open() as (log, _):
             key = log.key
@@ -308,7 +308,7 @@ class Ledger:
             return Head(events=log.events, chain=log.head.hex())
 
     def copy(self, to: Path) -> Head:
-        """Copies a consistent state of the whole file, also while others write it.
+        """Copies a consistent state of the whole file, even while others write it.
 
         Args:
             to: A new file, readable by its owner only. It is as secret as the ledger.

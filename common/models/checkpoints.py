@@ -197,7 +197,7 @@ def network(
     configure: Callable[[Any], None] = lambda _: None,
     **settings: object,
 ) -> Any:
-    """The model in a folder, ready to be used; see `load`. Further settings are `from_pretrained`'s."""
+    """The model in a folder, ready to be used; see `load`. Further settings are passed to `from_pretrained`."""
     _needs(what)
     device_here(device)  # before weights are read
     import transformers

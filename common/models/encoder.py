@@ -2,9 +2,9 @@
 
 Parties and coordinator must have the same encoder, since votes in different spaces are not comparable: they compare
 digests before the first query. It always runs on the machine on which it is built, so a private text stays there; code
-that sends texts to an endpoint is no `Encoder` (`server/evaluation/remote_encoder.py`). There are three kinds, each in
-a separate module: hashed n-grams without weights (`hashed_ngrams.py`), the usual small BERTs in numpy (`bert.py`), and
-every other model of sentence-transformers in torch (`sentence_transformer.py`), which alone needs the extra
+that sends texts to an endpoint is not an `Encoder` (`server/evaluation/remote_encoder.py`). There are three kinds, each
+in a separate module: hashed n-grams without weights (`hashed_ngrams.py`), the usual small BERTs in numpy (`bert.py`),
+and every other model of sentence-transformers in torch (`sentence_transformer.py`), which alone needs the extra
 `transformers`.
 """
 
@@ -106,7 +106,7 @@ class Encoder:
 
         Raises:
             ConfigError: There is no such model or device here, it cannot be loaded, needs an extra that is not
-                installed, is not of text alone, or lacks that prompt.
+                installed, does not embed text alone, or lacks that prompt.
         """
         if ngrams := HashedNgrams.saved(catalogue.placed(name_or_path)):
             if prompt or prompt_name:

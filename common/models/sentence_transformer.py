@@ -49,7 +49,8 @@ class TorchEncoder:
         """Load a folder with modules.json.
 
         Raises:
-            ConfigError: sentence-transformers is not installed, or the model cannot be loaded or is not of text alone.
+            ConfigError: sentence-transformers is not installed, the model cannot be loaded or does not embed
+                text alone.
         """
         needs("encoder", *_LIBRARIES, extra="transformers")
         with progress("loading the encoder"):

@@ -59,8 +59,8 @@ class Plan:
         colluders: Number of parties that may reveal their noise to the coordinator without exceeding epsilon.
         threshold: Number of parties needed to reconstruct a secret of another.
         secure: Whether secure aggregation is on.
-        degree: Neighbours of each party in secure aggregation: parties - 1 for the full graph, or a smaller even
-            number; 0 without secure aggregation.
+        degree: Number of neighbours of each party in secure aggregation: parties - 1 for the full graph, or a smaller
+            even number; 0 without secure aggregation.
         corrupt: Number of parties that may pool their views with the coordinator without exposing a mask.
         roster: Hex digest of the parties' identities, for a coordinator that is not trusted at all. Empty: the
             coordinator is trusted to follow the protocol.
@@ -223,7 +223,7 @@ class Plan:
         """Everything that the run can release, all attempts included.
 
         Args:
-            shares: Number of shares of noise in each sum that the observer does not know; None for the certain ones, U.
+            shares: Shares of noise in each sum that are unknown to the observer; None for the guaranteed number, U.
         """
         return tuple(item for query in self.queries for item in self.releases_of(query, shares))
 

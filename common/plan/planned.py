@@ -77,7 +77,7 @@ class PlannedQuery:
 
     @property
     def noise(self) -> str:
-        """The mechanism as which the accountant prices it: "gaussian", "laplace" or "pure"."""
+        """The mechanism that the accountant prices: "gaussian", "laplace" or "pure"."""
         return self.mechanism if self.summed else "gaussian" if self.mechanism == "dp-sgd" else "pure"
 
     @property
@@ -96,7 +96,7 @@ class PlannedQuery:
 
     @property
     def unproven(self) -> bool:
-        """Whether the release has no privacy proof at any noise."""
+        """Whether the release has no privacy proof, however large its noise."""
         return self.spec.unproven
 
 

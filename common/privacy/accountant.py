@@ -6,7 +6,7 @@ Every result is rounded toward more privacy loss. There are two ways to account,
 - `epsilon_by_norm`: fast, from norms (`common.privacy.norms`).
 
 Poisson subsampling (each unit takes part with probability `rate`, independently): answers on one subsample are first
-composed, then amplified; the amplified subsamples are then composed. An answer may depend on all earlier ones, also
+composed, then amplified; the amplified subsamples are then composed. An answer may depend on all earlier ones, even
 where answers on different subsamples alternate (Vadhan and Zhang 2023, concurrent composition).
 
 The sampled noise differs from the ideal noise in three ways, and both results include them:

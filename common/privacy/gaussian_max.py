@@ -1,7 +1,7 @@
 """The choice of RPSG (section 3.2), the candidate with the highest sum of utility and Gaussian noise, and its cost.
 
 The cost is that of a choice among candidates that are the same on both data sets. RPSG's candidates are not, so that
-its texts cost infinity nevertheless (`common.queries.texts.AbstractedSeedsSpec`).
+its texts nevertheless cost an infinite epsilon (`common.queries.texts.AbstractedSeedsSpec`).
 """
 
 import math

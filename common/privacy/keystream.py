@@ -15,7 +15,7 @@ class Keystream:
     """The stream of one key, from counter 0.
 
     Raises:
-        InternalError: If the key has another length than 32 bytes.
+        InternalError: If the key has a length other than 32 bytes.
     """
 
     def __init__(self, key: bytes) -> None:

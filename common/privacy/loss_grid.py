@@ -2,8 +2,8 @@
 
 These are the algorithms of dp_accounting's dense distributions: connect the dots (Doroshenko et al. 2022, algorithm 1),
 composition by Fourier transforms with tails cut off by a Chernoff bound (Koskela et al. 2020), and the hockey-stick
-divergence both ways. The library goes over each grid in Python; numpy takes about a third of the time. The tests
-compare the results of both.
+divergence in both directions. The library goes over each grid in Python; numpy takes about a third of the time. The
+tests compare the results of both.
 """
 
 import math
@@ -109,7 +109,7 @@ class LossGrid:
         """The smallest epsilon, 0 or more, with at most this delta; infinite if there is none.
 
         Raises:
-            InternalError: Losses got lost: their probabilities sum to less than 1.
+            InternalError: Losses are missing: their probabilities sum to less than 1.
         """
         total = float(np.sum(self.probabilities)) + self.infinite
         if not total > 1 - _ROUNDING:  # nor if it is no number

@@ -22,18 +22,19 @@ def length_range(lengths: npt.ArrayLike, cap: int, scale: float, key: bytes) -> 
     """Noisy shortest and longest length, each by one run of AboveThreshold (Dwork and Roth 2014, algorithm 1).
 
     The high end is the first x, from 0 upward, at which the noised number of records longer than x is at most a noised
-    0; the low end is the first x, from cap downward, with the same for "shorter than x". A run that never stops gives
-    cap or 0. Ends that cross are swapped, which depends on the two ends alone. This is the query of DPGA-TextSyn with
-    discrete noise: scale on the threshold and 2 * scale on each count.
+    threshold of 0; the low end is the first x, from cap downward, at which this holds of the records shorter than x. A
+    run that never stops gives cap or 0. Ends that cross are swapped, which depends on the two ends alone. This is the
+    query of DPGA-TextSyn with discrete noise: scale on the threshold and 2 * scale on each count.
 
-    Privacy: 2 / scale for each end and 4 / scale for both, where each count q_x changes by at most 1, which is so if a
-    record is added, removed or replaced; m times as much where m records may change. Proof, for one run that stops at x
+    Privacy: 2 / scale for each end and 4 / scale for both, where each count q_x changes by at most 1, as is the case if
+    a record is added, removed or replaced; m times as much if m records may change. Proof, for one run that stops at x
     on one data set, with integers throughout: fix the noise of the counts before x, the smallest of which, noised, is
     g. The run stops at x if the threshold's noise r and the count's noise v have r < g and q_x + v <= r. On a
     neighbour these are g' and q'_x, each at most 1 away, and the same holds of r + (g' - g) and
     v + (g' - g) + (q_x - q'_x): shifts of at most 1 and 2, which change the probability of a pair by at most a factor
     exp(1 / scale) * exp(2 / (2 scale)). (The counts of one run all move in one direction, g' - g and q_x - q'_x
-    therefore in opposite ones, so the second shift is at most 1 and 3 / (2 scale) would do: not relied on.)
+    therefore in opposite ones, so the second shift is at most 1 and 3 / (2 scale) would suffice, but the
+    proof does not rely on this.)
 
     Args:
         lengths: (records,) integers from 0; those above cap count as cap. Private.

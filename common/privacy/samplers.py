@@ -4,7 +4,7 @@ No floating-point number decides a draw, so that the attack of Mironov (2012) do
 a secret 32-byte key for each call.
 
 Both use a table of cumulative probabilities (`common.privacy.tables`), whose distance from the exact distribution is
-bounded by `gaussian_tv` and `laplace_tv`; above a largest scale they use the slow exact sampler
+bounded by `gaussian_tv` and `laplace_tv`; above a certain scale they use the slow exact sampler
 (`common.privacy.exact`).
 """
 
@@ -47,7 +47,7 @@ def discrete_gaussian(sigma: float, size: int, key: bytes) -> npt.NDArray[np.int
 
     Raises:
         ConfigError: If sigma is not a finite number above 0.
-        InternalError: If the key has another length.
+        InternalError: If the key has a wrong length.
     """
     positive(sigma=sigma)
     stream = Keystream(key)
@@ -78,7 +78,7 @@ def discrete_laplace(scale: float, size: int, key: bytes, *, shares: int = 1) ->
 
     Raises:
         ConfigError: If scale is not a finite number above 0, or shares is below 1.
-        InternalError: If the key has another length.
+        InternalError: If the key has a wrong length.
     """
     positive(scale=scale)
     at_least(1, shares=shares)

@@ -24,7 +24,7 @@ _GUIDE_BITS = (12, 20)
 
 
 def rounding(thresholds: int) -> float:
-    """Largest total variation between a table's distribution and its exact one: thresholds off by 2 * 2^-128 each.
+    """Largest total variation between a table's distribution and the exact one, with each threshold off by 2 * 2^-128.
 
     A probability is the difference of two thresholds, so the errors of all probabilities sum to at most twice those of
     the thresholds, and the total variation is half of that.

@@ -73,7 +73,7 @@ def within_unit_ball(kind: str, **arrays: NDArray[np.float32]) -> None:
 
 
 def shaped(kind: str, name: str, array: NDArray[Any], dtype: type, shape: tuple[int, ...]) -> None:
-    """Refuse an array with another shape or dtype."""
+    """Refuse an array with the wrong shape or dtype."""
     if array.shape != shape or array.dtype != dtype:
         raise wrong(kind, name, f"{shape} {np.dtype(dtype)}", shape_of(array))
 

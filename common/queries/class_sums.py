@@ -37,11 +37,11 @@ class ClassSumsSpec(Spec):
     the latter since |z|_1 <= sqrt(k) |z|_2 (Cauchy and Schwarz) and |z|_1 is an integer. Rounding to the nearest
     integer would not do: k halves that are rounded up are sqrt(k) long, however short they were before.
 
-    Floating point errs in the last bits, and the proof does not depend on them: the party compares the sum of squares
-    of the integers themselves with B^2, and lowers them if it is larger (`client/contributions/class_sums.py`).
+    Floating point is inexact in the last bits, and the proof does not depend on them: the party compares the sum of
+    squares of the integers themselves with B^2, and lowers them if it is larger (`client/contributions/class_sums.py`).
 
     The bounds hold for any V, m and R, since it is the result that is shortened: they follow from this specification,
-    which the plan fixes, and the arrays may come later, of which the ledger keeps the digest. The proof is for one
+    which the plan fixes, and the arrays, of which the ledger keeps the digest, may come later. The proof is for one
     record; m records of a user add up to at most m times as much (`closed_set`), which is reached by m equal ones.
 
     Attributes:
@@ -124,7 +124,7 @@ class ClassSums(Query):
             raise wrong(kind, "radius", f"in [{SMALLEST_RADIUS:g}, {LARGEST_RADIUS:g}]", f"{self.radius[0]:g}")
 
     def check(self, labels: int, dimensions: int) -> None:
-        """See `Query.check`. The number of labels is the specification's, which is the plan's.
+        """See `Query.check`. The specification gives the number of labels, which equals the plan's.
 
         The basis is checked for orthogonality here, and not as soon as the arrays are read: with thousands of rows that
         takes a party many seconds, which no coordinator may ask for without a plan.

@@ -11,7 +11,7 @@ Each query has a page in this package, with its specification, the proof of its 
     SketchSpec           random Fourier features of its phrases       Gaussian, Laplace         sum
     ClassSumsSpec        its place along k directions, and A          Gaussian, Laplace         sum
     SelfSimilaritySpec   the cosine of its pair, and 1                Laplace, Gaussian         sum
-    CorrectCountSpec     1 if a model is right on it, and 1           Laplace, Gaussian         sum
+    CorrectCountSpec     1 if a model is right about it, and 1        Laplace, Gaussian         sum
     LengthRangeSpec      1 to "how many are longer than x"            sparse vector, in a party one each
     SeedChoiceSpec       its choice of a candidate                    noisy max, in a party     one each
     TextSpec             a text: three kinds in `texts.py`           see there                 one each
@@ -112,7 +112,7 @@ def from_bytes(spec: Spec, shapes: Mapping[str, tuple[int, ...]], data: bytes) -
     """The query whose arrays have these shapes and contents.
 
     Raises:
-        ProtocolError: The query has other arrays, or sizes disagree.
+        ProtocolError: The query has different arrays, or sizes disagree.
     """
     dtypes = _query_type(spec).dtypes
     arrays, start = {}, 0
@@ -135,7 +135,7 @@ def make_query(spec: Spec, arrays: Mapping[str, NDArray[Any]]) -> Query:
     """The query of that specification with these arrays.
 
     Raises:
-        ProtocolError: The query has other arrays.
+        ProtocolError: The query has different arrays.
     """
     query = _query_type(spec)
     if set(arrays) != set(query.dtypes):

@@ -18,8 +18,8 @@ from common.validate import integers_in
 class CorrectCountSpec(Spec):
     """Number of records that a released classifier gets right, and number of all records (federated evaluation).
 
-    The classifier is public, so a record adds 1 to the number of records and 1 if the classifier is right on it:
-    l1 = 2, l2 = sqrt(2). The number of records is private too, and is therefore counted with noise.
+    The classifier is public, so a record adds 1 to the number of records and 1 more if the classifier is right about
+    it: l1 = 2, l2 = sqrt(2). The number of records is private too, and is therefore counted with noise.
 
     Attributes:
         max_records: m, largest number of records of one privacy unit.

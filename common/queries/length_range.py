@@ -18,7 +18,7 @@ class LengthRangeSpec(Spec):
     longer than x, for x = 0, 1, ... up to a public cap, and the same from the other side. One record moves each of
     these counts by at most 1, so with threshold noise of scale b and query noise of scale 2b one end costs 2 / b (Dwork
     and Roth 2014, theorem 3.23), for any number of counts compared, and both ends cost 4 / b: hence `l1` = 4. Each
-    party uses its own records alone, so the answers of all parties cost as much as one party's answer.
+    party uses only its own records, so the answers of all parties cost as much as one party's answer.
 
     Attributes:
         cap: Largest length in the range, a public number.

@@ -18,7 +18,7 @@ class Spec(Protocol):
 
     Attributes:
         kind: Name of the query.
-        unproven: Whether the release has no privacy proof at any noise; its epsilon is then infinite.
+        unproven: Whether the release has no privacy proof, however large its noise; its epsilon is then infinite.
     """
 
     __slots__ = ()
@@ -83,7 +83,7 @@ class Query(Protocol):
     """A query on the wire. Its fields are `spec`, then its arrays.
 
     Attributes:
-        dtypes: Name of each array, in the order of the fields, to its dtype on the wire.
+        dtypes: Dtype of each array on the wire, by the array's name, in the order of the fields.
         spec: The planned specification.
     """
 

@@ -29,7 +29,7 @@ def length(count: int, longest: int) -> int:
 
 
 def encode(texts: Sequence[Labelled], count: int, longest: int) -> npt.NDArray[np.int64]:
-    """Texts as coordinates, without zero bytes and outer space, each cut at `longest` bytes after a whole character.
+    """Texts as coordinates, without zero bytes or outer spaces; each is cut to whole characters in `longest` bytes.
 
     They are sorted, blank ones last, so that the order of records does not show.
 

@@ -55,7 +55,7 @@ class AbstractedSeedsSpec(Spec):
           e^epsilon = P(Z_c + 1 > max_b Z_b) / P(Z_c > 1 + max_b Z_b)     (b over the other K - 1)
 
       times as probable, for any two records (`gaussian_max.epsilon`): 1.96, 0.98 and 0.49 for K = 5. This is the
-      smallest such epsilon. So the claim for the choice holds, for another reason than the paper's.
+      smallest such epsilon. So the claim for the choice holds, for a reason other than the paper's.
 
     The sampled records are those with the lowest keyed digests (`client/contributions/seed_choices.py`). A party with
     fewer records than choices leaves the other texts blank, which reveals its number of records: choosing a record
@@ -220,7 +220,7 @@ TextSpec = AbstractedSeedsSpec | FineTunedSpec | RewrittenSpec
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Texts(Query):
-    """The query has no arrays for any kind: labels are the plan's, models and records the party's."""
+    """The query has no arrays for any kind: the plan has the labels, and the party its models and records."""
 
     spec: TextSpec
 

@@ -22,7 +22,7 @@ class VotesSpec(Spec):
     r"""Nearest and furthest votes of WASP (section 3.3), on the integer grid that is `grid` = f 2^(Q-1) times votes.
 
     A record gives its q-th nearest candidate of its own label 2^-(q-1) votes, q = 1..Q, and, in a second half of the
-    vector, its q-th furthest candidate the same. On the grid these are the integers f 2^(Q-q).
+    vector, its q-th furthest candidate the same number. On the grid these are the integers f 2^(Q-q).
 
     A record's ranking depends on that record and on public candidates alone, so the change is this record's own
     contribution. Its label has n candidates and it ranks r = min(Q, n) of them, all different in each direction. So, in
@@ -89,7 +89,7 @@ class Votes(Query):
         labels: (candidates,) int32, at least 0: position of each candidate's label in the plan.
 
     Raises:
-        ProtocolError: If an array has another dtype, shape or range.
+        ProtocolError: If an array has the wrong dtype, shape or range.
     """
 
     dtypes: ClassVar[Mapping[str, str]] = {"vectors": "<f4", "labels": "<i4"}

@@ -28,14 +28,15 @@ def neighbours(parties: Sequence[PartyId], degree: int, seed: bytes) -> Mapping[
 
     Args:
         parties: Distinct, in any order.
-        degree: Neighbours of each. An odd number is rounded up; len(parties) - 1 or more is the full graph.
+        degree: Number of neighbours of each party. An odd number is rounded up; len(parties) - 1 or more gives the
+            full graph.
         seed: 32 public bytes; parties with the same seed compute the same graph.
 
     Returns:
-        Party to its neighbours.
+        The neighbours of each party, by party.
 
     Raises:
-        InternalError: If a party comes twice, or degree or seed is invalid.
+        InternalError: If a party is listed twice, or degree or seed is invalid.
     """
     if len(set(parties)) != len(parties) or degree < 1 or len(seed) != KEY_BYTES:
         raise InternalError(

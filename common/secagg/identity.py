@@ -101,7 +101,7 @@ class Roster:
         """Read `{"max_records": 1000, "0": "64 hex digits", ...}`; the bound may be absent.
 
         Raises:
-            ConfigError: If the text has another form.
+            ConfigError: If the text does not have this form.
         """
         try:
             # A name that comes twice would be silently dropped from a dictionary.

@@ -1,8 +1,8 @@
 """Messages of secure aggregation, and the set-up that both sides must share.
 
 A set-up covers all remaining rounds of a run. Each party makes it from the plan that it accepted and from its own
-roster, so no later message can weaken it. The figures of the plan are the coordinator's choice: whether they are safe
-enough, each party decides by its own limits (`client.guard`). Everything that parties must agree on is bound by the
+roster, so no later message can weaken it. The figures of the plan are the coordinator's choice: each party decides
+by its own limits whether they are safe enough (`client.guard`). Everything that parties must agree on is bound by the
 set-up or by what is derived from it; the list is on the page of `common.secagg`.
 """
 
@@ -42,9 +42,9 @@ class AggregationSetup:
         parties: The parties that are asked to take part, ascending.
         threshold: t of Shamir's scheme: this many holders of a party's shares recover a secret, fewer learn nothing.
         minimum_survivors: The smallest number of vectors in a sum, from the planned noise.
-        degree: Neighbours of each party, with whom alone it exchanges shares and masks; all others, len(parties) - 1,
-            or an even number below.
-        corrupt: Parties that may pool what they see with the coordinator.
+        degree: Number of neighbours of each party, with which alone it exchanges shares and masks: len(parties) - 1,
+            or a smaller even number.
+        corrupt: Number of parties that may pool what they see with the coordinator.
         plan_digest: SHA-256 of the plan that this party accepted. Parties with different plans add noise for different
             guarantees, and may count records of different labels: their vectors must not add up.
         roster_digest: Digest of the parties' identities (`Roster.digest`) in malicious mode; empty in semi-honest mode.
@@ -124,8 +124,8 @@ def signers(parties: int, *, corrupt: int, degree: int, threshold: int, survivor
     """The smallest number of signatures over a survivor set that rules out a second set, with a malicious coordinator.
 
     1. In one round. Two sets with more than (L + C) / 2 signatures each would need more than L + C signatures. But each
-       honest party signs once a round, and each corrupt one at most twice: L + C in all. With more corrupt parties than
-       C there can be two sets, and shares from both open a single party's vector.
+       honest party signs once a round, and each corrupt one at most twice: L + C in total. With more corrupt parties
+       than C there can be two sets, and shares from both open a single party's vector.
     2. In two rounds that ask the same question. A party whose shares opened a sum signs no other set for the question.
        Shares of at least H parties open a sum: on the full graph t; on a sparse one t shares of the seed of each
        honest survivor, s - C at least, of which a party holds those of its neighbours and its own, so
@@ -180,7 +180,7 @@ class UnmaskShares:
     """One party's shares of the secrets that the coordinator needs to unmask one sum. The shares have no repr.
 
     Attributes:
-        self_seeds: Surviving neighbour, or itself, to this party's share of its self-mask seed.
+        self_seeds: This party's share of the self-mask seed of each surviving neighbour and of itself, by party.
         mask_keys: This party's share of each dropped neighbour's mask key. No party is in both.
     """
 

@@ -21,7 +21,7 @@ def check_bound(parties: int, largest: int) -> None:
         largest: Largest magnitude of one coordinate of one party, noise included.
 
     Raises:
-        PlanError: If parties · largest does not fit in 63 bits, or either number is nonsense.
+        PlanError: If parties · largest does not fit in 63 bits, or either number is invalid.
     """
     if parties < 1 or largest < 0:
         raise PlanError("bound of a sum", expected="parties >= 1 and largest >= 0", got=f"{parties} and {largest}")
@@ -50,8 +50,8 @@ def encode(values: NDArray[np.int64], *, parties: int = 1) -> NDArray[np.uint64]
         (length,) uint64.
 
     Raises:
-        PlanError: If `values` is empty or has another shape or type, or a value exceeds `limit(parties)` in magnitude.
-            The message does not contain the value, which is private.
+        PlanError: If `values` is empty or has the wrong shape or type, or a value exceeds `limit(parties)` in
+            magnitude. The message does not contain the value, which is private.
     """
     if not isinstance(values, np.ndarray) or values.ndim != 1 or values.size == 0:
         raise PlanError("values to be summed", expected="an array with one axis, not empty", got=np.shape(values))

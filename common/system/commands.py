@@ -7,7 +7,7 @@
 141  the reader has closed the pipe (`| head`); no message, as with any program that a closed pipe ends
 143  SIGTERM, likewise; services that run until they are stopped (`serve`, `start`) end with 0
 
-With 1, 2 and 130 the reason is on standard error, in one line; with 143 that of a simulation.
+With 1, 2 and 130 the reason is on standard error, in one line; with 143 this is so only in a simulation.
 """
 
 import argparse
@@ -58,7 +58,7 @@ def register(
 
     Args:
         commands: The parser's commands.
-        modules: Module with a `register` function to the names of its commands.
+        modules: Names of the commands of each module that has a `register` function, by module.
         arguments: As for `run`.
     """
     requested = (sys.argv[1:] if arguments is None else arguments)[:1]

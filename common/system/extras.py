@@ -29,7 +29,7 @@ def needs(what: str, *packages: str, extra: str) -> None:
 
 
 def program_needs(program: str, *packages: str, extra: str) -> None:
-    """If `needs` fails, end a program with one line and the exit code of wrong input; call it before other imports."""
+    """End a program with one line and the exit code of wrong input if `needs` fails; call it before other imports."""
     try:
         needs("what is installed", *packages, extra=extra)
     except ConfigError as error:

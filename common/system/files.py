@@ -119,7 +119,7 @@ def new_folder(path: Path, *, mode: int = 0o700) -> None:
 
 @contextmanager
 def temporary_folder(prefix: str) -> Iterator[Path]:
-    """A folder that only its owner can enter, removed at the end, also after SIGTERM or SIGHUP without a handler.
+    """A folder that only its owner can enter, removed at the end, even after SIGTERM or SIGHUP without a handler.
 
     By default Python ends at once at such a signal, and leaves the folder. Only the main thread receives signals.
     """

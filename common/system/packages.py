@@ -1,7 +1,7 @@
 """Check that our top-level packages are of one installation: their names are words that other projects use too.
 
 `server`, `client` and `simulations` run this file when they are imported. They run it by its path, since the foreign
-package may be `common` itself; so it imports the standard library alone. A package may be reached by links, through an
+package may be `common` itself; so it imports only the standard library. A package may be reached by links, through an
 editable installation or by PYTHONPATH, as long as it is the one next to this `common`.
 """
 
@@ -16,13 +16,13 @@ ROOTS = (FILE.parents[2], FILE.resolve().parents[2])
 
 
 def strangers() -> dict[str, str]:
-    """Those of our names under which Python would import something else, and where that is."""
+    """Our names under which Python would import something else, each with the place of the other package."""
     places = {name: _places(name) for name in NAMES}
     return {name: there[0] for name, there in places.items() if there and not any(_is_ours(name, at) for at in there)}
 
 
 def refuse_strangers() -> None:
-    """If one of our names is taken, end a command of ours with one line and code 2, or fail any other import.
+    """End a command of ours with one line and code 2, or fail any other import, if one of our names is taken.
 
     Raises:
         ImportError: A name is taken; the message has the package and its place.

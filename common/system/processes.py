@@ -83,7 +83,7 @@ def environment(home: Path, **more: str) -> dict[str, str]:
 
 
 def chosen(names: Sequence[str]) -> dict[str, str]:
-    """Those of these variables that are set in our own environment."""
+    """The variables among these that are set in our own environment."""
     return {name: os.environ[name] for name in names if name in os.environ}
 
 

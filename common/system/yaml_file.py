@@ -44,7 +44,7 @@ class YamlFile:
         """Read a YAML file.
 
         Raises:
-            ConfigError: The file is no YAML, or has a key twice; the message has the line.
+            ConfigError: The file is not YAML, or has a key twice; the message has the line.
             OSError: The file cannot be read.
         """
         lines: dict[str, int] = {}

@@ -24,7 +24,7 @@ MALFORMED = (AttributeError, IndexError, KeyError, TypeError, ValueError)
 
 
 class FieldError(ValueError):
-    """A field of a document is missing, or of another type.
+    """A field of a document is missing, or of the wrong type.
 
     Attributes:
         field: The field, such as "spent.epsilon"; empty for the document itself.
@@ -81,7 +81,7 @@ def from_json(kind: type[_T], value: Any) -> _T:
     """The dataclass of this kind with these fields.
 
     Raises:
-        FieldError: The value is not an object, or a field is missing or of another type.
+        FieldError: The value is not an object, or a field is missing or of the wrong type.
     """
     _of(value, Mapping)
     known: dict[str, tuple[Field[Any], Callable[[Any], Any]]] = _fields(kind)  # type: ignore[arg-type]

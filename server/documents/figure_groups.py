@@ -67,7 +67,7 @@ def groups_of(content: Mapping[str, Any]) -> tuple[FigureGroup, ...]:
     """All groups that have figures, in their order, after the figures outside any group.
 
     Raises:
-        AttributeError, TypeError, ValueError: A figure is of another format.
+        AttributeError, TypeError, ValueError: A figure is of the wrong format.
     """
     single = {name: value for name, value in content.items() if not _is_group(value)}
     grouped = {name: value for name, value in content.items() if _is_group(value)}

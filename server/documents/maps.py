@@ -57,7 +57,7 @@ def _check(points: tuple[Point, ...]) -> None:
     """Refuse what cannot be drawn.
 
     Raises:
-        ValueError: A point is not finite, or has other coordinates than two.
+        ValueError: A point is not finite, or does not have two coordinates.
     """
     if not all(len(point) == 2 and all(map(math.isfinite, point)) for point in points):
         raise ValueError("a point is not two finite numbers")

@@ -173,7 +173,7 @@ class Metrics(Document):
 
     @property
     def gain(self) -> Gain | None:
-        """The difference between the two; None if it was not measured."""
+        """The difference between `as_many_as_zero_shot` and `zero_shot`; None if it was not measured."""
         group = self.content.get("zero_shot")
         if not isinstance(group, Mapping):
             return None
@@ -186,7 +186,7 @@ class Metrics(Document):
 
     @property
     def utility_hard_labels(self) -> Classifier | None:
-        """The same, trained on the most probable labels alone, where the synthetic texts have probabilities."""
+        """Like `utility`, but trained only on the most probable labels, if the synthetic texts have probabilities."""
         return self._on_these_texts("utility_hard_labels")
 
     @property
@@ -209,7 +209,7 @@ class Metrics(Document):
 
     @property
     def utility_real(self) -> Classifier | None:
-        """The same model, trained on the same number of private records; in a simulation alone."""
+        """The small model, trained on as many private records as synthetic texts, or on all; only in a simulation."""
         return self._classifier("utility_real")
 
     @property
@@ -219,7 +219,7 @@ class Metrics(Document):
 
     @property
     def real_private(self) -> Classifier | None:
-        """The small model, trained once on all private records; in a simulation alone."""
+        """The small model, trained once on all private records; only in a simulation."""
         return self._classifier("real_private")
 
     @property
@@ -234,7 +234,7 @@ class Metrics(Document):
 
     @property
     def label_shares(self) -> LabelShares | None:
-        """Labels of the private records; in a simulation alone."""
+        """Labels of the private records; only in a simulation."""
         shares = self.content.get("label_shares")
         return from_json(LabelShares, shares) if isinstance(shares, Mapping) and shares else None
 

@@ -187,7 +187,7 @@ class Privacy(Document):
         max_dropouts: Largest number of parties that may be missing from a sum.
         assumed_survivors: Smallest number of parties in a sum.
         assumed_colluders: Other parties that may tell the coordinator their noise.
-        noise_parties: Number of parties whose shares are the whole noise.
+        noise_parties: Number of parties whose shares make up the whole noise.
         threshold: Number of parties that can lift a mask together.
         aggregation: "none", or secure against a semi-honest or a malicious coordinator.
         neighbours: Number of parties with which each shares masks.

@@ -97,7 +97,7 @@ class RoundReport(Document):
         notes: Remarks for the reader.
         figures: Figures that this method alone reports, such as WASP's weights, stored among the other fields.
         fid: Distance to the held-out texts; None if there are none.
-        fid_error: Standard error of `fid`; None without it, or for very few texts.
+        fid_error: Standard error of `fid`; None if there is no `fid`, or for very few texts.
         seconds: Seconds by kind of work; None until the run has measured the round.
         paid: Payments for the round, by remote model.
         epsilon: Privacy loss of all answers so far; None in earlier versions.

@@ -1,7 +1,7 @@
 """Accuracy of a classifier on the parties' own records, by two noised counts.
 
 After the last round a linear classifier over the agreed encoder's vectors is trained on the synthetic texts and sent to
-the parties, each of which counts its records that the classifier labels right
+the parties, each of which counts its records that the classifier labels correctly
 (`common.queries.correct_count.CorrectCountSpec`). Only the noised sums are read. The query is part of the plan and
 its share of epsilon is taken from the method's queries; with public test texts it is unnecessary.
 """

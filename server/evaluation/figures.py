@@ -39,8 +39,8 @@ class Measured:
         encoder: The agreed encoder.
         experiment_seed: Seed of all sampling.
         embed: Replaces `encoder.encode`, for instance by a version with a cache: embedding is the most costly part.
-        released: The synthetic texts as they are released, where figures read one field of each; None: the same.
-        public: Reads the public texts, if the task has any: only figures that are compared with theirs do.
+        released: The synthetic texts as they are released, if figures read only one field; None: the candidates.
+        public: Reads the public texts, if the task has any; only figures that are compared with theirs need them.
     """
 
     candidates: Sequence[Candidate]

@@ -1,8 +1,8 @@
 """What a run's released numbers know of any text: their classifier, and its probabilities for public texts.
 
 Both are functions of released numbers and of public texts, and cost no privacy. The public texts are a *transfer set*:
-they are not synthetic data, and stand in a file of their own, but a student learns from them which words belong to a
-label, also words that no language model wrote (Hinton et al. 2015, section 3).
+they are not synthetic data, and are in a separate file, but a student learns from them which words belong to a
+label, including words that no language model wrote (Hinton et al. 2015, section 3).
 """
 
 from collections.abc import Callable, Sequence
@@ -34,7 +34,7 @@ def transfer_set(
     most: int,
     experiment_seed: int,
 ) -> list[Candidate]:
-    """At most `most` public texts, at random and each once, with their most probable labels and the probabilities."""
+    """At most `most` different public texts, drawn at random, with their most probable labels and the probabilities."""
     texts = list(dict.fromkeys(public))
     order = rng.experiment(experiment_seed, "transfer set").permutation(len(texts))[:most]
     texts = [texts[place] for place in sorted(order.tolist())]

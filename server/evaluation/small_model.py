@@ -214,7 +214,7 @@ def labels_of(train: Sequence[Candidate | Record]) -> list[str] | SoftLabels:
 
 
 def weights_of(train: Sequence[Candidate | Record]) -> list[float] | None:
-    """Weights in training: None for records."""
+    """Weights of the texts in training; None for records, which have none."""
     return [text.weight for text in train if isinstance(text, Candidate)] or None
 
 

@@ -2,8 +2,8 @@
 
 What a run's language models write in its first round, before any answer, is what they write without the hospitals: a
 function of the public task alone (`server/tools.py` keeps these texts). The small model is trained on them and on the
-synthetic texts in turn and tested on the same held-out texts. More texts teach more, so both trainings have as many: of
-the larger set a random part, in which each label keeps its share.
+synthetic texts in turn and tested on the same held-out texts. More texts teach more, so both trainings use equally
+many: of the larger set a random part, in which each label keeps its share.
 """
 
 from collections.abc import Sequence
@@ -31,7 +31,7 @@ _DEFINITION = (
 
 
 def compared(measured: Measured, zero_shot: Sequence[Candidate]) -> dict[str, Group]:
-    """The comparison for `metrics.json`; empty without held-out texts, synthetic texts or zero-shot ones.
+    """The comparison for `metrics.json`; empty if there are no held-out, synthetic or zero-shot texts.
 
     Args:
         measured: The synthetic texts, the test texts and the settings.

@@ -58,7 +58,7 @@ class Federation:
         checkpoint: Store of queries and answers.
         ledger: The coordinator's own ledger.
         roster: The parties' identities, if the plan names their digest.
-        retries: Number of retries of a failed opening or query before the run ends; free for privacy.
+        retries: Number of retries of a failed opening or query before the run ends; at no cost to privacy.
     """
 
     def __init__(

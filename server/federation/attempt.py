@@ -35,7 +35,7 @@ class Joined:
 
     Attributes:
         parties: The parties that take part.
-        aggregation: Secure aggregation, ready for its rounds; None without it.
+        aggregation: Secure aggregation, ready for its rounds; None if it is off.
         deliveries: Shares for each party that has not answered a query since the set-up.
     """
 

@@ -85,13 +85,13 @@ class Parties:
         """Send one request to every node; the replies tell which party each node is.
 
         Args:
-            request: The same for all.
+            request: The request, which is the same for all.
             kind: Expected type of the replies.
             needed: Minimum number of such replies.
             index: Number of the query in the plan.
 
         Returns:
-            Party to its reply.
+            The reply of each party, by party.
 
         Raises:
             AwaitingError: Fewer than `needed` parties sent one, because the others have yet to approve the plan.

@@ -35,7 +35,7 @@ class Network(Protocol):
         """Send one parcel to every node, wait for up to `parties` of them, and learn which party each node is.
 
         Args:
-            parcel: The same for all.
+            parcel: The parcel, which is the same for all.
             parties: Number of nodes to wait for.
             computing: As for `exchange`.
         """

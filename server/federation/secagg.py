@@ -74,7 +74,7 @@ def collect_adverts(
 
     Raises:
         MembershipError: If a party is not in the set-up, or not on the roster.
-        PublicKeyError: If a key is of low order or not its owner's alone.
+        PublicKeyError: If a key is of low order, or not used by its owner alone.
         SignatureError: If a party did not sign its keys.
         DropoutError: If too few answered.
     """
@@ -182,7 +182,7 @@ class Masking:
         Raises:
             MembershipError: If the party never shared.
             ReplayError: If the vector was counted already, or arrives after the close.
-            ProtocolError: If the vector has another shape or type. The total is unchanged.
+            ProtocolError: If the vector has the wrong shape or type. The total is unchanged.
         """
         total = self._state.get()
         check_members("mask", {party}, total.publics)
@@ -263,7 +263,7 @@ class Unmasking:
             (length,) int64, the exact sum of the survivors' vectors.
 
         Raises:
-            MembershipError: If a party did not survive, or revealed other shares than requested.
+            MembershipError: If a party did not survive, or revealed shares other than those requested.
             ShareError: If a share is malformed, or shares do not fit together.
             PublicKeyError: If a recovered mask key is not the advertised one.
             DropoutError: If fewer than threshold of a party's holders answered.

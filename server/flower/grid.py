@@ -12,7 +12,7 @@ def ask_for_parts_sooner(seconds_left: Callable[[], float]) -> None:
     """Shorten the waits of Flower's Grid in this process.
 
     A reply is seen as soon as its node begins to send it. Flower asks for parts that are still to come after a second,
-    and where a network is cut meanwhile, for two hours; here no longer than the exchange may take.
+    and where a network is cut meanwhile, for two hours; here for no longer than the exchange may take.
 
     Args:
         seconds_left: Seconds that a reply of this exchange may still take.

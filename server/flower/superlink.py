@@ -4,15 +4,15 @@
 
 SuperLink's Control API starts any code that it is sent, as the coordinator's account, and asks for no login; a loopback
 port is open to every user of the machine. So SuperLink stands behind a guard here: each request must have the token,
-which `serve` redraws and leaves in a file of the coordinator's account alone. Flower's own commands send it as they
-would a login's (`commands.py`), and the front door adds it. Calls of the Runtime API pass without: Flower's code that
-makes them has no place for a token, and SuperLink asks for the executor's secret or a task's token there.
+which `serve` redraws and leaves in a file that only the coordinator's account can read. Flower's own commands send it
+as they would a login's (`commands.py`), and the front door adds it. Calls of the Runtime API pass without: Flower's
+code that makes them has no place for a token, and SuperLink asks for the executor's secret or a task's token there.
 
 Other ways with Flower 1.41; the first was run, the next two follow from its source:
 
-- Its own accounts are in Flower's enterprise edition alone; `FLWR_OIDC_ENABLED=1` ends SuperLink with that message.
+- Its own accounts are only in Flower's enterprise edition; `FLWR_OIDC_ENABLED=1` ends SuperLink with that message.
 - Client certificates: uvicorn can demand them, but neither `flwr` nor a ServerApp can show one.
-- A Unix socket of mode 0600: uvicorn can listen there, but Flower's clients know `host:port` alone.
+- A Unix socket of mode 0600: uvicorn can listen there, but Flower's clients know only `host:port`.
 - A network namespace, which works where it was tried: it needs root or user namespaces, which many machines forbid, and
   takes the network from the executor, whose runs ask language models.
 """

@@ -39,7 +39,7 @@ def dealt(counts: NDArray[np.integer], label_counts: NDArray[np.integer]) -> NDA
 
     Args:
         counts: (K,) number of texts of each model.
-        label_counts: (C,) number of texts of each label; the same in all.
+        label_counts: (C,) number of texts of each label, with the same total.
 
     Returns:
         (K, C): rows sum to `counts`, columns to `label_counts`.

@@ -138,7 +138,7 @@ class Request:
 
     @property
     def zero_shot(self) -> bool:
-        """Whether a text is requested of the task alone: nothing is shown, and no words are prescribed."""
+        """Whether a text is requested from the task alone: nothing is shown, and no words are prescribed."""
         return not (self.good or self.source or self.abstract or self.must or self.phrases)
 
     @property

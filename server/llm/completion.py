@@ -63,8 +63,8 @@ class Completion:
     """Form of the prompts that suit a model.
 
     Attributes:
-        examples: Largest number of examples in a prompt; of more exemplars, a random choice for each prompt. Sources,
-            and one exemplar, are always shown.
+        examples: Largest number of examples in a prompt; if there are more exemplars, each prompt shows a random
+            choice. Sources, and one exemplar, are always shown.
         public: Whether a prompt without exemplars shows public texts instead.
         instruction: First line of each prompt; None: the task's kind of text, writer and style.
         end: Line that ends each text; None: the end of its line, where texts with several lines become one line.
@@ -162,13 +162,13 @@ class Completion:
 def with_topics(public: Sequence[Example]) -> list[Example]:
     """Public texts with a topic each: where the source names none, the two longest words of the text, in its order.
 
-    Among examples without topics a model does not heed the topic that is requested.
+    Among examples without topics a model ignores the topic that is requested.
     """
     return [example if example.topic else replace(example, topic=_longest_words(example.text)) for example in public]
 
 
 def opening_words(request: Request) -> str:
-    """Words with which the new text begins: the source up to the share to be replaced; none without blanks."""
+    """Words with which the new text begins: the source up to the share to be replaced; none if there are no blanks."""
     words = request.source[0].split() if request.blanks else []
     return " ".join(words[: round(len(words) * (1 - request.blanks))])
 

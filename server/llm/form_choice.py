@@ -1,9 +1,9 @@
 """The form of a completing model's prompts where `completion.form` is auto, chosen before anything private is asked.
 
 Each form writes a few zero-shot texts for the same requests. The margin of a text is its cosine, under the run's
-encoder, with the public description of the label that was requested, less that with the nearest other description.
-Chosen is the form with the largest mean margin; of equal ones the first of `FORMS`. The replies are in the run's cache,
-so that a resumed run chooses the same. Nothing private is looked at, and no held-out text.
+encoder, with the public description of the requested label, minus that with the nearest other description.
+The form with the largest mean margin is chosen; among equal ones the first of `FORMS`. The replies are in the run's
+cache, so that a resumed run chooses the same form. Neither private nor held-out texts are looked at.
 """
 
 import logging
@@ -33,7 +33,7 @@ chosen by 10 % of random samples of this size on banking10, and by 2 % on mts_no
 def in_chosen_forms(
     providers: Mapping[str, Provider], task: Task, encoder: TextEncoder, *, cleaner: Cleaner, experiment_seed: int
 ) -> dict[str, Provider]:
-    """The models, each of those with the form auto in the form that suits it and the task.
+    """The models, where each one with the form auto gets the form that suits it and the task.
 
     Args:
         providers: Language models by name.

@@ -7,8 +7,8 @@
     Topic: burns         -
     Text:
 
-The plural is that of the task (`Wording.plural`). Which form suits a task and a model differs by tens of points, so it
-is chosen for each (`form_choice.py`).
+The plural is that of the task (`Wording.plural`). The best form differs between tasks and models, by tens of points, so
+it is chosen for each (`form_choice.py`).
 """
 
 import re
@@ -31,10 +31,10 @@ class Form:
     {noun}, "Text" or "Subtopic".
 
     Attributes:
-        heading: Before a text that has a topic.
-        untitled: Before a text that has none.
-        opening: Directly before each text.
-        closing: Directly after each text; empty: its line ends there.
+        heading: Words before a text that has a topic.
+        untitled: Words before a text that has none.
+        opening: Characters directly before each text.
+        closing: Characters directly after each text; empty: its line ends there.
         described: Whether the first line describes the kind of text, which the headings do not name.
         grouped: Whether consecutive texts of one heading share it.
     """
@@ -47,7 +47,7 @@ class Form:
     grouped: bool = False
 
     def title(self, request: Request, topic: str) -> str:
-        """What stands before a text of a topic; an empty topic is none."""
+        """The words before a text of this topic; an empty topic means no topic."""
         term = request.wording.label
         kind, kinds = ("subtopic", "subtopics") if request.phrases else (request.task_kind, plural_of(request))
         named = topic.replace('"', "'")
@@ -60,7 +60,7 @@ class Form:
         )
 
     def item(self, request: Request, text: str) -> str:
-        """A text as an item of the list, up to its last word."""
+        """A text as an item of the list, with its opening but without its closing."""
         opening = self.opening.format(noun="Subtopic" if request.phrases else "Text")
         return opening + (text.replace(self.closing, "'") if self.closing else text)
 

@@ -52,7 +52,7 @@ class Local:
         completion: Form of the model's prompts, each for one text; None prompts it in a chat.
         public_examples: Public texts that a completion may show.
         device: Device of transformers, as torch names it: "cpu", "cuda", "cuda:1"; None: the GPU, if there is one.
-            OpenVINO computes on processors alone.
+            OpenVINO computes only on processors.
         dtype: Type of transformers' weights: "float32", "bfloat16", "float16", or "auto" for the checkpoint's own,
             unless this processor would compute in it more slowly (`checkpoints.own_dtype`).
         max_new_tokens: Bound on one answer: in a chat all `n` texts of a request together, in a completion one text.
@@ -138,7 +138,8 @@ class Local:
     def identity(self) -> str:
         """Digest of weights, tokenizer, settings and public texts.
 
-        Batches and devices move only last places; OpenVINO's choice for a processor moves more (`engines/openvino.py`).
+        Batches and devices change only the last digits; OpenVINO's choice for a processor changes more
+        (`engines/openvino.py`).
         """
         settings: dict[str, object] = {"max_new_tokens": self._max_new_tokens, "top_p": self._top_p}
         if self._engine_name == "openvino":
@@ -155,7 +156,7 @@ class Local:
         """No check is needed: the constructor has checked the checkpoint."""
 
     def generate(self, requests: Sequence[Request], *, arrived: Arrived | None = None) -> list[Reply]:
-        """See `Provider.generate`. A prompt that is longer than the model's context is a lost item.
+        """See `Provider.generate`. A prompt that is longer than the model's context counts as lost.
 
         Raises:
             ProviderError: A batch does not fit into memory, or the weights cannot be loaded.

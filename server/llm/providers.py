@@ -32,7 +32,7 @@ def providers(
 ) -> dict[str, Provider]:
     """Build the K models of a run.
 
-    In addition to its own settings, a constructor receives those of these arguments that it has as parameters:
+    In addition to its own settings, a constructor receives the following arguments if it has them as parameters:
     `public_texts` and `public_examples` (each read only if a model asks for it), `encoder`, `experiment_seed`,
     `spending` and `folder`.
 

@@ -115,8 +115,8 @@ class Spending:
 
     Args:
         path: File of the account, JSON Lines; None: in memory only.
-        max_cost: Cap in money, above 0; None for none.
-        max_tokens: Cap in tokens, read and written, above 0; None for none.
+        max_cost: Cap in money, above 0; None: no cap.
+        max_tokens: Cap in tokens, read and written, above 0; None: no cap.
 
     Attributes:
         prices: Prices of the run's models, by name.

@@ -1,4 +1,4 @@
-"""Structured texts from models that write plain text alone: the n-gram models, and completions of a list of examples.
+"""Structured texts from models that write only plain text: the n-gram models, and completions of a list of examples.
 
 Such a model reads text fields and writes one. The other fields are copied from a random text that the request shows, so
 that votes steer them from round to round. If it shows none, values of an enumeration, a truth value or a number between

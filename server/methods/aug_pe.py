@@ -8,8 +8,8 @@ One round t of T, on a population of N candidates, N/C of each label:
 4. N/(C L) candidates of each label survive: those with the most votes, or draws in proportion to votes.
 5. Survivors and variations of them, N/C of each label again, are the next population.
 
-The population after T rounds, and T private queries, is the synthetic data set. In Aug-PE+ a label is dealt to each
-first text, and no prompt ever names it: a label gets its meaning because a record votes only among the candidates of
+The population after T rounds, and T private queries, is the synthetic data set. In Aug-PE+ each first text is given a
+label, and no prompt ever names it: a label gets its meaning because a record votes only among the candidates of
 its own label, so that selection alone distinguishes the labels.
 """
 
@@ -74,7 +74,7 @@ class AugPe(AugPeSettings):
         return modes(self.variation) | ({"keyphrases": "method=aug_pe"} if self.vocabulary else {})
 
     def plan(self, task: Task, target: PrivacyTarget, membership: Membership) -> tuple[PlannedQuery, ...]:
-        """T votes; for Aug-PE+ the vocabulary histogram before them."""
+        """T queries for votes; Aug-PE+ first asks for the vocabulary histogram."""
         del membership
         if self.samples < self.expansion * len(task.labels):
             raise ConfigError(
@@ -93,7 +93,7 @@ class AugPe(AugPeSettings):
         )
 
     def max_texts(self, task: Task, models: Sequence[str]) -> int:
-        """The first population; in each round at most N variations, and k of each new candidate to look ahead."""
+        """The first population, then in each round at most N variations, and k variations of each new candidate."""
         del task, models
         return self.samples * (1 + self.rounds * (1 + self.look_ahead))
 

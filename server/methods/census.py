@@ -12,7 +12,7 @@ One round t of T:
 6. The 2 S texts to which a label is most probable are its next pool. A model's weight is the squared mean probability
    of the labels that were requested of it. A label needs more texts the larger its share is, and the fewer texts of D
    most probably have it.
-7. After the last round each text gets the probability of each label, as soft as a model learns most from them, and
+7. After the last round each text gets the probability of each label, softened as far as a model learns most, and
    corrected to the labels' shares (`server/operators/distillation.py`); the label that was requested of a reliable
    model is evidence too. Weights give the labels their shares.
 

@@ -8,7 +8,7 @@ Then one generation t of T:
    their offspring: elites rewritten; elites with half of their words replaced; crossovers of two elites of one label;
    new texts as at t = 0. A child has the length of its parent, or the mean of both.
 2. Ask for Top-1 nearest votes, of a Poisson subsample of the records.
-3. Elites: the N most voted of the population, less those too similar to a better one
+3. Elites: the N candidates with the most votes, without those too similar to a better one
    (`server/operators/suppression.py`).
 
 The elites of the last generation are the synthetic data set. A text stays as long as it gets enough votes (elitism).
@@ -17,7 +17,7 @@ Each query has a share of epsilon, and the votes have the rest. In the paper hal
 to the length range, a tenth to each histogram. The paper computes the mean similarity with noise but without a price;
 here it is a query with a twentieth of epsilon, taken from the votes, and it is asked only with `tau=None`. One
 subsample serves all votes, so that it saves as much as the paper computes; `redraw` draws a fresh subsample for each
-vote, at the price of that.
+vote, which is charged accordingly.
 """
 
 from collections import Counter
@@ -93,7 +93,7 @@ class Dpga(DpgaSettings):
         return {mode: f"method.{setting}=0" for mode, setting, used in operators if used}
 
     def plan(self, task: Task, target: PrivacyTarget, membership: Membership) -> tuple[PlannedQuery, ...]:
-        """Queries for the wanted metadata, and T votes with the rest of epsilon."""
+        """Queries for the wanted metadata, and T queries for votes with the rest of epsilon."""
         del membership
         if self.samples < len(task.labels):
             raise ConfigError(

@@ -7,7 +7,7 @@ One round t of T, on a population of a fixed number of seeds, evenly over the la
 4. Draw as many survivors of each label as it has seeds, with replacement, by votes above the threshold.
 5. The variations of the drawn texts are the next population; in the last round the survivors are the DP seeds.
 
-Finally the seeds are expanded: prompts that show some seeds of a label ask for more texts of the kind, N in all, and
+Finally the seeds are expanded: prompts that show some seeds of a label ask for more texts of the kind, N in total, and
 these are the synthetic data set.
 """
 
@@ -50,7 +50,7 @@ class PreText(PreTextSettings):
         """Number of seeds: a fifth of N, at most 400, but `shots` for each label, and never more than N.
 
         The last prompts show `shots` different seeds of a label; with more seeds the same votes would be split among
-        them, and each costs 1 + k texts in every round, which does not pay for few samples.
+        them, and each costs 1 + k texts in every round, which is not worthwhile for few samples.
         """
         if self.seeds is not None:
             return self.seeds

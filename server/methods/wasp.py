@@ -91,7 +91,7 @@ class Wasp(WaspSettings):
         return (PlannedQuery(name=VOTES, spec=spec, times=self.rounds - 1),)
 
     def max_texts(self, task: Task, models: Sequence[str]) -> int:
-        """N, with their paraphrases, and the texts that rounding up for each model and label may add."""
+        """N texts with their paraphrases, and the texts that rounding up for each model and label may add."""
         return max(self.samples * (1 + self.look_ahead), self.rounds * len(task.labels) * len(models))
 
     def compared(self, task: Task) -> dict[str, int]:

@@ -61,8 +61,8 @@ def self_boosted_weights(
     """Weights of texts by how well a small model trained on all of them learns each (self-boosting weight adjustment).
 
     In each round a small model is trained with the weights so far; e_i being one minus its probability of text i's
-    label, the weight of a text that it labels right is multiplied by β^e_i and that of any other text by β^-e_i, and
-    all are rescaled to the same sum. Texts that are learned with low confidence gain weight; texts that are not
+    label, the weight of a text that it labels correctly is multiplied by β^e_i and that of any other text by β^-e_i,
+    and all are rescaled to the same sum. Texts that are learned with low confidence gain weight; texts that are not
     learned lose weight. β = 1 + sqrt(max(1, 2 ln(n / rounds))), as in the authors' program.
 
     Args:

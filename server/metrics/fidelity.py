@@ -51,7 +51,7 @@ def fid_error(a: NDArray[np.floating], b: NDArray[np.floating]) -> float | None:
     """Standard error of the FID by the choice of the rows of `a`: a jackknife of five groups (Efron and Stein 1981).
 
     Rows are dealt to the groups in turn, so that each has about as many of every label and model. `b` stays fixed: sets
-    that are compared with the same real texts share its error. For few texts a jackknife errs upward.
+    that are compared with the same real texts share its error. For few texts a jackknife overestimates.
 
     Args:
         a: (n, d).

@@ -47,7 +47,7 @@ def of_paired_shares(
 ) -> Interval:
     """Interval of the mean of `after` minus that of `before`, of the same rows (Bonett and Price 2012).
 
-    One row is added for either change, so that the interval has a width also where no row changes.
+    One row is added for either change, so that the interval has a width even where no row changes.
 
     Args:
         before: (rows,) at least 1, in [0, 1]: whether a row is a hit, or the share of trainings in which it is one.
@@ -59,7 +59,7 @@ def of_paired_shares(
 
 
 def area_under_curve(members: NDArray[np.floating], others: NDArray[np.floating]) -> tuple[float, Interval]:
-    """Probability that a member scores higher than another, ties half, and its interval by DeLong et al. (1988).
+    """Probability that a member scores higher than another (a tie is half), and its interval by DeLong et al. (1988).
 
     The variance is that of the two samples' placements: for each member the share of others below it, and for each
     other the share of members above it. With midranks (Sun and Xu 2014) no pairs are compared. If the placements do not

@@ -44,7 +44,7 @@ class Overlap:
 
     @property
     def f1(self) -> float:
-        """Harmonic mean of precision and recall; 0 if both are."""
+        """Harmonic mean of precision and recall; 0 if both are 0."""
         total = self.precision + self.recall
         return 2 * self.precision * self.recall / total if total else 0.0
 

@@ -3,8 +3,8 @@
 The means of a census are a classifier, the teacher; a model trained on texts with its probabilities is the student.
 
 Softness: probabilities that are nearly 0 or 1 tell a student where the teacher's borders are only if a text lies near
-them; flat ones let everything but the differences fade. Which texts there are decides where the best softness lies, so
-it is chosen by cross-validation: how often a student agrees with the teacher on texts that it did not see.
+them; in flat ones everything but the differences is weak. The best softness depends on the texts, so it is chosen by
+cross-validation: how often a student agrees with the teacher on texts that it did not see.
 
 Shares: the teacher takes all labels to be equally frequent, which a student of soft probabilities would learn. They are
 corrected to the estimated shares as for a shift of labels (Saerens, Latinne and Decaestecker 2002, equation 2.4).
@@ -29,9 +29,9 @@ _MOST_TEXTS = 600
 
 
 def student_softness(vectors: Vectors, means: Floats) -> float:
-    """The least softness at which students agree with the teacher as often as at the best, to two standard errors.
+    """The least softness at which students agree with the teacher as often as at the best, within two standard errors.
 
-    Agreement is flat about its best, and a student of words has more to learn from sharper probabilities.
+    Agreement varies little near its best, and a student that reads words learns more from sharper probabilities.
 
     Args:
         vectors: (n, dim) texts.

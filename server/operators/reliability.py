@@ -1,10 +1,10 @@
 """Requested labels as evidence: how often do texts have the label that was requested of their model?
 
 The means of a census give each text a label, and agree with the requested one on a share A of a model's texts. If the
-means err independently of the model, that is the product of two shares: that of the texts to which the means give the
-right label, t, and that of the texts that have the requested one, r. So r is A / t. And t follows from released numbers
-and public texts: points are drawn about the estimated means, with the scatter of the texts to which the means give one
-label, and classified by means to which the noise of the census is added once more.
+means are wrong independently of the model, that is the product of two shares: that of the texts to which the means give
+the right label, t, and that of the texts that have the requested one, r. So r is A / t. And t follows from released
+numbers and public texts: points are drawn about the estimated means, with the scatter of the texts to which the means
+give one label, and classified by means to which the noise of the census is added once more.
 
 Nothing here trusts the public centres: if they were wrong, the released means would disagree with the requests. A weak
 census, whose t is low, leaves a model its reliability, and an exact one takes it from a model that misses its labels.

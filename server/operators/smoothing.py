@@ -4,8 +4,8 @@ Noise is independent from one candidate to the next; votes are not, since record
 candidates. So a regression on the embeddings keeps most of the votes and little of the noise. It is a function of
 public texts and of votes that already carry their noise: it costs no privacy.
 
-The model of a label's n votes, less their mean, with u_i the principal directions of its centred embeddings and l_i the
-squares of their singular values, scaled to mean 1 over the at most n - 1 directions:
+The model of a label's n votes, minus their mean, with u_i the principal directions of its centred embeddings and l_i
+the squares of their singular values, scaled to mean 1 over the at most n - 1 directions:
 
     votes = sum_i u_i z_i + e,    z_i ~ N(0, s l_i),    e ~ N(0, v)
 
@@ -14,9 +14,9 @@ at least the variance of the noise; it is larger by the part of the votes that e
 choice of the few records that voted. Predictions are averaged over a grid of s and v, up to the scores' own variance,
 by their marginal likelihood. Laplace noise counts as Gaussian of its variance.
 
-A regression errs alike for similar candidates. If votes are nearly all noise, its best candidates of a label all lie in
-one random corner of the label, which is worse than random candidates. So half of the prior is on s = 0, no signal,
-where scores stay as they are: votes are smoothed only as far as they show a signal.
+A regression makes similar errors for similar candidates. If votes are nearly all noise, its best candidates of a label
+all lie in one random corner of the label, which is worse than random candidates. So half of the prior is on s = 0, no
+signal, where scores stay as they are: votes are smoothed only as far as they show a signal.
 """
 
 from dataclasses import dataclass

@@ -26,7 +26,7 @@ def exemplars(posterior: Floats, models: Labels, size: int) -> list[list[int]]:
     Args:
         posterior: (n, C) probability of each label for each text.
         models: (n,) number of the model that wrote each text.
-        size: Number of texts of a label; fewer if there are fewer in all.
+        size: Number of texts of a label; fewer if there are not so many.
 
     Returns:
         Positions of the chosen texts by label, best first.
@@ -92,7 +92,7 @@ def most_probable_labels(posterior: Floats) -> NDArray[np.int64]:
 
 
 def kept_by_gate(posterior: Floats, labels: Labels) -> NDArray[np.int64]:
-    """Positions of texts whose most probable label is their own; for a label without any, of its most probable text."""
+    """Positions of texts whose most probable label is their own, or for a label without any, its most probable text."""
     kept = posterior.argmax(axis=1) == labels
     for label in np.unique(labels):
         of_label = labels == label

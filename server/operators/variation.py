@@ -46,7 +46,7 @@ def vary(
     """Have each parent's own model write variations of it.
 
     Args:
-        variation: How.
+        variation: Kind and length of the variations.
         parents: Candidates, each with its number of variations.
         tools: Tools of the method.
         purpose: Name of the random streams, such as ("variation", 3).

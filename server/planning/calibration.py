@@ -33,8 +33,8 @@ def calibrate(plan: Plan, epsilon: float, *, calibration: str = "tight") -> Plan
         plan: A plan without noise: epsilon is infinite and all scales are 0. Its delta is kept.
         epsilon: Epsilon of everything that the plan can release with all attempts, except queries without a proof.
             Infinite: no noise.
-        calibration: "tight"; or "paper", the classical Gaussian mechanism with the papers' sensitivity, for comparison
-            alone: it is proved for epsilon < 1 only, and `guarantee.verify` has its true cost.
+        calibration: "tight"; or "paper", the classical Gaussian mechanism with the papers' sensitivity, only for
+            comparison: it is proved for epsilon < 1 only, and `guarantee.verify` has its true cost.
 
     Raises:
         ConfigError: A value is out of range, or shares do not add up to 1.

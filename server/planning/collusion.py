@@ -1,10 +1,10 @@
 """The price of hospitals that may help the coordinator: in epsilon, in noise, or in the number of hospitals needed.
 
-A hospital that helps tells the coordinator its own share of the noise, so that a sum keeps only the others' noise. A
+A hospital that helps tells the coordinator its own share of the noise, so that only the others' noise protects a sum. A
 plan that expects no help has a larger epsilon against such a coalition; a plan that expects c helping hospitals gives
 each share more noise, so that a sum over all L hospitals has sqrt((L - D) / (L - D - c)) times the noise of a plan that
-expects none, with D dropouts allowed. Signals grow with L and the noise of a sum barely does: so a few more hospitals,
-with as many records each, make up for it, although more of them may help then.
+expects none, with D dropouts allowed. Signals grow with L and the noise of a sum barely does, so a few more hospitals,
+with as many records each, make up for the larger noise, although more of them may then help.
 """
 
 import math

@@ -25,7 +25,7 @@ def colluders(secagg: Secagg, parties: int) -> int:
     """Number of parties that are assumed to tell the coordinator their noise, if the settings do not give it.
 
     If the coordinator is not trusted, it is the number against which the masks hold, as hospitals assume. Otherwise the
-    coordinator follows the protocol, and is assumed to do so alone.
+    coordinator follows the protocol, and is assumed to act alone.
     """
     return coalition(secagg.corrupt, parties) if secagg.mode == "malicious" else 0
 

@@ -46,7 +46,7 @@ class Signal:
 
     @property
     def ratio(self) -> float:
-        """Signal to noise; infinite without noise, NaN without an estimate."""
+        """Signal to noise; infinite if there is no noise, NaN if there is no estimate."""
         if self.expected is None:
             return math.nan
         return self.expected.signal / self.expected.noise if self.expected.noise else math.inf

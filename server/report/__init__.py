@@ -7,7 +7,7 @@
     figure_tables.py  all other figures as tables, with the direction that is better and references in separate columns
     vote_distributions.py  distribution of the noised votes
     ending.py         the last lines of a command that made a data set
-    weaknesses.py     what is poor about a run, and what to change
+    weaknesses.py     what is weak about a run, and what to change
     plots.py          layout of lines and bars
     dots.py           layout of a map
     run_plots.py      the plots of one run

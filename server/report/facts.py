@@ -57,7 +57,7 @@ class Facts:
         votes: Distributions of the noised votes.
         share_noise: Standard deviation of the noise in a label's released share; 0 without a census.
         config: `config.yaml`.
-        synthetic: Points of the texts on the map; empty without a map.
+        synthetic: Points of the texts on the map; empty if there is no map.
         simulated: Points of `map_private.json`, which only a simulation writes; always empty in a deployment.
         problems: Files that could not be read, with the reasons.
     """

@@ -20,8 +20,8 @@ class LabelRow(Document):
     Attributes:
         label: The label's name.
         texts: Number of its texts.
-        share: The label's share of the texts' weights; None without texts.
-        words: Median number of words of its texts; None without any.
+        share: The label's share of the texts' weights; None if there are no texts.
+        words: Median number of words of its texts; None if it has none.
         records: Number of its records; None unless they are counted.
         record_share: The label's share of the records; None if it is not known.
         recall: Share of its test texts to which a classifier trained on the texts gives this label; None if it was not
@@ -42,7 +42,7 @@ class LabelTable(Document):
     """The table of labels, with their texts and records.
 
     Attributes:
-        records: "counted" for exact numbers of private records, in a simulation alone; "noised" for shares that the
+        records: "counted" for exact numbers of private records, only in a simulation; "noised" for shares that the
             method's answers released; None for neither.
         simulation_only: Whether they are counted.
         rows: The labels.

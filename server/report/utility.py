@@ -27,8 +27,8 @@ class Accuracies(Document):
         trained_on: Number of the synthetic texts.
         zero_shot: Accuracy of the same model trained on what the same language models wrote without the hospitals.
         released: Accuracy of the classifier that the released numbers are, without any text.
-        gain: The synthetic texts' accuracy minus that, for equally many texts.
-        real: Accuracy of the same model trained on all private records: in a simulation alone.
+        gain: The synthetic texts' accuracy minus `zero_shot`, for equally many texts.
+        real: Accuracy of the same model trained on all private records: only in a simulation.
         majority: Share of the test texts' most frequent label.
         tested: Number of test texts.
     """

@@ -96,8 +96,8 @@ def gained(gain: Gain, trained_on: int | None) -> str:
     """What the hospitals' answers add, with its interval, in a clause.
 
     Args:
-        gain: The difference to the same models without the hospitals.
-        trained_on: Number of all synthetic texts: the difference says how many it is of if these are more.
+        gain: The difference from the same models without the hospitals.
+        trained_on: Number of all synthetic texts; if not all were compared, the difference says how many were.
     """
     low, high = gain.interval
     of = "" if gain.texts == trained_on else f", with {gain.texts:,} texts of each"
@@ -133,6 +133,6 @@ def _percent(share: float) -> str:
 
 
 def points(share: float) -> str:
-    """Show a share in points of a hundred, with one decimal where it has one."""
+    """Show a share in percentage points, with one decimal unless that is 0."""
     shown = f"{100 * share:.1f}".removesuffix(".0")
     return "0" if shown == "-0" else shown.replace("-", "−")

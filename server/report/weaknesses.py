@@ -5,7 +5,7 @@ Only a simulation has the records' own labels (`simulations/private_evaluation`)
 such.
 
     accuracy     not clearly above the share of the most frequent label: the lower end of its 95 % interval is not above
-    gain         the 95 % interval of the difference to the same models without the hospitals is not above 0
+    gain         the 95 % interval of the difference from the same models without the hospitals is not above 0
     gap          more than three points of accuracy lost from the released numbers' own classifier to the texts
     FID          higher in the last round than in an earlier one, by more than two standard errors of the difference
     votes        spread over the candidates, without their noise, by less than half of the noise (`signal.HOPELESS`)

@@ -1,8 +1,8 @@
 """Settings of a run: their definitions (`schema.py`, `methods.py`), and the way from an override to an object.
 
-An override goes down this page: `compose.py` lets Hydra compose YAML and overrides; `reading.py` makes typed, frozen
-`schema.Settings` of that, which every other room reads; `automatic.py` puts numbers in place of `auto`; `build.py`
-makes the objects. `misprints.py` says in one line what is wrong. Only this room sees Hydra's containers.
+An override passes through these modules: `compose.py` lets Hydra compose YAML and overrides; `reading.py` makes typed,
+frozen `schema.Settings` of that, which every other package reads; `automatic.py` puts numbers in place of `auto`;
+`build.py` makes the objects. `misprints.py` says in one line what is wrong. Only this package sees Hydra's containers.
 
 Why the schema is registered with Hydra as plain values and not as structured configs: OmegaConf would make frozen
 dataclasses read-only, silently convert text to numbers, and report errors in its own words, which name no bounds. So

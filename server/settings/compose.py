@@ -63,7 +63,7 @@ def composed(overrides: Sequence[str], config_name: str = "simulation") -> Setti
     """Compose settings with overrides: checked, with absolute paths and an identity of the run.
 
     Raises:
-        ConfigError: A setting is misspelt or missing, or its value is of another kind or out of bounds.
+        ConfigError: A setting is misspelt or missing, or its value is of the wrong kind or out of bounds.
     """
     return typed(_compose(overrides, config_name))
 
@@ -90,10 +90,10 @@ def overridden(settings: Settings, overrides: Sequence[str]) -> Settings:
 
     Args:
         settings: The settings that the run stored.
-        overrides: Choices of a group replace the whole group, other ones a single value.
+        overrides: Choices of a group replace the whole group, others a single value.
 
     Raises:
-        ConfigError: A setting is deleted, or misspelt, or its value is of another kind or out of bounds.
+        ConfigError: A setting is deleted, or misspelt, or its value is of the wrong kind or out of bounds.
     """
     config = OmegaConf.create(mapping_of(settings))
     parsed = _parsed(overrides)

@@ -32,14 +32,14 @@ PATHS_OR_NAMES = (
 
 
 def given_paths(settings: Settings, names: Sequence[str]) -> Iterator[tuple[str, str]]:
-    """Those of these settings that have a value, with their values."""
+    """The settings among these that have a value, with their values."""
     for name in names:
         if value := setting(settings, name):
             yield name, str(value)
 
 
 def with_absolute_paths(settings: Settings) -> Settings:
-    """Make relative paths absolute, as a run works, and is resumed, in a different folder."""
+    """Make relative paths absolute, since a run works, and is resumed, in a different folder."""
     for name, value in [*given_paths(settings, PATHS), *given_paths(settings, PATHS_OR_NAMES)]:
         in_the_run_folder = (name, value) == ("embedding_cache", "run")
         listed = name in PATHS_OR_NAMES and value in catalogue.catalogue()

@@ -59,13 +59,13 @@ class CensusSettings(PromptingSettings):
             takes precision from the means.
         description: Weight of a label's public description in its centre, relative to its texts of the first round, in
             [0, 1].
-        shots: S, exemplars in a prompt, of 2 S of each label.
+        shots: S, exemplars in a prompt, drawn from 2 S of each label.
         shrinkage: Shrink the estimates according to their known noise; off for the ablation.
         model_weighting: Weigh models by the estimates; off for the ablation.
         steering: Exemplars by the estimates; off for the ablation: all rounds are zero-shot.
         need: Labels get texts according to need; off for the ablation: all get the same number.
-        labels: Labels of released texts: "probabilities", of each label, and the most probable one; "census", the most
-            probable one alone; "requested", for models that write what they are asked for; or "gate": as requested,
+        labels: Labels of released texts: "probabilities", of each label, and the most probable one; "census", only the
+            most probable one; "requested", for models that write what they are asked for; or "gate": as requested,
             and texts to which another one is more probable are left out.
         evidence: Count the requested label as evidence for the probabilities of a text, where the released numbers
             support that its model writes what is requested; off for the ablation.
@@ -133,7 +133,7 @@ class DpSgdSettings(PartyTextsSettings):
     Attributes:
         steps: T, training steps; T times `rate` is the number of epochs.
         rate: q, the probability with which a record takes part in a step, a public number in [0, 1].
-        batch: Public guess of q times a party's number of records, which sums of gradients are divided by.
+        batch: Public guess of q times a party's number of records, by which sums of gradients are divided.
         clip: C, norm at which a record's gradient is clipped.
         resolution: B, whole numbers in C; B² must be 14 times the weights that are trained.
         learning_rate: Learning rate of Adam; a pretrained checkpoint needs a lower one.

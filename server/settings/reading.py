@@ -35,7 +35,7 @@ def settings_of(values: Mapping[str, Any]) -> Settings:
     A run without an identity gets one. Missing settings have their defaults.
 
     Raises:
-        ConfigError: A setting is misspelt, or its value is of another kind or out of bounds.
+        ConfigError: A setting is misspelt, or its value is of the wrong kind or out of bounds.
     """
     schema = SimulationSettings if "engine" in values else Settings
     schema_names = _hints(schema).keys() - {"automatic", "others"}
@@ -110,7 +110,7 @@ def of_kind(name: str, value: object, hint: Any) -> Any:
     """The value, checked to be of the kind in a field's annotation.
 
     Raises:
-        ConfigError: The value is of another kind.
+        ConfigError: The value is of the wrong kind.
     """
     options = get_args(hint) if isinstance(hint, UnionType) else (hint,)
     if value is None and NoneType in options:

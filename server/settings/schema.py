@@ -72,7 +72,7 @@ class Federation:
     Attributes:
         parties: L, at least 1.
         hospitals: Names from the roster in a deployment, by number; None: "party 0" and so on.
-        max_records: Public bound on the number of records of a party; in a deployment that of the roster; None: 2^20.
+        max_records: Public bound on the number of records of a party; in a deployment, the roster's bound; None: 2^20.
         max_dropouts: Parties that may be missing from a round, not all; each costs noise.
         max_attempts: Attempts at each query, at least 1, all paid for: with 2, and secagg=malicious, a run survives the
             loss of a party between its answer and the agreement on who has answered.
@@ -110,7 +110,7 @@ class SimulatedFederation(Federation):
     """Simulated parties, among whom private records are dealt out.
 
     Attributes:
-        records: M, number of private records in all, at least 1; None takes all.
+        records: M, total number of private records, at least 1; None takes all.
         partition: "natural", which keeps each hospital's own records or, without hospitals, is Dirichlet; "dirichlet";
             or "iid".
         alpha: Concentration of the Dirichlet distribution, above 0; small: uneven.
@@ -141,12 +141,12 @@ class Secagg:
 
     Attributes:
         mode: "semi_honest": the coordinator follows the protocol; "malicious": the coordinator is not trusted at all;
-            "none": it sees each party's answer, and each party adds the whole noise.
+            "none": the coordinator sees each party's answer, and each party adds the whole noise.
         roster: File with each party's Ed25519 key, for "malicious"; a simulation generates it.
         threshold: Parties that recover a lost mask key on the full graph, at least 1; None: the smallest number that is
             safe.
-        full_graph_up_to: Largest number of parties for which the graph is complete, at least 1; above it is sparse and
-            random.
+        full_graph_up_to: Largest number of parties for which the graph is complete, at least 1; above that it is sparse
+            and random.
         corrupt: Share of parties, rounded up, that pool what they see with the coordinator, in [0, 1].
         dropped: Share of parties that drop out of a sparse graph, in [0, 1].
         security_bits: A sparse graph lets a mask be lifted with probability below 2^-security_bits; at least 1.
@@ -241,7 +241,7 @@ class Settings:
     Attributes:
         run: Identity of the run, unique among all runs of these parties; random by default.
         purpose: Purpose of the texts: part of the plan, shown to the hospitals before they approve it.
-        recipient: Recipient of the texts: part of the plan and shown, too.
+        recipient: Recipient of the texts: also part of the plan, and shown.
         embedding_cache: File that stores vectors of synthetic texts, for slow encoders; "run": in the run folder; None:
             they are not stored.
         reply_cache: File that stores the models' replies, which runs may share; None: in the run folder.

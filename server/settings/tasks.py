@@ -39,7 +39,7 @@ class LabelledFilesSettings(TaskSettings):
     Attributes:
         name: Short name of the task, which may be part of a file name.
         kind: Kind of text, in the words of prompts, such as "discharge letter".
-        labels: Label to public description; None takes the labels from the training file, in a simulation only.
+        labels: Public description of each label; None takes the labels from the training file, in a simulation only.
         train: Private records, which a simulation deals out to the parties; a coordinator needs none.
         test: Held-out texts, or None.
         public_text: File with one text per line, from which models may learn or show examples; or a file with a `text`

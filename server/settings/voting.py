@@ -185,7 +185,7 @@ class PreTextSettings(PromptingSettings):
 class DpgaSettings(SynthesisSettings):
     """DPGA-TextSyn, with the paper's defaults except for `tau`.
 
-    The first population has `initial` N texts, and each generation writes 4 N: with T = 10, 41 N texts in all. The
+    The first population has `initial` N texts, and each generation writes 4 N: with T = 10, 41 N texts in total. The
     shares are of epsilon; the votes for texts have the rest: 0.5, less if `tau` is None, more if an ablation leaves out
     a query. The paper's delta is 1/(M ln M), where M, the number of private records, is itself private: set
     privacy.delta to it only if M is published anyway.
@@ -200,7 +200,7 @@ class DpgaSettings(SynthesisSettings):
         fresh: New texts from the metadata, as a multiple of N.
         mask: Share of the words that are replaced, in (0, 1].
         subsample: q, probability with which a record takes part in the votes, in (0, 1]; 1: all do.
-        redraw: A separate subsample for each generation, at the price of that; otherwise one for all.
+        redraw: A separate subsample for each generation, which is charged accordingly; otherwise one for all.
         length: Whether to ask for lengths; off for the ablation.
         longest: Largest length in words that the sparse vector technique searches, a public number; the nearer to the
             truth, the better.

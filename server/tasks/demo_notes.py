@@ -1,4 +1,4 @@
-"""The demo corpus: invented emergency notes on breathlessness, by a stochastic grammar. No patient is behind them.
+"""The demo corpus: invented emergency notes on breathlessness, by a stochastic grammar. They describe no real patient.
 
 Four diagnoses share all their findings and differ in how often each occurs, so no word alone gives one away. Hospitals
 differ in style: in words (plain, clipped, formal), in layout (prose, one line, headed blocks) and in order. The public

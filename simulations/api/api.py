@@ -12,7 +12,7 @@ when the call ends, except after `kill -9`, or a signal outside the main thread.
 records than that of the command, and `resume` needs the same tables again. Files given by their paths are read in
 place, as by the command.
 
-Every error is a `common.errors.CaucusError`, also the error about a setting that Hydra refuses. A call leaves the
+Every error is a `common.errors.CaucusError`, including the error about a setting that Hydra refuses. A call leaves the
 working directory, Hydra's state and the process's logging as they were: `run.log` in the run folder has the log, and
 the logger "caucus" passes it on to the existing handlers.
 """
@@ -112,7 +112,8 @@ def resume(
 
     Args:
         folder: The run folder.
-        train: The table that the run was started with, if it was in memory; other records would spoil the guarantee.
+        train: The table that the run was started with, if it was in memory; other records would invalidate the
+            guarantee.
         test: The test table of that start, if it was in memory.
         public_text: The public texts of that start, if they were in memory.
         overrides: New caps on spending, such as `llm.max_cost=20`.

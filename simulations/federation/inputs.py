@@ -1,6 +1,6 @@
 """Warnings about the data of a simulation, logged once, before its parties are built.
 
-A simulation has all records in one place and may count them; the warnings are for its own log alone. The coordinator of
+A simulation has all records in one place and may count them; the warnings are only for its own log. The coordinator of
 a deployment sees no record, and cannot give such warnings.
 """
 

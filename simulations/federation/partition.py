@@ -1,7 +1,7 @@
 """Split one data set over parties, for simulations.
 
 Every record goes to exactly one party. With more parties than records, or a small alpha, parties may end up empty; this
-is a valid result and no error, since some hospitals have no matching record.
+is a valid result and not an error, since some hospitals have no matching record.
 """
 
 from collections.abc import Sequence

@@ -1,6 +1,6 @@
 """Membership inference and other attacks, which measure how much synthetic texts reveal about private records.
 
-Attacks and distances look at private records outside any query: they are for simulations alone.
+Attacks and distances look at private records outside any query: they are only for simulations.
 
 A membership attack decides whether a record was among those from which the texts were made. A language model is trained
 on the synthetic texts; members are records of the parties, and non-members are a random part of the same source that no

@@ -2,7 +2,7 @@
 
 All canaries have one form; each has a random code and a unique subject. A text can contain the code only because of the
 record. No other record is about the subject, so that the votes and coordinates of the canary differ from those of all
-others, also for methods that show no record to a language model. Each canary is inserted on the toss of a coin; an
+others, even for methods that show no record to a language model. Each canary is inserted on the toss of a coin; an
 attack on membership compares them with those left out.
 """
 

@@ -43,7 +43,7 @@ class MeasuredWithRecords(Measured):
         private: The records of all parties.
         sites: Index of the party of each record.
         canaries: All canaries; the inserted ones are among the records.
-        style_site: Index of the party whose records have a planted style; None without one.
+        style_site: Index of the party whose records have a planted style; None if there is none.
         epsilon: Epsilon of the run's guarantee; infinite without a guarantee.
         delta: Delta of the guarantee.
         structure: The fields of structured texts; None for plain texts.

@@ -42,7 +42,7 @@ class SweepCallback(Callback):
     def on_multirun_start(self, config: Any, **_: Any) -> None:
         """Sweep over the rows of an experiment; keep the sweep's folder in Hydra's state.
 
-        A parallel sweep leaves no trace of that in this process.
+        The runs of a parallel sweep do not set that state in this process.
         """
         try:
             names = run_names(plain(config).get("experiment"))

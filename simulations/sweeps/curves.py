@@ -28,7 +28,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 
 def curves(sweep: Path, of: str) -> pd.Series:
-    """The runs' values of a figure, by row of a sweep and round, from 1.
+    """The runs' values of a figure, by row of a sweep and by round, counted from 1.
 
     Raises:
         CheckpointError: The folder contains no run with this figure in its rounds.

@@ -78,10 +78,10 @@ def rounds_of(sweep: Path, runs: pd.DataFrame) -> pd.DataFrame:
 
 
 def read_run(folder: Path) -> dict[str, Any]:
-    """Facts about a run from its folder; for a run without a result only the reason, as `error`.
+    """Facts about a run from its folder; a run without a result has only the reason, as `error`.
 
     Bytes are means for each party and answer, keys included. `accuracy`, 0 to 1, is that of the small model,
-    `zero_shot` the same of the same models without the hospitals, and `gain` the difference for equally many texts.
+    `zero_shot` that of the same models without the hospitals, and `gain` the difference for equally many texts.
     `tokens` were read and written by all models; `seconds` is wall time. `figures` has every measured figure by its
     name in the report, and `figures_of_records` the names of those that were computed from private records.
     """

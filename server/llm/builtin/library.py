@@ -34,7 +34,8 @@ class Sense:
     Attributes:
         vector: (dimensions,) float32, unit norm.
         words: Ratio of each word's frequency under the label to that under the other labels.
-        terms: Rare words of its description, in runs, whether ever read or not; for a bare name, its words of letters.
+        terms: Rare words of its description, in runs, whether ever read or not; if it is only a name, its words of
+            letters.
     """
 
     vector: Vector

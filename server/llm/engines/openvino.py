@@ -71,7 +71,7 @@ class OpenVino:
 
 
 def weights(folder: Path, *, name: str) -> Path:
-    """The GGUF file of a checkpoint, after a check, before anything is loaded, that file and package exist.
+    """The GGUF file of a checkpoint; checks that file and package exist before anything is loaded.
 
     Raises:
         ConfigError: The package is not installed, or the folder has no GGUF file, or several.

@@ -88,7 +88,7 @@ class Messages:
         return f"anthropic/{at}/max_tokens={self.settings.max_tokens}/wording={WORDING}"
 
     def client(self) -> AbstractAsyncContextManager[Any]:
-        """Make a client with an explicit key, as the SDK would look for one, and without tracing of texts."""
+        """Make a client with an explicit key, since the SDK would look for one, and without tracing of texts."""
         settings = self.settings
         return anthropic.AsyncAnthropic(
             api_key=settings.key(),

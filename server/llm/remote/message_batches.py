@@ -40,8 +40,8 @@ class MessageBatches:
     """A remote model that is used through Message Batches.
 
     Args:
-        chat: Protocol of its server, with the model's settings; of the settings only retries, price and clock matter
-            here.
+        chat: Protocol of its server, with the model's settings; only its retries, price and
+            clock matter here.
         one_by_one: The same model asked request by request: for the check, the forecast and the identity.
         poll: Seconds between two requests for the status of a batch.
         folder: Folder of the notes; None writes none.

@@ -100,7 +100,7 @@ def failure_of(  # noqa: PLR0911 one for each line of the table above
 
 
 def server_message(error: Exception) -> str:
-    """The server's message about an error, after a colon, for a request whose prompt may be shown; empty without one.
+    """A server's message about an error, after a colon, for a request whose prompt may be shown; empty if it has none.
 
     A message about a key is left out, since it may quote it.
     """

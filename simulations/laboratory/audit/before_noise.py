@@ -79,7 +79,7 @@ class Replay:
 
     @contextmanager
     def replaced(self) -> Iterator[Self]:
-        """Replace noise, randomness and mechanisms for the time of a replay."""
+        """Replace noise, randomness and mechanisms during a replay."""
         with ExitStack() as stack:
             # That some records have labels that the plan does not know is meant.
             stack.enter_context(mock.patch.object(records.log, "disabled", new=True))

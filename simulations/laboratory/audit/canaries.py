@@ -4,7 +4,7 @@ A canary moves coordinates that no other record moves, by all of the query's sen
 score is the inner product of the answers with that change, over all rounds, in units of its norm. By the lemma of
 Neyman and Pearson no test tells Gaussians apart better than by this score, which is normal with standard deviation 1 /
 mu times the difference of its two means: mu-Gaussian DP (Dong, Roth and Su 2022). Estimated from n canaries, half of
-them in, mu has a variance of 4 / n + mu^2 / (2 n), about, and is skewed: large values are more frequent than for a
+them in, mu has a variance of about 4 / n + mu^2 / (2 n) and is skewed: large values are more frequent than for a
 normal variable. So the compared value is sqrt(2 n) asinh(mu / r), r^2 = 2 n (1 / in + 1 / out), whose variance is 1 for
 any mu. From 500 canaries on, that of a sound answer is beyond 5 with a probability of 1e-6 or less, by the exact
 distribution of mu, a noncentral t.

@@ -87,7 +87,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def accuracy(method: str, records: int, epsilon: float, times: int, seed: int) -> float:
-    """Accuracy of a classifier trained on a run's texts, if the first hospital has `times` its records, mislabelled."""
+    """Accuracy of a classifier trained on a run, if the first hospital has its records `times` over, mislabelled."""
     overrides = {
         "federation.parties": HOSPITALS,
         "federation.records": records,

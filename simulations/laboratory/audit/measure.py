@@ -117,7 +117,7 @@ def structure(*, secure: bool) -> Iterator[Finding]:
 
 
 def subsamples() -> Iterator[Finding]:
-    """One subsample serves all answers, and a redrawn one does not: coordinates of 64 in which two answers differ."""
+    """Check that all answers use one subsample unless it is redrawn, by the coordinates in which two answers differ."""
     labels = tuple(f"label {i}" for i in range(64))
     private = [[Record("0", label) for label in labels[party::2]] for party in range(2)]
     spec = LabelHistogramSpec(labels=64)

@@ -3,7 +3,7 @@
     OMP_NUM_THREADS=1 python -m simulations.laboratory.audit.timing [--answers 60] [--delay 0.1]
 
 A coordinator that knows a record sends candidates that are equally far from it: votes for that record have to be
-computed exactly, which takes longer. Two party services differ in that record alone. Both run with the schedule
+computed exactly, which takes longer. Two party services differ only in that record. Both run with the schedule
 (`client/schedule.py`) and without. Their answers are timed where the coordinator's messages arrive at the machine, over
 the same sockets and wire format as in a deployment, on loopback and through a line with a delay. The table has medians,
 and the share of pairs of answers, one from each service, in which the service with the record took longer: 0.5 reveals
@@ -166,7 +166,7 @@ def _questions(rows: NDArray[np.float32]) -> Iterator[Query]:
 
 
 def share_longer(without: Sequence[float], beside: Sequence[float]) -> float:
-    """Share of pairs in which the second is larger, with ties as half: the area under the best test's curve."""
+    """Share of pairs in which the second is larger, with ties counted as half: the area under the best test's curve."""
     difference = np.subtract.outer(np.array(beside), np.array(without))
     return float((difference > 0).mean() + (difference == 0).mean() / 2)
 

@@ -4,9 +4,9 @@ r"""The request layer compared with the bare SDK: many concurrent requests to a 
         [--requests 1000] [--concurrency 32] [--delay 0.05]
 
 The server runs in a separate process on this machine. The ideal is the time in which a client without any overhead
-would get all answers: the number of requests, divided by that of concurrent ones, rounded up, times the delay. Both
-clients use chat completions, with one connection for each concurrent request, and without retries. CPU time is that of
-the client alone.
+would get all answers: the number of requests divided by the number of concurrent ones, rounded up, times the delay.
+Both clients use chat completions, with one connection for each concurrent request, and without retries. CPU time is
+that of the client alone.
 """
 
 import argparse

@@ -4,9 +4,9 @@
 
 The demo runs once, in a separate process that notes its CPU time when round 1 has ended, when it begins to evaluate and
 when it is done. Without settings it is the demo of `make demo`. The goals are for a machine on which torch is imported
-in 1.1 seconds, as on an idle core: round 1 in 5 s, an evaluation of 8 s, 18 s in all, a plan in 5 s; and `--help` after
-six times as long as Python itself takes to start. The demo multiplies matrices in one thread, so on an idle machine its
-wall time is about its CPU time.
+in 1.1 seconds, as on an idle core: round 1 in 5 s, an evaluation of 8 s, 18 s in total, a plan in 5 s; and `--help`
+after six times as long as Python itself takes to start. The demo multiplies matrices in one thread, so on an idle
+machine its wall time is about its CPU time.
 """
 
 import json

@@ -258,7 +258,7 @@ class Deployment:
 
 
 def write_records(path: Path, notes: Iterable[Record]) -> Path:
-    """Write the records of a hospital, readable by its own account alone; return the path."""
+    """Write the records of a hospital, readable only by its own account; return the path."""
     with path.open("w", newline="", encoding="utf-8") as out:
         csv.writer(out).writerows([("text", "label"), *((note.text, note.label) for note in notes)])
     path.chmod(0o600)

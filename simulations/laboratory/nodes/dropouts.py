@@ -4,7 +4,7 @@ r"""Hospitals that fail at random in each phase: the number of runs that succeed
         [--parties 10 50] [--rates 0.01 0.05 0.2] [--spares 0 0.1 0.3] [--retries 0 1 3] [--runs 50]
 
 Coordinator and parties are the real ones, over a grid in this process; a run has two queries of votes: nine phases with
-`secagg=malicious`. In each phase each hospital fails with the same probability, and is `away` for that phase alone,
+`secagg=malicious`. In each phase each hospital fails with the same probability, and is `away` only for that phase,
 like a hospital whose answer comes after `federation.timeout`, or `gone` for the rest of the run. A phase in which a
 hospital is missing lasts until the timeout: so the loss is counted in such waits, and in repeated phases.
 """

@@ -133,7 +133,7 @@ class Faulty:
         self._nodes, self._timeout, self._retries = nodes, timeout, retries
 
     def run(self, name: str, dropouts: int, rate: float, *, lasting: bool) -> Run:
-        """Make one run, to its end.
+        """Make one run and wait for its end.
 
         Raises:
             RuntimeError: The run failed although no hospital did; the message has its output.

@@ -92,7 +92,7 @@ def read_claims(folder: Path = FOLDER) -> list[Claim]:
     """All claims, in the order of the files' names.
 
     Raises:
-        ConfigError: A file is no such YAML, has a field that `Claim` lacks, or repeats a name.
+        ConfigError: A file is not YAML of this kind, has a field that `Claim` lacks, or repeats a name.
     """
     shared = YamlFile.load(ROWS).values
     claims: dict[str, Claim] = {}
@@ -108,7 +108,7 @@ def read_lines(path: Path = LINES) -> list[Claim]:
     """The lines of the README's picture, each as a claim with a single row, named after the line and its records.
 
     Raises:
-        ConfigError: The file is no such YAML.
+        ConfigError: The file is not YAML of this kind.
     """
     content = YamlFile.load(path).values
     try:
@@ -136,7 +136,7 @@ def read_lines(path: Path = LINES) -> list[Claim]:
 def settled(*lists: Sequence[str]) -> tuple[str, ...]:
     """The effective overrides: a later one replaces an earlier one of the same setting.
 
-    If a list chooses another method than an earlier list, the settings `method.*` of the earlier list are dropped.
+    If a list chooses a different method from an earlier list, the settings `method.*` of the earlier list are dropped.
     """
     kept: dict[str, str] = {}
     of_the_method: list[str] = []

@@ -40,7 +40,7 @@ class Figure:
     Attributes:
         row: Name of the row.
         epsilon: Epsilon, or None if rows set it.
-        mean: Mean over the runs; None without runs.
+        mean: Mean over the runs; None if there are none.
         deviation: Sample standard deviation; None for fewer than two.
         runs: Number of runs.
         planned: Number of runs that the preset wants.
