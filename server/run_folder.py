@@ -30,6 +30,7 @@ from common.ledger.ledger import Ledger
 from common.plan.plan import Plan
 from common.privacy import accountant
 from common.system.files import text_of
+from server.documents.codec import MALFORMED
 from server.documents.files import split, write_lines
 from server.documents.privacy import Privacy
 from server.documents.rounds import RoundReport
@@ -194,5 +195,12 @@ def from_round_1(
 
 
 def read_candidates(folder: Path, name: str = TEXTS) -> list[Candidate]:
-    """Read the texts of a run folder; an empty list if it has no file of this name."""
-    return [Candidate.from_json(json.loads(line)) for line in split(text_of(folder / name))]
+    """Read the texts of a run folder; an empty list if it has no file of this name.
+
+    Raises:
+        CheckpointError: A line is no text of ours.
+    """
+    try:
+        return [Candidate.from_json(json.loads(line)) for line in split(text_of(folder / name))]
+    except MALFORMED as error:
+        raise CheckpointError(name, expected="a text in each line", got="a damaged line", where=folder) from error

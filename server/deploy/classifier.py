@@ -95,7 +95,8 @@ def write(run: Path, encoder: Encoder | RemoteEncoder, make_encoder: Sequence[st
     Raises:
         ConfigError: The run's method releases no numbers that are a classifier.
     """
-    released = TrainedClassifier.load_if_there(run)
+    file = run / TrainedClassifier.FILE
+    released = text_classifier.kept(file) if file.exists() else None
     texts = [*read_candidates(run), *(public := read_candidates(run, TRANSFER))]
     if released is None or len(sizes(labels_of(texts))) < 2:
         raise ConfigError(

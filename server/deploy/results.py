@@ -15,7 +15,7 @@ from server.documents.metrics import Metrics
 from server.documents.run import RunSummary
 from server.evaluation import figures, of_texts, released_classifier, small_model, zero_shot
 from server.evaluation.small_model import Evaluation
-from server.evaluation.text_classifier import trained_of
+from server.evaluation.text_classifier import kept, trained_of
 from server.report import write_report
 from server.report.ending import ending
 from server.run_folder import TRANSFER, ZERO_SHOT, read_candidates
@@ -102,13 +102,12 @@ def _measured(run: Path, test: Path, chosen: Sequence[str] | None) -> Metrics:
     if not measured.candidates:
         raise ConfigError("run folder", expected="synthetic texts", got="none yet", where=run)
     without = task.classifier_inputs(read_candidates(run, ZERO_SHOT))
-    trained = TrainedClassifier.load_if_there(run)
+    file = run / TrainedClassifier.FILE
+    trained = trained_of(kept(file)) if file.exists() else None
     made = (
         of_texts.of_texts(measured)
         | zero_shot.compared(measured, without)
-        | released_classifier.measured_with(
-            measured, trained_of(trained) if trained else None, task.classifier_inputs(read_candidates(run, TRANSFER))
-        )
+        | released_classifier.measured_with(measured, trained, task.classifier_inputs(read_candidates(run, TRANSFER)))
     )
     groups = {name: group | {"test": test.name} for name, group in made.items()}
     small = small_model.metrics(measured.candidates, measured.test, evaluation, measured.encoder)

@@ -7,7 +7,7 @@ from typing import Self
 import numpy as np
 from numpy.typing import NDArray
 
-from common.errors import ConfigError
+from common.errors import ConfigError, DataError
 from common.models.encoder import Encoder
 from server.documents.arrays import packed, unpacked
 from server.documents.classifier import TrainedClassifier
@@ -63,10 +63,7 @@ class TextClassifier:
         Raises:
             ConfigError: The file is not such a file, or belongs to another encoder.
         """
-        problems: list[str] = []
-        classifier = read(Path(file), TrainedClassifier.parse, problems)
-        if classifier is None:
-            raise ConfigError("classifier", expected="a classifier.json", got=problems[0], where=file)
+        classifier = kept(Path(file))
         if classifier.encoder != encoder.digest:
             raise ConfigError(
                 "encoder",
@@ -75,13 +72,16 @@ class TextClassifier:
                 where=file,
                 do="Make the encoder of the run's config.yaml (embedding)",
             )
-        try:
-            return cls(trained_of(classifier), encoder)
-        except ValueError as error:
-            raise ConfigError("classifier", expected="numbers that fit together", got="others", where=file) from error
+        return cls(trained_of(classifier), encoder)
 
     def predict_proba(self, texts: Sequence[str]) -> NDArray[np.float64]:
-        """(n, C) probability of each label, in the order of `classes_`."""
+        """(n, C) probability of each label, in the order of `classes_`.
+
+        Raises:
+            DataError: It is no sequence of texts.
+        """
+        if isinstance(texts, str) or not all(isinstance(text, str) for text in texts):
+            raise DataError("texts", expected="a sequence of texts", got="a single text, or other values")
         return self.trained.probabilities(self.encoder.encode(list(texts)))
 
     def predict(self, texts: Sequence[str]) -> NDArray[np.str_]:
@@ -89,17 +89,40 @@ class TextClassifier:
         return np.asarray(self.classes_[self.predict_proba(texts).argmax(axis=1)])
 
     def score(self, texts: Sequence[str], labels: Sequence[str]) -> float:
-        """Accuracy, 0 to 1."""
+        """Accuracy, 0 to 1.
+
+        Raises:
+            DataError: There are not as many labels as texts.
+        """
+        if len(texts) != len(labels):
+            raise DataError("labels", expected=f"one for each of {len(texts)} texts", got=len(labels))
         return float((self.predict(texts) == np.asarray(labels)).mean())
+
+
+def kept(path: Path) -> TrainedClassifier:
+    """The document in a file.
+
+    Raises:
+        ConfigError: There is none, or it is damaged.
+    """
+    problems: list[str] = []
+    classifier = read(path, TrainedClassifier.parse, problems)
+    if classifier is None:
+        raise ConfigError("classifier", expected=f"a {TrainedClassifier.FILE}", got=problems[0], where=path.parent)
+    return classifier
 
 
 def trained_of(classifier: TrainedClassifier) -> LinearClassifier:
     """The classifier of a document.
 
     Raises:
-        ValueError: Its numbers do not fit together, or are not finite.
+        ConfigError: Its numbers do not fit together, or are not finite.
     """
-    weights, intercepts = unpacked(classifier.weights, len(classifier.labels)), np.array(classifier.intercepts)
+    intercepts = np.array(classifier.intercepts, dtype=float)
+    try:
+        weights = unpacked(classifier.weights, len(classifier.labels))
+    except ValueError:
+        weights = np.full((1, 1), np.nan, dtype=np.float32)
     if intercepts.shape != (len(weights),) or not np.isfinite(weights).all() or not np.isfinite(intercepts).all():
-        raise ValueError("numbers that are no classifier")
+        raise ConfigError("classifier", expected="numbers that fit together", got="others")
     return LinearClassifier(labels=classifier.labels, weights=weights, intercepts=intercepts)

@@ -80,7 +80,7 @@ class Completion:
     form: str = AUTO
 
     def __post_init__(self) -> None:
-        one_of("form", self.form, among=(AUTO, *FORMS))
+        one_of("completion.form", self.form, among=(AUTO, *FORMS))
         at_least(0, examples=self.examples)
         in_range(0, 2, temperature=self.temperature)
 

@@ -163,8 +163,8 @@ def _generation_gap(metrics: Metrics, texts: Sequence[Candidate]) -> Iterator[We
         steps.append(f"train with transfer.jsonl too ({points(public.accuracy.value)} %)")
     low, high = gap.interval
     yield Weakness(
-        what=f"a classifier of the texts is {points(gap.value)} points (95 % interval {points(low)} to {points(high)}) "
-        "below the released numbers' own",
+        what=f"a linear classifier of the texts' vectors is {points(gap.value)} points (95 % interval {points(low)} to "
+        f"{points(high)}) below the released numbers' own",
         do=_either([*steps, f"write more texts (method.samples, now {len(texts)})"]),
     )
 

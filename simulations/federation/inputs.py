@@ -21,6 +21,8 @@ from simulations.federation import parties
 log = logging.getLogger("caucus.simulation")
 
 _ALONE = "(simulation only)"
+_MOST_SHARED = 0.1
+"""Share of the private texts among the public ones above which it is no chance."""
 """End of a line with information about the private records without noise."""
 _SHOWN = 5
 """Labels that a line names."""
@@ -84,17 +86,17 @@ def _other_files(source: Source, private: Sequence[Record]) -> Iterator[str]:
         yield "no held-out texts (task.test): no accuracy and no FID will be measured"
     if not isinstance(source, LabelledFiles):
         return
-    texts = {record.text.strip() for record in private}
-    if shared := sum(record.text.strip() in texts for record in held_out):
+    texts = {_normal(record.text) for record in private}
+    if shared := sum(_normal(record.text) in texts for record in held_out):
         of_test = f"{shared} of {len(held_out)} texts of task.test"
         yield f"{of_test} are private records too: the accuracy will be too high {_ALONE}"
-    public = {text.strip() for text in source.public_texts()} if source.public_text else set()
+    public = {_normal(text) for text in source.public_texts()} if source.public_text else set()
     if shared := len(texts & public):
-        if shared == len(texts):
+        if shared > _MOST_SHARED * len(texts):
             raise ConfigError(
                 "task.public_text",
                 expected="text that is public",
-                got="all private texts, those of task.train",
+                got=f"{shared} of {len(texts)} private texts, those of task.train",
                 where=source.public_text,
                 do="Name another file, or none: task.public_text=null",
             )
@@ -102,3 +104,8 @@ def _other_files(source: Source, private: Sequence[Record]) -> Iterator[str]:
             f"{shared} of {len(texts)} private texts are in task.public_text too: models learn from them and prompts "
             f"show them word for word, which no guarantee covers {_ALONE}"
         )
+
+
+def _normal(text: str) -> str:
+    """A text regardless of case and of white space."""
+    return " ".join(text.casefold().split())

@@ -1,12 +1,13 @@
 """`caucus-coordinator classifier`: what it writes can be used without the run folder, and by the same encoder alone."""
 
 import json
+import shutil
 import subprocess
 import sys
 
 import pytest
 
-from common.errors import ConfigError
+from common.errors import ConfigError, DataError
 from common.models.encoder import Encoder
 from server.command import main
 from server.evaluation.text_classifier import TextClassifier
@@ -62,3 +63,20 @@ def test_a_run_without_a_classifier_is_refused(tmp_path, capsys):
     assert "Name a finished run of method=census" in capsys.readouterr().err
     assert main(["classifier", str(tmp_path)]) == 2
     assert "run folder" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("name", ["classifier.json", "synthetic.jsonl", "transfer.jsonl"])
+def test_damaged_files_are_one_line(run, name, tmp_path, capsys):
+    copy = tmp_path / "run"
+    shutil.copytree(run, copy)
+    (copy / name).write_text((copy / name).read_text("utf-8")[:50])
+    assert main(["classifier", str(copy)]) == 2
+    assert name in capsys.readouterr().err
+
+
+def test_a_single_text_and_too_few_labels_are_refused(run):
+    classifier = TextClassifier.load(run / "classifier.json", build(load(run).embedding))
+    with pytest.raises(DataError, match="a sequence of texts"):
+        classifier.predict("one text")
+    with pytest.raises(DataError, match="one for each of 2 texts"):
+        classifier.score(["a", "b"], ["x"])

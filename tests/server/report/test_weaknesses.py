@@ -105,7 +105,7 @@ def test_texts_that_teach_less_than_the_released_numbers_know():
         return scored(0.8) | {"released_classifier": {"accuracy": 0.9, "gap": gap, "learned_from": 40}} | more
 
     (weakness,) = weaknesses_of(metrics=of(0.1, 0.05, 0.15, utility_with_transfer={"accuracy": {"value": 0.85}}))
-    assert weakness.startswith("a classifier of the texts is 10 points (95 % interval 5 to 15) below the released ")
+    assert weakness.startswith("a linear classifier of the texts' vectors is 10 points (95 % interval 5 to 15) below ")
     assert "(caucus-coordinator classifier), train with transfer.jsonl too (85 %) or write more texts" in weakness
     assert weaknesses_of(metrics=of(0.1, -0.01, 0.21)) == []
     assert weaknesses_of(metrics=of(0.02, 0.01, 0.03)) == []

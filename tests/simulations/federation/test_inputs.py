@@ -84,9 +84,11 @@ def test_public_text_with_private_texts(tmp_path, caplog):
     task = labelled(tmp_path, train=private, public=[f"{private[3][0]} ", "another text"])
     (line,) = warned(caplog, task, IID)
     assert line.startswith("1 of 20 private texts are in task.public_text too: models learn from them")
-    task = labelled(tmp_path, train=private, public=[text for text, _ in private])
-    with pytest.raises(ConfigError, match=r"task\.public_text; expected text that is public; got all private texts"):
-        warned(caplog, task, IID)
+    for shared in (20, 3):  # of 20, in capitals
+        public = ["another text", *(text.upper() for text, _ in private[:shared])]
+        task = labelled(tmp_path, train=private, public=public)
+        with pytest.raises(ConfigError, match=rf"task\.public_text; expected text that is public; got {shared} of 20"):
+            warned(caplog, task, IID)
     assert warned(caplog, task, IID, "task.public_text=null", "llm=anthropic") == []
 
 
