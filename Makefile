@@ -54,7 +54,8 @@ demo: $(SIMULATION)
 # here it has done its work), downloads from Hugging Face's hub, and what Python 3.11 puts into each new environment.
 hospital:
 	$(MAKE) --silent $(BIN)/uv
-	$(LOCKED) .
+	$(if $(findstring transformers,$(EXTRAS)),$(BIN)/pip install --quiet $(TORCH))
+	$(LOCKED) '.$(EXTRAS)'
 	$(BIN)/uv pip uninstall --quiet --python $(BIN)/python uv hf-xet setuptools
 
 coordinator:

@@ -43,7 +43,7 @@ def address(url: str) -> tuple[str, int]:
         raise ConfigError("proxy", expected=expected, got="a URL with a login", do=do)
     parts = _URL.fullmatch(url)
     if not parts or not 0 < int(parts[2]) < 2**16:
-        raise ConfigError("proxy", expected=expected, got=repr(url))
+        raise ConfigError("proxy", expected=expected, got="another URL")
     return parts[1].strip("[]"), int(parts[2])
 
 

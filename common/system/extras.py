@@ -1,4 +1,4 @@
-"""Checks for the packages of an optional extra (`pip install 'caucus[transformers]'`) before they are used.
+"""Checks for the packages of an optional extra (`pip install '.[transformers]'`) before they are used.
 
 A hospital's installation has neither torch nor a client of a remote model: code that needs more says so here, in one
 line.
@@ -24,7 +24,8 @@ def needs(what: str, *packages: str, extra: str) -> None:
     """
     for package in packages:
         if find_spec(package) is None:
-            install = f"pip install 'caucus[{extra}]'"
+            # Another project has our name on PyPI: never advise to install it from there by name.
+            install = f"In the folder of the source: pip install '.[{extra}]'"
             raise MissingPackageError(what, expected=f"the package {package}", got="none", do=install)
 
 

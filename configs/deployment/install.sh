@@ -15,7 +15,9 @@ command -v "$python" >/dev/null || fail "Python: expected $python, got none. Nam
 version=$("$python" -c 'import sys; print("%d.%d" % sys.version_info[:2])')
 [ "$version" = "@PYTHON@" ] || fail "Python: expected @PYTHON@, for which these wheels are; got $version, from $python"
 (cd "$here" && sha256sum --check --quiet --strict SHA256SUMS) || fail "wheels: expected those of SHA256SUMS. Copy them again"
+trap 'rm -rf "$folder"' EXIT # of what is half done nothing is left
 "$python" -m venv "$folder"
 "$folder/bin/pip" install --quiet --disable-pip-version-check --no-index --find-links "$here" --require-hashes \
     --requirement "$here/requirements.txt"
 "$folder/bin/caucus-party" --version
+trap - EXIT

@@ -46,7 +46,11 @@ def explained(
     if isinstance(error, MissingConfigException) and error.missing_cfg_file and error.options:
         group, _, choice = error.missing_cfg_file.rpartition("/")
         options = list(error.options)
-        cluster = "Install the extra: pip install 'caucus[cluster]'" if choice.startswith("submitit") else None
+        cluster = (
+            "Install the extra, in the folder of the source: pip install '.[cluster]'"
+            if choice.startswith("submitit")
+            else None
+        )
         do = cluster or meant(choice, options)
         return ConfigError(group, expected=f"one of {', '.join(options)}", got=repr(choice), do=do)
     if isinstance(error, OverrideParseException):

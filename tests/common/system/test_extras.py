@@ -16,7 +16,8 @@ def test_the_first_package_that_is_missing_is_named_with_the_command_that_instal
     with pytest.raises(ConfigError) as error:
         needs("the encoder", "json", "no_such_package", "nor_this_one", extra="transformers")
     assert str(error.value) == (
-        "the encoder; expected the package no_such_package; got none. pip install 'caucus[transformers]'"
+        "the encoder; expected the package no_such_package; got none. "
+        "In the folder of the source: pip install '.[transformers]'"
     )
 
 
