@@ -173,3 +173,12 @@ def test_with_the_base_alone_a_hospital_s_code_loads_and_the_other_programs_say_
         f"caucus-simulate: {missing} '.[simulation]'",
         "2",
     ]
+
+
+def test_nothing_advises_to_install_us_by_a_name_that_is_another_project_s_on_pypi():
+    advice = re.compile(r"pip install [^`\n]*\bcaucus\b(?!-)")
+    folders = ("client", "common", "configs", "protos", "server", "simulations", ".github")
+    kinds = {".py", ".md", ".yaml", ".sh"}
+    paths = [path for folder in folders for path in (ROOT / folder).rglob("*") if path.suffix in kinds]
+    texts = [path.read_text("utf-8") for path in [*paths, ROOT / "README.md", ROOT / "Makefile"]]
+    assert [text for text in texts if advice.search(text)] == []
