@@ -105,8 +105,8 @@ def run(
         track(tracking, folder.path, state.round, report.for_readers())
         distance = "" if report.fid is None else f", FID {report.fid:.3f}"
         log.info("round %d of %d: %d candidates%s", state.round, method.rounds, len(state.candidates), distance)
-    count = _federated_count(federation, tools, state)
-    folder.save(state, PARTIAL)
+    if count := _federated_count(federation, tools, state):
+        folder.save(state, PARTIAL)  # what the count has cost
     if plan.queries:
         federation.close()
 

@@ -146,7 +146,9 @@ class RunFolder:
         privacy = Privacy.load(self.path)
         origin = privacy.earlier
         run, encoder = (origin.run, origin.encoder) if origin else (self._summary.run, self._plan.encoder)
-        text_classifier.document(trained, run=run, encoder=encoder, privacy=privacy).save(self.path)
+        text_classifier.document(trained, text_classifier.RELEASED, run=run, encoder=encoder, privacy=privacy).save(
+            self.path
+        )
         if transfer:
             write_lines(self.path / TRANSFER, transfer)
 

@@ -2,20 +2,19 @@
 
 import argparse
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from pathlib import Path
 
 from common.errors import ConfigError
 from common.models.encoder import Encoder
 from common.system.commands import add_command
 from common.system.progress import progress
+from server.deploy.results import add_run, run_folder
 from server.documents.classifier import TrainedClassifier
 from server.documents.metrics import Classifier, Metrics
 from server.evaluation import text_classifier
 from server.evaluation.remote_encoder import RemoteEncoder
-from server.evaluation.small_model import labels_of
-from server.metrics.accuracy import SoftLabels, logistic_regression, sizes
-from server.metrics.linear import LinearClassifier
+from server.evaluation.small_model import labels_of, linear_classifier
+from server.metrics.accuracy import SoftLabels, sizes
 from server.run_folder import TRANSFER, read_candidates
 from server.settings.build import build
 from server.settings.compose import load
@@ -59,15 +58,14 @@ def register(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") ->
         "on its texts. Both have the run's guarantee.",
         example="caucus-coordinator classifier runs/mine",
     )
-    parser.add_argument("run", metavar="RUN", type=Path, help="the run folder; FOLDER/runs/NAME after `run`")
+    add_run(parser)
 
 
 def _write(chosen: argparse.Namespace) -> Iterator[str]:
-    if not (chosen.run / "config.yaml").is_file():
-        raise ConfigError("run folder", expected="one with a config.yaml", got="none", where=chosen.run)
-    embedding = load(chosen.run).embedding
+    run = run_folder(chosen)
+    embedding = load(run).embedding
     with progress("training the classifier"):
-        written = list(write(chosen.run, build(embedding), _in_python(embedding)))
+        written = list(write(run, build(embedding), _in_python(embedding)))
     yield from map(str, written)
 
 
@@ -95,10 +93,10 @@ def write(run: Path, encoder: Encoder | RemoteEncoder, make_encoder: Sequence[st
     Raises:
         ConfigError: The run's method releases no numbers that are a classifier.
     """
-    file = run / TrainedClassifier.FILE
-    released = text_classifier.kept(file) if file.exists() else None
+    released = text_classifier.of_run(run)
     texts = [*read_candidates(run), *(public := read_candidates(run, TRANSFER))]
-    if released is None or len(sizes(labels_of(texts))) < 2:
+    labels = labels_of(texts)
+    if released is None or len(sizes(labels)) < 2:
         raise ConfigError(
             "run folder",
             expected=f"one of a finished run with a {TrainedClassifier.FILE}, and texts of two labels",
@@ -106,19 +104,15 @@ def write(run: Path, encoder: Encoder | RemoteEncoder, make_encoder: Sequence[st
             where=run,
             do="Name a finished run of method=census",
         )
-    labels, weights = labels_of(texts), [text.weight for text in texts]
-    vectors = encoder.encode([text.text for text in texts])
-    student = LinearClassifier.of_regression(logistic_regression(vectors, labels, weights))
+    student = linear_classifier(encoder.encode([text.text for text in texts]), texts)
     learned = "their probabilities" if isinstance(labels, SoftLabels) else "their labels"
     source = f"the run's texts and {learned}" + (f", and {len(public):,} public texts with theirs" if public else "")
     folder = run / FOLDER
     folder.mkdir(exist_ok=True)
     released.save(folder)
-    of_texts = replace(
-        text_classifier.document(student, run=released.run, encoder=released.encoder, privacy=released.privacy),
-        source=source,
-    )
-    of_texts.save(folder, STUDENT)
+    text_classifier.document(
+        student, source, run=released.run, encoder=released.encoder, privacy=released.privacy
+    ).save(folder, STUDENT)
     metrics = Metrics.load_if_there(run) or Metrics()
     card = _TEXT.format(
         labels=", ".join(released.labels),

@@ -10,12 +10,10 @@ from common.errors import ConfigError, DataError
 from common.labelled_files import named_by, read_records
 from common.system.commands import add_command
 from common.system.progress import progress
-from server.documents.classifier import TrainedClassifier
 from server.documents.metrics import Metrics
 from server.documents.run import RunSummary
-from server.evaluation import figures, of_texts, released_classifier, small_model, zero_shot
+from server.evaluation import figures, of_texts, released_classifier, small_model, text_classifier, zero_shot
 from server.evaluation.small_model import Evaluation
-from server.evaluation.text_classifier import kept, trained_of
 from server.report import write_report
 from server.report.ending import ending
 from server.run_folder import TRANSFER, ZERO_SHOT, read_candidates
@@ -50,10 +48,20 @@ def register(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") ->
         example="caucus-coordinator report runs/mine",
     )
     for parser in (later, page):
-        parser.add_argument("run", metavar="RUN", type=Path, help="the run folder; FOLDER/runs/NAME after `run`")
+        add_run(parser)
 
 
-def _run_folder(chosen: argparse.Namespace) -> Path:
+def add_run(parser: argparse.ArgumentParser) -> None:
+    """Add the run folder as an argument, which `run_folder` reads."""
+    parser.add_argument("run", metavar="RUN", type=Path, help="the run folder; FOLDER/runs/NAME after `run`")
+
+
+def run_folder(chosen: argparse.Namespace) -> Path:
+    """The run folder.
+
+    Raises:
+        ConfigError: The folder is not a run folder.
+    """
     # A sweep's folder has no config.yaml: its own report must not be overwritten.
     run: Path = chosen.run
     if not (run / "config.yaml").is_file():
@@ -62,11 +70,11 @@ def _run_folder(chosen: argparse.Namespace) -> Path:
 
 
 def _report(chosen: argparse.Namespace) -> Iterator[str]:
-    yield str(write_report(_run_folder(chosen)))
+    yield str(write_report(run_folder(chosen)))
 
 
 def _evaluate(chosen: argparse.Namespace) -> Iterator[str]:
-    run = _run_folder(chosen)
+    run = run_folder(chosen)
     with progress("evaluating"):
         metrics = _measured(run, chosen.test, chosen.metrics)
     if chosen.json:
@@ -102,8 +110,8 @@ def _measured(run: Path, test: Path, chosen: Sequence[str] | None) -> Metrics:
     if not measured.candidates:
         raise ConfigError("run folder", expected="synthetic texts", got="none yet", where=run)
     without = task.classifier_inputs(read_candidates(run, ZERO_SHOT))
-    file = run / TrainedClassifier.FILE
-    trained = trained_of(kept(file)) if file.exists() else None
+    document = text_classifier.of_run(run)
+    trained = text_classifier.trained_of(document) if document else None
     made = (
         of_texts.of_texts(measured)
         | zero_shot.compared(measured, without)

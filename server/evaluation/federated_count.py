@@ -18,10 +18,8 @@ from common.plan.plan import Plan
 from common.plan.planned import PlannedQuery
 from common.queries.correct_count import CorrectCount, CorrectCountSpec
 from server.domain import Candidate
-from server.evaluation.small_model import labels_of
+from server.evaluation.small_model import linear_classifier
 from server.federation.attempt import Answered
-from server.metrics.accuracy import logistic_regression, sizes
-from server.metrics.linear import LinearClassifier
 
 NAME = "evaluation"
 DEFINITION = (
@@ -65,15 +63,7 @@ def question(vectors: NDArray[np.float32], candidates: Sequence[Candidate], plan
     (spec,) = (query.spec for query in plan.queries if isinstance(query.spec, CorrectCountSpec))
     weights = np.zeros((len(labels), vectors.shape[1]), dtype=np.float32)
     intercepts = np.full(len(labels), _NEVER, dtype=np.float32)
-    learned = labels_of(candidates)
-    names = sizes(learned)
-    if len(names) == 1:
-        present = [labels.index(name) for name in names]
-        intercepts[present] = 0
-        return CorrectCount(spec=spec, weights=weights, intercepts=intercepts)
-    trained = LinearClassifier.of_regression(
-        logistic_regression(vectors, learned, [candidate.weight for candidate in candidates])
-    )
+    trained = linear_classifier(vectors, candidates)
     present = [labels.index(name) for name in trained.labels]
     weights[present], intercepts[present] = trained.weights, trained.intercepts
     return CorrectCount(spec=spec, weights=weights, intercepts=intercepts)

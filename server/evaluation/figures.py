@@ -119,13 +119,7 @@ def classification(measured: Measured, train: Sequence[Candidate | Record], eval
     answers: list[list[str]] = []
     try:
         for seed in range(seeds):
-            predicted, note = predictions(
-                train,
-                measured.test,
-                evaluation=evaluation,
-                encoder=measured.encoder,
-                experiment_seed=measured.experiment_seed + seed,
-            )
+            predicted, note = predicted_by(measured, train, evaluation, seed)
             answers.append(predicted)
     except (CaucusError, ValueError) as error:
         return {"definition": evaluation.definition} | missing(("accuracy", "macro_f1"), error, rows=len(right))
@@ -138,6 +132,25 @@ def classification(measured: Measured, train: Sequence[Candidate | Record], eval
         "accuracy": scored(accuracy.accuracy, answers, right),
         "macro_f1": scored(accuracy.macro_f1, answers, right),
     } | ({"note": "; ".join(notes)} if notes else {})
+
+
+def predicted_by(
+    measured: Measured, train: Sequence[Candidate | Record], evaluation: Evaluation, number: int
+) -> tuple[list[str], str | None]:
+    """Labels of the test texts by training `number` of the small model on `train`; see `small_model.predictions`."""
+    return predictions(
+        train,
+        measured.test,
+        evaluation=evaluation,
+        encoder=measured.encoder,
+        experiment_seed=measured.experiment_seed + number,
+    )
+
+
+def difference(before: NDArray[np.float64], after: NDArray[np.float64]) -> Figure:
+    """Accuracy of one classifier minus another's, with its interval, from their shares of right answers by row."""
+    interval = intervals.of_paired_shares(before, after)
+    return {"value": float(after.mean() - before.mean()), "interval": interval, "rows": len(after)}
 
 
 def scored(

@@ -12,13 +12,11 @@ from numpy.typing import NDArray
 
 from common import rng
 from server.domain import Candidate
-from server.evaluation.figures import Group, Measured, classification, scored
-from server.evaluation.small_model import labels_of
-from server.metrics import accuracy, intervals
-from server.metrics.accuracy import logistic_regression, sizes
-from server.metrics.linear import LinearClassifier
+from server.evaluation.figures import Group, Measured, classification, difference, scored
+from server.evaluation.small_model import linear_classifier
+from server.metrics import accuracy
+from server.metrics.linear import LinearClassifier, by_label
 
-_DIGITS = 6
 _DEFINITION = (
     "The classifier that the run's released numbers are, without any text: linear over the encoder's vectors "
     "(classifier.json). gap: its accuracy minus that of logistic regression over the same vectors (L2, C = 10) that "
@@ -40,15 +38,10 @@ def transfer_set(
     texts = [texts[place] for place in sorted(order.tolist())]
     if not texts:
         return []
+    matrix = probabilities(texts)
     return [
-        Candidate(
-            text=text,
-            label=labels[row.argmax()],
-            model="public",
-            round=0,
-            probabilities=dict(zip(labels, row.round(_DIGITS).tolist(), strict=True)),
-        )
-        for text, row in zip(texts, probabilities(texts), strict=True)
+        Candidate(text=text, label=labels[place], model="public", round=0, probabilities=row)
+        for text, place, row in zip(texts, matrix.argmax(axis=1), by_label(labels, matrix), strict=True)
     ]
 
 
@@ -60,29 +53,23 @@ def measured_with(
     if not measured.test:
         return groups
     if classifier:
-        labels = [record.label for record in measured.test]
-        answers = classifier.predict(measured.test_vectors)
+        answers, labels = classifier.predict(measured.test_vectors), [record.label for record in measured.test]
         groups["released_classifier"] = {
             "definition": _DEFINITION,
             "accuracy": scored(accuracy.accuracy, [answers], labels),
             "macro_f1": scored(accuracy.macro_f1, [answers], labels),
-        } | _gap(measured, np.array(answers) == np.array(labels), np.array(labels))
+        } | _gap(measured, answers, np.array(labels))
     if transfer and measured.candidates:
         texts = [*measured.candidates, *transfer]
         groups["utility_with_transfer"] = classification(measured, texts, measured.evaluation)
     return groups
 
 
-def _gap(measured: Measured, right: NDArray[np.bool_], labels: NDArray[np.str_]) -> Group:
+def _gap(measured: Measured, answers: Sequence[str], labels: NDArray[np.str_]) -> Group:
     """What a linear classifier over the same vectors loses that has learned from the texts."""
-    learned = labels_of(measured.candidates)
-    if len(sizes(learned)) < 2:
+    candidates = measured.candidates
+    if not candidates or len((student := linear_classifier(measured.vectors, candidates)).labels) < 2:
         return {}
-    weights = [candidate.weight for candidate in measured.candidates]
-    student = logistic_regression(measured.vectors, learned, weights).predict(measured.test_vectors) == labels
-    gap = {
-        "value": float(right.mean() - student.mean()),
-        "interval": intervals.of_paired_shares(student.astype(float), right.astype(float)),
-        "rows": len(labels),
-    }
-    return {"gap": gap, "learned_from": len(measured.candidates)}
+    learned = student.predict(measured.test_vectors)
+    lost = difference(*((np.array(of) == labels).astype(float) for of in (learned, answers)))
+    return {"gap": lost, "learned_from": len(candidates)}

@@ -22,6 +22,7 @@ from server.evaluation.remote_encoder import RemoteEncoder
 from server.metrics import accuracy
 from server.metrics.accuracy import SoftLabels
 from server.metrics.fidelity import fid
+from server.metrics.linear import LinearClassifier
 from server.settings.evaluation import EvaluationSettings
 
 if TYPE_CHECKING:
@@ -211,6 +212,15 @@ def labels_of(train: Sequence[Candidate | Record]) -> list[str] | SoftLabels:
         return [text.label for text in train]
     names = tuple(sorted({name for row in rows for name in row}))
     return SoftLabels(names, tuple(tuple(row.get(name, 0.0) for name in names) for row in rows))
+
+
+def linear_classifier(vectors: NDArray[np.float32], train: Sequence[Candidate]) -> LinearClassifier:
+    """Logistic regression (L2, C = 10) over the vectors of the texts, (n, dim); of one label, its constant answer."""
+    labels = labels_of(train)
+    if len(names := tuple(accuracy.sizes(labels))) == 1:
+        return LinearClassifier(labels=names, weights=np.zeros((1, vectors.shape[1])), intercepts=np.zeros(1))
+    weights = [text.weight for text in train]
+    return LinearClassifier.of_regression(accuracy.logistic_regression(vectors, labels, weights))
 
 
 def weights_of(train: Sequence[Candidate | Record]) -> list[float] | None:

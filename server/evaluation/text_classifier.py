@@ -17,19 +17,23 @@ from server.evaluation.remote_encoder import RemoteEncoder
 from server.guarantee.statement import of_numbers
 from server.metrics.linear import LinearClassifier
 
+RELEASED = "the released numbers, without any text"
+"""Source of the classifier that a run's released numbers are."""
 
-def document(trained: LinearClassifier, *, run: str, encoder: str, privacy: Privacy) -> TrainedClassifier:
-    """The classifier that a run's released numbers are, with its guarantee.
+
+def document(trained: LinearClassifier, source: str, *, run: str, encoder: str, privacy: Privacy) -> TrainedClassifier:
+    """A classifier from a run's released numbers or texts, with its guarantee.
 
     Args:
         trained: The classifier.
+        source: What it was learned from, in words.
         run: The run that asked the parties.
         encoder: Digest of the encoder.
         privacy: The run's `privacy.json`.
     """
     return TrainedClassifier(
         statement=of_numbers(privacy, run),
-        source="the released numbers, without any text",
+        source=source,
         run=run,
         encoder=encoder,
         labels=trained.labels,
@@ -97,6 +101,15 @@ class TextClassifier:
         if len(texts) != len(labels):
             raise DataError("labels", expected=f"one for each of {len(texts)} texts", got=len(labels))
         return float((self.predict(texts) == np.asarray(labels)).mean())
+
+
+def of_run(run: Path) -> TrainedClassifier | None:
+    """The classifier in a run folder; None if it has none.
+
+    Raises:
+        ConfigError: The file is damaged.
+    """
+    return kept(file) if (file := run / TrainedClassifier.FILE).exists() else None
 
 
 def kept(path: Path) -> TrainedClassifier:

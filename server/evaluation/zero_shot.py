@@ -14,8 +14,7 @@ from numpy.typing import NDArray
 from common import rng
 from common.errors import CaucusError
 from server.domain import Candidate
-from server.evaluation.figures import Group, Measured, figure, missing
-from server.evaluation.small_model import predictions
+from server.evaluation.figures import Group, Measured, difference, figure, missing, predicted_by
 from server.metrics import accuracy, intervals
 
 NAME = "zero_shot"
@@ -50,12 +49,8 @@ def compared(measured: Measured, zero_shot: Sequence[Candidate]) -> dict[str, Gr
         return {NAME: about | missing(("accuracy", "difference"), error, rows=rows)}
     right = {name: np.mean([given == labels for given in of], axis=0) for name, of in answers.items()}
     scores = {name: _scores(answers[name], labels) for name in sets}
-    difference = {
-        "value": float(right["as_many"].mean() - right["zero_shot"].mean()),
-        "interval": intervals.of_paired_shares(right["zero_shot"], right["as_many"]),
-        "rows": rows,
-    }
-    return {NAME: about | scores["zero_shot"] | {"difference": difference, "as_many": scores["as_many"]}}
+    gain = difference(right["zero_shot"], right["as_many"])
+    return {NAME: about | scores["zero_shot"] | {"difference": gain, "as_many": scores["as_many"]}}
 
 
 def _answers(measured: Measured, members: Sequence[Candidate], texts: int) -> list[NDArray[np.str_]]:
@@ -67,14 +62,7 @@ def _answers(measured: Measured, members: Sequence[Candidate], texts: int) -> li
     answers = []
     for number in range(trainings):
         part = _part(members, texts, rng.experiment(measured.experiment_seed, "zero-shot comparison", number))
-        predicted, _ = predictions(
-            part,
-            measured.test,
-            evaluation=evaluation,
-            encoder=measured.encoder,
-            experiment_seed=measured.experiment_seed + number,
-        )
-        answers.append(np.array(predicted))
+        answers.append(np.array(predicted_by(measured, part, evaluation, number)[0]))
     return answers
 
 

@@ -38,7 +38,7 @@ from server.llm.allocation import allocate, dealt, per_label
 from server.llm.base import Request
 from server.llm.orders import Order, RequestMaker, make_orders
 from server.method import State, Tools
-from server.metrics.linear import LinearClassifier
+from server.metrics.linear import LinearClassifier, by_label
 from server.operators import census_file, distillation, selection, steering
 from server.operators.census import (
     Census,
@@ -59,7 +59,6 @@ from server.settings.methods import GRID, CensusSettings
 CLASS_SUMS = "class sums"
 REACH = 0.25
 """Share of the first round's texts that the radius reaches; what lies beyond it is shortened."""
-_DIGITS = 6
 _SOFTNESS = "softness"
 FLOOR = 0.5
 """Least effective sample size of the released texts' weights, as a share of their number."""
@@ -310,8 +309,8 @@ class CensusMethod(CensusSettings):
             labels = steering.most_probable_labels(posterior)
         texts = [replace(candidates[place], label=names[labels[place]]) for place in kept.tolist()]
         if self.labels == "probabilities":
-            rows = [dict(zip(names, row, strict=True)) for row in posterior.round(_DIGITS).tolist()]
-            texts = [replace(text, probabilities=row) for text, row in zip(texts, rows, strict=True)]
+            rows = zip(texts, by_label(names, posterior), strict=True)
+            texts = [replace(text, probabilities=row) for text, row in rows]
         weights = self._weights(labels[kept], shares)
         return tuple(replace(text, weight=float(weight)) for text, weight in zip(texts, weights, strict=True))
 

@@ -1,5 +1,6 @@
 """A linear classifier of texts by their vectors, whatever it was learned from."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Self
 
@@ -8,6 +9,9 @@ from numpy.typing import NDArray
 from scipy.special import softmax
 
 Vectors = NDArray[np.floating]
+
+
+_DIGITS = 6
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -39,3 +43,8 @@ class LinearClassifier:
     def predict(self, vectors: Vectors) -> list[str]:
         """The most probable label of each of n vectors, (n, dim)."""
         return [self.labels[place] for place in self.probabilities(vectors).argmax(axis=1)]
+
+
+def by_label(labels: Sequence[str], probabilities: NDArray[np.floating]) -> list[dict[str, float]]:
+    """Probability of each label for each text, rounded for a file, from a matrix, (texts, labels)."""
+    return [dict(zip(labels, row, strict=True)) for row in probabilities.round(_DIGITS).tolist()]

@@ -141,8 +141,12 @@ def softness(vectors: Vectors, labels: Labels, centres: Vectors) -> float:
 
 def posteriors(vectors: Vectors, means: Vectors, soft: float) -> Floats:
     """(n, C) probability of each label for each text: softmax((v . m_c - |m_c|^2 / 2) / softness)."""
-    squares = (means.astype(np.float64) ** 2).sum(axis=1)
-    return np.asarray(softmax((vectors @ means.T - squares / 2) / soft, axis=1))
+    return np.asarray(softmax((vectors @ means.T - _half_squares(means)) / soft, axis=1))
+
+
+def _half_squares(means: Vectors) -> Floats:
+    """(C,) half the squared length of each mean."""
+    return np.asarray((means.astype(np.float64) ** 2).sum(axis=1) / 2)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -208,8 +212,8 @@ def estimates(census: Census, *, shrinkage: bool = True) -> Estimates:
 
 def classifier(census: Census, estimated: Estimates, soft: float) -> LinearClassifier:
     """The classifier by the estimated means whose probabilities are `posteriors`."""
-    squares = (estimated.means.astype(np.float64) ** 2).sum(axis=1)
-    return LinearClassifier(labels=census.labels, weights=estimated.means / soft, intercepts=-squares / 2 / soft)
+    means = estimated.means
+    return LinearClassifier(labels=census.labels, weights=means / soft, intercepts=-_half_squares(means) / soft)
 
 
 def figures(census: Census, estimated: Estimates, requested: Labels, posterior: Floats) -> dict[str, Any]:

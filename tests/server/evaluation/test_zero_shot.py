@@ -54,7 +54,7 @@ def test_both_trainings_have_as_many_texts(synthetic, zero_shot, monkeypatch):
         trained.append(Counter(record.label for record in train))
         return [record.label for record in test], None
 
-    monkeypatch.setattr("server.evaluation.zero_shot.predictions", predictions)
+    monkeypatch.setattr("server.evaluation.figures.predictions", predictions)
     made = metrics(texts(synthetic), texts(zero_shot))
     assert made.gain.texts == 40
     assert len(trained) == 1 + 5  # the smaller set once, five parts of the larger one
