@@ -50,7 +50,7 @@ class Channel:
         self._patience = patience
 
     def handle(self, parcel: m.Parcel) -> m.Parcel:
-        """Pass one parcel on and bring the answer back.
+        """Pass one parcel to the service and return its answer.
 
         Raises:
             ProtocolError: No service answers, or it does not know this partition.

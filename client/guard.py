@@ -46,8 +46,8 @@ class Limits:
         corrupt: Share of all parties, rounded up to whole ones, that may help the coordinator in any way: tell it their
             noise, their shares and everything else that they see, and sign anything. Secure aggregation must hide this
             party's answer from them, and both limits of ε must hold without their noise. The plan's own numbers are the
-            coordinator's choice: with a smaller one than there are, a malicious coordinator can obtain two signed
-            survivor sets, and from their shares this party's answer with its own share of the noise alone.
+            coordinator's choice: if it assumes fewer colluders than there are, a malicious coordinator can obtain two
+            signed survivor sets, and from their shares this party's answer with its own share of the noise alone.
         security_bits: A sparse graph of a plan must let a mask be lifted with probability below 2^-security_bits, and
             2^-(security_bits + 40) where the coordinator is not trusted, since it can try many graphs.
         unsafe_no_noise: Allows plans without noise. For experiments on data that is not private.

@@ -1,7 +1,7 @@
 """The head of the ledger, noted outside it, to detect an older copy, which would give spent budget back.
 
     FOLDER/private/ledger.head    the default: reveals that `ledger.db` alone was restored
-    ledger_head: PATH             in client.yaml, on another disk: reveals also that the whole folder was
+    ledger_head: PATH             in client.yaml, on another disk: also reveals that the whole folder was restored
 
 The note has the 64 hexadecimal digits of the head and nothing else. It is written after the ledger's own commit, so it
 is never ahead of the ledger, and before an answer leaves, so it covers all that was answered: an answer whose note
@@ -78,7 +78,7 @@ class NotedHead:
 
         Raises:
             LedgerError: An older copy took the ledger's place meanwhile; the note stays.
-            OSError: The note cannot be written; the one before is whole.
+            OSError: The note cannot be written; the previous one is intact.
         """
         head = ledger.head(after=self._written).chain
         if head != self._written:

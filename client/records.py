@@ -30,7 +30,8 @@ class EmbeddedRecords:
     """One party's private records, ready to answer queries. No part of them has a repr.
 
     The bounds on what a record adds to an answer are proved for numbers, which NaN and infinity are not, and for
-    products that integers can hold. So a vector that no encoder should have returned is treated as zero here.
+    products that integers can hold. So a vector with other values, which no encoder should return, is treated as zero
+    here.
 
     Attributes:
         vectors: (records, dimensions) float32, unit norm, or zero.
@@ -95,7 +96,7 @@ class EmbeddedRecords:
         return self._only(np.array([digest < below for digest in digests], dtype=np.bool_))
 
     def digests(self, key: bytes) -> NDArray[np.uint64]:
-        """(records,) the first 64 bits of HMAC-SHA256 of label, number among equal records, and text.
+        """Return (records,) digests: the first 64 bits of HMAC-SHA256 of label, number among equal records, and text.
 
         Removing a record removes the digest of the last of its equals; all other digests stay the same.
         """

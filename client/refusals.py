@@ -46,8 +46,8 @@ def reason(error: Exception) -> Reason:
 def detail(error: Exception, names: Sequence[str] = ()) -> str:
     """The error for the party's own log, free of private text.
 
-    Only our own messages are known to have none: another error is logged as its type, with the operating system's
-    message if it has one.
+    Only our own messages are known to contain no private text: any other error is logged as its type, with the
+    operating system's message if it has one.
 
     Args:
         error: The error.

@@ -3,12 +3,13 @@
     Open ──> opened ──AskShares──> ready ──Ask──> answered ──AskAgree──> agreed ──AskUnmask──> ready
                                                      └───── AskUnmask, semi-honest ────────────^
 
-Without secure aggregation Open leads to ready, and Ask back to it; so does Ask with it, if the answer is not summed.
+Without secure aggregation, Open leads to ready, and Ask leads back to it. With it, Ask does so if the answer is not
+summed.
 
 Invariants:
 1. Every message after Open carries the run, the plan digest and the attempt of that Open.
 2. Query numbers only increase. A round may be left unfinished, by a query with a larger number: its shares never leave.
-   The ledger, which outlives this session and the process, records which queries were paid.
+   The ledger, which outlives this session and the process, records which queries were charged.
 3. An accepted Open forgets every round's secrets, so masks that were not lifted never will be.
 4. A session never changes. Each message leads to the next session, which the party enters only once it has answered: a
    message that is refused, for its order or for its content, leaves the session as it was.

@@ -18,7 +18,7 @@ _CHUNK_BYTES = 64 << 20
 def choose(
     query: seed_choice.SeedChoice, records: EmbeddedRecords, scale: float, key: bytes, *, replacement: bool
 ) -> NDArray[np.int64]:
-    """The chosen candidates, in the number that the plan gives.
+    """Choose as many candidates as the plan says.
 
     Args:
         query: The candidates.
@@ -72,7 +72,7 @@ def utilities(query: seed_choice.SeedChoice, records: EmbeddedRecords, key: byte
 
 
 def _of_record(cosines: NDArray[np.floating], same_label: NDArray[np.bool_], nearest: int) -> NDArray[np.int64]:
-    """One record's utilities; `same_label` marks the candidates of its label."""
+    """Return one record's utilities, (candidates,) int64; `same_label` marks the candidates of its label."""
     if not nearest:
         return np.where(same_label, mechanisms.on_grid((1 + cosines) / 2), 0)
     steps = np.zeros(len(cosines), dtype=np.int64)

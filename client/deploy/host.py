@@ -49,7 +49,7 @@ class CurrentTerms:
         self._roster = roster
 
     def __call__(self) -> Terms:
-        """Read the file.
+        """Read the hospital's files, and return the terms that they state now.
 
         Raises:
             RefusalError: SETTINGS: a file cannot be read or is wrong, or a setting has changed that needs a restart.
@@ -80,7 +80,7 @@ def _fixed(settings: HospitalSettings, roster: RosterFile) -> dict[str, object]:
 
 
 class PendingService:
-    """A party that is being built, which may embed for hours: messages wait for it instead of being lost."""
+    """A party service that is still starting, which may take hours: messages wait for it and are not lost."""
 
     def __init__(self) -> None:
         self.built: Future[PartyService] = Future()

@@ -1,4 +1,4 @@
-"""The folders of this account and their records: two folders over one file would have two budgets, which add up.
+"""This account's hospital folders and their records: two folders for one file would have two budgets, which add up.
 
     $XDG_STATE_HOME/caucus/records.json, or ~/.local/state/caucus/records.json      0600
 

@@ -53,7 +53,7 @@ class HospitalSettings:
         relay_user: Account that the relay runs as, when started as root.
         ledger_head: File in which the ledger's head is noted (see `client/noted_head.py`), relative to the folder.
         metrics_port: Port on 127.0.0.1 of the metrics for this hospital's own Prometheus; None: no metrics.
-        party: Limits and writers, as a simulation's parties have them.
+        party: Limits and writers, which simulated parties have too.
         structure: Structure of each text of the records, if they have to be JSON objects; None accepts any text.
     """
 

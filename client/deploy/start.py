@@ -6,8 +6,8 @@
     metrics      where `metrics_port` is set; on loopback, for this hospital alone    client/deploy/metrics.py
 
 SuperNode and relay get the node's key, a proxy's login and nothing else: started by root with `relay_user`, they run as
-that account, and the service's files are closed to it. A unit or container for each half: `--only service`,
-`--only relay`.
+that account, and the service's files are closed to it. `--only service` and `--only relay` start one half, for separate
+units or containers.
 
 Without a daemon, as in a nightly job, `--until-idle 30m` answers the waiting messages and ends with code 0: all
 processes end once no message of the coordinator has come for 30 minutes, counted from the start and again from each

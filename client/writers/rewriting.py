@@ -51,7 +51,7 @@ class Verdict(NamedTuple):
     Attributes:
         findings: Number of objections of the privacy evaluator, 0 to 3.
         mistaken: Whether the label is not recognised.
-        copied: Share of the record's runs of words that it repeats.
+        copied: Share of the record's runs of words that the text repeats.
     """
 
     findings: int
@@ -104,7 +104,7 @@ class Rewriting:
     def write(
         self, planned: PlannedQuery, records: EmbeddedRecords, *, labels: Sequence[str], encoder: Encoder, key: bytes
     ) -> list[Labelled]:
-        """The rewritten records; fewer if there are too few records, or some texts are withheld."""
+        """Rewrite the records; fewer texts if there are too few records, or some texts are withheld."""
         spec, stream = _spec(planned), Keystream(key)
         positions = np.argsort(records.digests(stream.read(32)), kind="stable")[: spec.texts].tolist()
         evaluators = Evaluators(
