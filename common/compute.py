@@ -13,7 +13,7 @@ Result = TypeVar("Result")
 
 
 class Compute(Protocol):
-    """Returns `function(*arguments, **named)`, or raises what it raises.
+    """Computes `function(*arguments, **named)`; it raises what the function raises.
 
     The function must be pure, its arguments must be equal only where it cannot distinguish them, and nobody may change
     its result.

@@ -126,7 +126,7 @@ class PublicKeyError(ProtocolError):
 
 
 class SealError(ProtocolError):
-    """A ciphertext does not authenticate: it was altered or cut, or sealed by or for another party, or elsewhere."""
+    """A ciphertext does not authenticate: it was altered or cut, or sealed by or for another party or set-up."""
 
 
 class ShareError(ProtocolError):

@@ -52,14 +52,14 @@ def unknown_kind(file: Path, *, endings: Sequence[str]) -> DataError:
 
 
 def unreadable(file: Path, reason: str | None) -> DataError:
-    """The error about a file that cannot be opened, for this reason or because it is a folder."""
+    """The error about a file that cannot be opened, for the given reason or because it is a folder."""
     if file.is_dir():
         return DataError("the file cannot be read", expected="a file", got="a folder", where=file)
     return DataError("the file cannot be read", expected="a readable file", got=reason, where=file)
 
 
 def broken_row(reason: str, *, where: str) -> DataError:
-    """The error about a row of a CSV file, for this reason of the module `csv`."""
+    """The error about a broken row of a CSV file, with the reason that the module `csv` gave."""
     open_ended = reason.startswith("unexpected end")
     got = "a quote that is never closed" if open_ended else "a quote inside a field that is not doubled"
     return DataError("broken CSV row", expected="quotes that are closed and doubled inside", got=got, where=where)

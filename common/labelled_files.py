@@ -116,7 +116,7 @@ def check_ending(path: Path) -> None:
 
 @contextmanager
 def named_by(setting: str) -> Iterator[None]:
-    """Add to an error about a file the setting that named it, such as `task.train`."""
+    """Add the setting that named a file, such as `task.train`, to an error about the file."""
     try:
         yield
     except DataError as error:
@@ -139,7 +139,7 @@ def _public_rows(file: Path, optional: tuple[str, ...]) -> Iterator[_Row]:
 
 
 def _long_ones_noted(file: Path, rows: Iterator[_Row]) -> Iterator[_Row]:
-    """The same rows; at their end texts that are too long to be of use are warned of, by count and place."""
+    """Yield the same rows and, after the last, warn of texts that are too long to be useful, by count and place."""
     places = []
     for line, row in rows:
         if len(row["text"]) > LONG:

@@ -8,12 +8,12 @@ from collections.abc import Collection, Iterable, Sequence
 
 
 class Words:
-    """Something that may name parties and is text once its reader is known."""
+    """A phrase that may name parties; it becomes text once its reader is known."""
 
     __slots__ = ()
 
     def text(self, names: Sequence[str] = ()) -> str:
-        """The phrase as text.
+        """Render the phrase as text.
 
         Args:
             names: The hospitals' names by number; a party without one stays "party 0" and so on.
@@ -48,7 +48,7 @@ class Phrase(Words):
 
 
 def rendered(value: object, names: Sequence[str] = ()) -> str:
-    """Any part of a message in words."""
+    """Render any part of a message as text."""
     return value.text(names) if isinstance(value, Words) else str(value)
 
 

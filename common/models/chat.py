@@ -8,7 +8,7 @@ def prompt(tokenizer: Any, system: str, user: str) -> str | None:
 
     Args:
         tokenizer: A tokenizer with a chat template.
-        system: Instructions for each prompt; templates without such a turn get them before the user's words.
+        system: Instructions for each prompt; templates without a system turn get them before the user's words.
         user: The user's words.
 
     Returns:

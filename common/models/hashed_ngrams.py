@@ -56,7 +56,7 @@ class HashedNgrams:
         return ngram_table.digest(*self._numbers)
 
     def batches(self, texts: Sequence[str]) -> Iterator[tuple[list[int], NDArray[np.float32]]]:
-        """Positions of texts and their vectors, (positions, dimensions) of whole numbers."""
+        """Yield positions of texts and their (positions, dimensions) vectors of whole numbers."""
         for start in range(0, len(texts), _BATCH):
             batch = texts[start : start + _BATCH]
             yield list(range(start, start + len(batch))), ngram_table.sums(batch, *self._numbers)

@@ -1,4 +1,4 @@
-"""BERT's tokenizer: WordPiece on words and signs of punctuation (Devlin et al. 2019), in the form of `tokenizer.json`.
+"""BERT's tokenizer: WordPiece on words and punctuation marks (Devlin et al. 2019), in the form of `tokenizer.json`.
 
 Some versions of transformers take the tokenizer from that file, others build it from `tokenizer_config.json`. Where
 both say the same, in every setting, all versions give the same tokens, and so does this module.
@@ -37,7 +37,7 @@ _PLAIN: Form = {
 
 
 def tokenizer_of(folder: Path, longest: int) -> "Tokenizer":
-    """The tokenizer of a folder that has a `vocabulary_of`. It truncates texts to `longest` tokens without padding."""
+    """Load the tokenizer of a folder that has a `vocabulary_of`. It truncates texts to `longest`, without padding."""
     from tokenizers import Tokenizer
 
     tokenizer = Tokenizer.from_file(str(folder / "tokenizer.json"))
@@ -91,7 +91,7 @@ def vocabulary_of(folder: Path, settings: Mapping[str, Any]) -> dict[str, Any] |
 
 
 def read_json(path: Path) -> Any:
-    """The content of a file; an empty object if it does not exist."""
+    """Read a JSON file; an empty object if it does not exist."""
     return json.loads(path.read_text("utf-8")) if path.is_file() else {}
 
 

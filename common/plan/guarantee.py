@@ -16,7 +16,7 @@ from common.privacy import accountant
 
 
 def verify(plan: Plan) -> float:
-    """Epsilon, at the plan's delta, of everything that the plan can release.
+    """Return epsilon, at the plan's delta, of everything that the plan can release.
 
     Raises:
         PlanError: If this epsilon exceeds the epsilon of the plan.
@@ -58,7 +58,7 @@ def epsilon_against(plan: Plan, colluders: int) -> float:
     This is the worst accepted case, with the fewest survivors. The sum hides the party behind its own share of noise
     and the shares of the survivors that do not collude. Only its own share is left if the coalition is larger than
     secure aggregation is planned for, as it may then remove the party's mask, and without secure aggregation, where
-    there is no mask. It is always left, as a sum that says anything about a party contains that party's share. Answers
+    there is no mask. That share is always left, since every sum that contains the party's answer contains it. Answers
     that a party noises by itself are equally private against everybody.
 
     Args:

@@ -62,7 +62,7 @@ class Plan:
         degree: Number of neighbours of each party in secure aggregation: parties - 1 for the full graph, or a smaller
             even number; 0 without secure aggregation.
         corrupt: Number of parties that may pool their views with the coordinator without exposing a mask.
-        roster: Hex digest of the parties' identities, for a coordinator that is not trusted at all. Empty: the
+        roster: Hex digest of the parties' identities, for a coordinator that is not trusted at all. Empty if the
             coordinator is trusted to follow the protocol.
         epsilon: Bound on everything released; infinite for no noise, 0 if there are no queries.
         delta: Delta at which epsilon holds.
@@ -247,7 +247,7 @@ class Plan:
         raise PlanError("number of an answer", expected=f"0 to {self.total_queries - 1}", got=index)
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain values, ready for JSON; an infinite epsilon is the string "inf"."""
+        """Return plain values, ready for JSON; an infinite epsilon is the string "inf"."""
         plain: dict[str, Any] = asdict(self)
         plain["queries"] = [{**asdict(query), "spec": spec_to_dict(query.spec)} for query in self.queries]
         plain["epsilon"] = "inf" if self.epsilon == math.inf else self.epsilon
@@ -277,7 +277,7 @@ class Plan:
 
     @cached_property
     def _digest(self) -> bytes:
-        """Calculated once: a party compares it with that of each message."""
+        """The digest, calculated once: a party compares it with that of each message."""
         return hashlib.sha256(self.to_json()).digest()
 
     def to_json(self) -> bytes:
@@ -286,7 +286,7 @@ class Plan:
 
 
 def _exactly(kind: type, values: Mapping[str, Any]) -> dict[str, Any]:
-    """`values`, if their names are exactly the fields of `kind`."""
+    """Return `values` if their names are exactly the fields of `kind`; otherwise refuse them."""
     names = {field.name for field in fields(kind)}
     if set(values) != names:
         raise KeyError(*sorted(names ^ set(values)))

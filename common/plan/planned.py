@@ -101,7 +101,7 @@ class PlannedQuery:
 
 
 def release(query: PlannedQuery, *, shares: int, planned: int, draw: str = "", times: int = 1) -> Release:
-    """The release of `times` answers that contain `shares` shares of noise unknown to the observer, of `planned`."""
+    """The release of `times` answers in which `shares` of the `planned` noise shares are unknown to the observer."""
     values: dict[str, Any] = {
         "sensitivity": query.spec.sensitivity,
         "rate": query.rate,

@@ -87,12 +87,12 @@ class Release:
             raise ConfigError("draws", expected="1 without subsampling", got=self.draws)
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain values, ready for JSON."""
+        """Return plain values, ready for JSON."""
         return json.loads(json.dumps(asdict(self)))  # type: ignore[no-any-return]
 
     @staticmethod
     def from_dict(plain: Mapping[str, Any]) -> "Release":
-        """Inverse of `to_dict`."""
+        """Build a release from the result of `to_dict`."""
         sensitivity = {**plain["sensitivity"], "shifts": tuple(plain["sensitivity"]["shifts"])}
         return Release(**{**plain, "sensitivity": Sensitivity(**sensitivity)})
 
@@ -109,7 +109,7 @@ def epsilon(releases: Iterable[Release], delta: float) -> float:
 
 
 def epsilon_by_norm(releases: Iterable[Release], delta: float) -> float:
-    """Like `epsilon`, but from norms and epsilons alone: fast (milliseconds), never smaller, close if Gaussian."""
+    """Like `epsilon`, but from norms and epsilons alone: takes milliseconds, never smaller, close for Gaussians."""
     return _at_delta(_merged(releases), delta, by_norm=True)
 
 
@@ -189,7 +189,7 @@ def paper_sigma(l1: float, times: int, epsilon: float, delta: float) -> float:
 
 
 def _nudged(scale: float, cost: Callable[[float], float], epsilon: float, delta: float) -> float:
-    """A scale that costs at most epsilon, from one that costs slightly more: cost falls at least in proportion."""
+    """Raise a scale that costs slightly more than epsilon to one that does not: cost falls at least in proportion."""
     while epsilon < (got := cost(scale)) < math.inf:
         scale *= got / epsilon * (1 + 1e-11)
     if got <= epsilon:
@@ -203,7 +203,7 @@ def _nudged(scale: float, cost: Callable[[float], float], epsilon: float, delta:
 
 
 def _searched(sigma: float, rate: float, cost: Callable[[float], float], epsilon: float) -> float:
-    """Sigma under subsampling, with a relative error of 1e-5; at most `sigma`, which suffices without subsampling."""
+    """Find sigma under subsampling, to a relative error of 1e-5; at most `sigma`, enough without subsampling."""
     from scipy.optimize import brentq
 
     low, high = sigma * rate, sigma
@@ -269,7 +269,7 @@ def _at_delta(draws: tuple[tuple[Draw, int], ...], delta: float, *, by_norm: boo
 
 
 def _imperfection(draws: tuple[tuple[Draw, int], ...]) -> tuple[float, float]:
-    """Imperfection of the sampled noise: g and c U TV of the module's docstring."""
+    """Return the imperfection of the sampled noise: g and c U TV in the notation of the module's docstring."""
     gap = failure = 0.0
     for draw, repeats in draws:
         for answer, times in draw.answers:

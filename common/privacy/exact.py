@@ -1,8 +1,8 @@
 """Exact draws by rejection in rational arithmetic (Canonne, Kamath and Steinke 2020, algorithms 1 to 3), one by one.
 
-These samplers are the oracle of the tables in tests, their fallback where tables would grow too large, and the noise of
-mechanisms that need little of it. A floating-point scale is used as the rational number that it represents. The time of
-a draw depends on its value.
+These samplers are the reference for the tables in tests, their fallback where tables would grow too large, and the
+noise of mechanisms that need little of it. A floating-point scale is used as the rational number that it represents.
+The time of a draw depends on its value.
 """
 
 import math
@@ -86,7 +86,8 @@ def _polya(scale: Fraction, shares: int, stream: Keystream) -> int:
     """Negative binomial of shape 1 / shares and ratio exp(-1 / scale).
 
     A geometric draw is the sum of independent negative binomials of shapes 1/U and 1 - 1/U. Given the sum g, the first
-    summand has the distribution of the draws of its colour in g steps of a Polya urn with these two initial weights.
+    summand is distributed as the number of draws of its colour in g steps of a Polya urn with these two initial
+    weights.
     """
     count = 0
     for step in range(_geometric(scale, stream)):

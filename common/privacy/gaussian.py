@@ -48,7 +48,7 @@ def gaussian_mu(epsilon: float, delta: float) -> float:
 
 
 def rounded_mu_squared(l2_squared: float, sigma: float) -> float:
-    """Squared mu of the continuous Gaussian that discrete noise of scale sigma, in grid units, is rounded from.
+    """Squared mu of the continuous Gaussian of which discrete noise of scale sigma, in grid units, is a rounding.
 
     Infinite where sigma is too small for this reduction.
     """

@@ -21,7 +21,7 @@ _UP = 1 + 1e-6
 
 
 def choose(utilities: npt.NDArray[np.int64], sigma: float, key: bytes) -> int:
-    """The index of the highest noised utility; ties go to the lower index.
+    """Return the index of the highest noised utility; ties go to the lower index.
 
     Args:
         utilities: (candidates,) int64, in steps (`mechanisms.on_grid`). Private.

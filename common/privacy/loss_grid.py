@@ -33,7 +33,8 @@ class LossGrid:
     Args:
         step: Distance of neighbouring losses.
         first: The smallest loss, in steps.
-        probabilities: Shape (size,). Sums of Fourier transforms: they may be below 0 by a rounding error.
+        probabilities: Shape (size,). Fourier transforms compute them, so rounding errors may make them slightly
+            negative.
         infinite: Probability of the infinite loss.
     """
 
@@ -87,7 +88,7 @@ class LossGrid:
         return LossGrid(self.step, self.first * times + low, np.roll(sums, -low)[:size], infinite)
 
     def _bounds(self, times: int) -> tuple[int, int]:
-        """The least and the greatest place of a sum of `times` losses, except with probability `TAIL` (Chernoff)."""
+        """Return the lowest and highest index of a sum of `times` losses, except with probability `TAIL` (Chernoff)."""
         size = self.probabilities.size
         low, high, places = 0, (size - 1) * times, np.arange(size) / size
         for order in _ORDERS:
@@ -128,5 +129,5 @@ class LossGrid:
 
 
 def _within(probabilities: Floats) -> int:
-    """Number of probabilities at the beginning whose sums are at most half of `TAIL`."""
+    """Number of leading probabilities whose sum is at most half of `TAIL`."""
     return int(np.argmax(np.cumsum(probabilities) > TAIL / 2))

@@ -159,7 +159,7 @@ def _widest(part: _Part) -> float:
 
 
 class _BothWays(NamedTuple):
-    """The loss of an outcome with a unit over that without, and the other way round; one object if they are alike."""
+    """Losses of an outcome with a unit over that without, and the other way round; the same object if equal."""
 
     with_unit: LossGrid
     without_unit: LossGrid

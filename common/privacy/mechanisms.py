@@ -1,4 +1,4 @@
-"""Mechanisms that run inside one party and whose outputs leave it un-summed: a length range, and noisy choices.
+"""Mechanisms inside one party, whose outputs leave it without being summed: a length range, and noisy choices.
 
 They are exact: queries and utilities are integers, floating-point scales are used as the rational numbers that they
 represent, and coins and noise come from `common.privacy.exact`. So each costs (epsilon, 0), with nothing to add for
@@ -63,7 +63,7 @@ def length_range(lengths: npt.ArrayLike, cap: int, scale: float, key: bytes) -> 
 
 
 def noisy_max(utilities: npt.ArrayLike, scale: float, key: bytes, *, replacement: bool) -> int:
-    """The index of a candidate with about the highest utility.
+    """Choose a candidate with about the highest utility, and return its index.
 
     Candidates are drawn at random and taken with probability p_c = exp((u_c - max u) / scale). Without replacement this
     is permute-and-flip (McKenna and Sheldon 2020). With replacement it is rejection sampling of the exponential
@@ -120,7 +120,7 @@ def noisy_max(utilities: npt.ArrayLike, scale: float, key: bytes, *, replacement
 
 
 def on_grid(utilities: npt.ArrayLike) -> npt.NDArray[np.int64]:
-    """Utilities clipped to [0, 1] and rounded down to multiples of 1 / UNIT, as integers in [0, UNIT].
+    """Clip utilities to [0, 1] and round them down to multiples of 1 / UNIT, as integers in [0, UNIT].
 
     The range of the result holds for any input; not-a-number counts as 0.
     """

@@ -3,9 +3,9 @@
 Gaussians count by their l2 norms, in closed form (`common.privacy.gaussian`), and pure answers add their epsilons,
 l1 / b: Laplace noise of scale b is (l1 / b, 0)-DP. So for pure answers this is basic composition, without delta.
 
-Subsampled answers get the smaller of two bounds: as if they were not subsampled, which dominates; or the answers on
-each subsample at a separate delta d, amplified to (ln(1 + q (e^epsilon - 1)), q d) (Balle, Barthe and Gaboardi
-2018), and added up.
+Subsampled answers get the smaller of two bounds: that of the same answers without subsampling, which dominate them; or
+the sum over the subsamples of their answers' cost at a separate delta d, amplified to (ln(1 + q (e^epsilon - 1)), q d)
+(Balle, Barthe and Gaboardi 2018).
 """
 
 import math

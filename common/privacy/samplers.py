@@ -90,7 +90,7 @@ def discrete_laplace(scale: float, size: int, key: bytes, *, shares: int = 1) ->
 
 
 def gaussian_tv(sigma: float) -> float:
-    """Total variation distance between one draw of `discrete_gaussian` and the exact distribution, an upper bound.
+    """Upper bound on the total variation distance between a draw of `discrete_gaussian` and the exact distribution.
 
     It has two terms. Cutting the tails beyond t = ceil(12 sigma): with Z >= sigma sqrt(2 pi) by Poisson summation, and
     the sum of exp(-k^2 / (2 sigma^2)) over k > t below its integral from t, which is below
@@ -106,12 +106,12 @@ def gaussian_tv(sigma: float) -> float:
 
 
 def laplace_tv(scale: float, shares: int) -> float:
-    """Total variation distance between one draw of `discrete_laplace` and the exact share, an upper bound.
+    """Upper bound on the total variation distance between a draw of `discrete_laplace` and the exact share.
 
-    Twice that of a negative binomial, as a share is a function of two. That has two terms. Cutting its tail beyond
-    t = ceil(76 scale): a geometric draw is its sum with another that is not negative, so it is beyond t with at most
-    the probability that the geometric draw is, exp(-(t + 1) / scale) <= 9.9e-34, for any `shares`. The other term is
-    the rounding of t thresholds.
+    It is twice the bound for a negative binomial, as a share is a function of two draws of it. That bound has two
+    terms. Cutting the tail beyond t = ceil(76 scale): a geometric draw is the sum of this draw and a nonnegative one,
+    so this draw is beyond t with at most the probability that the geometric draw is, exp(-(t + 1) / scale) <= 9.9e-34,
+    for any `shares`. The other term is the rounding of t thresholds.
     """
     at_least(1, shares=shares)
     if scale > LARGEST_LAPLACE_TABLE:

@@ -34,7 +34,7 @@ def rounding(thresholds: int) -> float:
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """Thresholds T_0 <= T_1 <= ...: the draw is `low` plus the number of thresholds at most u, u uniform below 2^128.
+    """Thresholds T_0 <= T_1 <= ...: a draw is `low` plus the number of thresholds at most u, u uniform below 2^128.
 
     Attributes:
         low: Smallest value.
@@ -74,7 +74,7 @@ def build(low: int, weights: Sequence[int]) -> Table:
 
 
 def draw(table: Table, size: int, stream: Keystream) -> npt.NDArray[np.int64]:
-    """(size,) independent draws; fewer from the same stream are a prefix of more."""
+    """Return (size,) independent draws; with the same stream, a smaller size gives a prefix of a larger one."""
     draws = np.empty(size, dtype=np.int64)
     for start in range(0, size, _CHUNK):
         part = draws[start : start + _CHUNK]
@@ -94,7 +94,7 @@ def _packed(weights: Sequence[int]) -> bytearray:
 
 
 def _look_up(table: Table, first: npt.NDArray[np.uint64], second: npt.NDArray[np.uint64]) -> npt.NDArray[np.int64]:
-    """Draws for u = first * 2^64 + second: by the guide, else by the first word, else (about never) by both."""
+    """Find the draws for u = first * 2^64 + second: by the guide, else by the first word, else (rarely) by both."""
     draws: npt.NDArray[np.int64] = table.guide[first >> table.shift].astype(np.int64)
     open_places = np.flatnonzero(draws == table.ambiguous)
     words = first[open_places]

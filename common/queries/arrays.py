@@ -63,7 +63,7 @@ def orthogonal_rows(kind: str, **arrays: NDArray[np.float32]) -> None:
 
 
 def within_unit_ball(kind: str, **arrays: NDArray[np.float32]) -> None:
-    """Refuse rows that are not finite or of a norm above 1."""
+    """Refuse rows that are not finite, or whose norm is above 1."""
     for name, rows in arrays.items():
         norms = _squared_norms(rows)
         # NaN and infinity fail this comparison too.

@@ -220,7 +220,7 @@ TextSpec = AbstractedSeedsSpec | FineTunedSpec | RewrittenSpec
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Texts(Query):
-    """The query has no arrays for any kind: the plan has the labels, and the party its models and records."""
+    """The query for texts of any kind; it has no arrays: the plan has the labels, the party its models and records."""
 
     spec: TextSpec
 

@@ -171,7 +171,7 @@ def coalition(fraction: float, parties: int) -> int:
 
 
 def rounded_up(fraction: float, parties: int) -> int:
-    """Number of parties that a fraction of them stands for; a part of a party counts as a whole one."""
+    """Number of parties that make up a fraction of all, rounded up to whole parties."""
     return math.ceil(fraction * parties - 1e-9)  # 0.07 · 100 is a little above 7
 
 
@@ -195,7 +195,7 @@ def _cuttable(parties: int, bad: int, degree: int) -> NDArray[np.float64]:
 
 
 def _tails(population: int, marked: int, draws: int) -> NDArray[np.float64]:
-    """(draws + 2,): P[X >= x] for x = 0, 1, ..., where X of `draws` without replacement are `marked`."""
+    """Return (draws + 2,) P[X >= x] for x = 0, 1, ..., where X of `draws` without replacement are `marked`."""
     count = np.arange(max(0, draws + marked - population), min(draws, marked) + 1)
     chances = np.zeros(draws + 2)
     chances[count] = np.exp(

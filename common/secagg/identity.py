@@ -1,8 +1,8 @@
 """Ed25519 identities of the parties (RFC 8032), and the roster of which each party has its own copy.
 
-Without them a party knows its peers only from the coordinator. The parties exchange their public keys once, over a
-channel that the coordinator does not control, and each keeps the roster in its own file. A party with another
-roster computes another digest, and nothing that it signs or seals is accepted.
+Without identities, a party knows its peers only from the coordinator. The parties exchange their public keys once, over
+a channel that the coordinator does not control, and each keeps the roster in its own file. A party with another roster
+computes another digest, and nothing that it signs or seals is accepted.
 
 Semi-honest mode is the same protocol with an empty signature required in place of each signature.
 """

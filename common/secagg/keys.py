@@ -135,7 +135,7 @@ def open_sealed(agreed: Secret, binding: bytes, sender: PartyId, receiver: Party
 
 
 def check_public(public: bytes, *, where: str | Phrase) -> X25519PublicKey:
-    """The public key in these 32 bytes. A key of low order is refused, since it agrees on zero with every private key.
+    """Load the public key in these 32 bytes. A key of low order is refused, since it agrees on zero with every private key.
 
     Raises:
         PublicKeyError: The key is refused; the message names party and step.
@@ -149,5 +149,5 @@ def check_public(public: bytes, *, where: str | Phrase) -> X25519PublicKey:
 
 
 def _info(purpose: Purpose, binding: bytes, first: PartyId, second: PartyId) -> bytes:
-    """Unambiguous: no purpose holds a bar, and what follows it has a fixed length."""
+    """Encode a key's context unambiguously: no purpose contains a bar, and what follows it has a fixed length."""
     return b"|".join((PROTOCOL, purpose.encode(), binding + first.to_bytes(8, "big") + second.to_bytes(8, "big")))

@@ -164,7 +164,7 @@ def _checksum(secret: bytes, label: bytes) -> bytes:
 
 
 def _uniform(entropy: bytes, count: int) -> NDArray[np.float64]:
-    """`count` residues, exactly uniform: 32-bit words at or above the largest multiple of p are rejected."""
+    """Return `count` exactly uniform residues: 32-bit words at or above the largest multiple of p are rejected."""
     ceiling = 2**32 // PRIME * PRIME
     size = count + 8
     while True:
@@ -176,7 +176,7 @@ def _uniform(entropy: bytes, count: int) -> NDArray[np.float64]:
 
 
 def _powers(points: Sequence[int], threshold: int) -> NDArray[np.float64]:
-    """(points, threshold) float64: x^0, x^1, ... modulo p."""
+    """Return the powers x^0, x^1, ... of each point modulo p, (points, threshold) float64."""
     base = np.array(points, dtype=np.int64)
     powers = np.ones((len(points), threshold), dtype=np.int64)
     for exponent in range(1, threshold):
@@ -185,7 +185,7 @@ def _powers(points: Sequence[int], threshold: int) -> NDArray[np.float64]:
 
 
 def _basis(points: Sequence[int]) -> NDArray[np.float64]:
-    """(1, points) float64: Lagrange's weights at 0, the product over j ≠ i of x_j / (x_j - x_i) modulo p.
+    """Return Lagrange's weights at 0, (1, points) float64: the product over j ≠ i of x_j / (x_j - x_i) modulo p.
 
     That is the product of all x_j, over x_i times the product over j ≠ i of x_j - x_i.
     """
