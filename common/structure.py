@@ -185,7 +185,7 @@ def _named(where: str, key: object) -> str:
 
 
 def _field(schema: str, key: object, given: object) -> dict[str, Any]:
-    """The schema of one field."""
+    """Check the given schema of one field, and return it."""
     where = f"{schema}.properties.{str(key)[:LONGEST_NAME]}"
     field = dict(known_keys(where, given, among=_OF_FIELD, required=("type",)))
     one_of(f"{where}.type", field["type"], among=TYPES)
@@ -225,7 +225,7 @@ def _object(text: str, *, strict: bool = True) -> Object | None:
 
 
 def _mended(text: str) -> tuple[Object | None, tuple[str, ...]]:
-    """The object in a text, also among other words and in the looser notation that YAML shares, and what was mended."""
+    """Find the object in a text, even among other words or in YAML's looser notation, and list what was mended."""
     body = text.strip()
     start, end = body.find("{"), body.rfind("}") + 1
     inner = body[start:end] if start >= 0 else body
@@ -247,7 +247,7 @@ class _Flat(yaml.SafeLoader):  # type: ignore[misc]  # the library has no types
 
 
 def _loose(text: str) -> Object | None:
-    """An object of scalars in single quotes or with a trailing comma: what YAML reads beyond JSON."""
+    """Read an object of scalars in single quotes or with a trailing comma, which YAML accepts and JSON does not."""
     if len(text) > LONGEST_LOOSE:
         return None
     try:
@@ -258,12 +258,12 @@ def _loose(text: str) -> Object | None:
 
 
 def _unicode(text: str) -> str:
-    """The text with a mark in place of half a surrogate pair, for which an escape in JSON can stand."""
+    """Replace each half of a surrogate pair, which an escape in JSON can express, by a question mark."""
     return text.encode(errors="replace").decode()
 
 
 def _fitted(value: object, field: Mapping[str, Any]) -> object:
-    """A value as its field has it, if it differs in case or in the notation of a number alone."""
+    """Convert a value to the form of its field, if it differs only in case or in the notation of a number."""
     if "enum" in field and isinstance(value, str):
         return next((known for known in field["enum"] if known.casefold() == value.strip().casefold()), value)
     if field["type"] in ("integer", "number") and isinstance(value, str):

@@ -139,7 +139,7 @@ def _full(section: str, name: str) -> str:
 
 
 def _is_number(value: object) -> bool:
-    """Whether it can be compared with one: a file or a command line can hold anything."""
+    """Whether the value can be compared with a number: a file or a command line can hold anything."""
     return isinstance(value, Real) and not isinstance(value, bool)
 
 

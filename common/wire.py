@@ -28,7 +28,7 @@ LARGEST_ROSTER = 1 << 20
 
 
 def pack_all(envelopes: Mapping[PartyId, m.Envelope]) -> dict[PartyId, m.Parcel]:
-    """The bytes of one message for each party; a body or array sent to several of them is converted once."""
+    """Convert one message for each party to bytes; a body or array sent to several of them is converted once."""
     bulks: dict[int, tuple[bytes, bytes]] = {}
     last, packed = None, b""
     parcels = {}
@@ -98,7 +98,7 @@ def sender(parcel: m.Parcel) -> PartyId:
 
 
 def pack_parcel(parcel: m.Parcel, partition: int) -> bytes:
-    """One parcel for a process that hosts several simulated parties; a deployment's partition is 0."""
+    """Serialise a parcel for a process that hosts several simulated parties; a deployment's partition is 0."""
     return party_pb2.Parcel(envelope=parcel.envelope, bulk=parcel.bulk, partition=partition).SerializeToString()
 
 
@@ -147,7 +147,7 @@ def _pack(envelope: m.Envelope, body: bytes, bulk: bytes, bulk_digest: bytes) ->
 
 
 def _packed(body: m.Request | m.Reply) -> bytes:
-    """The bytes of an envelope with the body alone."""
+    """Return the bytes of an envelope that has only the body."""
     proto = party_pb2.Envelope()
     match body:
         case m.Open(plan, first):

@@ -236,7 +236,7 @@ class Tuner:
         return torch.cat([grad.flatten() for grad in grads])
 
     def _hooked(self) -> Any:
-        """Install hooks that compute gradients of single records; on two public ones they must agree with torch's own."""
+        """Install hooks that compute gradients of single records, and check them on two public ones against torch."""
         import torch
         from opacus.grad_sample import GradSampleHooks
 

@@ -68,7 +68,7 @@ class Bert:
         self._folder.save(folder, self._prompt)
 
     def batches(self, texts: Sequence[str]) -> Iterator[tuple[list[int], Vectors]]:
-        """Yield positions of texts and their (positions, dimensions) vectors; a batch's texts have one length in tokens."""
+        """Yield positions of texts and their (positions, dimensions) vectors; texts of a batch are equally long."""
         for start in range(0, len(texts), _BLOCK):
             block = [encodable(f"{self._prompt}{text}") for text in texts[start : start + _BLOCK]]
             tokens = [encoding.ids for encoding in self._tokenizer.encode_batch(block)]

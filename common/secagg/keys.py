@@ -135,7 +135,7 @@ def open_sealed(agreed: Secret, binding: bytes, sender: PartyId, receiver: Party
 
 
 def check_public(public: bytes, *, where: str | Phrase) -> X25519PublicKey:
-    """Load the public key in these 32 bytes. A key of low order is refused, since it agrees on zero with every private key.
+    """Load the public key in these 32 bytes; one of low order, which agrees on zero with every key, is refused.
 
     Raises:
         PublicKeyError: The key is refused; the message names party and step.

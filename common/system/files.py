@@ -1,9 +1,9 @@
 """Files that contain secrets, must survive a power cut, or lie in a folder that another account can write to.
 
 Such an account can put a link, a pipe or another file under any name there, between any two steps of ours: the relay's
-does so in `node/`, and in containers in `run/`. So a file there is opened relative to its folder's descriptor, without
-following a link, and all further steps use the file's own descriptor. A folder may be a link if it is our own or
-root's, like the kernel's rule for shared folders (protected_symlinks).
+account can do so in `node/`, and in containers in `run/`. So a file there is opened relative to its folder's
+descriptor, without following a link, and all further steps use the file's own descriptor. A folder may be a link if it
+is our own or root's, like the kernel's rule for shared folders (protected_symlinks).
 """
 
 import errno

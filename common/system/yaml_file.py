@@ -85,7 +85,7 @@ def located(where: Callable[[str], object]) -> Iterator[None]:
 
 
 def _keys(node: yaml.Node, section: str, above: set[int]) -> Iterator[tuple[str, int]]:
-    """Full name and line of every key; `above` has the nodes that this one is in, since an alias may name one."""
+    """Full name and line of every key; `above` has the nodes around this one, since an alias may refer to one."""
     if not isinstance(node, yaml.MappingNode) or id(node) in above:
         return
     for key, value in node.value:
