@@ -120,7 +120,7 @@ class Earlier(Document):
     """A finished run whose released numbers another run uses to make texts, without asking any party.
 
     Attributes:
-        run: Identity of the run that asked.
+        run: Identity of the run that asked the parties.
         plan_digest: Hex digest of its plan.
         encoder: Digest of its encoder.
         privacy: The run's `privacy.json`: the guarantee of the released numbers also covers all later uses of them.

@@ -101,7 +101,7 @@ def _last_words(folder: Path, line: str) -> None:
 
 
 class _Named(logging.Formatter):
-    """Lines of `run.log`."""
+    """Formatter of `run.log`, which replaces hospitals' numbers by their names."""
 
     def __init__(self, names: Sequence[str]) -> None:
         super().__init__("%(asctime)s %(levelname)s %(name)s: %(message)s")

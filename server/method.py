@@ -200,10 +200,10 @@ class Labelling(Protocol):
         """Largest number of public texts for which the run releases its probabilities."""
 
     def classifier(self, state: State[Any]) -> LinearClassifier:
-        """The classifier, as soft as the probabilities of the released texts; the state is that after the last step."""
+        """The classifier after the last step; its probabilities are as soft as those of the released texts."""
 
     def training_labels(self, state: State[Any], vectors: NDArray[np.float32]) -> NDArray[np.float64]:
-        """(n, C) probabilities of the labels, in the task's order, for the training on any texts, (n, dim)."""
+        """Return probabilities of the labels in the task's order, (n, C), for training on texts' (n, dim) vectors."""
 
 
 @runtime_checkable

@@ -82,7 +82,7 @@ def enrolled(settings: CoordinatorSettings) -> list[Enrolled]:
 
 
 def store(settings: CoordinatorSettings, parties: list[Enrolled]) -> None:
-    """Write three files of enrolled parties: here with their nodes, for the hospitals, and for the runs."""
+    """Write three files about the enrolled parties: with their nodes, for the hospitals, and for the runs."""
     write_atomic(settings.folder / "parties.json", json.dumps([asdict(entry) for entry in parties], indent=1).encode())
     roster = RosterFile(parties=tuple(entry.party for entry in parties))
     write_atomic(settings.folder / "roster.json", roster.to_json().encode())

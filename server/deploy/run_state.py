@@ -198,7 +198,7 @@ def listed(names: Sequence[str]) -> str:
 
 
 def _with_last_words(settings: CoordinatorSettings, folder: Path, current: Progress) -> Progress:
-    """Leave the last words of a process that could not: it was killed, or never began."""
+    """Add the reason that a process could not record itself, because it was killed or never began."""
     began = bool(text_of(folder / LOCK))  # the process wrote its number there
     reason = f"{DIED}: {_cause(settings, folder)}" if began else current.reason
     with contextlib.suppress(OSError):  # on a full disk they are printed alone

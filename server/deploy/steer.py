@@ -108,12 +108,12 @@ class Nobody:
     """The network of a run that asks no party (a `server.federation.network.Network`)."""
 
     def join(self, parcel: Parcel, parties: int, *, computing: float = 0.0) -> NoReturn:
-        """Return no replies, as nothing is sent."""
+        """Refuse to send anything: a run without queries has no reason to."""
         del computing
         raise InternalError("a run without queries", expected="nothing to send", got=f"{type(parcel)} to {parties}")
 
     def exchange(self, parcels: Mapping[PartyId, Parcel], *, computing: float = 0.0) -> NoReturn:
-        """Return no replies, as nothing is sent."""
+        """Refuse to send anything: a run without queries has no reason to."""
         del computing
         raise InternalError("a run without queries", expected="nothing to send", got=f"{len(parcels)} parcels")
 

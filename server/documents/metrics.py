@@ -196,7 +196,7 @@ class Metrics(Document):
 
     @property
     def generation_gap(self) -> Gain | None:
-        """The classifier of the released numbers minus one of the same kind that has learned from the texts."""
+        """Accuracy of the released numbers' classifier minus that of one of its kind trained on the synthetic texts."""
         group = self.content.get("released_classifier")
         if not isinstance(group, Mapping) or self.released_classifier is None:
             return None
@@ -204,7 +204,7 @@ class Metrics(Document):
 
     @property
     def released_classifier(self) -> Classifier | None:
-        """The classifier that the released numbers are, without any text."""
+        """The classifier that consists of the released numbers, without any text."""
         return self._on_these_texts("released_classifier")
 
     @property
@@ -229,7 +229,7 @@ class Metrics(Document):
 
     @property
     def federated(self) -> Classifier | None:
-        """A classifier of the synthetic texts, on the parties' own records, by noised counts."""
+        """A classifier trained on the synthetic texts and tested on the parties' records, by noised counts."""
         return self._classifier("federated")
 
     @property

@@ -66,7 +66,7 @@ class AskedQuery(Document):
         mechanism: The mechanism that noises it.
         scale: Scale of the noise in the answer's unit.
         noise: Standard deviation of the noise in the sum; None for answers that are not summed.
-        survivors: Number of parties whose answers are in it.
+        survivors: Number of parties whose answers are in the result.
         parties: Number of parties that were asked.
     """
 

@@ -24,7 +24,7 @@ Cleaned = Iterable[Mapping[str, Mapping[str, int]]]
 
 
 def of_run(texts: Sequence[str], structure: Structure | None, cleaned: Cleaned) -> dict[str, dict[str, Any]]:
-    """The group of a run's texts, with a note on repaired and dropped texts; None for plain texts."""
+    """Return the group of a run's texts, with a note on repaired and dropped texts; empty for plain texts."""
     if structure is None:
         return {}
     note = _note(cleaned)

@@ -40,7 +40,8 @@ class Measured:
         experiment_seed: Seed of all sampling.
         embed: Replaces `encoder.encode`, for instance by a version with a cache: embedding is the most costly part.
         released: The synthetic texts as they are released, if figures read only one field; None: the candidates.
-        public: Reads the public texts, if the task has any; only figures that are compared with theirs need them.
+        public: Reads the public texts, if the task has any; only figures that are compared with those of public texts
+            need them.
     """
 
     candidates: Sequence[Candidate]
@@ -137,7 +138,7 @@ def classification(measured: Measured, train: Sequence[Candidate | Record], eval
 def predicted_by(
     measured: Measured, train: Sequence[Candidate | Record], evaluation: Evaluation, number: int
 ) -> tuple[list[str], str | None]:
-    """Labels of the test texts by training `number` of the small model on `train`; see `small_model.predictions`."""
+    """Predict the test texts' labels by training `number` of the small model; see `small_model.predictions`."""
     return predictions(
         train,
         measured.test,
@@ -156,7 +157,7 @@ def difference(before: NDArray[np.float64], after: NDArray[np.float64]) -> Figur
 def scored(
     score: Callable[[NDArray[np.str_], NDArray[np.str_]], float], answers: Sequence[Sequence[str]], right: Sequence[str]
 ) -> Figure:
-    """Mean score of several trainings' answers, with its interval over these, or over test texts of a single one."""
+    """Mean score of several trainings, with its interval over them or, for a single training, over the test texts."""
     first, true = np.array(answers[0]), np.array(right)
     values = [score(np.array(predicted), true) for predicted in answers]
 
@@ -203,7 +204,7 @@ def language_modelling(measured: Measured, train: Sequence[str]) -> Group:
 
 
 def real_against_real(measured: Measured, records: Sequence[Record], real: Sequence[Record], about: str) -> Group:
-    """The same figures for real texts in place of the synthetic ones, as the level that these could reach.
+    """Compute the fidelity of real texts in place of the synthetic ones: the level that these could reach.
 
     Args:
         measured: Settings and encoder.

@@ -61,7 +61,7 @@ def without_records(chosen: Sequence[str], known: Mapping[str, Any]) -> dict[str
 
 
 def _utility(measured: Measured) -> dict[str, Group]:
-    """The configured small model; with probabilities, also what the most probable labels alone teach it."""
+    """The configured small model; if texts have probabilities, also trained on the most probable labels alone."""
     made = {"utility": classification(measured, measured.candidates, measured.evaluation)}
     if any(candidate.probabilities for candidate in measured.candidates):
         hard = [replace(candidate, probabilities=None) for candidate in measured.candidates]
@@ -70,7 +70,7 @@ def _utility(measured: Measured) -> dict[str, Group]:
 
 
 def _utility_encoder(measured: Measured) -> dict[str, Group]:
-    """A second small model in addition to the configured one: on the encoder's vectors."""
+    """A small model on the encoder's vectors, in addition to the configured one."""
     return {"utility_encoder": classification(measured, measured.candidates, by_encoder(measured.evaluation))}
 
 
@@ -110,7 +110,7 @@ def _diversity(measured: Measured) -> dict[str, Group]:
 
 
 def _personal(measured: Measured) -> dict[str, Group]:
-    """Rates in the synthetic texts, and in public ones, which show what the patterns find where there is no secret."""
+    """Rates of personal information in the synthetic texts and, for comparison, in public texts without secrets."""
     groups = {"privacy": _rates(measured.drawn(measured.whole_texts, "personal", _PERSONAL))}
     try:
         public = measured.public()

@@ -1,4 +1,4 @@
-"""What a run's released numbers know of any text: their classifier, and its probabilities for public texts.
+"""What a run's released numbers say about any text: their classifier, and its probabilities for public texts.
 
 Both are functions of released numbers and of public texts, and cost no privacy. The public texts are a *transfer set*:
 they are not synthetic data, and are in a separate file, but a student learns from them which words belong to a
@@ -66,7 +66,7 @@ def measured_with(
 
 
 def _gap(measured: Measured, answers: Sequence[str], labels: NDArray[np.str_]) -> Group:
-    """What a linear classifier over the same vectors loses that has learned from the texts."""
+    """Accuracy that is lost by a linear classifier over the same vectors that has learned from the synthetic texts."""
     candidates = measured.candidates
     if not candidates or len((student := linear_classifier(measured.vectors, candidates)).labels) < 2:
         return {}

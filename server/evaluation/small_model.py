@@ -215,7 +215,7 @@ def labels_of(train: Sequence[Candidate | Record]) -> list[str] | SoftLabels:
 
 
 def linear_classifier(vectors: NDArray[np.float32], train: Sequence[Candidate]) -> LinearClassifier:
-    """Logistic regression (L2, C = 10) over the vectors of the texts, (n, dim); of one label, its constant answer."""
+    """Fit a logistic regression (L2, C = 10) to the texts' (n, dim) vectors; for one label, a constant answer."""
     labels = labels_of(train)
     if len(names := tuple(accuracy.sizes(labels))) == 1:
         return LinearClassifier(labels=names, weights=np.zeros((1, vectors.shape[1])), intercepts=np.zeros(1))

@@ -79,10 +79,10 @@ class TextClassifier:
         return cls(trained_of(classifier), encoder)
 
     def predict_proba(self, texts: Sequence[str]) -> NDArray[np.float64]:
-        """(n, C) probability of each label, in the order of `classes_`.
+        """Return the probability of each label, (n, C), in the order of `classes_`.
 
         Raises:
-            DataError: It is no sequence of texts.
+            DataError: `texts` is not a sequence of texts.
         """
         if isinstance(texts, str) or not all(isinstance(text, str) for text in texts):
             raise DataError("texts", expected="a sequence of texts", got="a single text, or other values")
@@ -93,7 +93,7 @@ class TextClassifier:
         return np.asarray(self.classes_[self.predict_proba(texts).argmax(axis=1)])
 
     def score(self, texts: Sequence[str], labels: Sequence[str]) -> float:
-        """Accuracy, 0 to 1.
+        """Return each text's most probable label, (n,).
 
         Raises:
             DataError: There are not as many labels as texts.
@@ -113,10 +113,10 @@ def of_run(run: Path) -> TrainedClassifier | None:
 
 
 def kept(path: Path) -> TrainedClassifier:
-    """The document in a file.
+    """Read the document in a file.
 
     Raises:
-        ConfigError: There is none, or it is damaged.
+        ConfigError: There is no such file, or it is damaged.
     """
     problems: list[str] = []
     classifier = read(path, TrainedClassifier.parse, problems)

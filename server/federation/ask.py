@@ -129,7 +129,7 @@ class Federation:
                 log.warning("query %d failed and is asked again: %s", index, error)
 
     def close(self) -> None:
-        """Let the parties forget the run's keys."""
+        """Tell the parties to forget the run's keys."""
         parties = self._joined.parties if self._joined else ()
         last = self._plan.total_queries - 1
         self._parties.exchange(dict.fromkeys(parties, m.Close()), m.Closed, needed=0, index=last)
@@ -164,9 +164,9 @@ class Federation:
         return None
 
     def _lost(self, index: int, joined: Joined) -> bool:
-        """Whether a party that was named for this attempt is gone, so that only fresh noise and a charge help.
+        """Whether a survivor named for this attempt is gone, so that only a new attempt with fresh noise can help.
 
-        Once shares were asked for, only its return helps, since the sum may be open.
+        Once shares were requested, only the return of that party helps, since the sum may have been opened.
         """
         return any(
             entry.survivors is not None and not entry.unmasked and not entry.survivors <= joined.parties

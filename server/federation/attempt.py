@@ -50,7 +50,7 @@ class Attempt:
 
     Attributes:
         index: The query's number in the plan.
-        query: The bytes of the query when it was first asked.
+        query: The query, exactly as it was first asked.
         digest: Digest of the query.
         joined: The set-up that it uses.
         named: The survivors that were named before it was interrupted, or None.

@@ -42,7 +42,7 @@ class Absence:
 
     @property
     def restarts(self) -> bool:
-        """Whether the party restarts (it is silent) or has restarted (it knows no run)."""
+        """Whether the party may be restarting (it is silent) or has restarted (it does not know the run)."""
         return self.silent or self.refusal is m.Reason.OUT_OF_ORDER
 
 
@@ -78,7 +78,7 @@ class Parties:
         self._absences.clear()
 
     def may_return(self) -> bool:
-        """Whether a missing party restarts, or has just restarted; any other refusal would come again."""
+        """Whether a missing party may be restarting or has restarted; any other refusal would be repeated."""
         return any(absence.restarts for absence in self._absences.values())
 
     def join(self, request: m.Open | m.Close, kind: type[Body], *, needed: int, index: int) -> dict[PartyId, Body]:

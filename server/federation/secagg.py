@@ -62,7 +62,7 @@ from common.secagg.rules import (
 def collect_adverts(
     setup: AggregationSetup, adverts: Mapping[PartyId, KeyAdvert], *, roster: Roster | None = None
 ) -> tuple["Sharing", dict[PartyId, KeyAdvert]]:
-    """Step 1: the keys of the parties that answered.
+    """Step 1: check the keys of the parties that answered.
 
     Args:
         setup: The same set-up that every party derives for itself.
@@ -103,7 +103,7 @@ class Sharing:
             The next state; and the ciphertexts by receiver and sender, among the parties that shared.
 
         Raises:
-            MembershipError: If a sender did not advertise, or its receivers are not just its neighbours.
+            MembershipError: If a sender did not advertise, or its receivers are not exactly its neighbours.
             SealError: If a sender sent something that cannot be a ciphertext.
             DropoutError: If too few parties shared, overall or among the neighbours of one of them.
         """
@@ -177,7 +177,7 @@ class Masking:
         self._state = Once(total, step="mask")
 
     def add(self, party: PartyId, vector: NDArray[np.uint64]) -> None:
-        """Step 3: one party's masked vector, (length,) uint64.
+        """Step 3: add one party's masked vector, (length,) uint64.
 
         Raises:
             MembershipError: If the party never shared.
@@ -224,7 +224,7 @@ class Agreeing:
         return self._state.get().common.setup.signers
 
     def collect(self, signatures: Mapping[PartyId, bytes]) -> tuple["Unmasking", dict[PartyId, bytes]]:
-        """Step 4: the signatures over the survivors that a party requires.
+        """Step 4: check the survivors' signatures, and select as many as each party requires.
 
         Args:
             signatures: Signatures by survivor; empty in semi-honest mode.
@@ -316,7 +316,7 @@ class _Total:
 
 
 def _uncancelled_masks(total: _Total, pairs: Mapping[PartyId, KeyPair]) -> Iterator[tuple[bytes, Sign]]:
-    """Key and sign of each mask that a dropped party would have added; it cancels the mask of its surviving peer."""
+    """Yield key and sign of each mask that a dropped party would have added, to cancel a surviving peer's mask."""
     for party, pair in pairs.items():
         for peer in total.common.graph[party] & total.survivors:
             key = mask_key(pair, total.publics[peer], total.asked, party, peer)
@@ -326,7 +326,7 @@ def _uncancelled_masks(total: _Total, pairs: Mapping[PartyId, KeyPair]) -> Itera
 def _recover(
     total: _Total, shares: Mapping[PartyId, Mapping[PartyId, bytes]], owners: Collection[PartyId]
 ) -> dict[PartyId, Secret]:
-    """Secrets by owner, recovered from the shares of its holders (`shares` is by holder and owner)."""
+    """Recover each owner's secret from its holders' shares (`shares` is by holder, then owner)."""
     threshold = total.common.setup.threshold
     # Owners with the same holders have the same Lagrange basis: on the full graph, all owners.
     groups: defaultdict[tuple[PartyId, ...], dict[Party, dict[int, bytes]]] = defaultdict(dict)

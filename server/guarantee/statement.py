@@ -54,7 +54,7 @@ def of_numbers(privacy: Privacy, run: str) -> str:
     """The guarantee of released numbers, such as a census, in sentences for their file.
 
     Args:
-        privacy: The `privacy.json` of the run that asked.
+        privacy: The `privacy.json` of the run that asked the parties.
         run: Identity of that run.
     """
     if not privacy.noisy or privacy.unproven:

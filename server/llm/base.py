@@ -245,14 +245,14 @@ class Provider(Protocol):
 
 @runtime_checkable
 class Formed(Protocol):
-    """A model that completes, in prompts of one of the forms of `server/llm/forms.py`."""
+    """A model that completes prompts written in one of the forms of `server/llm/forms.py`."""
 
     @property
     def form(self) -> str | None:
         """Name of the form, or "auto"; None if the model is asked in another way."""
 
     def in_form(self, form: str) -> Provider:
-        """The same model with prompts of this form; not for a model whose form is None."""
+        """Return the same model with prompts of this form; not for a model whose form is None."""
 
 
 def form_of(provider: Provider) -> str | None:

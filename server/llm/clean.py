@@ -94,7 +94,7 @@ class Cleaner:
         return text
 
     def _violation(self, text: str, request: Request, shown: set[str]) -> str | None:
-        """The rule that drops this text, if any."""
+        """Name the rule that drops this text, if any."""
         form = _form(text, request)
         if self._rules.copies and form in shown:
             return "copies"
@@ -115,7 +115,7 @@ class Cleaner:
 
 
 def _structured(text: str, structure: Structure, changed: Counter[str]) -> str:
-    """The canonical text; empty if it is not of the structure."""
+    """The canonical text; empty if it does not have the structure."""
     bare, said = structure.read(text)
     changed.update(f"{'structure' if bare else 'no structure'}: {kind}" for kind in said)
     return bare or ""
@@ -160,7 +160,7 @@ def _without_loop(text: str) -> str:
 
 @lru_cache(maxsize=64)
 def _prompt(request: Request) -> str:
-    """The words of a prompt without the texts that it shows, which are the rule `copies`."""
+    """The words of a prompt without the texts that it shows, which the rule `copies` covers."""
     prompt = "\n".join(render(request))
     for text in request.shown:
         prompt = prompt.replace(text, "\n")

@@ -134,7 +134,7 @@ class Completion:
 
     @property
     def _between(self) -> str:
-        """What stands between the last word of one text and the next item."""
+        """Characters between the last word of one text and the next item."""
         return f"{self._form.closing}{_LINE}" + ("" if self.end is None else f"{self.end}{_LINE}")
 
     def _first_line(self, request: Request) -> str:
@@ -144,7 +144,7 @@ class Completion:
     def _examples(
         self, request: Request, public: Sequence[Example], stream: np.random.Generator
     ) -> list[tuple[str, str]]:
-        """Pair (topic, text) of each example."""
+        """Return the pair (topic, text) of each example."""
         exemplars = request.good or request.source
         order = stream.permutation(len(exemplars))[: max(self.examples, len(request.source), 1)]
         exemplar_pairs = [(_topic(request), _shortened(exemplars[at], request.words)) for at in order]

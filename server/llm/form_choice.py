@@ -33,7 +33,7 @@ chosen by 10 % of random samples of this size on banking10, and by 2 % on mts_no
 def in_chosen_forms(
     providers: Mapping[str, Provider], task: Task, encoder: TextEncoder, *, cleaner: Cleaner, experiment_seed: int
 ) -> dict[str, Provider]:
-    """The models, where each one with the form auto gets the form that suits it and the task.
+    """Return the models; each one with the form auto gets the form that suits it and the task.
 
     Args:
         providers: Language models by name.

@@ -1,4 +1,4 @@
-"""Generation of a round's texts: requests from each model the texts ordered from it, and reports missing texts."""
+"""Generation of a round's texts: each model is asked for the texts ordered from it; missing texts are reported."""
 
 import logging
 import threading

@@ -219,7 +219,7 @@ class Local:
         )
 
     def _job(self, request: Request) -> Job:
-        """The request as an engine gets it."""
+        """Convert the request to a job for an engine."""
         seed = int.from_bytes(hashlib.sha256(request.canonical().encode()).digest()[:8], "big") >> 1
         if self._completion is None:
             return Job(
@@ -241,7 +241,7 @@ class Local:
         )
 
     def _room(self, request: Request, beginning: Beginning) -> int:
-        """Bound on one completion: what the requested length, or the longest example, lets expect, and some more."""
+        """Bound on one completion, in tokens: from the requested length or the longest example, with a margin."""
         words = request.words or beginning.longest or self._max_new_tokens
         return min(max(math.ceil(words * _TOKENS_PER_WORD * _ROOM), _SHORTEST), self._max_new_tokens)
 
@@ -285,6 +285,6 @@ class Local:
 
 
 def _context(config: Any, tokenizer: Any) -> int:
-    """Tokens that a network has positions for; where these are relative, what its tokenizer says it was trained on."""
+    """Largest number of tokens: the network's positions or, if these are relative, its tokenizer's limit."""
     stated = getattr(config.get_text_config(), "max_position_embeddings", None)
     return int(stated or tokenizer.model_max_length)

@@ -244,7 +244,7 @@ def _json_items(text: str, *, nested: bool) -> list[str] | None:
 
 
 def _objects(text: str) -> Iterator[str]:
-    """Each object in the text, or in a list inside one, as JSON; one that is no JSON is kept up to its brace."""
+    """Each object in the text, or in a list inside one, as JSON; one that is not JSON is kept up to its brace."""
     decoder, place = json.JSONDecoder(strict=False), text.find("{")
     while place >= 0:
         try:
@@ -260,7 +260,7 @@ def _objects(text: str) -> Iterator[str]:
 
 
 def _listed_items(text: str) -> list[str]:
-    """Items of a numbered or bulleted list, without its introduction. Other prose may be a refusal and is no text."""
+    """Items of a numbered or bulleted list, without its introduction. Other prose may be a refusal and is not a text."""
     return [item.strip().strip('"') for item in _ITEM.split(text)[1:]]
 
 

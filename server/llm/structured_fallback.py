@@ -52,7 +52,7 @@ def structured(texts: Sequence[str], request: Request, model: str) -> tuple[str,
 
 
 def _others(structure: Structure, shown: Sequence[Object], stream: np.random.Generator) -> Object:
-    """Fields for one text."""
+    """Choose the other fields of one text: those of a random text that was shown, or else drawn ones."""
     if shown:
         return shown[int(stream.integers(len(shown)))]
     return dict(_drawn(structure, stream))

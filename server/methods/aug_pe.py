@@ -3,7 +3,7 @@
 One round t of T, on a population of N candidates, N/C of each label:
 1. At t = 0 write the population: about the label and a public attribute drawn at random; Aug-PE+: around random words
    of the private records' vocabulary, noised, without class.
-2. Look ahead: a candidate is voted on by the mean embedding of k variations of it (k = 0: by its own).
+2. Look ahead: in the votes, the mean embedding of k variations of a candidate stands for it (k = 0: its own embedding).
 3. Ask for Top-1 nearest votes.
 4. N/(C L) candidates of each label survive: those with the most votes, or draws in proportion to votes.
 5. Survivors and variations of them, N/C of each label again, are the next population.
@@ -98,7 +98,7 @@ class AugPe(AugPeSettings):
         return self.samples * (1 + self.rounds * (1 + self.look_ahead))
 
     def compared(self, task: Task) -> dict[str, int]:
-        """The population, and the selected terms."""
+        """Size of the population, and number of selected terms."""
         del task
         return {VOTES: self.samples} | ({VOCABULARY: self.kept_terms} if self.vocabulary else {})
 

@@ -12,9 +12,9 @@ One round t of T:
 6. The 2 S texts to which a label is most probable are its next pool. A model's weight is the squared mean probability
    of the labels that were requested of it. A label needs more texts the larger its share is, and the fewer texts of D
    most probably have it.
-7. After the last round each text gets the probability of each label, softened as far as a model learns most, and
-   corrected to the labels' shares (`server/operators/distillation.py`); the label that was requested of a reliable
-   model is evidence too. Weights give the labels their shares.
+7. After the last round each text gets the probability of each label, softened to the degree at which a model learns
+   most, and corrected to the labels' shares (`server/operators/distillation.py`); the label that was requested of a
+   reliable model is evidence too. Weights give the labels their shares.
 
 After T rounds, and one private query, D is the synthetic data set. The answer is in `census.json` of the run folder:
 another run can begin with it (`census`), with other models, and asks nothing.
@@ -133,7 +133,7 @@ class CensusMethod(CensusSettings):
         return self.samples
 
     def compared(self, task: Task) -> dict[str, int]:
-        """Empty: records are summed, and choose among nothing."""
+        """Empty, since records are summed and do not choose among candidates."""
         del task
         return {}
 
@@ -245,7 +245,7 @@ class CensusMethod(CensusSettings):
         return write
 
     def _ask(self, texts: Written, tools: Tools) -> Census:
-        """Ask for the places of records along directions and about centres, which are public and so cost nothing."""
+        """Ask for the records' coordinates along public directions, relative to public centres."""
         described = [description or label for label, description in tools.task.labels.items()]
         space = subspace(
             texts.vectors,
@@ -290,7 +290,7 @@ class CensusMethod(CensusSettings):
         return memory
 
     def _reliability(self, census: Census, estimated: Estimates, texts: Written, tools: Tools) -> Floats:
-        """(K,) share of each model's texts that have the requested label; 0 for the ablation, where none is trusted."""
+        """Estimate the share of each model's texts with the requested label, (K,); 0 in the ablation, which trusts none."""
         models = len(tools.models)
         return reliabilities(census, estimated, texts, models) if self.evidence else np.zeros(models)
 
@@ -315,7 +315,7 @@ class CensusMethod(CensusSettings):
         return tuple(replace(text, weight=float(weight)) for text, weight in zip(texts, weights, strict=True))
 
     def _weights(self, labels: NDArray[np.int64], shares: Floats) -> Floats:
-        """(n,) weights of texts with these labels."""
+        """Return the (n,) weights of texts with these labels."""
         return steering.text_weights(labels, shares, floor=FLOOR) if self.share_weights else np.ones(len(labels))
 
 

@@ -1,6 +1,7 @@
 """DP-KPS: prompts seeded with keyphrases from a private density ("Private Text Generation by Seeding LLM Prompts").
 
-1. Ask for the vocabulary histogram of a public vocabulary, each record's first k terms; keep the |V'| most counted.
+1. Ask for the vocabulary histogram of a public vocabulary, each record's first k terms; keep the |V'| terms with the
+    highest counts.
 2. Embed V' with the agreed encoder; draw frequencies from the public experiment seed.
 3. Ask for sketches of the density of each label's phrases: one over single phrases (`independent`), or an ensemble over
    sequences' prefixes (`iterative`), of K sketches or of ceil(log2 K).
@@ -140,7 +141,7 @@ class DpKps(DpKpsSettings):
     def _seeded(
         self, seeds: Sequence[tuple[str, tuple[str, ...]]], examples: Sequence[Example], tools: Tools
     ) -> tuple[list[Candidate], Written]:
-        """Write from one prompt a sequence, models in turn; a phrase that was drawn twice is named once."""
+        """Write one text for each sequence, models in turn; a phrase that was drawn twice is named once."""
         requests = []
         for i, (_, phrases) in enumerate(seeds):
             request = prompts.with_keyphrases(
@@ -163,7 +164,7 @@ class DpKps(DpKpsSettings):
         return candidates, written
 
     def _raw(self, seeds: Sequence[tuple[str, tuple[str, ...]]]) -> tuple[list[Candidate], Written]:
-        """Sequences for texts (section B.2.2)."""
+        """Use the sequences themselves as texts (section B.2.2)."""
         candidates = [Candidate(text="; ".join(phrases), label=label, model=RAW, round=0) for label, phrases in seeds]
         return candidates, Written(texts=[])
 
@@ -201,7 +202,7 @@ class DpKps(DpKpsSettings):
         return State(round=state.round + 1, candidates=tuple(candidates), rounds=(report,), memory=NoMemory())
 
     def _prefixes(self) -> tuple[int, ...]:
-        """Phrases before the one that a sketch is about, for each sketch; 0: single phrases."""
+        """Number of phrases that make up a point of each sketch (`SketchSpec.prefix`); 0 for single phrases."""
         return keyphrases.ensemble_prefixes(self.length, self.ensemble) if self.sequence == "iterative" else (0,)
 
     def _sketches(self, task: Task, target: PrivacyTarget, membership: Membership) -> tuple[SketchSpec, ...]:
@@ -217,7 +218,7 @@ class DpKps(DpKpsSettings):
         return tuple(replace(spec, prefix=prefix, first=max(prefix, self.first_terms)) for prefix in prefixes)
 
     def _finest_grid(self, share: float, target: PrivacyTarget, membership: Membership) -> int:
-        """B, as fine as is useful and as the table of Laplace shares allows, up to b = sqrt(2) I m B / epsilon = 2e4.
+        """Choose B as fine as is useful and as the table of Laplace shares allows, up to b = sqrt(2) I m B / epsilon = 2e4.
 
         A record's feature is rounded toward zero by less than 1/B. That moves a density by at most sqrt(2)/B of the
         label's records, by about a tenth of it as a rule, and mostly makes all densities smaller together, which

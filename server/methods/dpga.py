@@ -139,7 +139,7 @@ class Dpga(DpgaSettings):
         return self.keywords * len(task.labels) + self._times(self.initial) + (self.rounds - 1) * self._offspring
 
     def compared(self, task: Task) -> dict[str, int]:
-        """The keywords of all labels, and the largest population: the first, or elites with their offspring."""
+        """Number of keywords of all labels, and size of the largest population: the first, or elites with their offspring."""
         later = self.samples + self._offspring if self.rounds > 1 else 0
         votes = {VOTES: max(self._times(self.initial), later)}
         return votes | ({KEYWORDS: self.keywords * len(task.labels)} if self.keywords else {})
@@ -199,7 +199,7 @@ class Dpga(DpgaSettings):
         )
 
     def _metadata(self, tools: Tools) -> tuple[Metadata, Written, list[str]]:
-        """Step 0."""
+        """Do step 0: ask for the metadata."""
         labels, notes = metadata.label_shares(tools.ask(LABELS, 0), tools.task)
         lengths: list[tuple[int, int, float]] = []
         if self.length:
@@ -227,7 +227,7 @@ class Dpga(DpgaSettings):
         return Metadata(labels=labels, lengths=lengths, keywords=keywords, tau=tau), listing, notes
 
     def _births(self, state: State[DpgaMemory], genes: Metadata, tools: Tools) -> list[Birth]:
-        """Step 1."""
+        """Do step 1: list the requests for the texts of this generation."""
         births = Births(tools=tools, genes=genes, number=state.round, temperature=self.temperature)
         if state.round == 0:
             return list(births.new(self._times(self.initial)))

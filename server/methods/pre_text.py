@@ -2,7 +2,7 @@
 
 One round t of T, on a population of a fixed number of seeds, evenly over the labels:
 1. At t = 0 write the population, zero-shot.
-2. Look ahead: a candidate is voted on by the mean embedding of k variations of it.
+2. Look ahead: in the votes, the mean embedding of k variations of a candidate stands for it.
 3. Ask for Top-1 nearest votes; with `privacy.unit=user` the noise hides all records of a party.
 4. Draw as many survivors of each label as it has seeds, with replacement, by votes above the threshold.
 5. The variations of the drawn texts are the next population; in the last round the survivors are the DP seeds.

@@ -103,7 +103,7 @@ class Rpsg(RpsgSettings):
         )
 
     def compared(self, task: Task) -> dict[str, int]:
-        """The pool, or a record's own abstracts, which are only compared with each other."""
+        """Size of the pool; empty for a record's own abstracts, which are only compared with each other."""
         del task
         return {name: self.pool for name, kind in ((CHOICES, "pool"), (VOTES, "histogram")) if kind == self.candidates}
 
@@ -113,7 +113,7 @@ class Rpsg(RpsgSettings):
         return State(memory=NoMemory())
 
     def step(self, state: State[NoMemory], tools: Tools) -> State[NoMemory]:
-        """A variant of each seed; then a rephrasing of each, refined."""
+        """Write a variant of each seed; in the second step, rephrase each variant and refine the result."""
         return self._variants(state, tools) if state.round == 0 else self._rephrasings(state, tools)
 
     def _variants(self, state: State[NoMemory], tools: Tools) -> State[NoMemory]:
@@ -196,7 +196,7 @@ class Rpsg(RpsgSettings):
         return pool.candidates, parents, pool, notes
 
     def _voted(self, tools: Tools) -> Seeds:
-        """Draws in proportion to the records' noised votes for a public pool."""
+        """Seeds drawn from a public pool in proportion to the records' noised votes."""
         pool, notes = self._pool(tools)
         labels = selection.label_numbers(pool.candidates, tools.task)
         vectors = tools.embed([abstract.text for abstract in pool.candidates])
@@ -257,7 +257,7 @@ class Rpsg(RpsgSettings):
     def _write(
         self, sources: Sequence[Candidate], prompt: Callable[..., Request], round_number: int, tools: Tools
     ) -> tuple[list[Candidate], list[int], Written]:
-        """A text for each source by its own model; and for each that was written, the position of its source.
+        """Write a text for each source by the source's model; return also the position of each text's source.
 
         Raises:
             ProviderError: A label got no text from any model.
@@ -284,7 +284,7 @@ class Rpsg(RpsgSettings):
         return new, [at for at, _ in first_texts], written
 
     def _texts_per_label(self, task: Task) -> list[int]:
-        """Number of texts of each label that are to be left."""
+        """Number of texts of each label that should remain after refinement."""
         sizes: list[int] = per_label(np.array([self.samples]), len(task.labels))[0].tolist()
         return sizes
 
@@ -293,7 +293,7 @@ class Rpsg(RpsgSettings):
         return [self.refinement.needed(size) for size in self._texts_per_label(task)]
 
     def _nearest(self, target: PrivacyTarget) -> int:
-        """Number, rounded, that tells most of how many records are nearest to each abstract (Ye and Barg 2018)."""
+        """The number, rounded, that tells most about how many records are nearest to each abstract (Ye and Barg 2018)."""
         if self.nearest is not None:
             return self.nearest
         epsilon = target.epsilon / target.max_records
@@ -306,6 +306,6 @@ class Rpsg(RpsgSettings):
 
 
 def _dealt(members: NDArray[np.integer], label: str, tools: Tools) -> list[int]:
-    """Members in random order: where there are more than are needed, no model and no party comes first."""
+    """Members in random order, so that no model or party is preferred if there are more than needed."""
     dealt: list[int] = rng.experiment(tools.experiment_seed, "seeds", label).permutation(members).tolist()
     return dealt

@@ -162,7 +162,7 @@ class Wasp(WaspSettings):
         return write
 
     def _vote(self, nth: int, candidates: Sequence[Candidate], ahead: Ahead, tools: Tools) -> NDArray[np.float64]:
-        """Nearest and, for contrast, furthest votes: (1 or 2, candidates)."""
+        """Ask for nearest and, for contrast, furthest votes: (1 or 2, candidates)."""
         numbers = selection.label_numbers(candidates, tools.task)
         embedded = vectors(candidates, tools, ahead)
         votes = tools.ask(VOTES, nth, vectors=embedded, labels=numbers).reshape(-1, len(candidates))
@@ -175,7 +175,7 @@ class Wasp(WaspSettings):
         votes: NDArray[np.float64] | None,
         tools: Tools,
     ) -> tuple[WaspMemory, list[str]]:
-        """Exemplars and weights by these votes, and what a reader should know; unchanged without votes."""
+        """Choose exemplars and weights by these votes, and note what a reader should know; without votes, change nothing."""
         if votes is None:
             return memory, []
         labels, numbers = list(tools.task.labels), selection.label_numbers(candidates, tools.task)

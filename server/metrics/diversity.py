@@ -65,7 +65,7 @@ def self_bleu(texts: Sequence[str], *, sample: int = SAMPLE, seed: int = 0) -> f
 
 
 def _bleu_against_others(bleu: "BLEU", counted: Sequence[tuple[Counter[tuple[str, ...]], int]]) -> list[float]:
-    """`bleu.sentence_score` of each text against all others, from n-grams counted once a text, not once a pair.
+    """`bleu.sentence_score` of each text against all others, from n-grams counted once per text, not per pair.
 
     Args:
         bleu: The score's settings.

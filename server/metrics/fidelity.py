@@ -50,8 +50,9 @@ def _distance(a: _Gaussian, b: _Gaussian) -> float:
 def fid_error(a: NDArray[np.floating], b: NDArray[np.floating]) -> float | None:
     """Standard error of the FID by the choice of the rows of `a`: a jackknife of five groups (Efron and Stein 1981).
 
-    Rows are dealt to the groups in turn, so that each has about as many of every label and model. `b` stays fixed: sets
-    that are compared with the same real texts share its error. For few texts a jackknife overestimates.
+    Rows are dealt to the groups in turn, so that every label and model has about the same number of rows in each group.
+    `b` stays fixed: sets that are compared with the same real texts share its error. For few texts a jackknife
+    overestimates.
 
     Args:
         a: (n, d).
@@ -100,7 +101,7 @@ def blocks(vectors: NDArray[np.floating]) -> Iterator[NDArray[np.float64]]:
 
 
 def mean_of(vectors: NDArray[np.floating]) -> NDArray[np.float64]:
-    """(d,) mean of (n, d) vectors in float64."""
+    """Return the (d,) mean of (n, d) vectors, computed in float64."""
     sums = [rows.sum(axis=0) for rows in blocks(vectors)]
     return np.asarray(np.sum(sums, axis=0) / len(vectors))
 

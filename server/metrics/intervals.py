@@ -14,7 +14,7 @@ Interval = tuple[float, float]
 
 
 def over_rows(figure: Callable[[NDArray[np.intp]], float], rows: int, *, draws: int = 500, seed: int = 0) -> Interval:
-    """Percentile bootstrap (Efron 1979): `figure` of rows drawn with replacement.
+    """Percentile bootstrap interval (Efron 1979) of `figure`, over rows drawn with replacement.
 
     Args:
         figure: Function from positions (rows,) to the figure of those rows.

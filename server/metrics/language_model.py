@@ -99,7 +99,7 @@ class LanguageModel:
         return trained
 
     def nll(self, texts: Sequence[str]) -> NDArray[np.float64]:
-        """(texts,) mean negative log likelihood of each text's tokens, in nats per token (RPSG, equation 3)."""
+        """Return each text's mean negative log likelihood, (texts,), in nats per token (RPSG, equation 3)."""
         losses, tokens, _ = self.totals(texts)
         return losses / tokens
 
@@ -114,7 +114,7 @@ class LanguageModel:
         return float(right.sum() / tokens.sum())
 
     def totals(self, texts: Sequence[str]) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
-        """(texts,) each: negative log likelihood in nats, number of tokens, and number of correct first guesses.
+        """Return three (texts,) arrays: negative log likelihood in nats, number of tokens, number of right first guesses.
 
         Raises:
             DataError: There is no text; the same holds for the figures above.
@@ -154,7 +154,9 @@ class LanguageModel:
         self._model.eval()
 
     def _read(self, ids: Sequence[Sequence[int]]) -> tuple["Tensor", "Tensor", "Tensor"]:
-        """(batch, tokens) each: negative log likelihood, 1 if it is a token, 1 if the first guess; 0 at padding."""
+        """Return three (batch, tokens) arrays: negative log likelihood, 1 for tokens, 1 for right first guesses.
+        
+        All are 0 at padding."""
         import torch
 
         longest = max(map(len, ids))

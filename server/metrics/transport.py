@@ -76,7 +76,7 @@ def _entropic(x: NDArray[np.floating], y: NDArray[np.floating], entropy: float) 
 
 
 def _half_squared(x: NDArray[np.float64], y: NDArray[np.float64]) -> NDArray[np.float64]:
-    """(n, m) of |x - y|^2 / 2, by one product of matrices: `cdist` takes ten times as long."""
+    """Return (n, m) values of |x - y|^2 / 2, by one matrix product: `cdist` takes ten times as long."""
     costs = -(x @ y.T)
     costs += np.einsum("nd,nd->n", x, x)[:, None] / 2
     costs += np.einsum("nd,nd->n", y, y) / 2
@@ -84,7 +84,7 @@ def _half_squared(x: NDArray[np.float64], y: NDArray[np.float64]) -> NDArray[np.
 
 
 def _numpy_alone() -> AbstractContextManager[None]:
-    """Within it, POT is imported with one of its backends, and without graphs, which take as long as all else."""
+    """Context in which POT is imported with numpy as its only backend and without graphs, in half the time."""
     return blocked_import("torch", "networkx")
 
 

@@ -12,7 +12,7 @@ share: an offset is shrunk by v / (v + e), averaged over the posterior of v, whi
 e is (sigma / n)^2 and, as the records are a sample themselves, about 1 / (4 k n), with n records half a radius long. So
 a census without any signal above the noise leaves the centres unchanged. Numbers of records are shrunk towards equal
 numbers in the same way. The estimated mean is the centre plus the shrunk offset, in all dimensions: outside the
-subspace only the public centre is known, and it is valuable.
+subspace only the public centre is known, which is a useful estimate.
 """
 
 import math
@@ -88,7 +88,7 @@ def subspace(
 
 
 def label_means(vectors: Vectors, labels: Labels, label_count: int) -> Floats:
-    """(C, dim) mean of each label's candidates; the mean of all candidates for a label without any."""
+    """Return the mean of each label's candidates, (C, dim); of all candidates, for a label that has none."""
     sums = np.zeros((label_count, vectors.shape[1]))
     np.add.at(sums, labels, vectors)
     sizes = np.bincount(labels, minlength=label_count)[:, None]
@@ -96,7 +96,7 @@ def label_means(vectors: Vectors, labels: Labels, label_count: int) -> Floats:
 
 
 def basis(vectors: Vectors, labels: Labels, label_count: int, directions: int) -> Floats:
-    """(k, dim) orthonormal directions: those in which the labels' means differ, then those within labels.
+    """Return (k, dim) orthonormal directions: those in which the labels' means differ, then those within labels.
 
     The differences of C labels span at most C - 1 directions; the rest are the principal directions in which candidates
     differ from their label's mean. If candidates are too few or too alike for that, directions orthogonal to all these
@@ -115,7 +115,7 @@ def basis(vectors: Vectors, labels: Labels, label_count: int, directions: int) -
 
 
 def _principal(rows: Floats) -> Floats:
-    """Orthonormal directions that span these rows, by how much of them they hold."""
+    """Return orthonormal directions that span these rows, in descending order of singular values."""
     _, lengths, directions = np.linalg.svd(rows, full_matrices=False)
     return _signed(directions[lengths > max(_NEGLIGIBLE * lengths.max(initial=0), 1e-9)])
 
@@ -140,12 +140,12 @@ def softness(vectors: Vectors, labels: Labels, centres: Vectors) -> float:
 
 
 def posteriors(vectors: Vectors, means: Vectors, soft: float) -> Floats:
-    """(n, C) probability of each label for each text: softmax((v . m_c - |m_c|^2 / 2) / softness)."""
+    """Return the (n, C) probability of each label for each text: softmax((v . m_c - |m_c|^2 / 2) / softness)."""
     return np.asarray(softmax((vectors @ means.T - _half_squares(means)) / soft, axis=1))
 
 
 def _half_squares(means: Vectors) -> Floats:
-    """(C,) half the squared length of each mean."""
+    """Return half the squared length of each mean, (C,)."""
     return np.asarray((means.astype(np.float64) ** 2).sum(axis=1) / 2)
 
 
@@ -227,7 +227,7 @@ def figures(census: Census, estimated: Estimates, requested: Labels, posterior: 
 
 
 def _sizes(counts: Floats, noise: float) -> Floats:
-    """(C,) numbers of records, shrunk towards equal ones; none is below a quarter of the average, itself at least 1."""
+    """Shrink (C,) numbers of records towards equal ones; none is below a quarter of the average, which is at least 1."""
     labels = len(counts)
     average = max(float(counts.sum()), labels) / labels
     signal = max(0.0, float(((counts - average) ** 2).sum()) / max(1, labels - 1) - noise**2)
@@ -236,7 +236,7 @@ def _sizes(counts: Floats, noise: float) -> Floats:
 
 
 def _shrinkage(offsets: Floats, errors: Floats) -> Floats:
-    """(C, 1) shrinkage of offsets (C, k), with noise of these variances (C, 1), averaged over the prior variance."""
+    """Shrinkage of offsets (C, k) with noise of these variances (C, 1), averaged over the prior variance: (C, 1)."""
     logs = np.array([-0.5 * ((offsets**2 / (v + errors)) + np.log(v + errors)).sum() for v in _VARIANCES])
     factors = np.array([v / (v + errors) for v in _VARIANCES])
     return np.asarray(np.tensordot(softmax(logs), factors, axes=1))

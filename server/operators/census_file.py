@@ -127,7 +127,7 @@ def _parsed(path: Path, kind: type[_D]) -> _D:
 
 
 def _checked(numbers: CensusNumbers, path: Path) -> Census:
-    """The census, if its numbers fit together as those of a query and its answer do."""
+    """Return the census if its numbers are as consistent as those of a query and its answer; otherwise refuse it."""
     if not numbers.labels:
         _refuse("labels: a list of names", "none", path)
     try:
@@ -178,7 +178,7 @@ def _check_privacy(earlier: Earlier, path: Path) -> None:
 
 
 def _check_ledger(earlier: Earlier, path: Path) -> None:
-    """Refuse what the run's charges contradict: another plan, none of this run, or a smaller epsilon than charged."""
+    """Refuse statements that the run's charges contradict: another plan, none of this run, or a smaller epsilon than charged."""
     file = path.parent / LEDGER
     if earlier.privacy.earlier or not file.exists():
         return

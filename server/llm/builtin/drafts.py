@@ -50,7 +50,7 @@ class Drafts:
         return host[:at] + phrase + host[at:]
 
     def _score(self, draft: Sentence) -> float:
-        """Merit of the draft's words, less penalties for unread runs of words and for a copy."""
+        """Score of a draft: the merit of its words, minus penalties for unread word sequences and for a copy."""
         merit = math.fsum(self._merit.get(word, 0.0) for word in {bare(token) for token in draft})
         score = merit / math.sqrt(len(draft) + 1) - _UNHEARD * self._between.unheard(draft)
         return score - (_COPIED if draft in self._copies else 0.0)

@@ -23,12 +23,12 @@ _LONGEST = 60  # tokens of one sentence; a walk that has gone round in circles i
 
 
 def tokenise(text: str) -> Sentence:
-    """The tokens of a text, each with the white space before it; the first gets a blank, like all others."""
+    """Split a text into tokens, each with the white space before it; the first gets a blank, like all others."""
     return tuple(_TOKEN.findall(" " + text.strip()))
 
 
 def untokenise(tokens: Sequence[str]) -> str:
-    """The text of a sequence of tokens."""
+    """Join tokens to a text."""
     return "".join(tokens).strip()
 
 
@@ -45,7 +45,7 @@ def normal(text: str) -> str:
 
 @lru_cache(maxsize=1 << 14)
 def sentences(text: str) -> tuple[Sentence, ...]:
-    """The sentences of a text; a new line also begins a sentence. Cached, as a run's models read the same texts."""
+    """Split a text into sentences; a new line also begins a sentence. Cached, as a run's models read the same texts."""
     runs: list[list[str]] = [[]]
     previous = ""
     for token in tokenise(text):
@@ -85,10 +85,10 @@ class Between:
     def refill(
         self, tokens: Sentence, holes: Sequence[int], boost: Mapping[str, float], rng: random.Random, *, strict: bool
     ) -> Sentence:
-        """The tokens with each hole refilled by another token that fits its neighbours, if such a token exists.
+        """Refill each hole by another token that fits its neighbours, if such a token exists.
 
-        If none was ever read between the two, a token is used that fits on either side or, unless `strict`, on one
-        side.
+        If none was ever read between the two, a token is used that was read after the left and before the right one or,
+        unless `strict`, next to one of them.
         """
         path = [_BEGIN, *tokens, _END]
         for hole in holes:
@@ -161,7 +161,7 @@ class Walk:
         return tuple(tokens)
 
     def _after(self, b: str, c: str) -> list[_Seen]:
-        """Occurrences after these two tokens, sought at first use: a few sentences meet few of all pairs."""
+        """Occurrences after these two tokens, collected at first use, since a text needs few of all pairs."""
         seen = self._two.get((b, c))
         if seen is None:
             seen = [occurrence for occurrence in self._one.get(c, ()) if occurrence[3] == b]
@@ -170,7 +170,7 @@ class Walk:
 
 
 def cross(first: Sentence, second: Sentence, joins: Callable[[str, str], int], rng: random.Random) -> Sentence:
-    """A beginning of the first sentence and an ending of the second, joined at the seam that was read most often."""
+    """Join a beginning of the first sentence and an ending of the second where the join was read most often."""
     best, seam = (-1.0, 0.0), (len(first), 0)
     for left in range(max(1, len(first) // 4), max(2, 3 * len(first) // 4 + 1)):
         for right in range(max(0, len(second) // 4), max(1, 3 * len(second) // 4 + 1)):

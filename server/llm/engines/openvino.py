@@ -101,7 +101,7 @@ def _packages() -> tuple[Any, Any]:
 
 @lru_cache(maxsize=2)
 def _pipeline(file: Path) -> Any:
-    """The loaded model: once for all personas of the same weights."""
+    """Load the model, once for all personas with the same weights."""
     _, genai = _packages()
     import torch
 

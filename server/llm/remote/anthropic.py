@@ -46,7 +46,7 @@ def provider(
         prompt_caching: See `Messages`.
         batches: Send the requests of each round as Message Batches: half the price, up to a day's wait.
         poll: Seconds between two requests for the status of a batch.
-        folder: Folder of the notes on batches under way, by which a killed run finds them again.
+        folder: Folder of the notes on batches in progress, by which a killed run finds them again.
         spending: Account of the run.
         shared: Further fields of `RemoteSettings`.
 

@@ -112,7 +112,7 @@ class MessageBatches:
                     remaining.pop(key, None)
 
     def _hold(self, left: Mapping[str, Request]) -> tuple[dict[str, Usage], Usage | None, str]:
-        """The requests that the cap allows, each with its maximum usage; the first that it forbids, and the verdict."""
+        """Reserve the requests that the cap allows; return their usages, that of the first forbidden one, the verdict."""
         reserved: dict[str, Usage] = {}
         for key, request in list(left.items())[:_MOST_REQUESTS]:
             most = worst(render(request), self._max_tokens)
@@ -176,7 +176,7 @@ class MessageBatches:
 
 
 class _Notes:
-    """Batches under way, with the keys of their requests."""
+    """Batches in progress, with the keys of their requests."""
 
     def __init__(self, path: Path | None) -> None:
         self._path = path

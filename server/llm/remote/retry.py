@@ -223,7 +223,7 @@ class RateLimiter:
 
 
 def _retry_after(error: Exception, date: float) -> float | None:
-    """Seconds of a Retry-After header, which holds seconds or a date; None without one that can be read."""
+    """Seconds of a Retry-After header, which holds seconds or a date; None if it is missing or unreadable."""
     header = getattr(getattr(error, "response", None), "headers", {}).get("retry-after")
     if header is None:
         return None
