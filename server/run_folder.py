@@ -142,7 +142,7 @@ class RunFolder:
             write_lines(self.path / ZERO_SHOT, candidates)
 
     def keep_classifier(self, trained: LinearClassifier, transfer: Sequence[Candidate]) -> None:
-        """Write the classifier that the released numbers are, and its labels of public texts, if there are any."""
+        """Write the classifier that consists of the released numbers, and its labels of public texts, if there are any."""
         privacy = Privacy.load(self.path)
         origin = privacy.earlier
         run, encoder = (origin.run, origin.encoder) if origin else (self._summary.run, self._plan.encoder)
@@ -200,7 +200,7 @@ def read_candidates(folder: Path, name: str = TEXTS) -> list[Candidate]:
     """Read the texts of a run folder; an empty list if it has no file of this name.
 
     Raises:
-        CheckpointError: A line is no text of ours.
+        CheckpointError: A line is not a text in our format.
     """
     try:
         return [Candidate.from_json(json.loads(line)) for line in split(text_of(folder / name))]

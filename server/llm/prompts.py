@@ -64,7 +64,7 @@ def paraphrase(
     temperature: float = 1.0,
     words: int | None = None,
 ) -> Request:
-    """Request a paraphrase of the source (Aug-PE; DPGA-TextSyn's first mutation, in the source's length; RPSG, Table 6)."""
+    """Request a paraphrase (Aug-PE; DPGA-TextSyn's first mutation, in the source's length; RPSG, Table 6)."""
     return replace(_plain(task, label, texts, rng, temperature=temperature, words=words), source=(source,))
 
 
@@ -108,9 +108,7 @@ def fill_in(
     temperature: float = 1.0,
     words: int | None = None,
 ) -> Request:
-    """Request the source with a share `blanks` of its words replaced (Aug-PE; DPGA-TextSyn's second mutation).
-    
-    `blanks` is in (0, 1]."""
+    """Request the source with a share `blanks` of its words replaced (Aug-PE; DPGA-TextSyn's second mutation)."""
     positive(blanks=blanks)
     in_range(0, 1, blanks=blanks)
     return replace(
@@ -129,7 +127,7 @@ def crossover(
     temperature: float = 1.0,
     words: int | None = None,
 ) -> Request:
-    """Request a text from two parents (DPGA-TextSyn, section 3.4.2: `words` is their mean length, `attribute` a keyword)."""
+    """Request a text from two parents (DPGA-TextSyn, 3.4.2: `words` is their mean length, `attribute` a keyword)."""
     return replace(
         _plain(task, label, texts, rng, temperature=temperature, words=words), source=parents, attribute=attribute
     )
@@ -190,7 +188,7 @@ def from_words(
 def subtopics(
     task: Task, label: str | None, *, phrases: int, rng: np.random.Generator, temperature: float = 1.0
 ) -> Request:
-    """Request a list of short phrases, possible subtopics of a label's texts (DPGA-TextSyn, section 3.2 and appendix I)."""
+    """Request short phrases, possible subtopics of a label's texts (DPGA-TextSyn, section 3.2 and appendix I)."""
     plain = _plain(task, label, phrases, rng, temperature=temperature, words=None)
     return replace(plain, phrases=True, structure=None)
 

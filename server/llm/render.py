@@ -260,7 +260,7 @@ def _objects(text: str) -> Iterator[str]:
 
 
 def _listed_items(text: str) -> list[str]:
-    """Items of a numbered or bulleted list, without its introduction. Other prose may be a refusal and is not a text."""
+    """Items of a numbered or bulleted list, without its introduction. Other prose may be a refusal, not a text."""
     return [item.strip().strip('"') for item in _ITEM.split(text)[1:]]
 
 

@@ -290,7 +290,7 @@ class CensusMethod(CensusSettings):
         return memory
 
     def _reliability(self, census: Census, estimated: Estimates, texts: Written, tools: Tools) -> Floats:
-        """Estimate the share of each model's texts with the requested label, (K,); 0 in the ablation, which trusts none."""
+        """Estimate the share of each model's texts that have the requested label, (K,); 0 in the ablation."""
         models = len(tools.models)
         return reliabilities(census, estimated, texts, models) if self.evidence else np.zeros(models)
 

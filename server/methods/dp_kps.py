@@ -218,7 +218,7 @@ class DpKps(DpKpsSettings):
         return tuple(replace(spec, prefix=prefix, first=max(prefix, self.first_terms)) for prefix in prefixes)
 
     def _finest_grid(self, share: float, target: PrivacyTarget, membership: Membership) -> int:
-        """Choose B as fine as is useful and as the table of Laplace shares allows, up to b = sqrt(2) I m B / epsilon = 2e4.
+        """Choose B, as fine as useful and as the table of Laplace shares allows: b = sqrt(2) I m B / epsilon <= 2e4.
 
         A record's feature is rounded toward zero by less than 1/B. That moves a density by at most sqrt(2)/B of the
         label's records, by about a tenth of it as a rule, and mostly makes all densities smaller together, which

@@ -293,7 +293,7 @@ class Rpsg(RpsgSettings):
         return [self.refinement.needed(size) for size in self._texts_per_label(task)]
 
     def _nearest(self, target: PrivacyTarget) -> int:
-        """The number, rounded, that tells most about how many records are nearest to each abstract (Ye and Barg 2018)."""
+        """The number that tells most about how many records are nearest to each abstract (Ye and Barg 2018)."""
         if self.nearest is not None:
             return self.nearest
         epsilon = target.epsilon / target.max_records

@@ -175,7 +175,7 @@ class Wasp(WaspSettings):
         votes: NDArray[np.float64] | None,
         tools: Tools,
     ) -> tuple[WaspMemory, list[str]]:
-        """Choose exemplars and weights by these votes, and note what a reader should know; without votes, change nothing."""
+        """Choose exemplars and weights by these votes, and note what readers should know; without votes, keep them."""
         if votes is None:
             return memory, []
         labels, numbers = list(tools.task.labels), selection.label_numbers(candidates, tools.task)

@@ -32,7 +32,7 @@ _LEAST_PROBABILITY = 0.01
 
 @dataclass(frozen=True, slots=True)
 class SoftLabels:
-    """Probabilities of labels in place of labels: the targets of a student in distillation (Hinton et al. 2015, section 2).
+    """Probabilities of labels in place of labels: a student's targets in distillation (Hinton et al. 2015, section 2).
 
     Attributes:
         names: The C labels, sorted.

@@ -114,7 +114,7 @@ class LanguageModel:
         return float(right.sum() / tokens.sum())
 
     def totals(self, texts: Sequence[str]) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
-        """Return three (texts,) arrays: negative log likelihood in nats, number of tokens, number of right first guesses.
+        """Return three (texts,) arrays: negative log likelihood in nats, number of tokens, and of right first guesses.
 
         Raises:
             DataError: There is no text; the same holds for the figures above.
@@ -154,9 +154,7 @@ class LanguageModel:
         self._model.eval()
 
     def _read(self, ids: Sequence[Sequence[int]]) -> tuple["Tensor", "Tensor", "Tensor"]:
-        """Return three (batch, tokens) arrays: negative log likelihood, 1 for tokens, 1 for right first guesses.
-        
-        All are 0 at padding."""
+        """Return (batch, tokens) arrays of 0 at padding: negative log likelihood, 1 for tokens, 1 for right guesses."""
         import torch
 
         longest = max(map(len, ids))

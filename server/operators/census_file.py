@@ -178,7 +178,7 @@ def _check_privacy(earlier: Earlier, path: Path) -> None:
 
 
 def _check_ledger(earlier: Earlier, path: Path) -> None:
-    """Refuse statements that the run's charges contradict: another plan, none of this run, or a smaller epsilon than charged."""
+    """Refuse what contradicts the run's charges: another plan, none of this run, or a smaller epsilon than charged."""
     file = path.parent / LEDGER
     if earlier.privacy.earlier or not file.exists():
         return

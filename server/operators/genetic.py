@@ -62,7 +62,7 @@ class Births:
         return self._varied("filled in", partial(prompts.fill_in, blanks=mask), elites, count)
 
     def crossed(self, elites: Sequence[Candidate], count: int) -> Iterator[Birth]:
-        """Request `count` crossovers of two random elites of one label, with a keyword; none if no label has two elites."""
+        """Request `count` crossovers of two random elites of one label, with a keyword; none if no label has two."""
         for place, (first, second) in enumerate(_pairs(elites, count, self._generator("pairs", 0))):
             generator = self._generator("crossed", place)
             request = prompts.crossover(

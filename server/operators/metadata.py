@@ -43,7 +43,7 @@ class Metadata:
     tau: float
 
     def deal(self, texts: int) -> list[str]:
-        """A label for each of n new texts, in proportion to the shares (+-1 text)."""
+        """Return a label for each of `texts` new texts, in proportion to the shares (+-1 text)."""
         counts = allocate(texts, np.array(list(self.labels.values())))
         return [label for label, count in zip(self.labels, counts, strict=True) for _ in range(count)]
 
@@ -74,7 +74,7 @@ def label_shares(counts: Counts, task: Task) -> tuple[dict[str, float], list[str
 
 
 def length_range(ends: NDArray[np.float64], cap: int) -> tuple[Span, list[str]]:
-    """One range from the parties' ranges, (parties, 2): the medians of the low and of the high ends.
+    """Merge the parties' ranges, (parties, 2), into one: the medians of the low and of the high ends.
 
     Each end comes from a separate noised search, which often stops too early, at any length, in a party with few
     records. This changes the extremes over all parties, but hardly their medians; the same holds for one dishonest

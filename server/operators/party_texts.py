@@ -20,7 +20,7 @@ from server.settings.methods import PartyTextsSettings
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PartyTexts(PartyTextsSettings):
-    """A method with a single query whose answers are the texts themselves; a subclass has the plan.
+    """A method with a single query whose answers are the texts themselves; a subclass defines the plan.
 
     Attributes:
         query: Name of the query in the plan.

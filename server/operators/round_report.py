@@ -20,7 +20,7 @@ def make_report(
     notes: Iterable[str] = (),
     figures: Mapping[str, Any] | None = None,
 ) -> RoundReport:
-    """The method's part of a round's report.
+    """Make the method's part of a round's report.
 
     Args:
         number: Number of the round.

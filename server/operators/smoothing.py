@@ -86,7 +86,7 @@ def _principal(members: NDArray[np.int64], vectors: NDArray[np.float64]) -> _Lab
 
 
 def _smoothed(scores: NDArray[np.float64], groups: list[_Label], noise: float) -> NDArray[np.float64]:
-    """(n,) scores of one kind, smoothed; `noise` is a variance."""
+    """Smooth (n,) scores of one kind; `noise` is a variance."""
     groups = [label for label in groups if len(label.spread)]
     deviations = [scores[label.members] - scores[label.members].mean() for label in groups]
     variance = float(sum(group @ group for group in deviations)) / max(1, sum(len(group) - 1 for group in deviations))

@@ -79,7 +79,7 @@ class _Rows:
         return len(self._vectors)
 
     def behind(self, place: int, remaining: NDArray[np.bool_]) -> NDArray[np.float64]:
-        """(n - place - 1,) cosines; `remaining` marks the candidates that are not dropped."""
+        """Return the candidate's (n - place - 1,) cosines; `remaining` marks the candidates that are not dropped."""
         if place not in self._cosines:
             ahead = (place + np.flatnonzero(remaining[place:])[: 2 * _BLOCK]).tolist()
             block = [other for other in ahead if other not in self._cosines][:_BLOCK]

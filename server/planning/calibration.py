@@ -72,7 +72,7 @@ def calibrate(plan: Plan, epsilon: float, *, calibration: str = "tight") -> Plan
 
 
 def _beside_unproven(plan: Plan, epsilon: float, calibration: str) -> Plan:
-    """Noise for each query of a plan whose epsilon stays infinite; an unproven query has it for each answer alone."""
+    """Set the noise of each query in a plan of infinite epsilon; for an unproven query, as for one answer alone."""
     proven = [query for query in plan.queries if not query.unproven]
     share = math.fsum(query.share for query in proven)
     noised = plan

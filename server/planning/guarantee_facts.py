@@ -40,7 +40,7 @@ def describe(
     labels_from_records: bool = False,
     earlier: Earlier | None = None,
 ) -> Privacy:
-    """`privacy.json`: the plan's guarantee, its assumptions and limits, and the part of it that has been spent.
+    """Make `privacy.json`: the plan's guarantee, its assumptions and limits, and the part of it that has been spent.
 
     Texts that are made only from an earlier run's released numbers have the guarantee of those numbers.
     """
@@ -147,8 +147,8 @@ def _query(plan: Plan, planned: PlannedQuery) -> StatedQuery:
 def _density_errors(plan: Plan, planned: PlannedQuery) -> dict[str, float] | None:
     """Root mean square error that noise adds to a sketched density, times the label's number of records (private).
 
-    As planned; and for comparison with both mechanisms in their best setting at this query's share of epsilon: single
-    features with pure Laplace noise, and paired features with Gaussian noise.
+    It is given as planned and, for comparison, for both mechanisms in their best setting at this query's share of
+    epsilon: single features with pure Laplace noise, and paired features with Gaussian noise.
     """
     spec = planned.spec
     if not isinstance(spec, SketchSpec) or planned.scale == 0:

@@ -133,7 +133,7 @@ class Rehearsal:
     def _sketch(
         self, spec: SketchSpec, deviation: float, arrays: Mapping[str, NDArray[Any]], generator: np.random.Generator
     ) -> NDArray[np.float64]:
-        """Sums of features of equally many records of each label, with terms evenly from the whole vocabulary."""
+        """Simulate sums of features: equally many records of each label, whose terms cover the vocabulary evenly."""
         records, vectors = (self._records or _UNKNOWN) / spec.labels, arrays["vectors"]
         if spec.prefix:
             drawn = generator.integers(len(vectors), size=(_UNKNOWN, spec.prefix))

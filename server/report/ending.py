@@ -50,7 +50,7 @@ def _accuracy(metrics: Metrics) -> str:
 
 
 def _gain(gain: Gain | None) -> str:
-    """The gain and its interval, which are of equally many texts."""
+    """The gain and its interval, for the same number of texts."""
     if gain is None:
         return ""
     low, high = (points(end) for end in gain.interval)

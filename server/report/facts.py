@@ -76,7 +76,7 @@ class Facts:
 
     @cached_property
     def guarantee(self) -> Guarantee:
-        """The promise of the run."""
+        """The run's guarantee, in words."""
         return guarantee(self.privacy)
 
     @cached_property
@@ -162,7 +162,7 @@ def gather(run: Path) -> Facts:
 
 
 def _share_noise(run: Path, problems: list[str]) -> float:
-    """Noise of a label's number of records by the census, over the number of all records; 0 without a census."""
+    """Standard deviation of the noise in a label's share of the records, by the census; 0 without a census."""
     released = Released.read(run, problems, needed=False)
     if released is None:
         return 0.0
@@ -213,7 +213,7 @@ def _warning(privacy: Privacy | None) -> str | None:
 
 
 def _round(report: RoundReport) -> dict[str, Any]:
-    """A round with all of its measurements, which no baseline has."""
+    """A round with all of its fields; measurements that a baseline lacks are null, empty or zero."""
     line = {"fid": None, "paid": {}} | report.to_json()
     return line | {"seconds": dict.fromkeys(WORK, 0.0) | dict(report.seconds or {})}
 

@@ -26,7 +26,7 @@ class Accuracies(Document):
         interval: 95 % interval of `synthetic`.
         trained_on: Number of the synthetic texts.
         zero_shot: Accuracy of the same model trained on what the same language models wrote without the hospitals.
-        released: Accuracy of the classifier that the released numbers are, without any text.
+        released: Accuracy of the classifier that consists of the released numbers, without any text.
         gain: The synthetic texts' accuracy minus `zero_shot`, for equally many texts.
         real: Accuracy of the same model trained on all private records: only in a simulation.
         majority: Share of the test texts' most frequent label.
@@ -155,7 +155,7 @@ def _rows(metrics: Metrics) -> Iterator[UtilityRow]:
 
 
 def _by_probabilities(metrics: Metrics) -> Iterator[UtilityRow]:
-    """What the probabilities of the labels add, and the classifier that they are of."""
+    """Rows that show what the probabilities of the labels add, and the classifier that gives them."""
     for name, classifier in (
         ("synthetic texts, most probable labels alone", metrics.utility_hard_labels),
         ("synthetic texts and public texts (transfer.jsonl)", metrics.utility_with_transfer),
@@ -166,7 +166,7 @@ def _by_probabilities(metrics: Metrics) -> Iterator[UtilityRow]:
 
 
 def _without_hospitals(metrics: Metrics, trained: int | None) -> Iterator[UtilityRow]:
-    """The zero-shot texts, and where these are fewer, as many of the synthetic ones, of which there are `trained`."""
+    """Rows of the zero-shot texts and, if these are fewer than `trained`, of as many of the synthetic texts."""
     zero_shot, tested = metrics.zero_shot, metrics.test_records
     if zero_shot is None:
         return
@@ -183,7 +183,7 @@ def _row(
     *classifiers: Classifier | None,
     simulation_only: bool = False,
 ) -> UtilityRow:
-    """A row: each figure is of the first classifier that has it, the reason for none of the first of all."""
+    """Make a row: each figure comes from the first classifier that has it, and a reason from the first of all."""
     known = [classifier for classifier in classifiers if classifier]
     accuracy = _first(*(classifier.accuracy for classifier in known))
     return UtilityRow(

@@ -78,7 +78,7 @@ def render(template: str, **view: object) -> str:
 
 @functools.cache
 def _environment() -> jinja2.Environment:
-    """The templates, which take as long to compile as ten pages to render."""
+    """The templates, cached because compiling them takes as long as rendering ten pages."""
     environment = jinja2.Environment(
         loader=jinja2.FunctionLoader(_source),
         autoescape=True,

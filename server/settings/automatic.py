@@ -63,7 +63,7 @@ def expected_records(settings: Settings) -> int | None:
 
 
 def directions(ratio: float) -> int:
-    """k, the number of directions of class sums: ten times the signal to noise, to the nearest in `DIRECTIONS`.
+    """Choose k, the number of directions of class sums: the one in `DIRECTIONS` nearest to ten times `ratio`.
 
     Args:
         ratio: Signal to noise of a class mean along one direction, which k does not change.

@@ -118,7 +118,7 @@ def overridden(settings: Settings, overrides: Sequence[str]) -> Settings:
 def misprint(
     error: Exception, overrides: Sequence[str], config_name: str = "simulation", *, sweep: bool = False
 ) -> ConfigError:
-    """The line for an error of Hydra's when these overrides were composed (`misprints.py`)."""
+    """Explain, in one line, an error that Hydra raised when these overrides were composed (`misprints.py`)."""
     parsed: list[Override] = []
     for text in overrides:
         with contextlib.suppress(OverrideParseException):  # the folder of an option, or what the error says itself

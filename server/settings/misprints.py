@@ -118,7 +118,7 @@ def _unknown(name: str, known: Collection[str]) -> ConfigError:
 
 
 def _choices(group: str) -> dict[str, set[str]]:
-    """The choices of a group, each with the names of its settings; none if it is no group."""
+    """The choices of a group, each with the names of its settings; none if it is not a group."""
     folder = files(CONFIGS) / group
     names = sorted(path.name for path in folder.iterdir() if path.is_file()) if group and is_group(group) else []
     loaded = {name.removesuffix(".yaml"): OmegaConf.create((folder / name).read_text("utf-8")) for name in names}

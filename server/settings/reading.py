@@ -135,7 +135,7 @@ def number(name: str, value: object, *, null: bool = False) -> float:
     """A number, or inf in any spelling, but not nan, which passes any limit.
 
     Raises:
-        ConfigError: The value is no such number; the message names the setting.
+        ConfigError: The value is not such a number; the message names the setting.
     """
     with contextlib.suppress(ValueError):
         converted = float(str(value).replace(".inf", "inf"))
@@ -155,7 +155,7 @@ def shown(value: object) -> str:
 
 
 def _one_of_ours(name: str, value: object, base: type[Any]) -> Any:
-    """A section that one of our classes makes; or a part of the user's own."""
+    """Read a section whose object one of our classes makes, or else a part of the user's own."""
     value = _as_mapping(name, value)
     schemas: Sequence[type[Any]] = METHODS if base is MethodSettings else TASKS
     for schema in schemas:

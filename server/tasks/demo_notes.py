@@ -171,7 +171,7 @@ test_notes.__test__ = False  # type: ignore[attr-defined]
 
 
 def _style(hospital: int) -> tuple[int, int, bool]:
-    """(wording, layout, whether the examination comes first): the first three share neither wording nor layout."""
+    """Wording, layout, and whether the examination is first; the first three share neither wording nor layout."""
     return hospital % 3, (hospital + hospital // 3) % 3, hospital // 9 % 2 == 1
 
 

@@ -180,7 +180,7 @@ def plan(
 
 
 def _files(tables: Mapping[str, Table | Texts | None], folder: Path, unread: Sequence[str] = ()) -> dict[str, Path]:
-    """The files of the tables that are given; of one that is in memory and unread, a name alone."""
+    """Files of the given tables; a table in memory that is not read gets a path without a file."""
     if tables.get("train") is not None and tables.get("train") is tables.get("public_text"):
         raise ConfigError("public_text", expected="texts that are public", got="the private records, train")
     return {
@@ -201,7 +201,7 @@ def _settings(
     epsilon: float,
     delta: float,
 ) -> Settings:
-    """The settings that the arguments make, each checked, below the overrides."""
+    """Make the settings from the arguments, each of which is checked; overrides take precedence."""
     validate.integers(1, parties=parties)
     if epsilon != float("inf"):
         validate.positive(epsilon=epsilon)
@@ -227,7 +227,7 @@ def _settings(
 
 
 def _quoted(text: str) -> str:
-    """The text in quotes of Hydra's grammar, where backslashes count before a quote alone."""
+    """The text in quotes of Hydra's grammar, where a backslash is special only before a quote."""
     return "'" + re.sub(r"(\\*)('|$)", lambda match: match[1] * 2 + ("\\'" if match[2] else ""), text) + "'"
 
 
@@ -268,7 +268,7 @@ def _errors_of_ours() -> Iterator[None]:
 
 @contextlib.contextmanager
 def _hydra_of_ours() -> Iterator[None]:
-    """Compose our configurations, also in a program that has its own by Hydra."""
+    """Compose our configurations, even in a program that uses Hydra for its own."""
     theirs = GlobalHydra.instance().hydra
     GlobalHydra.instance().clear()
     try:

@@ -94,7 +94,7 @@ class Result:
 
     @property
     def classifier(self) -> TextClassifier:
-        """The classifier that the released numbers of a census are: it has scikit-learn's `predict` and `score`.
+        """The classifier that consists of a census's released numbers; it has scikit-learn's `predict` and `score`.
 
         Raises:
             ConfigError: The method's released numbers are not a classifier, or the run is partial.

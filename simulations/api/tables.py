@@ -56,7 +56,7 @@ def is_path(table: object) -> TypeGuard[str | PathLike[str]]:
 
 
 def _checked(name: str, table: object, columns: tuple[str, ...]) -> Iterator[dict[str, str]]:
-    """The rows of a table, each with texts alone."""
+    """The rows of a table, whose values are all texts."""
     empty = True
     rows = _of_frame(name, table, columns) if isinstance(table, pd.DataFrame) else _of_rows(name, table, columns)
     for where, row in rows:

@@ -112,7 +112,7 @@ class MessageBatches:
                     remaining.pop(key, None)
 
     def _hold(self, left: Mapping[str, Request]) -> tuple[dict[str, Usage], Usage | None, str]:
-        """Reserve the requests that the cap allows; return their usages, that of the first forbidden one, the verdict."""
+        """Reserve requests as the cap allows; return their usages, that of the first forbidden one, and the verdict."""
         reserved: dict[str, Usage] = {}
         for key, request in list(left.items())[:_MOST_REQUESTS]:
             most = worst(render(request), self._max_tokens)
