@@ -142,7 +142,7 @@ class RunFolder:
             write_lines(self.path / ZERO_SHOT, candidates)
 
     def keep_classifier(self, trained: LinearClassifier, transfer: Sequence[Candidate]) -> None:
-        """Write the classifier that consists of the released numbers, and its labels of public texts, if there are any."""
+        """Write the released numbers' classifier, and its labels of public texts, if there are any."""
         privacy = Privacy.load(self.path)
         origin = privacy.earlier
         run, encoder = (origin.run, origin.encoder) if origin else (self._summary.run, self._plan.encoder)

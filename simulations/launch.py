@@ -110,7 +110,7 @@ def _options_first(arguments: Sequence[str]) -> tuple[list[str], bool]:
 
 
 def _sweep_stopped() -> str:
-    """What to say of a sweep whose runs are in other processes, which are ended without a word; empty without one."""
+    """Message about a stopped sweep whose runs, in other processes, end without any; empty if there is none."""
     if not HydraConfig.initialized() or HydraConfig.get().mode != RunMode.MULTIRUN:
         return ""
     hydra_config = HydraConfig.get()

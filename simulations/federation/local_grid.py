@@ -143,7 +143,7 @@ class LocalGrid(Grid):
 
 
 class _SharedBulk:
-    """Messages on the wire; a record of arrays that the last message had too is not turned into bytes again."""
+    """Transport of messages; a record of arrays that the last message had too is not serialised again."""
 
     def __init__(self) -> None:
         self._lock = Lock()
@@ -151,7 +151,7 @@ class _SharedBulk:
         self._arrived, self._size = ArrayRecord(), 0
 
     def transported(self, message: Message) -> tuple[Message, int]:
-        """The message as it arrives, and its number of bytes."""
+        """Return the message as it arrives, and its number of bytes."""
         content = message.content
         if BULK not in content:
             data = message_bytes(message)

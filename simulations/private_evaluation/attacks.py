@@ -52,7 +52,7 @@ class Likelihood(Protocol):
     """A model that gives texts a likelihood, such as `LanguageModel`."""
 
     def nll(self, texts: Sequence[str]) -> NDArray[np.float64]:
-        """(texts,) mean negative log likelihood per token, in nats."""
+        """Return each text's mean negative log likelihood per token, (texts,), in nats."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -189,7 +189,7 @@ def nearest(synthetic: NDArray[np.floating], members: NDArray[np.floating], othe
 
 
 def _distances(from_: NDArray[np.floating], to: NDArray[np.floating]) -> NDArray[np.float64]:
-    """(n,) cosine distance of each row to its nearest row of `to`."""
+    """Return each row's cosine distance to its nearest row of `to`, (n,)."""
     pieces = [1 - (from_[at : at + _ROWS] @ to.T).max(axis=1) for at in range(0, len(from_), _ROWS)]
     # Set to 0: rounding would otherwise give duplicates a positive distance.
     return np.where((joined := np.concatenate(pieces)) < 1e-6, 0.0, joined)

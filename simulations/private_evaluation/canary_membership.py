@@ -2,8 +2,8 @@
 
 Each canary was inserted on the toss of a coin, which the attacker does not know; the attacker knows everything else.
 The score of a canary is 1 if its code is in a released text, plus the approach of its label's texts to it: the mean
-cosine to the nearest `NEAREST` of them, minus that to as many of the texts to compare with (`change.py`). The second
-part can be revealed by methods that show no record to a model: a canary votes for texts near to it.
+cosine to the nearest `NEAREST` of them, minus that to the same number of the texts to compare with (`change.py`). The
+second part can be revealed by methods that show no record to a model: a canary votes for texts near to it.
 
 A lower bound of ε follows as in an audit with one run (Steinke, Nasr and Jagielski 2023, theorem 5.2): the attacker
 guesses "in" for the highest quarter of the scores and "out" for the lowest. Under (ε, δ)-DP the number of right guesses

@@ -172,7 +172,7 @@ def _largest(private: Labelled, sites: NDArray[np.int64], labels: Sequence[str])
 
 
 def halves(sites: NDArray[np.int64], experiment_seed: int) -> NDArray[np.bool_]:
-    """(records,) whether a record is held back: a random half of each hospital's.
+    """Hold back a random half of each hospital's records: (records,) whether a record is held back.
 
     Raises:
         DataError: There are too few records, or fewer than two hospitals have more than one.
@@ -188,7 +188,7 @@ def halves(sites: NDArray[np.int64], experiment_seed: int) -> NDArray[np.bool_]:
 
 
 def _features(texts: Labelled, names: NDArray[np.str_]) -> NDArray[np.float64]:
-    """(texts, d + labels): an attacker knows a record's label, too, and hospitals differ in their labels."""
+    """Features of texts, (texts, d + labels): an attacker knows the labels too, and hospitals differ in them."""
     return np.concatenate([texts.vectors, texts.labels[:, None] == names], axis=1).astype(np.float64)
 
 

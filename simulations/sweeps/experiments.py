@@ -42,7 +42,7 @@ def run_names(experiment: Mapping[str, Any] | None) -> list[str]:
 
 
 def _repeated(name: str, row: Mapping[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
-    """A row as it is written, for each of its values."""
+    """Yield a row once for each of its values, filled in with it."""
     if "each" not in row:
         yield name, dict(row)
         return
@@ -65,7 +65,7 @@ def _repetitions(name: str, group: Mapping[str, Any]) -> list[dict[str, Any]]:
 
 
 def _filled(written: Any, values: Mapping[str, Any]) -> Any:
-    """The same, with the values in its texts."""
+    """Fill in the values in all texts of what is written."""
     if isinstance(written, str):
         return Template(written).safe_substitute(values)
     if isinstance(written, Mapping):

@@ -61,7 +61,7 @@ def as_text(table: Table) -> str:
 
 
 def _cells(table: Table) -> list[list[str]]:
-    """Head and rows."""
+    """Heading and rows of the table, as texts."""
     gains = any(GAIN in row.figures for row in table.rows)
     head = ["row", "runs", "accuracy", *["gain"] * gains, "ε"]
     against = list(dict.fromkeys(other for row in table.rows for other in row.against))

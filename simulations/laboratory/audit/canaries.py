@@ -1,4 +1,4 @@
-"""Power of the pipeline's Gaussian answers to reveal which canary records are in, as mu, compared with the promise.
+"""Power of the pipeline's Gaussian answers to reveal which canary records were inserted, compared with the promise.
 
 A canary moves coordinates that no other record moves, by all of the query's sensitivity, and this change is public. Its
 score is the inner product of the answers with that change, over all rounds, in units of its norm. By the lemma of
@@ -54,7 +54,7 @@ def of_class_sums(epsilon: float, *, labels: int, rounds: int, parties: int = 3)
 
 
 def candidates() -> NDArray[np.float32]:
-    """(2 * axes * Q, axes) of norm 1: for each axis Q vectors at increasing distance, then all their opposites."""
+    """Return (2 * axes * Q, axes) unit vectors: for each axis Q at increasing distance, then all their opposites."""
     angles = 0.1 * np.arange(1, TOP + 1)
     axes = np.eye(AXES)
     near = np.cos(angles)[:, None] * axes[:, None] + np.sin(angles)[:, None] * np.roll(axes, 1, axis=1)[:, None]
@@ -62,7 +62,7 @@ def candidates() -> NDArray[np.float32]:
 
 
 def _tossed(labels: int, axes: int) -> NDArray[np.bool_]:
-    """(labels, axes) whether each canary is in."""
+    """Toss a coin for each canary, (labels, axes): whether it is inserted."""
     return rng.experiment(int.from_bytes(rng.secure_bytes(8)), "canaries").random((labels, axes)) < 1 / 2
 
 

@@ -73,7 +73,7 @@ def _of_sum(spec: Spec, mechanism: str, moved: Rows) -> Change:
 
 
 def _of_choices(spec: SeedChoiceSpec, planned: PlannedQuery, before: Rows, after: Rows) -> Change:
-    """The order of choosers does not count: a party sends its choices sorted."""
+    """Compare choices regardless of the choosers' order, since a party sends its choices sorted."""
     old, new = Counter(map(bytes, before)), Counter(map(bytes, after))
     gone = [np.frombuffer(row, dtype=np.int64) for row in (old - new).elements()]
     come = [np.frombuffer(row, dtype=np.int64) for row in (new - old).elements()]

@@ -173,7 +173,7 @@ def mean(records: int, epsilon: float, times: int, *, trials: int = 50) -> tuple
 
 
 def _noise(query: PlannedQuery, epsilon: float) -> float:
-    """Standard deviation of a sum's noise, in grid units, where nobody is taken to help the coordinator."""
+    """Standard deviation of a sum's noise, in grid units, if nobody helps the coordinator."""
     plan = plan_of(epsilon, (query,), labels=tuple(map(str, range(LABELS))), parties=HOSPITALS)
     return plan.queries[0].scale
 

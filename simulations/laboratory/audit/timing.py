@@ -75,7 +75,7 @@ DIMENSIONS, CANDIDATES, RECORDS, DECLARED = 384, 3000, 100, 200
 
 
 class _Fixed(Encoder):
-    """An encoder in name alone: the vectors are made here."""
+    """An encoder that embeds nothing: this module makes the vectors."""
 
     digest = "0" * 64
     dimensions = DIMENSIONS
@@ -137,7 +137,7 @@ def used(records: int = 1000) -> Iterator[tuple[str, float]]:
 
 
 def _questions(rows: NDArray[np.float32]) -> Iterator[Query]:
-    """A question of each other kind, of a size as methods ask it."""
+    """Yield a question of each other kind, of a size that methods use."""
     generator = np.random.default_rng(1)
     terms, basis = encode_terms(tuple(f"word{number}" for number in range(500))), np.eye(DIMENSIONS, dtype=np.float32)
     of_terms = _unit(generator.normal(size=(500, DIMENSIONS)))
@@ -210,7 +210,7 @@ def _plan(planned: PlannedQuery) -> Plan:
 
 
 def _attack() -> tuple[NDArray[np.float32], Votes, NDArray[np.float32]]:
-    """A known record, candidates at one distance from it, and other records."""
+    """A known record, candidates at equal distances from it, and other records."""
     generator = np.random.default_rng(0)
     target = _unit(generator.normal(size=(1, DIMENSIONS)))
     directions = generator.normal(size=(CANDIDATES, DIMENSIONS))
@@ -267,7 +267,7 @@ def _called(call: Callable[[bytes], bytes], number: int, parcel: m.Parcel) -> m.
 
 
 def _sent(call: Call, plan: Plan, body: m.Request, index: int) -> float:
-    """Seconds until the reply to a message is there."""
+    """Send a message, and return the seconds until its reply arrives."""
     envelope = m.Envelope(run="timing", party=0, plan_digest=plan.digest(), index=index, body=body)
     parcel, began = wire.pack(envelope), time.perf_counter()
     reply = call(parcel)

@@ -45,7 +45,7 @@ _BEGIN, _END = "<!-- benchmarks: begin -->", "<!-- benchmarks: end -->"
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run them, print the table, and return the exit code."""
+    """Run the benchmarks, print the table, and return the exit code."""
     parser = argparse.ArgumentParser(prog="bench", description=__doc__.split("\n", 1)[0])
     parser.add_argument("names", nargs="*", metavar="NAME", help=f"some of {', '.join(NAMES)}; none: all")
     parser.add_argument("--accept", action="store_true", help="record the ratios and write the table")

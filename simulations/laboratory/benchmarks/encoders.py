@@ -89,7 +89,7 @@ def _print_table(train_file: str, test_file: str, encoders: Mapping[str, Encoder
 
 
 class _CachedVectors:
-    """Vectors that have been computed."""
+    """Encoder that looks up vectors which were computed before."""
 
     def __init__(self, vectors: Mapping[str, NDArray[np.float32]]) -> None:
         self._vectors = vectors

@@ -1,4 +1,4 @@
-r"""One run over many real hospitals: predicted from runs with a few of them on the same occasion, then measured.
+r"""One run over many real hospitals: predicted from runs with a few of them just before, then measured.
 
     OMP_NUM_THREADS=1 python -m simulations.laboratory.benchmarks.many_nodes \
         [--hospitals 50] [--queries 3] [--delay 0.1] [--megabits 10] [--few 2 6]
@@ -140,7 +140,7 @@ def phases_of(requests: Sequence[Sequence[tuple[str, float]]]) -> tuple[tuple[st
 
 
 def _processors(nodes: Nodes, count: int, seconds: float) -> float:
-    """CPU seconds a second of all processes without a run; printed."""
+    """Print and return the CPU seconds per second of all processes while there is no run."""
     before = spent(nodes)
     time.sleep(seconds)
     after = spent(nodes)

@@ -177,7 +177,7 @@ def _job(ids: list[int], seed: int) -> Job:
 
 
 def _measured(jobs: Sequence[Job], sample: Callable[[Sequence[Job], Any], None], ends: set[int]) -> Work:
-    """The tokens of a batch, those that end texts included, and its CPU seconds."""
+    """Measure a batch: its tokens, including those that end texts, and its CPU seconds."""
     texts: list[list[int]] = []
     _, milliseconds = timed(sample, jobs, lambda _, continuations: texts.extend(continuations))
     lengths = [next((nth for nth, token in enumerate(ids, 1) if token in ends), len(ids) + 1) for ids in texts]
@@ -189,7 +189,7 @@ def _measured(jobs: Sequence[Job], sample: Callable[[Sequence[Job], Any], None],
 
 
 def _product_speed() -> float:
-    """Multiplications of 8-bit integers a CPU second, in the fastest of some products of two square matrices."""
+    """Multiplications of 8-bit integers per CPU second, in the fastest of some products of two square matrices."""
     import openvino
     from openvino import opset13 as operators
 

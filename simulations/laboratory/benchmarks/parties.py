@@ -201,7 +201,7 @@ def _growth(title: str, sizes: Sequence[int], values: Mapping[str, Sequence[floa
 
 
 def _of_each(seconds: float | None, parties: int) -> float | None:
-    """Milliseconds of each party."""
+    """Milliseconds per party; None without a measurement."""
     return None if seconds is None else 1000 * seconds / parties
 
 

@@ -1,4 +1,4 @@
-"""The figures of a benchmark: times relative to another time of the same run, on whatever machine.
+"""The figures of a benchmark: times relative to another time of the same run, on any machine.
 
 A benchmark's `main` prints its own table and returns its ratios; `benchmark(main)` is its entry point and, with
 `--ratios FILE` as last arguments, writes them there for `python -m simulations.laboratory.benchmarks`.

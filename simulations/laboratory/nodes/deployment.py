@@ -202,7 +202,7 @@ class Deployment:
         return ssl.create_default_context(cafile=self.here / "ca.crt")
 
     def ask(self, method: str, path: str) -> httpx.Response:
-        """Reply of the front door to an empty request from a stranger."""
+        """Reply of the front door to an empty request from an unknown client."""
         url, kind = f"https://{self.host}:{self.port}{path}", {"content-type": "application/protobuf"}
         return httpx.request(method, url, verify=self.trust(), content=b"", headers=kind, trust_env=False)
 

@@ -92,7 +92,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _summary(endings: Sequence[Ending]) -> str:
-    """Share of whole runs; waits and further phases of these."""
+    """Share of complete runs; mean waits and repeated phases of these."""
     whole = [ending for ending in endings if ending.whole]
     share = f"{len(whole) / len(endings):7.0%}"
     if not whole:
@@ -148,7 +148,7 @@ class _Watched(FlowerNetwork):
 
 
 def ended(faults: Faults, *, dropouts: int, retries: int) -> Ending:
-    """One run of two queries under these faults."""
+    """Make one run of two queries under these faults, and return how it ended."""
     encoder = Encoder.hashed_ngrams(dimensions=32, bits=10)
     identities = {party: Identity(secure_bytes(32)) for party in range(faults.parties)}
     roster = Roster({party: identity.public for party, identity in identities.items()})

@@ -107,7 +107,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _figures(runs: Sequence[Run], endings: Sequence[Ending], *, calm: float, phase: float, timeout: float) -> str:
-    """Shares of whole runs, mean seconds that these lost, and how many hospitals failed in a run."""
+    """Shares of complete runs, mean seconds that these lost, and how many hospitals failed in a run."""
     lost = [run.seconds - calm for run in runs if run.whole]
     expected = [
         ending.waits * timeout + (ending.phases - phases(QUERIES)) * phase for ending in endings if ending.whole

@@ -34,14 +34,14 @@ def is_there(data: str) -> bool:
 
 
 def write_files(work: Path) -> None:
-    """Public texts, a public vocabulary, and a split of banking10's records into private ones and a recipient's."""
+    """Write public texts, a public vocabulary, and a split of banking10's records into private and a recipient's."""
     _write_public_texts(work)
     _write_vocabulary(work)
     _write_target(work)
 
 
 def _write_public_texts(work: Path) -> None:
-    """The public texts of banking10, with their topics: banking77's messages of the other 67 classes."""
+    """Write the public texts of banking10, with their topics: banking77's messages of the other 67 classes."""
     target = work / BANKING67
     if target.exists() or not (is_there("banking10") and is_there("banking77")):
         return
@@ -57,7 +57,7 @@ def _write_public_texts(work: Path) -> None:
 
 
 def _write_vocabulary(work: Path) -> None:
-    """English words, the most frequent first, without the commonest."""
+    """Write English words, the most frequent first, without the commonest."""
     source = data_folder() / "vocab_english" / "words.tsv"
     if not source.is_file():
         return

@@ -96,7 +96,7 @@ def _submit(pool: ProcessPoolExecutor, chosen: Preset, cell: Cell, work: Path) -
 
 
 def run_one(blank: Result, overrides: Sequence[str], folder: Path) -> Result:
-    """One run, in this process: its result, or the reason why there is none.
+    """Make one run in this process; return its result, or the reason why there is none.
 
     A run that cannot continue, since the program has changed, starts again: its replies are in the cache.
     """
