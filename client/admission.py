@@ -45,7 +45,7 @@ class Admission:
         encoder: Digest of its encoder.
         terms: Reads the hospital's `client.yaml`; called at each opening and question. It may raise RefusalError.
         ledger: The party's ledger.
-        data_set: The ledger's name for its records; empty where all data sets count together.
+        data_set: The ledger's name for its records; empty if all data sets count together.
         writers: The party's writers of texts, by kind of query.
         roster: See `PartyService`.
         approvals: See `PartyService`.
@@ -101,7 +101,7 @@ class Admission:
         return terms.limits
 
     def data_set(self, plan: Plan) -> str:
-        """The ledger's name for the records' data set; empty at user level, since a user may be in any data set."""
+        """Return the ledger's name for the records' data set; empty at user level, as a user may be in any data set."""
         return self._data_set if plan.unit == "sample" else ""
 
     def _approved(self, run: str, plan: Plan, terms: Terms) -> None:

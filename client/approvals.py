@@ -90,7 +90,7 @@ class Approvals:
         Args:
             run: Identity of the run.
             plan: The run's plan.
-            automatic: Whether the limits decide where no person has.
+            automatic: Whether the limits decide if no person has decided.
 
         Raises:
             RefusalError: AWAITING until it is approved; DECLINED if a person refused it; RECORDS if the records have
@@ -152,13 +152,13 @@ class Approvals:
 
 
 def approvals(folder: Path) -> list[PlanApproval]:
-    """All runs and plans that this hospital was asked about, oldest first."""
+    """Return all runs and plans that this hospital was asked about, oldest first."""
     entries = [PlanApproval(**json.loads(path.read_bytes())) for path in (folder / "runs").glob("*.json")]
     return sorted(entries, key=lambda approval: (approval.first_seen, approval.run))
 
 
 def awaiting(folder: Path) -> list[PlanApproval]:
-    """Approvals that wait for a person's decision."""
+    """Return approvals that wait for a person's decision."""
     return [approval for approval in approvals(folder) if approval.decision == "awaiting"]
 
 

@@ -70,7 +70,7 @@ class Channel:
 
 
 def answers(address: str, patience: float) -> bool:
-    """Whether a party service answers on this socket (`unix:PATH`) within the given seconds."""
+    """Return whether a party service answers on this socket (`unix:PATH`) within the given seconds."""
     try:
         with grpc.insecure_channel(address) as channel:
             grpc.channel_ready_future(channel).result(timeout=patience)

@@ -124,15 +124,15 @@ class Limits:
         self.allow([*earlier, *plan.releases(self.unknown_shares(plan))])
 
     def coalition(self, plan: Plan) -> int:
-        """Number of other parties that this party assumes to help the coordinator."""
+        """Return the number of other parties that this party assumes to help the coordinator."""
         return graph.coalition(self.corrupt, plan.parties)
 
     def helpers(self, plan: Plan) -> int:
-        """Number of other parties that may help the coordinator: the larger of this party's number and the plan's."""
+        """Return the number of other parties that may help the coordinator: the larger of this party's and the plan's."""
         return min(max(plan.colluders, self.coalition(plan)), plan.parties - 1)
 
     def unknown_shares(self, plan: Plan) -> int:
-        """Number of shares of noise in a sum that are unknown to the assumed coalition.
+        """Return the number of shares of noise in a sum that are unknown to the assumed coalition.
 
         If the coalition could lift the masks of one party's answer, only that party's own share is unknown to it.
         """
@@ -153,7 +153,7 @@ class Limits:
             _at_most("epsilon of all runs", self.spent(charges), self.lifetime_epsilon)
 
     def spent(self, charges: Iterable[Release]) -> float:
-        """Epsilon of these charges at `lifetime_delta`, to be compared with `lifetime_epsilon`."""
+        """Return the epsilon of these charges at `lifetime_delta`, to be compared with `lifetime_epsilon`."""
         charges = list(charges)
         # The bound by norm takes no time and is never below the truth; it is far above it only for many subsamples.
         spent = epsilon_by_norm(charges, self.lifetime_delta)

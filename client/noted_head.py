@@ -31,7 +31,7 @@ class NotedHead:
         self._written: str | None = None
 
     def opened(self, ledger: Path, *, read_only: bool = False) -> Ledger:
-        """The ledger, if it contains the noted head; then the note is brought up to date, unless `read_only`.
+        """Return the ledger, if it contains the noted head; then the note is brought up to date, unless `read_only`.
 
         Raises:
             LedgerError: The ledger is missing or does not contain the head, or has events and there is no note.
@@ -50,7 +50,7 @@ class NotedHead:
         return opened
 
     def read(self) -> str | None:
-        """The noted head; None if there is no note.
+        """Return the noted head; None if there is no note.
 
         Raises:
             ConfigError: The file is not a note, or its folder is missing.

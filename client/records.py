@@ -74,7 +74,7 @@ class EmbeddedRecords:
         return self._only(mask)
 
     def sampled(self, rate: float, key: bytes) -> Self:
-        """A Poisson subsample: each unit takes part with probability `rate`, independently of all other units.
+        """Return a Poisson subsample: each unit takes part with probability `rate`, independently of all other units.
 
         A unit takes part if its keyed digest, 64 bits, is below rate * 2^64, rounded down: with HMAC-SHA256 for a
         random function, independently, with a probability that is at most 2^-64 below `rate` and never above it. The
@@ -136,7 +136,7 @@ class PartyRecords:
         return len(self.records)
 
     def for_plan(self, labels: Sequence[str], *, unit: str = "sample") -> EmbeddedRecords:
-        """The records that take part in a plan with these public labels, whose unit of privacy is a sample or a user.
+        """Return the records that take part in a plan with these public labels; its privacy unit is a sample or a user.
 
         Records of other labels do not take part. Refusing the plan for them would tell the coordinator, without noise,
         which labels this party holds; leaving them out looks at each record alone, so that no sensitivity grows.

@@ -60,7 +60,7 @@ class Session:
 
     @classmethod
     def opened(cls, envelope: m.Envelope, plan: Plan, first: int) -> "Session":
-        """A new session, before its set-up is done.
+        """Return a new session, before its set-up is done.
 
         Raises:
             RefusalError: No query is left to ask.
@@ -71,7 +71,7 @@ class Session:
         return cls(run=envelope.run, plan=plan, attempt=envelope.attempt, at=first - 1, step=step)
 
     def after(self, envelope: m.Envelope) -> "Session":
-        """The session once this message is answered.
+        """Return the session once this message is answered.
 
         Raises:
             RefusalError: The message must not be answered.

@@ -114,7 +114,7 @@ class PartySettings:
         )
 
     def writers(self) -> dict[str, PartyWriter]:
-        """The writer of each kind of query that has a section.
+        """Return the writer of each kind of query that has a section.
 
         Raises:
             ConfigError: A setting is out of range, or there is no such model.

@@ -22,7 +22,7 @@ class Compute(Protocol):
     def __call__(
         self, function: Callable[Arguments, Result], *arguments: Arguments.args, **named: Arguments.kwargs
     ) -> Result:
-        """The value of the function."""
+        """Return the value of the function."""
 
 
 def directly(function: Callable[Arguments, Result], *arguments: Arguments.args, **named: Arguments.kwargs) -> Result:

@@ -57,7 +57,7 @@ class CaucusError(Words, Exception):
         self.what, self.expected, self.got, self.where, self.do = what, expected, got, where, do
 
     def placed(self, where: object) -> Self:
-        """The same error, with one more place."""
+        """Return the same error, with one more place."""
         self.where = where if self.where is None else Phrase(self.where, "; at ", where)
         return self
 
@@ -67,7 +67,7 @@ class CaucusError(Words, Exception):
         return self._problem(())
 
     def text(self, names: Sequence[str] = ()) -> str:
-        """The whole message."""
+        """Return the whole message."""
         problem = self._problem(names)
         return problem if self.do is None else f"{problem}. {rendered(self.do, names)}"
 

@@ -125,7 +125,7 @@ def named_by(setting: str) -> Iterator[None]:
 
 
 def duplicates(records: Sequence[Record]) -> int:
-    """Number of records equal to an earlier one in text and label. A private count, only for a simulation's report."""
+    """Count records equal to an earlier one in text and label. A private count, only for a simulation's report."""
     return len(records) - len(set(records))
 
 
@@ -267,7 +267,7 @@ def _decoded(file: Path) -> str:
 
 
 def _is_unicode(value: str) -> bool:
-    """Whether the value has no lone surrogates, which JSON can express and no message can carry."""
+    """Return whether the value has no lone surrogates, which JSON can express and no message can carry."""
     return not any("\ud800" <= character <= "\udfff" for character in value)
 
 

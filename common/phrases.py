@@ -30,7 +30,7 @@ class Party(Words, int):
     __slots__ = ()
 
     def text(self, names: Sequence[str] = ()) -> str:
-        """The party's name, or "party" and its number."""
+        """Return the party's name, or "party" and its number."""
         return names[self] if self < len(names) else f"party {int(self)}"
 
 
@@ -43,7 +43,7 @@ class Phrase(Words):
         self._pieces = pieces
 
     def text(self, names: Sequence[str] = ()) -> str:
-        """The text of all pieces, joined."""
+        """Return the text of all pieces, joined."""
         return "".join(rendered(piece, names) for piece in self._pieces)
 
 
@@ -53,10 +53,10 @@ def rendered(value: object, names: Sequence[str] = ()) -> str:
 
 
 def joined(pieces: Iterable[object], between: str) -> Phrase:
-    """Consecutive pieces, with a separator between any two."""
+    """Return consecutive pieces, with a separator between any two."""
     return Phrase(*[part for piece in pieces for part in (between, piece)][1:])
 
 
 def listed(parties: Collection[int], between: str = ", ") -> Phrase:
-    """Parties in ascending order, or "none"."""
+    """Return parties in ascending order, or "none"."""
     return joined(map(Party, sorted(parties)) if parties else ["none"], between)

@@ -141,7 +141,7 @@ class Redactor:
 
 @cache
 def default() -> Redactor:
-    """The redactor with patterns only."""
+    """Return the redactor with patterns only."""
     return Redactor()
 
 
@@ -168,7 +168,7 @@ def _merged(spans: Iterable[Span]) -> list[Span]:
 
 
 def _analyzer(*unneeded: str) -> "AnalyzerEngine":
-    """Presidio with our choice of recognisers over a pipeline without weights; `unneeded` packages are not imported."""
+    """Set up Presidio with our choice of recognisers, without weights and without importing `unneeded` packages."""
     needs("the search for personal information", "presidio_analyzer", extra="transformers")
     with blocked_import(*unneeded):
         import spacy

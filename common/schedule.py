@@ -50,7 +50,7 @@ _WIDTH = 1024
 
 
 def seconds(body: m.Request | m.Reply, records: int, plan: Plan | None, index: int = 0) -> float | None:
-    """Seconds from a message to its reply; None for messages that neither need nor free records.
+    """Return the seconds from a message to its reply; None for messages that neither need nor free records.
 
     Args:
         body: The message.
@@ -70,7 +70,7 @@ def seconds(body: m.Request | m.Reply, records: int, plan: Plan | None, index: i
 
 
 def _noise(query: Query, plan: Plan, planned: PlannedQuery) -> int:
-    """Number of operations for an answer's numbers, their noise, and the table that the noise is drawn from."""
+    """Count the operations for an answer's numbers, their noise, and the table that the noise is drawn from."""
     if isinstance(query, Texts):
         return 0
     if planned.mechanism == "laplace":  # a plan has none that needs no table
@@ -84,7 +84,7 @@ def _noise(query: Query, plan: Plan, planned: PlannedQuery) -> int:
 
 @singledispatch
 def operations(query: Query, records: int) -> int:
-    """Approximate bound on the number of multiplications of an answer.
+    """Return an approximate bound on the number of multiplications of an answer.
 
     Args:
         query: The query; only the shapes of its arrays matter.

@@ -107,22 +107,22 @@ class Structure:
         return frozenset(_parsed(self.schema)["required"])
 
     def reason(self, text: str) -> str | None:
-        """The reason why a text, unchanged, is not an object of the schema, without quoting it; None if it is one."""
+        """Return why a text, unchanged, is not an object of the schema, without quoting it; None if it is one."""
         fields = _object(text)
         return "not an object" if fields is None else self._reason(fields)
 
     def fields(self, text: str) -> Object | None:
-        """The fields of a text that is, unchanged, an object of the schema; None for any other text."""
+        """Return the fields of a text that is, unchanged, an object of the schema; None for any other text."""
         fields = _object(text)
         return None if fields is None or self._reason(fields) else fields
 
     def reading(self, text: str) -> str:
-        """The part of a text that a classifier reads: its text field, or the whole of an unstructured text."""
+        """Return the part of a text that a classifier reads: its text field, or the whole of an unstructured text."""
         fields = self.fields(text)
         return text if fields is None else _unicode(fields[self.text_field])
 
     def canonical(self, fields: Mapping[str, Any]) -> str:
-        """The one-line JSON of an object's fields, in the schema's order."""
+        """Return the one-line JSON of an object's fields, in the schema's order."""
         return _unicode(json.dumps({key: fields[key] for key in self.properties if key in fields}, ensure_ascii=False))
 
     def read(self, text: str) -> tuple[str | None, tuple[str, ...]]:
@@ -149,7 +149,7 @@ class Structure:
         return self.canonical(fitted), repairs
 
     def _reason(self, fields: Object) -> str | None:
-        """Reason why an object is not of the schema; it never quotes the content."""
+        """Return the reason why an object is not of the schema; it never quotes the content."""
         # Before the validator, which cannot write a whole number of 5000 digits into its message.
         if any(isinstance(value, int | float) and not abs(value) <= LARGEST for value in fields.values()):
             return "out of range"
@@ -216,7 +216,7 @@ def _validator(schema: str) -> Draft202012Validator:
 
 
 def _object(text: str, *, strict: bool = True) -> Object | None:
-    """The JSON object that a text is; None for any other text. Unless strict, strings may have line breaks."""
+    """Parse a text that is a JSON object; None for any other text. Unless strict, strings may have line breaks."""
     try:
         value = json.loads(text, strict=strict)
     except (ValueError, RecursionError):

@@ -45,13 +45,13 @@ def pack_all(envelopes: Mapping[PartyId, m.Envelope]) -> dict[PartyId, m.Parcel]
 
 
 def pack(envelope: m.Envelope) -> m.Parcel:
-    """The bytes of one message."""
+    """Return the bytes of one message."""
     bulk = _bulk(envelope.body)
     return _pack(envelope, _packed(envelope.body), bulk, _digest(bulk))
 
 
 def unpack(parcel: m.Parcel, compute: Compute = directly) -> m.Envelope:
-    """The message in `parcel`.
+    """Return the message in `parcel`.
 
     Args:
         parcel: The parcel that came.
@@ -86,7 +86,7 @@ def unpack(parcel: m.Parcel, compute: Compute = directly) -> m.Envelope:
 
 
 def sender(parcel: m.Parcel) -> PartyId:
-    """Claimed sender, even of a parcel that `unpack` refuses: all versions keep the fields of party and version.
+    """Return the claimed sender, even of a parcel that `unpack` refuses: all versions keep party and version.
 
     Raises:
         ProtocolError: The parcel has no envelope.
@@ -103,7 +103,7 @@ def pack_parcel(parcel: m.Parcel, partition: int) -> bytes:
 
 
 def unpack_parcel(data: bytes) -> tuple[m.Parcel, int]:
-    """The parcel and the partition that it is for."""
+    """Return the parcel and the partition that it is for."""
     try:
         proto = party_pb2.Parcel.FromString(data)
     except DecodeError as error:
@@ -232,7 +232,7 @@ def _body(proto: party_pb2.Envelope, bulk: bytes, compute: Compute) -> m.Request
 
 
 def _adverts(data: bytes) -> Mapping[PartyId, KeyAdvert]:
-    """Everybody's keys, from their bytes alone, which are the same in the envelopes of all parties."""
+    """Return everybody's keys, from their bytes alone, which are the same in the envelopes of all parties."""
     adverts = secagg_pb2.AskShares.FromString(data).adverts
     return MappingProxyType({_party(party): _keys(advert) for party, advert in adverts.items()})
 

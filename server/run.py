@@ -172,7 +172,7 @@ def _knowledge(
 
 
 def _federated_count(federation: Federation, tools: RunTools, state: State[Any]) -> dict[str, Any]:
-    """Accuracy on the parties' own records, by a private count; empty if the plan has none."""
+    """Return the accuracy on the parties' own records, by a private count; empty if the plan has none."""
     plan = tools.plan
     if not federated_count.planned(plan):
         return {}
@@ -182,7 +182,7 @@ def _federated_count(federation: Federation, tools: RunTools, state: State[Any])
 
 
 def payments(spending: Spending, before: Sequence[RoundReport] = ()) -> dict[str, Payment]:
-    """Payments for remote models in this run, by name, minus those in the reports of earlier rounds.
+    """Return the payments for remote models in this run, by name, minus those in the reports of earlier rounds.
 
     A round's report therefore includes the payments of every process that worked on the round, before or after a crash.
     """

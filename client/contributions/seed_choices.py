@@ -42,7 +42,7 @@ def choose(
 
 
 def utilities(query: seed_choice.SeedChoice, records: EmbeddedRecords, key: bytes) -> Iterator[NDArray[np.int64]]:
-    """Utilities of all candidates for each of exactly `query.spec.choices` choosers, for `mechanisms.noisy_max`.
+    """Yield the utilities of all candidates for each of `query.spec.choices` choosers, for `mechanisms.noisy_max`.
 
     With more records than choices, those with the lowest keyed digests choose: a uniform sample of which an additional
     record replaces at most one. With fewer, the remaining choosers have equal utilities for all candidates.

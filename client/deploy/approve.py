@@ -83,7 +83,7 @@ def _approve(chosen: argparse.Namespace) -> Iterator[str]:
 
 
 def _readable(approval: PlanApproval) -> bool:
-    """Whether this version can read the plan: an upgrade may find older ones, which must not hide the others."""
+    """Return whether this version can read the plan: an upgrade may find older ones, which must not hide the others."""
     try:
         Plan.from_dict(json.loads(approval.plan))
     except (PlanError, ConfigError):
@@ -92,7 +92,7 @@ def _readable(approval: PlanApproval) -> bool:
 
 
 def _chosen(chosen: argparse.Namespace, known: list[PlanApproval]) -> list[PlanApproval]:
-    """The plans to show.
+    """Select the plans to show.
 
     Raises:
         ConfigError: No plan of the run is known.
@@ -130,7 +130,7 @@ def _asked(approval: PlanApproval) -> bool | None:
 
 
 def lines(facts: PlanFacts) -> Iterator[str]:
-    """The facts in words, each on a separate line."""
+    """Yield the facts in words, each on a separate line."""
     approval, plan = facts.approval, facts.plan
     by = f" by {approval.by}" if approval.by else ""
     yield f"run {_plain(approval.run)}: {approval.decision}{by}"

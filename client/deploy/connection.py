@@ -104,7 +104,7 @@ def connect(settings: HospitalSettings) -> Connection:
 
 
 def check_clock(ahead: int | None) -> str:
-    """Difference of the clocks, in words.
+    """Return the difference of the clocks, in words.
 
     Raises:
         ConfigError: This clock is too far ahead or behind.

@@ -127,7 +127,7 @@ def check_number(count: int, declared: PartyFile) -> None:
 
 
 def new_keys(name: str, most: int) -> tuple[PartyFile, dict[str, bytes]]:
-    """A hospital's keys: the public file, and the content of each secret file by its path in the folder.
+    """Return a hospital's keys: the public file, and the content of each secret file by its path in the folder.
 
     Args:
         name: The hospital's name.
@@ -158,7 +158,7 @@ def new_keys(name: str, most: int) -> tuple[PartyFile, dict[str, bytes]]:
 
 
 def sections() -> str:
-    """The sections of configs/client.yaml for a new hospital: `limits` unchanged, and no writer.
+    """Return the sections of configs/client.yaml for a new hospital: `limits` unchanged, and no writer.
 
     Each writer is null, with its settings in comments below, ready to be turned on.
     """

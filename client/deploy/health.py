@@ -20,7 +20,7 @@ PATIENCE = 5.0
 
 
 def fault(folder: Path, half: str) -> str | None:
-    """The fault of this half; None if everything works."""
+    """Return the fault of this half; None if everything works."""
     supervisor = status(folder, half)
     if supervisor is None:
         return f"{half} is not started"

@@ -72,7 +72,7 @@ class CurrentTerms:
 
 
 def _fixed(settings: HospitalSettings, roster: RosterFile) -> dict[str, object]:
-    """Settings that a running service cannot change, by name."""
+    """Return the settings that a running service cannot change, by name."""
     values = {field.name: getattr(settings, field.name) for field in fields(settings)}
     del values["approval"], values["party"]
     apart = settings.party.limits.separate_data_sets
@@ -91,7 +91,7 @@ class PendingService:
 
 
 def service(settings: HospitalSettings) -> PartyService:
-    """The hospital's party, built from its own files alone.
+    """Return the hospital's party, built from its own files alone.
 
     Raises:
         ConfigError: A key or the roster is missing, open to others or wrong.
@@ -127,7 +127,7 @@ def service(settings: HospitalSettings) -> PartyService:
 
 
 def _records_key(folder: Path) -> bytes:
-    """The key of the digest of the file of records; made here for a folder that has none.
+    """Read the key of the digest of the file of records; it is made here for a folder that has none.
 
     Raises:
         ConfigError: The file is open to others or too short.

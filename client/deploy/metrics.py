@@ -48,7 +48,7 @@ class HospitalMetrics(Collector):
         self._audit = AuditReader(folder / "private" / "audit.jsonl")
 
     def collect(self) -> Iterator[Metric]:
-        """All metrics whose values are known."""
+        """Yield all metrics whose values are known."""
         settings = HospitalSettings.load(self._folder)
         status = status_of(settings, self._audit)
         requests, spending, limits = status.requests, status.spending, settings.party.limits
@@ -81,7 +81,7 @@ class HospitalMetrics(Collector):
 
 
 def server(folder: Path, port: int) -> WSGIServer:
-    """A server of these metrics on loopback; `serve_forever` runs it.
+    """Return a server of these metrics on loopback; `serve_forever` runs it.
 
     Raises:
         OSError: The port is in use.

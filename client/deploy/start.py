@@ -98,7 +98,7 @@ def _start(chosen: argparse.Namespace) -> Iterator[str]:
 
 
 def _seconds(until_idle: str | None, halves: Sequence[str]) -> float:
-    """The duration in seconds; infinite if there is none."""
+    """Return the duration in seconds; infinite if there is none."""
     if until_idle is None:
         return math.inf
     duration = re.fullmatch("([1-9][0-9]{0,5})([smh])", until_idle)
@@ -110,7 +110,7 @@ def _seconds(until_idle: str | None, halves: Sequence[str]) -> float:
 
 
 def children(settings: HospitalSettings, halves: Sequence[str], until_idle: float = math.inf) -> list[Child]:
-    """The processes of these halves of a hospital.
+    """Return the processes of these halves of a hospital.
 
     Args:
         settings: The hospital's settings.

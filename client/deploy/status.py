@@ -94,7 +94,7 @@ def register(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") ->
 
 
 def status_of(settings: HospitalSettings, audit: AuditReader) -> Status:
-    """The present status of the hospital.
+    """Return the present status of the hospital.
 
     Raises:
         LedgerError: The ledger was edited, is damaged or cannot be read.
@@ -167,7 +167,7 @@ def _budget(status: Status, settings: HospitalSettings) -> Iterator[str]:
 
 
 def _for_json(status: Status, settings: HospitalSettings) -> dict[str, Any]:
-    """The status for `--json`; an infinite epsilon is null, an infinite limit "inf"."""
+    """Return the status for `--json`; an infinite epsilon is null, an infinite limit "inf"."""
     spending = status.spending
     return {
         "name": settings.name,

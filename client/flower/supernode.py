@@ -57,7 +57,7 @@ class Waits:
         self._pace.came()
 
     def seconds(self, flowers: float) -> float:
-        """The wait in place of Flower's: shorter for a reply, and for the next message of a run.
+        """Return the wait in place of Flower's: shorter for a reply, and for the next message of a run.
 
         Args:
             flowers: Flower's wait in seconds: three if there was no message, less for the reply to one.

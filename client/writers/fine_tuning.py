@@ -181,7 +181,7 @@ class Tuner:
         optimizer.zero_grad()
 
     def tuned(self) -> Causal:
-        """The model without the parts that only training needed."""
+        """Return the model without the parts that only training needed."""
         if self._micro_batch > 1:
             self._hooks.remove_hooks()
         model = self._model

@@ -228,14 +228,14 @@ class Ledger:
             log.close_before(database, run, index)
 
     def entries(self, run: str | None = None) -> tuple[Entry, ...]:
-        """All entries, or those of one run, by run and index."""
+        """Return all entries, or those of one run, by run and index."""
         with self._open() as (log, database):
             places = sorted(log.entries if run is None else ((run, index) for index in log.runs.get(run, ())))
             entries = (log.entries[place] for place in places)
             return tuple(entry if entry.committed else _with_answer(entry, database) for entry in entries)
 
     def releases(self, run: str | None = None) -> tuple[Release, ...]:
-        """Costs of all charges, or of those of one run, closed or not."""
+        """Return the costs of all charges, or of those of one run, closed or not."""
         return tuple(entry.cost for entry in self.entries(run))
 
     def data_set(self, records: Iterable[bytes]) -> str:
@@ -256,12 +256,12 @@ class Ledger:
         return name
 
     def charged(self, data_set: str, *, but: str) -> tuple[Release, ...]:
-        """Costs of all runs except one, charged to the records of a data set, or to any records if it is empty."""
+        """Return the costs of all runs but one, charged to the records of a data set (or to any, if it is empty)."""
         with self._open() as (log, database):
             return tuple(entry.cost for entry in _charged(log, database, data_set) if entry.run != but)
 
     def sample_key(self, run: str, draw: str, fresh: bytes) -> bytes:
-        """The secret key of one Poisson subsample: the first one stored, since one subsample serves all rounds.
+        """Return the secret key of one Poisson subsample: the first one stored, since one subsample serves all rounds.
 
         Args:
             run: Name of the run.
@@ -290,12 +290,12 @@ class Ledger:
             database.execute("UPDATE samples SET key = NULL WHERE run = ? AND key IS NOT NULL", (run,))
 
     def events(self) -> tuple[Event, ...]:
-        """The log itself, without answers, keys or record digests."""
+        """Return all events of the log, without answers, keys or record digests."""
         with self._open() as (log, database):
             return tuple(log.read(database, self._path))
 
     def head(self, *, after: str | None = None) -> Head:
-        """The present head, whose events are all on disk.
+        """Return the present head, whose events are all on disk.
 
         Args:
             after: Hex digest noted before, as for `verify`.
@@ -385,6 +385,6 @@ def _with_answer(entry: Entry, database: Connection) -> Entry:
 
 
 def _charged(log: Log, database: Connection, data_set: str) -> list[Entry]:
-    """The entries whose data set may share a record with this one; all of them if the name is empty."""
+    """Return the entries whose data set may share a record with this one; all of them if the name is empty."""
     shared = data_sets.overlapping(database, data_set) if data_set else None
     return [e for e in log.entries.values() if shared is None or not e.data_set or e.data_set in shared]

@@ -4,7 +4,7 @@ from typing import Any
 
 
 def prompt(tokenizer: Any, system: str, user: str) -> str | None:
-    """The prompt that a model continues with its answer.
+    """Return the prompt that a model continues with its answer.
 
     Args:
         tokenizer: A tokenizer with a chat template.

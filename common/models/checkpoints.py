@@ -58,7 +58,7 @@ _DAMAGED = (
 
 
 def model_folder(name_or_path: str | Path, *, what: str = "model", local_files_only: bool = True) -> Path:
-    """The folder of a checkpoint: the path itself, or that of the named model in the catalogue or the local cache.
+    """Return the folder of a checkpoint: the path itself, or the named model's in the catalogue or the local cache.
 
     Args:
         name_or_path: A name in the catalogue such as "smollm2", a folder, or a name in the cache such as

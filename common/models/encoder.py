@@ -71,7 +71,7 @@ class Encoder:
 
     @staticmethod
     def hashed_ngrams(*, dimensions: int = 256, bits: int = 16, public_seed: int = 0) -> "Encoder":
-        """An encoder without weights (`common.models.ngram_table`), offline, and the same on every machine.
+        """Return an encoder without weights (`common.models.ngram_table`), offline, and the same on every machine.
 
         Args:
             dimensions: Width of a vector, at least 32.
@@ -223,7 +223,7 @@ def _unit(raw: NDArray[np.float32]) -> NDArray[np.float32]:
 
 
 def _prompts(folder: Path) -> tuple[Mapping[str, str], str | None]:
-    """A model's prompts by name, and the name of its default one."""
+    """Return a model's prompts by name, and the name of its default one."""
     file = folder / "config_sentence_transformers.json"
     saved = json.loads(file.read_text("utf-8")) if file.is_file() else {}
     prompts = {"query": "", "document": ""} | {name: text or "" for name, text in saved.get("prompts", {}).items()}

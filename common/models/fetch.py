@@ -68,7 +68,7 @@ def fetched(name: str, *, among: Catalogue, root: Path, source: Path | None = No
 
 
 def _whole(place: Path, entry: Entry) -> bool:
-    """Whether a folder was made from this entry, and all its files are unchanged."""
+    """Return whether a folder was made from this entry, and all its files are unchanged."""
     if (made := manifest(place, entry)) is None:
         return False
     try:

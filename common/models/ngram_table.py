@@ -56,7 +56,7 @@ def _added(texts: Sequence[str], table: NDArray[np.uint8], dimensions: int, bits
 
 
 def hashed_rows(texts: Sequence[str], bits: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Hashes every n-gram of every text, all texts at once.
+    """Hash every n-gram of every text, all texts at once.
 
     Args:
         texts: At least one text. One without a letter or digit counts as its symbols, an empty one as one fixed word.
@@ -136,7 +136,7 @@ def _of_kind(kind: int, value: NDArray[np.uint64]) -> NDArray[np.uint64]:
 
 
 def _mixed(value: NDArray[np.uint64]) -> NDArray[np.uint64]:
-    """The finaliser of splitmix64 (Steele, Lea and Flood 2014): each bit of the input affects the whole output."""
+    """Apply the finaliser of splitmix64 (Steele, Lea and Flood 2014): each bit of the input affects all others."""
     value = (value ^ (value >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     value = (value ^ (value >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
     return value ^ (value >> np.uint64(31))

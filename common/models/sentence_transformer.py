@@ -166,7 +166,7 @@ class TorchEncoder:
 
 
 def _configuration(module: Any) -> dict[str, Any]:  # modules share no base class that mypy can see
-    """Settings that affect a module's output besides its weights, without names and versions that copies may change."""
+    """Return the settings that affect a module's output besides its weights, without names and versions."""
     config: dict[str, Any] = dict(module.get_config_dict()) if hasattr(module, "get_config_dict") else {}
     if (network := getattr(module, "auto_model", None)) is not None:
         settings = network.config.to_dict().items()

@@ -47,7 +47,7 @@ def tokenizer_of(folder: Path, longest: int) -> "Tokenizer":
 
 
 def vocabulary_of(folder: Path, settings: Mapping[str, Any]) -> dict[str, Any] | None:
-    """Facts that determine the tokens of a text: the number of each piece, and the settings of the normaliser.
+    """Return the facts that determine the tokens of a text: the number of each piece, and the normaliser's settings.
 
     Args:
         folder: Folder of the model.
@@ -96,7 +96,7 @@ def read_json(path: Path) -> Any:
 
 
 def has_form(settings: Mapping[str, object], form: Form) -> bool:
-    """Whether every setting of a form has one of its values."""
+    """Return whether every setting of a form has one of its values."""
     return all(settings.get(name) in values for name, values in form.items())
 
 

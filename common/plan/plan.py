@@ -163,7 +163,7 @@ class Plan:
         return self.survivors - self.colluders if self.secure else 1
 
     def shares(self, query: PlannedQuery) -> int:
-        """Number of shares that make up the planned noise of an answer to this query: U, or 1 inside a party."""
+        """Return the number of shares that make up the planned noise of an answer to this query: U, or 1 in a party."""
         return self.noise_parties if query.summed else 1
 
     def share_sigma(self, query: PlannedQuery) -> float:
@@ -171,11 +171,11 @@ class Plan:
         return query.scale / math.sqrt(self.shares(query))
 
     def surplus(self, query: PlannedQuery, parties: int) -> float:
-        """Standard deviation of the noise in a sum of `parties` parties, relative to that of the planned U shares."""
+        """Return the standard deviation of the noise in a sum of `parties` parties, relative to that of U shares."""
         return math.sqrt(parties / self.shares(query))
 
     def largest_sum(self, query: PlannedQuery, parties: int) -> float:
-        """Bound on each coordinate of the sum of `parties` honest parties, in grid units, for a query that is summed.
+        """Return a bound on each coordinate of a sum over `parties` honest parties, in grid units, for a summed query.
 
         Each party's contribution is bounded, and noise exceeds its part of this bound with probability below 1e-40.
         """
@@ -188,7 +188,7 @@ class Plan:
         return sum(query.times for query in self.queries) * self.max_attempts
 
     def query(self, index: int) -> PlannedQuery:
-        """The planned query that attempt number `index` belongs to.
+        """Return the planned query that attempt number `index` belongs to.
 
         Raises:
             PlanError: No such attempt is planned.
@@ -196,7 +196,7 @@ class Plan:
         return self._place(index)[0]
 
     def index(self, name: str, nth: int, attempt: int = 0) -> int:
-        """Number of an attempt at the nth answer to the query of that name.
+        """Return the number of an attempt at the nth answer to the query of that name.
 
         Raises:
             PlanError: No such attempt is planned.
@@ -216,11 +216,11 @@ class Plan:
         return f"{name}/{index % self.max_attempts}" if name and query.mechanism == "dp-sgd" else name
 
     def answer_release(self, index: int, shares: int | None = None) -> Release:
-        """Attempt number `index` alone, as a ledger counts it; see `releases`."""
+        """Return the attempt number `index` alone, as a ledger counts it; see `releases`."""
         return self._release(self.query(index), shares, draw=self.draw(index), times=1)
 
     def releases(self, shares: int | None = None) -> tuple[Release, ...]:
-        """Everything that the run can release, all attempts included.
+        """Return everything that the run can release, all attempts included.
 
         Args:
             shares: Shares of noise in each sum that are unknown to the observer; None for the guaranteed number, U.
@@ -255,7 +255,7 @@ class Plan:
 
     @staticmethod
     def from_dict(plain: Mapping[str, Any]) -> "Plan":
-        """Inverse of `to_dict`; anything else is refused with a PlanError or ConfigError."""
+        """Invert `to_dict`; anything else is refused with a PlanError or ConfigError."""
         try:
             queries = tuple(
                 PlannedQuery(**_exactly(PlannedQuery, {**query, "spec": spec_from_dict(query["spec"])}))
@@ -272,7 +272,7 @@ class Plan:
         return plan
 
     def digest(self) -> bytes:
-        """SHA-256 of the canonical JSON: equal for equal plans and for no others."""
+        """Return the SHA-256 of the canonical JSON: equal for equal plans and for no others."""
         return self._digest
 
     @cached_property
@@ -281,7 +281,7 @@ class Plan:
         return hashlib.sha256(self.to_json()).digest()
 
     def to_json(self) -> bytes:
-        """Canonical JSON: the form on the wire, and the input of the digest."""
+        """Return the canonical JSON: the form on the wire, and the input of the digest."""
         return json.dumps(self.to_dict(), sort_keys=True, separators=(",", ":"), allow_nan=False).encode()
 
 

@@ -101,7 +101,7 @@ class PlannedQuery:
 
 
 def release(query: PlannedQuery, *, shares: int, planned: int, draw: str = "", times: int = 1) -> Release:
-    """The release of `times` answers in which `shares` of the `planned` noise shares are unknown to the observer."""
+    """Return the release of `times` answers, with `shares` of the `planned` noise shares unknown to the observer."""
     values: dict[str, Any] = {
         "sensitivity": query.spec.sensitivity,
         "rate": query.rate,
@@ -124,7 +124,7 @@ def release(query: PlannedQuery, *, shares: int, planned: int, draw: str = "", t
 
 
 def polya_scale(scale: float, shape: float) -> float:
-    """The b' for which a part of discrete Laplace noise makes an answer (l1 / b', 0)-DP.
+    """Return the b' for which a part of discrete Laplace noise makes an answer (l1 / b', 0)-DP.
 
     The part is the difference of two negative binomials with r = `shape` < 1 and alpha = exp(-1/b). Their
     probabilities p_k have p_(k+1) / p_k = alpha (k + r) / (k + 1), which grows with k, so they are log-convex; so is

@@ -98,7 +98,7 @@ class Release:
 
 
 def epsilon(releases: Iterable[Release], delta: float) -> float:
-    """Smallest provable epsilon of all releases together; it depends only on the number of each kind of release.
+    """Return the smallest provable epsilon of all releases; it depends only on the number of each kind of release.
 
     0 for no release; infinite if one has no noise. Takes up to about two seconds.
 
@@ -124,7 +124,7 @@ def calibrate(
     epsilon: float,
     delta: float,
 ) -> float:
-    """The smallest scale, in grid units, with which `times` answers are (epsilon, delta)-DP.
+    """Return the smallest scale, in grid units, with which `times` answers are (epsilon, delta)-DP.
 
     Gaussian: the continuous Gaussian's sigma, or about a millionth more if that is too small; with subsampling, the
     smallest sigma up to a relative error of 1e-5. Laplace and pure: times l1 / epsilon, which needs no delta; with
@@ -172,7 +172,7 @@ def calibrate(
 
 
 def continuous_sigma(sensitivity: Sensitivity, times: int, epsilon: float, delta: float) -> float:
-    """Sigma of a continuous Gaussian for `times` answers, in grid units; 0 for infinite epsilon."""
+    """Return the sigma of a continuous Gaussian for `times` answers, in grid units; 0 for infinite epsilon."""
     probability(delta=delta)
     if epsilon == math.inf:
         return 0.0
@@ -181,7 +181,7 @@ def continuous_sigma(sensitivity: Sensitivity, times: int, epsilon: float, delta
 
 
 def paper_sigma(l1: float, times: int, epsilon: float, delta: float) -> float:
-    """Sigma, in units of l1, of the classical Gaussian mechanism as WASP and Aug-PE use it, for comparison only.
+    """Return the sigma, in units of l1, of the classical Gaussian mechanism of WASP and Aug-PE, for comparison.
 
     It uses a bound on the l1 change in place of the l2 change, and the formula is proved for epsilon < 1 only.
     """
@@ -227,7 +227,7 @@ def _answer(release: Release) -> PricedAnswer:
 
 
 def _merged(releases: Iterable[Release]) -> tuple[tuple[Draw, int], ...]:
-    """Canonical form of a multiset of releases: equal answers and subsamples are merged with a count, then sorted."""
+    """Return the canonical form of a multiset of releases: equal answers and subsamples are merged, then sorted."""
     counts: dict[str, Counter[PricedAnswer]] = {}
     subsamples: dict[str, tuple[float, int]] = {}
     for release, number in Counter(releases).items():  # a long ledger has thousands of equal releases

@@ -19,7 +19,7 @@ UNIT = 1 << 20
 
 
 def length_range(lengths: npt.ArrayLike, cap: int, scale: float, key: bytes) -> tuple[int, int]:
-    """Noisy shortest and longest length, each by one run of AboveThreshold (Dwork and Roth 2014, algorithm 1).
+    """Draw the noisy shortest and longest length, each by one run of AboveThreshold (Dwork and Roth 2014, algorithm 1).
 
     The high end is the first x, from 0 upward, at which the noised number of records longer than x is at most a noised
     threshold of 0; the low end is the first x, from cap downward, at which this holds of the records shorter than x. A
@@ -129,7 +129,7 @@ def on_grid(utilities: npt.ArrayLike) -> npt.NDArray[np.int64]:
 
 
 def _first_at_most_zero(counts: list[int], scale: float, stream: Keystream) -> int:
-    """Index of the first noised count that is at most a noised 0; the number of counts if there is none."""
+    """Return the index of the first noised count that is at most a noised 0; the number of counts if there is none."""
     threshold = laplace(scale, stream)
     for place, count in enumerate(counts):
         if count + laplace(2 * scale, stream) <= threshold:

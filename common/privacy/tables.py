@@ -24,7 +24,7 @@ _GUIDE_BITS = (12, 20)
 
 
 def rounding(thresholds: int) -> float:
-    """Largest total variation between a table's distribution and the exact one, with each threshold off by 2 * 2^-128.
+    """Bound the total variation between a table's distribution and the exact one; thresholds are off by 2 * 2^-128.
 
     A probability is the difference of two thresholds, so the errors of all probabilities sum to at most twice those of
     the thresholds, and the total variation is half of that.
@@ -54,7 +54,7 @@ class Table:
 
 
 def build(low: int, weights: Sequence[int]) -> Table:
-    """The table in which `low` + i has a probability proportional to weights[i].
+    """Return the table in which `low` + i has a probability proportional to weights[i].
 
     A threshold is 2^128 times a sum of weights over the sum of all, rounded down and less than 2^128: off by at most
     one unit of 2^-128 if the weights are exact. Where the first weights, a sum of them and the sum of all are off by
@@ -84,7 +84,7 @@ def draw(table: Table, size: int, stream: Keystream) -> npt.NDArray[np.int64]:
 
 
 def _packed(weights: Sequence[int]) -> bytearray:
-    """All thresholds, 16 bytes each, little-endian."""
+    """Return all thresholds, 16 bytes each, little-endian."""
     total, packed = sum(weights), bytearray()
     # Where the last weights are 0, a threshold would be 2^128 itself.
     below: Iterator[int] = islice(accumulate(weights), len(weights) - 1)

@@ -97,5 +97,5 @@ def _squared_norms(rows: NDArray[np.float32]) -> NDArray[np.float64]:
 
 
 def wrong(kind: str, name: str, expected: str, got: object) -> ProtocolError:
-    """The error that refuses an array."""
+    """Make the error that refuses an array."""
     return ProtocolError(f"{name} of a {kind} query", expected=expected, got=got)

@@ -24,7 +24,7 @@ Labelled = tuple[int, str]
 
 
 def length(count: int, longest: int) -> int:
-    """Number of coordinates of an answer."""
+    """Return the number of coordinates of an answer."""
     return count * (1 + longest)
 
 

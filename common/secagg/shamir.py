@@ -74,7 +74,7 @@ def split_many(
 
 
 def combine(shares: Mapping[int, bytes], threshold: int, *, label: bytes = b"") -> bytes:
-    """The secret of these shares, which are given by point. See `combine_many`."""
+    """Return the secret of these shares, which are given by point. See `combine_many`."""
     return combine_many({"secret": shares}, threshold, label=label)["secret"]
 
 
@@ -203,5 +203,5 @@ def _basis(points: Sequence[int]) -> NDArray[np.float64]:
 
 
 def _product(left: NDArray[np.float64], right: NDArray[np.float64]) -> NDArray[np.uint32]:
-    """Matrix product modulo p, exact for up to `_MOST` terms."""
+    """Return the matrix product modulo p, exact for up to `_MOST` terms."""
     return ((left @ right).astype(np.int64) % PRIME).astype("<u4")

@@ -120,7 +120,7 @@ def run(
 
 
 def exit_code(error: BaseException, wrong: tuple[type[Exception], ...] = ()) -> int:
-    """The exit code of an error, or of our own error that a library wrapped; for `wrong` see `run`."""
+    """Return the exit code of an error, or of our own error that a library wrapped; for `wrong` see `run`."""
     if isinstance(error.__cause__, CaucusError) and not isinstance(error, CaucusError):
         error = error.__cause__
     return WRONG_INPUT if isinstance(error, (*_WRONG, *wrong)) else FAILURE

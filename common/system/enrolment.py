@@ -66,7 +66,7 @@ class _Public:
         return cls(**known_keys(cls.FILE, values, among=_names(cls), required=_required(cls)))
 
     def to_json(self) -> str:
-        """The file's content."""
+        """Return the content of the file."""
         return json.dumps(asdict(self), indent=1, ensure_ascii=False)
 
 

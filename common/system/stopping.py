@@ -42,5 +42,5 @@ def stoppable() -> Iterator[None]:
 
 
 def exit_code(stop: KeyboardInterrupt) -> int:
-    """The exit code of a command that was stopped."""
+    """Return the exit code of a command that was stopped."""
     return TERMINATED if isinstance(stop, Terminated) else INTERRUPTED

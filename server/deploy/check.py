@@ -123,7 +123,7 @@ def preflight(settings: Settings) -> list[Finding]:
 
 
 def table(findings: list[Finding]) -> Iterator[str]:
-    """The findings as a table, one line for each part."""
+    """Yield the findings as a table, one line for each part."""
     widths = [max(len(getattr(finding, name)) for finding in findings) for name in ("part", "name")]
     for finding in findings:
         digest = f"{finding.digest[:_SHORT]:{_SHORT}}"
@@ -133,7 +133,7 @@ def table(findings: list[Finding]) -> Iterator[str]:
 
 
 def for_json(findings: list[Finding]) -> dict[str, object]:
-    """The findings in the form for `--json`."""
+    """Return the findings in the form for `--json`."""
     return {"ready": all(finding.ok for finding in findings), "parts": [asdict(finding) for finding in findings]}
 
 

@@ -45,7 +45,7 @@ class Attending:
     since: str
 
     def __str__(self) -> str:
-        """The hospital's attendance in plain words."""
+        """Return the hospital's attendance in plain words."""
         since = f" since {self.since}" if self.since else ""
         return f"{self.name} is {'online' if self.online else 'offline'}{since}"
 
@@ -75,7 +75,7 @@ def register(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") ->
 
 
 def enrolled(settings: CoordinatorSettings) -> list[Enrolled]:
-    """All enrolled parties, ordered by number."""
+    """Return all enrolled parties, ordered by number."""
     path = settings.folder / "parties.json"
     rows = json.loads(path.read_bytes()) if path.exists() else []
     return [Enrolled(party=PartyFile(**row["party"]), node=row["node"]) for row in rows]
@@ -90,7 +90,7 @@ def store(settings: CoordinatorSettings, parties: list[Enrolled]) -> None:
 
 
 def attendance(settings: CoordinatorSettings) -> list[Attending]:
-    """All enrolled hospitals, ordered by number, as SuperLink sees them; it must be running."""
+    """Return all enrolled hospitals, ordered by number, as SuperLink sees them; it must be running."""
     nodes = {str(node["node-id"]): node for node in flwr(settings.folder, "supernode", "list")["nodes"]}
     attending = []
     for number, entry in enumerate(enrolled(settings)):

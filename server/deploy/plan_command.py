@@ -86,7 +86,7 @@ def _target(chosen: argparse.Namespace) -> float:
 
 
 def forwards(settings: Settings) -> dict[str, Any]:
-    """Queries, noise, signal, guarantee and forecast of these settings, as `plan` prints them without `--signal`."""
+    """Return the settings' queries, noise, signal, guarantee and forecast, as `plan` prints without `--signal`."""
     from server.llm.form_choice import forms_in_words
     from server.planning import collusion
     from server.planning.forecast import forecast

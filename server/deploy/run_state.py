@@ -74,7 +74,7 @@ class Progress:
     weaknesses: tuple[str, ...] = ()
 
     def __str__(self) -> str:
-        """The progress in plain words."""
+        """Return the progress in plain words."""
         words = {
             Status.RUNNING: f"running, whole rounds so far: {self.rounds}",
             Status.AWAITING: f"awaiting approval of {listed(self.hospitals)}",
@@ -171,12 +171,12 @@ def _followed(settings: CoordinatorSettings, folder: Path, at: int) -> Iterator[
 
 
 def command(settings: CoordinatorSettings, verb: str, name: str) -> str:
-    """The text of a command about a run, for the operator to type."""
+    """Return the text of a command about a run, for the operator to type."""
     return shlex.join(["caucus-coordinator", verb, str(settings.folder), name])
 
 
 def last(settings: CoordinatorSettings, folder: Path) -> dict[str, Any] | None:
-    """Flower's record of the folder's last run, or None."""
+    """Return Flower's record of the folder's last run, or None."""
     text = text_of(folder / FLOWER)
     if not text:
         return None
@@ -188,7 +188,7 @@ def last(settings: CoordinatorSettings, folder: Path) -> dict[str, Any] | None:
 
 
 def ended(run: dict[str, Any]) -> bool:
-    """Whether Flower counts a run as over."""
+    """Return whether Flower counts a run as over."""
     return str(run["status"]).startswith(("finished", "stopped"))
 
 
@@ -224,7 +224,7 @@ def _disk_is_full(folder: Path) -> bool:
 
 
 def _processes(settings: CoordinatorSettings) -> dict[str, int | None]:
-    """The processes that a run depends on."""
+    """Return the processes that a run depends on."""
     children = (processes.status(settings.folder, LOCKS[0]) or {}).get("children", {})
     return {name: children[name]["process"] for name in ("superlink", "executor") if name in children}
 

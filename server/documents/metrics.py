@@ -121,7 +121,7 @@ class Metrics(Document):
         return metrics
 
     def adding(self, more: Mapping[str, Any]) -> "Metrics":
-        """The same metrics with these figures and groups added; they replace others of the same name."""
+        """Return the same metrics with these figures and groups added; they replace others of the same name."""
         return Metrics({**self.content, **more})
 
     @property
@@ -239,7 +239,7 @@ class Metrics(Document):
         return from_json(LabelShares, shares) if isinstance(shares, Mapping) and shares else None
 
     def _on_these_texts(self, name: str) -> Classifier | None:
-        """A classifier that was tested on the texts of the last evaluation."""
+        """Return a classifier that was tested on the texts of the last evaluation."""
         classifier = self._classifier(name)
         return classifier if classifier and classifier.test == self.test else None
 
@@ -275,7 +275,7 @@ def _classifier(group: object) -> Classifier | None:
 
 
 def _estimate(figure: object) -> Estimate:
-    """A figure with or without an interval; an empty estimate if the value is not a number."""
+    """Return a figure with or without an interval; an empty estimate if the value is not a number."""
     detailed = figure if isinstance(figure, Mapping) else {"value": figure}
     if (value := finite(detailed.get("value"))) is None:
         return Estimate()

@@ -22,7 +22,7 @@ RELEASED = "the released numbers, without any text"
 
 
 def document(trained: LinearClassifier, source: str, *, run: str, encoder: str, privacy: Privacy) -> TrainedClassifier:
-    """A classifier from a run's released numbers or texts, with its guarantee.
+    """Return a classifier from a run's released numbers or texts, with its guarantee.
 
     Args:
         trained: The classifier.
@@ -89,7 +89,7 @@ class TextClassifier:
         return self.trained.probabilities(self.encoder.encode(list(texts)))
 
     def predict(self, texts: Sequence[str]) -> NDArray[np.str_]:
-        """(n,) most probable label."""
+        """Return the (n,) most probable label."""
         return np.asarray(self.classes_[self.predict_proba(texts).argmax(axis=1)])
 
     def score(self, texts: Sequence[str], labels: Sequence[str]) -> float:
@@ -104,7 +104,7 @@ class TextClassifier:
 
 
 def of_run(run: Path) -> TrainedClassifier | None:
-    """The classifier in a run folder; None if it has none.
+    """Return the classifier in a run folder; None if it has none.
 
     Raises:
         ConfigError: The file is damaged.
@@ -126,7 +126,7 @@ def kept(path: Path) -> TrainedClassifier:
 
 
 def trained_of(classifier: TrainedClassifier) -> LinearClassifier:
-    """The classifier of a document.
+    """Return the classifier of a document.
 
     Raises:
         ConfigError: Its numbers do not fit together, or are not finite.

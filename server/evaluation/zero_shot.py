@@ -30,7 +30,7 @@ _DEFINITION = (
 
 
 def compared(measured: Measured, zero_shot: Sequence[Candidate]) -> dict[str, Group]:
-    """The comparison for `metrics.json`; empty if there are no held-out, synthetic or zero-shot texts.
+    """Return the comparison for `metrics.json`; empty if there are no held-out, synthetic or zero-shot texts.
 
     Args:
         measured: The synthetic texts, the test texts and the settings.
@@ -54,7 +54,7 @@ def compared(measured: Measured, zero_shot: Sequence[Candidate]) -> dict[str, Gr
 
 
 def _answers(measured: Measured, members: Sequence[Candidate], texts: int) -> list[NDArray[np.str_]]:
-    """Labels of the test texts by models trained on `texts` of the members, one draw and training after another."""
+    """Predict the test texts' labels by models trained on `texts` of the members, one draw and training each."""
     evaluation = measured.evaluation
     trainings = evaluation.seeds
     if evaluation.model == "tfidf":  # it is deterministic

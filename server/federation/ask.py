@@ -156,7 +156,7 @@ class Federation:
         return Joined(parties=ready.sharers, aggregation=ready, deliveries=deliveries)
 
     def _first_unanswered(self) -> int | None:
-        """Number of the first attempt at the first unanswered query."""
+        """Return the number of the first attempt at the first unanswered query."""
         attempts, total = self._plan.max_attempts, self._plan.total_queries
         for first in range(0, total, attempts):
             if all(self._checkpoint.answer(index) is None for index in range(first, first + attempts)):
@@ -164,7 +164,7 @@ class Federation:
         return None
 
     def _lost(self, index: int, joined: Joined) -> bool:
-        """Whether a survivor named for this attempt is gone, so that only a new attempt with fresh noise can help.
+        """Return whether a survivor named for this attempt is gone, so that only an attempt with fresh noise can help.
 
         Once shares were requested, only the return of that party helps, since the sum may have been opened.
         """

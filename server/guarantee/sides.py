@@ -36,7 +36,7 @@ class Guarantee(Document):
 
 
 def guarantee(privacy: Privacy | None) -> Guarantee:
-    """The guarantee of a run, in words.
+    """Return the guarantee of a run, in words.
 
     Args:
         privacy: None if `privacy.json` is missing or cannot be read.

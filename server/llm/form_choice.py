@@ -62,14 +62,14 @@ def in_chosen_forms(
 
 
 def forms_in_words(providers: Mapping[str, Provider]) -> dict[str, str]:
-    """Form of the prompts of each model that completes a list, as far as it is known before a run."""
+    """Return the form of the prompts of each model that completes a list, as far as it is known before a run."""
     choice = f"auto: chosen before the first round, by {TEXTS} zero-shot texts in each of {', '.join(FORMS)}"
     forms = {name: form for name, provider in providers.items() if (form := form_of(provider))}
     return {name: choice if form == AUTO else form for name, form in forms.items()}
 
 
 def margin(provider: Provider, task: Task, encoder: TextEncoder, *, cleaner: Cleaner, experiment_seed: int) -> float:
-    """Mean margin of the zero-shot texts that a model writes; minus infinity if it writes none."""
+    """Return the mean margin of the zero-shot texts that a model writes; minus infinity if it writes none."""
     name, labels = provider.name, list(task.labels)
     stream, plain = rng.experiment(experiment_seed, "form", name), replace(task, structure=None)
     drawn = stream.permutation(np.resize(np.arange(len(labels)), max(TEXTS, len(labels))))[:TEXTS]

@@ -205,7 +205,7 @@ def complete(
     use: Use,
     progress: Callable[[int], object],
 ) -> list[list[str]]:
-    """One pass: ask all models at once, clean their replies, count both.
+    """Make one pass: ask all models at once, clean their replies, count both.
 
     Args:
         providers: Language models by name.
@@ -246,18 +246,18 @@ def refuse_missing(labels: Iterable[str], candidates: Iterable[Candidate], *, pa
 
 
 def _missing(labels: Iterable[str], candidates: Iterable[Candidate]) -> list[str]:
-    """The labels without a candidate."""
+    """Return the labels without a candidate."""
     written = {candidate.label for candidate in candidates}
     return [label for label in labels if label not in written]
 
 
 def _sizes(missing: int, most: int) -> list[int]:
-    """Number of texts of each request, `missing` in all."""
+    """Return the number of texts of each request, `missing` in total."""
     return [min(most, missing - start) for start in range(0, missing, most)]
 
 
 def _cut(texts: list[str], order: Order, stream: np.random.Generator) -> list[str]:
-    """A random subset of the ordered size, in the same order; all texts if there are no more."""
+    """Return a random subset of the ordered size, in the same order; all texts if there are no more."""
     if len(texts) <= order.count:
         return texts
     return [texts[i] for i in sorted(stream.choice(len(texts), order.count, replace=False))]
@@ -266,7 +266,7 @@ def _cut(texts: list[str], order: Order, stream: np.random.Generator) -> list[st
 def _ask(
     providers: Mapping[str, Provider], requests: Sequence[tuple[str, Request]], progress: Callable[[int], object]
 ) -> list[Reply]:
-    """Replies in order. Each remote model has its own thread; the models on this machine run one after another.
+    """Return replies in order. Each remote model has its own thread; the models on this machine run one after another.
 
     If a model fails, the others finish first, so that their paid replies reach the cache.
 

@@ -196,7 +196,7 @@ def subtopics(
 def _plain(
     task: Task, label: str | None, count: int, rng: np.random.Generator, *, temperature: float, words: int | None
 ) -> Request:
-    """The common part of all modes: a zero-shot request."""
+    """Return the common part of all modes: a zero-shot request."""
     return Request(
         task_kind=task.kind,
         labels=tuple(task.labels.items()),

@@ -81,12 +81,12 @@ class CensusMemory:
     reliable: Sequence[str] = ()
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain values, ready for JSON."""
+        """Return plain values, ready for JSON."""
         return asdict(self)
 
     @classmethod
     def from_dict(cls, saved: Mapping[str, Any]) -> "CensusMemory":
-        """The inverse of `to_dict` after a trip through JSON."""
+        """Return the inverse of `to_dict` after a trip through JSON."""
         return cls(**saved)
 
 
@@ -106,7 +106,7 @@ class CensusMethod(CensusSettings):
         return None if self.census is None else census_file.read(Path(self.census))[1]
 
     def plan(self, task: Task, target: PrivacyTarget, membership: Membership) -> tuple[PlannedQuery, ...]:
-        """One query, or none with the census of a finished run."""
+        """Plan one query, or none with the census of a finished run."""
         del membership
         if self.samples // self.rounds < len(task.labels):
             raise ConfigError(
@@ -128,17 +128,17 @@ class CensusMethod(CensusSettings):
         return (PlannedQuery(name=CLASS_SUMS, spec=spec),)
 
     def max_texts(self, task: Task, models: Sequence[str]) -> int:
-        """N, the number of texts of the run."""
+        """Return N, the number of texts of the run."""
         del task, models
         return self.samples
 
     def compared(self, task: Task) -> dict[str, int]:
-        """Empty, since records are summed and do not choose among candidates."""
+        """Return an empty mapping, since records are summed and do not choose among candidates."""
         del task
         return {}
 
     def start(self, tools: Tools) -> State[CensusMemory]:
-        """A state without texts, with equal weights, and with the census of a finished run, if one is named."""
+        """Return a state without texts, with equal weights, and with the census of a finished run, if one is named."""
         weights = {model: 1 / len(tools.models) for model in tools.models}
         memory = CensusMemory(weights=weights)
         if self.census is None:
@@ -213,7 +213,7 @@ class CensusMethod(CensusSettings):
         return distillation.with_shares(posterior, estimated.shares, np.ones(len(vectors)))
 
     def _texts(self, number: int) -> int:
-        """Number of texts of a round."""
+        """Return the number of texts of a round."""
         before, after = (self.samples * done // self.rounds for done in (number, number + 1))
         return after - before
 
@@ -274,7 +274,7 @@ class CensusMethod(CensusSettings):
     def _remember(
         self, coming: int, texts: Written, posterior: Floats, *, shares: Floats, reliability: Floats, tools: Tools
     ) -> CensusMemory:
-        """Weights, needs and pools of the coming round."""
+        """Set the weights, needs and pools of the coming round."""
         labels = list(tools.task.labels)
         weights = np.full(len(tools.models), 1 / len(tools.models))
         if self.model_weighting:
@@ -297,7 +297,7 @@ class CensusMethod(CensusSettings):
     def _final(
         self, candidates: Sequence[Candidate], posterior: Floats, names: tuple[str, ...], shares: Floats
     ) -> tuple[Candidate, ...]:
-        """D with its final labels and weights."""
+        """Return D with its final labels and weights."""
         labels = np.array([names.index(candidate.label) for candidate in candidates])
         kept = np.arange(len(candidates))
         if self.labels == "probabilities":
@@ -320,7 +320,7 @@ class CensusMethod(CensusSettings):
 
 
 def _softness(state: State[CensusMemory], census: Census) -> float:
-    """Softness of the released probabilities; runs of earlier versions released none."""
+    """Return the softness of the released probabilities; runs of earlier versions released none."""
     return float(state.rounds[-1].figures.get(_SOFTNESS, census.softness))
 
 
@@ -329,5 +329,5 @@ def _census(released: Mapping[str, Mapping[str, Any]]) -> Census:
 
 
 def _released(census: Census) -> dict[str, dict[str, Any]]:
-    """Numbers that the run releases in addition to its texts."""
+    """Return the numbers that the run releases in addition to its texts."""
     return {Released.FILE: census_file.numbers_of(census).to_json()}

@@ -62,7 +62,7 @@ class DpKps(DpKpsSettings):
         return {"keyphrases": None} if self.ablation == "none" else {}
 
     def plan(self, task: Task, target: PrivacyTarget, membership: Membership) -> tuple[PlannedQuery, ...]:
-        """The histogram, then the sketches; no query if the models write without phrases."""
+        """Plan the histogram, then the sketches; no query if the models write without phrases."""
         if self.samples < len(task.labels):
             expected = f"at least one text for each of {len(task.labels)} labels"
             raise ConfigError("method.samples", expected=expected, got=self.samples)
@@ -81,17 +81,17 @@ class DpKps(DpKpsSettings):
         return (first, *rest)
 
     def max_texts(self, task: Task, models: Sequence[str]) -> int:
-        """N, or 0 if the models write nothing."""
+        """Return N, or 0 if the models write nothing."""
         del task, models
         return 0 if self.ablation == "no_llm" else self.samples
 
     def compared(self, task: Task) -> dict[str, int]:
-        """Number of selected terms."""
+        """Return the number of selected terms."""
         del task
         return {} if self.ablation == "only_llm" else {VOCABULARY: self.kept_terms}
 
     def start(self, tools: Tools) -> State[NoMemory]:
-        """A state without texts."""
+        """Return a state without texts."""
         del tools
         return State(memory=NoMemory())
 
@@ -169,7 +169,7 @@ class DpKps(DpKpsSettings):
         return candidates, Written(texts=[])
 
     def _unseeded(self, tools: Tools) -> tuple[list[Candidate], Generated]:
-        """Texts that models write from the label alone (section B.2.3)."""
+        """Return texts that models write from the label alone (section B.2.3)."""
 
         def write(order: Order, texts: int, generator: np.random.Generator) -> Request:
             return prompts.by_example(
@@ -202,7 +202,7 @@ class DpKps(DpKpsSettings):
         return State(round=state.round + 1, candidates=tuple(candidates), rounds=(report,), memory=NoMemory())
 
     def _prefixes(self) -> tuple[int, ...]:
-        """Number of phrases that make up a point of each sketch (`SketchSpec.prefix`); 0 for single phrases."""
+        """Return the number of phrases that make up a point of each sketch (`SketchSpec.prefix`); 0: single phrases."""
         return keyphrases.ensemble_prefixes(self.length, self.ensemble) if self.sequence == "iterative" else (0,)
 
     def _sketches(self, task: Task, target: PrivacyTarget, membership: Membership) -> tuple[SketchSpec, ...]:
@@ -243,7 +243,7 @@ class DpKps(DpKpsSettings):
         return keyphrases.public_vocabulary(self.vocabulary, at_least=self.kept_terms)
 
     def _examples(self, terms: tuple[str, ...]) -> list[Example]:
-        """The recipient's texts, each with its first K terms of the public vocabulary."""
+        """Return the recipient's texts, each with its first K terms of the public vocabulary."""
         if self.few_shot is None:
             return []
         extractor = Extractor(terms)
@@ -262,7 +262,7 @@ def _name(prefix: int) -> str:
 
 
 def _notes(drawn: Sequence[Sequences], task: Task, length: int) -> list[str]:
-    """Labels whose noise left no density above 0 for some phrase."""
+    """Note the labels whose noise left no density above 0 for some phrase."""
     return [
         f"{label}: no noised density above 0 for {sequences.uniform} of {len(sequences.phrases) * length} phrases, "
         "which were drawn uniformly"

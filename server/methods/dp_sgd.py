@@ -24,7 +24,7 @@ class DpSgd(DpSgdSettings, PartyTexts):
     balanced: ClassVar[bool] = True
 
     def plan(self, task: Task, target: PrivacyTarget, membership: Membership) -> tuple[PlannedQuery, ...]:
-        """The method's only query."""
+        """Plan the method's only query."""
         check(self.samples, task)
         labels = len(task.labels)
         # A multiple of the labels, so that together all parties have enough of each.

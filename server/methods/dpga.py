@@ -64,12 +64,12 @@ class DpgaMemory:
     metadata: Metadata | None = None
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain values, ready for JSON."""
+        """Return plain values, ready for JSON."""
         return asdict(self)
 
     @classmethod
     def from_dict(cls, saved: Mapping[str, Any]) -> "DpgaMemory":
-        """The inverse of `to_dict` after a trip through JSON."""
+        """Return the inverse of `to_dict` after a trip through JSON."""
         return cls(metadata=Metadata(**saved["metadata"]) if saved["metadata"] else None)
 
 
@@ -93,7 +93,7 @@ class Dpga(DpgaSettings):
         return {mode: f"method.{setting}=0" for mode, setting, used in operators if used}
 
     def plan(self, task: Task, target: PrivacyTarget, membership: Membership) -> tuple[PlannedQuery, ...]:
-        """Queries for the wanted metadata, and T queries for votes with the rest of epsilon."""
+        """Plan queries for the wanted metadata, and T queries for votes with the rest of epsilon."""
         del membership
         if self.samples < len(task.labels):
             raise ConfigError(
@@ -134,18 +134,18 @@ class Dpga(DpgaSettings):
         )
 
     def max_texts(self, task: Task, models: Sequence[str]) -> int:
-        """Keywords, the first population, and the offspring of all generations but the last."""
+        """Count the keywords, the first population, and the offspring of all generations but the last."""
         del models
         return self.keywords * len(task.labels) + self._times(self.initial) + (self.rounds - 1) * self._offspring
 
     def compared(self, task: Task) -> dict[str, int]:
-        """Number of keywords of all labels, and size of the largest population: the first, or elites with offspring."""
+        """Count the keywords of all labels, and the largest population: the first, or elites with offspring."""
         later = self.samples + self._offspring if self.rounds > 1 else 0
         votes = {VOTES: max(self._times(self.initial), later)}
         return votes | ({KEYWORDS: self.keywords * len(task.labels)} if self.keywords else {})
 
     def start(self, tools: Tools) -> State[DpgaMemory]:
-        """A state without texts and metadata."""
+        """Return a state without texts and metadata."""
         del tools
         return State(memory=DpgaMemory())
 

@@ -68,7 +68,7 @@ class Rpsg(RpsgSettings):
         return {"abstracts": None, "rewriting": None}
 
     def plan(self, task: Task, target: PrivacyTarget, membership: Membership) -> tuple[PlannedQuery, ...]:
-        """The method's only query."""
+        """Plan the method's only query."""
         for name, value in (("samples", self.samples), ("pool", self.pool)):
             if value < len(task.labels):
                 expected = f"at least one text for each of {len(task.labels)} labels"
@@ -88,7 +88,7 @@ class Rpsg(RpsgSettings):
                 return (PlannedQuery(name=ABSTRACTS, spec=self._abstracted(choices, max_records), mechanism=mechanism),)
 
     def max_texts(self, task: Task, models: Sequence[str]) -> int:
-        """The pool, a variant of each seed and a rephrasing of each variant."""
+        """Count the pool, a variant of each seed and a rephrasing of each variant."""
         del models
         return self.pool * (self.candidates != "seed_unproven") + 2 * sum(self._needed(task))
 
@@ -103,12 +103,12 @@ class Rpsg(RpsgSettings):
         )
 
     def compared(self, task: Task) -> dict[str, int]:
-        """Size of the pool; empty for a record's own abstracts, which are only compared with each other."""
+        """Return the size of the pool; empty for a record's own abstracts, which are only compared with each other."""
         del task
         return {name: self.pool for name, kind in ((CHOICES, "pool"), (VOTES, "histogram")) if kind == self.candidates}
 
     def start(self, tools: Tools) -> State[NoMemory]:
-        """A state without texts."""
+        """Return a state without texts."""
         del tools
         return State(memory=NoMemory())
 
@@ -171,7 +171,7 @@ class Rpsg(RpsgSettings):
         )
 
     def _chosen(self, tools: Tools) -> Seeds:
-        """Seeds that records chose from a public pool."""
+        """Return seeds that records chose from a public pool."""
         pool, notes = self._pool(tools)
         labels = selection.label_numbers(pool.candidates, tools.task)
         vectors = tools.embed([abstract.text for abstract in pool.candidates])
@@ -196,7 +196,7 @@ class Rpsg(RpsgSettings):
         return pool.candidates, parents, pool, notes
 
     def _voted(self, tools: Tools) -> Seeds:
-        """Seeds drawn from a public pool in proportion to the records' noised votes."""
+        """Return seeds drawn from a public pool in proportion to the records' noised votes."""
         pool, notes = self._pool(tools)
         labels = selection.label_numbers(pool.candidates, tools.task)
         vectors = tools.embed([abstract.text for abstract in pool.candidates])
@@ -215,7 +215,7 @@ class Rpsg(RpsgSettings):
         return pool.candidates, parents, pool, [*notes, *more]
 
     def _released(self, tools: Tools) -> Seeds:
-        """Abstracts of records, which the parties release without proof; public ones for a label that nobody has."""
+        """Return abstracts of records, released by parties without proof; public ones for a label that nobody has."""
         labels, spec = list(tools.task.labels), tools.spec(ABSTRACTS)
         assert isinstance(spec, AbstractedSeedsSpec), "as planned"
         read, unreadable = text_codec.readable(tools.ask(ABSTRACTS, 0), spec.texts, spec.longest, len(labels))
@@ -284,16 +284,16 @@ class Rpsg(RpsgSettings):
         return new, [at for at, _ in first_texts], written
 
     def _texts_per_label(self, task: Task) -> list[int]:
-        """Number of texts of each label that should remain after refinement."""
+        """Return the number of texts of each label that should remain after refinement."""
         sizes: list[int] = per_label(np.array([self.samples]), len(task.labels))[0].tolist()
         return sizes
 
     def _needed(self, task: Task) -> list[int]:
-        """Number of seeds of each label."""
+        """Return the number of seeds of each label."""
         return [self.refinement.needed(size) for size in self._texts_per_label(task)]
 
     def _nearest(self, target: PrivacyTarget) -> int:
-        """The number that tells most about how many records are nearest to each abstract (Ye and Barg 2018)."""
+        """Return the number of abstracts whose choice is most informative about the records (Ye and Barg 2018)."""
         if self.nearest is not None:
             return self.nearest
         epsilon = target.epsilon / target.max_records
@@ -306,6 +306,6 @@ class Rpsg(RpsgSettings):
 
 
 def _dealt(members: NDArray[np.integer], label: str, tools: Tools) -> list[int]:
-    """Members in random order, so that no model or party is preferred if there are more than needed."""
+    """Return members in random order, so that no model or party is preferred if there are more than needed."""
     dealt: list[int] = rng.experiment(tools.experiment_seed, "seeds", label).permutation(members).tolist()
     return dealt

@@ -26,7 +26,7 @@ class Rupta(RuptaSettings, PartyTexts):
     balanced: ClassVar[bool] = False  # the label of a text is that of its record
 
     def plan(self, task: Task, target: PrivacyTarget, membership: Membership) -> tuple[PlannedQuery, ...]:
-        """The method's only query."""
+        """Plan the method's only query."""
         check(self.samples, task)
         return (
             PlannedQuery(

@@ -34,7 +34,7 @@ _RATE = 1e-3
 
 
 def coral(source: Tensor, target: Tensor) -> Tensor:
-    """||cov(source) - cov(target)||_F^2 / (4 d^2) of outputs (n, d) and (m, d), each of at least two rows."""
+    """Return ||cov(source) - cov(target)||_F^2 / (4 d^2) of outputs (n, d) and (m, d), each of at least two rows."""
     difference = _covariance(source) - _covariance(target)
     return (difference**2).sum() / (4 * source.shape[1] ** 2)
 

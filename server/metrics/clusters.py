@@ -48,7 +48,7 @@ class Divergences:
 
 
 def divergences(synthetic: NDArray[np.floating], real: NDArray[np.floating], *, seed: int = 0) -> Divergences:
-    """MAUVE, KL and total variation of (n, d) and (m, d) vectors; n and m at least 20, for two clusters.
+    """Return MAUVE, KL and total variation of (n, d) and (m, d) vectors; n and m at least 20, for two clusters.
 
     Raises:
         DataError: Shapes do not fit, there are too few rows, a value is not finite, or all vectors are the same.

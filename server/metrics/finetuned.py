@@ -68,7 +68,7 @@ class Training:
         positive(rate=self.rate)
 
     def checked_folder(self) -> Path:
-        """The checkpoint's folder, after checks that load no weights.
+        """Return the checkpoint's folder, after checks that load no weights.
 
         Raises:
             ConfigError: The folder or its tokenizer is missing, or the network supports no classification head.
@@ -176,7 +176,7 @@ def _fit(
 
 
 def _set_aside(labels: NDArray[np.integer], share: float) -> tuple[Tensor, Tensor]:
-    """Positions of the training and validation set; of each class at least one text stays in the training set.
+    """Split positions into training and validation set; of each class at least one text stays in the training set.
 
     The validation set has at least one text of each class with two or more; if it is empty, it is the training set.
     """

@@ -104,12 +104,12 @@ class LanguageModel:
         return losses / tokens
 
     def perplexity(self, texts: Sequence[str]) -> float:
-        """Exponential of the mean negative log likelihood over all tokens of at least one text."""
+        """Return the exponential of the mean negative log likelihood over all tokens of at least one text."""
         losses, tokens, _ = self.totals(texts)
         return float(np.exp(losses.sum() / tokens.sum()))
 
     def accuracy(self, texts: Sequence[str]) -> float:
-        """Share of all tokens of at least one text that are the model's first guess, 0 to 1."""
+        """Return the share of all tokens of at least one text that are the model's first guess, 0 to 1."""
         _, tokens, right = self.totals(texts)
         return float(right.sum() / tokens.sum())
 

@@ -67,7 +67,7 @@ def subspace(
     description: float,
     quantile: float,
 ) -> Subspace:
-    """The subspace of a round's candidates.
+    """Return the subspace of a round's candidates.
 
     Args:
         vectors: (n, dim) candidates, at least one.
@@ -126,7 +126,7 @@ def _signed(directions: Floats) -> Floats:
 
 
 def softness(vectors: Vectors, labels: Labels, centres: Vectors) -> float:
-    """The softness at which a nearest-mean classifier fits the candidates' labels best: see `posteriors`.
+    """Return the softness at which a nearest-mean classifier fits the candidates' labels best: see `posteriors`.
 
     It depends on public candidates and centres alone. It maximises the likelihood of the requested labels, where a
     share of the candidates may have any label instead of the requested one.
@@ -195,7 +195,7 @@ class Estimates:
 
 
 def estimates(census: Census, *, shrinkage: bool = True) -> Estimates:
-    """Shares and means, shrunk according to their noise; with `shrinkage` off, as measured."""
+    """Return the shares and means, shrunk according to their noise; with `shrinkage` off, as measured."""
     sizes = _sizes(census.counts, census.count_noise if shrinkage else 0.0)
     offsets = census.sums / sizes[:, None]
     sampling = _SPREAD / (offsets.shape[1] * sizes)
@@ -211,13 +211,13 @@ def estimates(census: Census, *, shrinkage: bool = True) -> Estimates:
 
 
 def classifier(census: Census, estimated: Estimates, soft: float) -> LinearClassifier:
-    """The classifier by the estimated means whose probabilities are `posteriors`."""
+    """Return the classifier by the estimated means whose probabilities are `posteriors`."""
     means = estimated.means
     return LinearClassifier(labels=census.labels, weights=means / soft, intercepts=-_half_squares(means) / soft)
 
 
 def figures(census: Census, estimated: Estimates, requested: Labels, posterior: Floats) -> dict[str, Any]:
-    """Figures in a round's report: the signal, and by label its share, its shrinkage and its relabelled texts."""
+    """Make the figures of a round's report: the signal, and by label its share, shrinkage and relabelled texts."""
     relabelled = np.bincount(requested[posterior.argmax(axis=1) != requested], minlength=len(census.labels))
     by_label = {"shares": estimated.shares, "shrinkage": estimated.kept, "relabelled": relabelled}
     return {
@@ -236,7 +236,7 @@ def _sizes(counts: Floats, noise: float) -> Floats:
 
 
 def _shrinkage(offsets: Floats, errors: Floats) -> Floats:
-    """Shrinkage of offsets (C, k) with noise of these variances (C, 1), averaged over the prior variance: (C, 1)."""
+    """Return factors (C, 1) that shrink offsets (C, k) with noise variances (C, 1), averaged over the prior variance."""
     logs = np.array([-0.5 * ((offsets**2 / (v + errors)) + np.log(v + errors)).sum() for v in _VARIANCES])
     factors = np.array([v / (v + errors) for v in _VARIANCES])
     return np.asarray(np.tensordot(softmax(logs), factors, axes=1))

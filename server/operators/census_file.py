@@ -34,7 +34,7 @@ _ROUNDING = 1e-6
 
 
 def numbers_of(census: Census) -> CensusNumbers:
-    """The numbers in the form of the file."""
+    """Return the numbers in the form of the file."""
     space = census.subspace
     return CensusNumbers(
         labels=census.labels,
@@ -50,7 +50,7 @@ def numbers_of(census: Census) -> CensusNumbers:
 
 
 def census_of(numbers: CensusNumbers) -> Census:
-    """The inverse of `numbers_of`, even after a trip through JSON."""
+    """Return the inverse of `numbers_of`, even after a trip through JSON."""
     sums = np.array(numbers.sums, dtype=np.float64)
     return Census(
         labels=numbers.labels,
@@ -106,7 +106,7 @@ def check_labels(census: Census, labels: tuple[str, ...], path: Path) -> None:
 
 
 def _parsed(path: Path, kind: type[_D]) -> _D:
-    """The document in a file.
+    """Return the document in a file.
 
     Raises:
         ConfigError: There is no such file, or no JSON object in it.

@@ -29,7 +29,7 @@ _MOST_TEXTS = 600
 
 
 def student_softness(vectors: Vectors, means: Floats) -> float:
-    """The least softness at which students agree with the teacher as often as at the best, within two standard errors.
+    """Return the least softness at which students agree with the teacher as often as at best, to two standard errors.
 
     Agreement varies little near its best, and a student that reads words learns more from sharper probabilities.
 
@@ -60,7 +60,7 @@ def with_shares(probabilities: Floats, shares: Floats, weights: Floats) -> Float
 
 
 def _agreement(vectors: Vectors, probabilities: Floats) -> float:
-    """Share of the texts to which a student that has not seen them gives the teacher's most probable label."""
+    """Return the share of texts to which a student that has not seen them gives the teacher's most probable label."""
     teacher = probabilities.argmax(axis=1)
     fold = np.random.default_rng(0).permutation(len(vectors)) % _FOLDS  # texts come in a regular order of labels
     names = tuple(map(str, range(probabilities.shape[1])))

@@ -37,7 +37,7 @@ Floats = NDArray[np.float32]
 
 
 def public_vocabulary(path: str, *, at_least: int) -> tuple[str, ...]:
-    """The terms of a file, one per line, without terms that have no word or repeat the words of an earlier term.
+    """Return the terms of a file, one per line, without terms that have no word or repeat the words of an earlier term.
 
     Raises:
         DataError: The file cannot be read, or is empty.
@@ -60,14 +60,14 @@ def public_vocabulary(path: str, *, at_least: int) -> tuple[str, ...]:
 
 
 def private_vocabulary(terms: Sequence[str], counts: NDArray[np.float64], kept: int) -> tuple[str, ...]:
-    """V': the `kept` terms with the highest noised counts, in descending order."""
+    """Return V', the `kept` terms with the highest noised counts, in descending order."""
     return tuple(terms[i] for i in np.argsort(-counts, kind="stable")[:kept])
 
 
 def draw_frequencies(
     spec: SketchSpec, dim: int, bandwidth: float, generator: np.random.Generator
 ) -> tuple[Floats, Floats]:
-    """Frequencies and phases of a sketch, in the form that `common.queries.sketch.Sketch` expects.
+    """Return the frequencies and phases of a sketch, in the form that `common.queries.sketch.Sketch` expects.
 
     Each of j blocks has an effective squared norm of 1/j, so that one bandwidth serves sequences of any length (section
     A.2, bandwidth selection). The vectors have norm 1, so the frequencies include that factor.
@@ -193,7 +193,7 @@ def iterative(
 
 
 def ensemble_prefixes(length: int, ensemble: str) -> tuple[int, ...]:
-    """Number of blocks of each sketch in an ensemble for sequences of `length` phrases (section A.2).
+    """Return the number of blocks of each sketch in an ensemble for sequences of `length` phrases (section A.2).
 
     "linear": 1, 2, ..., K. "logarithmic": 2, 4, ... up to the smallest power of two that is at least K,
     ceil(log2 K) sketches, so that no prefix is padded with more blocks than it has.

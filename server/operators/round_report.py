@@ -54,7 +54,7 @@ def make_report(
 
 
 def _merged(counts: Iterable[Mapping[str, Counter[str]]]) -> dict[str, dict[str, int]]:
-    """Sums of counts by model and kind; kinds that did not occur are omitted."""
+    """Return the sums of counts by model and kind; kinds that did not occur are omitted."""
     merged: dict[str, Counter[str]] = {}
     for by_model in counts:
         for model, kinds in by_model.items():

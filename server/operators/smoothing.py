@@ -56,7 +56,7 @@ class _Label:
 def smoothed(
     scores: NDArray[np.float64], vectors: NDArray[np.floating], labels: NDArray[np.integer], *, noise: float
 ) -> NDArray[np.float64]:
-    """Votes, predicted from the votes for all candidates of the same label as far as embeddings explain them.
+    """Predict votes from those for all candidates of the same label, as far as embeddings explain them.
 
     Args:
         scores: (n,) noised votes; or (k, n): k kinds of votes for the same candidates, each smoothed separately.
@@ -108,7 +108,7 @@ def _smoothed(scores: NDArray[np.float64], groups: list[_Label], noise: float) -
 def _fit(
     deviations: NDArray[np.float64], label: _Label, s: NDArray[np.float64], v: NDArray[np.float64]
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Log-likelihood of one label's scores for all s and v, and (r,) the scores along its directions."""
+    """Return the log-likelihood of one label's scores for all s and v, and (r,) the scores along its directions."""
     along = label.directions.T @ deviations
     explained = s * label.spread + v
     # The directions that embeddings do not span have noise alone.

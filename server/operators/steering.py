@@ -18,7 +18,7 @@ _HALVINGS = 30
 
 
 def exemplars(posterior: Floats, models: Labels, size: int) -> list[list[int]]:
-    """Texts with the highest posterior for each label, whichever label they were requested with.
+    """Return texts with the highest posterior for each label, whichever label they were requested with.
 
     They are chosen among the texts whose most probable label it is, if there are enough, and otherwise among all. At
     most 60 % (rounded up) come from one model, as long as there are others.
@@ -92,7 +92,7 @@ def most_probable_labels(posterior: Floats) -> NDArray[np.int64]:
 
 
 def kept_by_gate(posterior: Floats, labels: Labels) -> NDArray[np.int64]:
-    """Positions of texts whose most probable label is their own, or for a label without any, its most probable text."""
+    """Return the positions of texts whose most probable label is the requested one, or each label's best text."""
     kept = posterior.argmax(axis=1) == labels
     for label in np.unique(labels):
         of_label = labels == label
@@ -120,5 +120,5 @@ def text_weights(labels: Labels, shares: Floats, *, floor: float) -> Floats:
 
 
 def effective_sample(weights: Floats) -> float:
-    """Effective sample size as a share of the number of weights, (sum)^2 / sum of squares / n: 1 if all are equal."""
+    """Return the effective sample size as a share of the number of weights, (sum)^2 / sum of squares / n."""
     return float(weights.sum() ** 2 / (weights**2).sum() / len(weights))

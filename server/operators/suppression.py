@@ -59,7 +59,7 @@ def suppress(
 
 
 def self_similarity(vectors: NDArray[np.float32]) -> float | None:
-    """Mean cosine of all pairs of (n, dim) unit vectors: the paper's measure of diversity. None for fewer than two."""
+    """Return the mean cosine of all pairs of (n, dim) unit vectors, the paper's diversity; None for fewer than two."""
     n = len(vectors)
     if n < 2:
         return None
@@ -89,7 +89,7 @@ class _Rows:
 
 
 def _walk(rows: _Rows, count: int, tau: float, *, least: int) -> list[int] | None:
-    """Positions of the first `count` elites at this threshold; None if there are fewer than `least`."""
+    """Return the positions of the first `count` elites at this threshold; None if there are fewer than `least`."""
     if tau >= 1:
         return list(range(count))
     remaining = np.ones(len(rows), dtype=bool)

@@ -28,7 +28,7 @@ Ahead = Mapping[str, Sequence[str]]
 
 
 def modes(variation: Variation) -> dict[str, str | None]:
-    """The mode of a variation's requests, and the setting that avoids it; see `server.method.Method`."""
+    """Return the mode of a variation's requests, and the setting that avoids it; see `server.method.Method`."""
     if variation.kind == "fill_in":
         return {"blanks": "method.variation.kind=paraphrase"}
     return {"rewriting": "method.variation.kind=fill_in"}
@@ -108,7 +108,7 @@ def _length(variation: Variation, text: str, generator: np.random.Generator) -> 
 
 
 def family_sizes(parents: Sequence[tuple[Candidate, int]]) -> Counter[str]:
-    """Number of requested variations, by model."""
+    """Return the number of requested variations, by model."""
     sizes: Counter[str] = Counter()
     for parent, count in parents:
         sizes[parent.model] += count
@@ -116,7 +116,7 @@ def family_sizes(parents: Sequence[tuple[Candidate, int]]) -> Counter[str]:
 
 
 def children(parents: Sequence[tuple[Candidate, int]], written: Written, round_number: int) -> list[Candidate]:
-    """The variations as candidates, with label and model of their parents."""
+    """Return the variations as candidates, with label and model of their parents."""
     return [
         Candidate(text=text, label=parent.label, model=parent.model, round=round_number)
         for (parent, _), texts in zip(parents, written.texts, strict=True)
@@ -167,7 +167,7 @@ def look_ahead(
 
 
 def vectors(candidates: Sequence[Candidate], tools: Tools, ahead: Ahead) -> NDArray[np.float32]:
-    """Vectors that stand for the candidates in the votes: (candidates, dimensions) float32, unit norm.
+    """Return the vectors that stand for the candidates in the votes: (candidates, dimensions) float32, unit norm.
 
     Each is the mean embedding of a candidate's variations, scaled to norm 1; or the candidate's own embedding if there
     are none, or if they cancel out.

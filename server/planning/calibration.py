@@ -27,7 +27,7 @@ _PRECISION = 1e-5
 
 
 def calibrate(plan: Plan, epsilon: float, *, calibration: str = "tight") -> Plan:
-    """The plan with the least noise that keeps (epsilon, delta).
+    """Return the plan with the least noise that keeps (epsilon, delta).
 
     Args:
         plan: A plan without noise: epsilon is infinite and all scales are 0. Its delta is kept.
@@ -89,7 +89,7 @@ def _beside_unproven(plan: Plan, epsilon: float, calibration: str) -> Plan:
 
 
 def _common_factor(plan: Plan, epsilon: float) -> float:
-    """Factor for all scales but those of pure queries with which the whole plan costs epsilon."""
+    """Return the factor for all scales but those of pure queries with which the whole plan costs epsilon."""
     from scipy.optimize import brentq
 
     releases = [(query.pure, release) for query in plan.queries for release in plan.releases_of(query)]
@@ -129,7 +129,7 @@ def _scale(plan: Plan, query: PlannedQuery, epsilon: float) -> float:
 
 
 def _paper_scale(plan: Plan, query: PlannedQuery, epsilon: float) -> float:
-    """Sigma of the classical Gaussian mechanism, as WASP and Aug-PE use it."""
+    """Return the sigma of the classical Gaussian mechanism, as WASP and Aug-PE use it."""
     if not isinstance(query.spec, VotesSpec) or query.mechanism != "gaussian" or query.rate < 1:
         raise PlanError(
             "calibration", expected="tight, for all but Gaussian votes of all records", got=f"paper, for {query.name}"

@@ -87,7 +87,7 @@ def _resized(method: Method[Any], share: float, task: Task) -> Method[Any]:
 
 
 def _scaled(planned: PlannedQuery, share: float) -> PlannedQuery:
-    """The query, with a share of the texts that it asks each party for."""
+    """Return the query, with a share of the texts that it asks each party for."""
     if isinstance(planned.spec, AbstractedSeedsSpec):
         return replace(planned, spec=replace(planned.spec, choices=max(1, round(share * planned.spec.choices))))
     return planned

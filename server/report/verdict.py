@@ -36,7 +36,7 @@ class Verdict(Document):
 
 
 def verdict(guarantee: Guarantee, metrics: Metrics, *, texts: int, weaknesses: int) -> Verdict:
-    """The verdict on a run with these numbers of texts and weaknesses."""
+    """Return the verdict on a run with these numbers of texts and weaknesses."""
     measured = accuracies(metrics)
     sentence = _taught(measured, counted(metrics), texts, asked=guarantee.kind is not Kind.NOT_ASKED)
     if texts and weaknesses:
@@ -119,7 +119,7 @@ def _against_real(synthetic: float, majority: float, real: float) -> str:
 
 
 def _counted(share: float | None) -> str:
-    """Sentence on the parties' noised counts, where there are no test texts."""
+    """Return a sentence on the parties' noised counts, if there are no test texts."""
     if share is None:
         return "The usefulness of the texts was not measured: that takes test texts (task.test)"
     return (

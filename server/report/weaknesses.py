@@ -72,7 +72,7 @@ class Weakness(Document):
     simulation_only: bool = False
 
     def __str__(self) -> str:
-        """One line."""
+        """Write the weakness in one line."""
         return f"{self.what}{' (simulation only)' if self.simulation_only else ''}; {self.do}"
 
 
@@ -86,7 +86,7 @@ def weaknesses(
     votes: Sequence[Votes],
     share_noise: float = 0.0,
 ) -> tuple[Weakness, ...]:
-    """All weaknesses of a run folder; `share_noise` is the standard deviation of a label's released share."""
+    """Return all weaknesses of a run folder; `share_noise` is the standard deviation of a label's released share."""
     return (
         *_accuracy(run, rounds, metrics, texts),
         *_gain(run, privacy, metrics),
@@ -100,7 +100,7 @@ def weaknesses(
 
 
 def read_weaknesses(run: Path) -> list[Weakness]:
-    """The weaknesses in the report of a run folder; none if the report is missing or damaged."""
+    """Return the weaknesses in the report of a run folder; none if the report is missing or damaged."""
     path = run / "report.json"
     try:
         facts = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}

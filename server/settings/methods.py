@@ -163,7 +163,7 @@ class DpSgdSettings(PartyTextsSettings):
         self.spec(texts=1, max_records=1)
 
     def spec(self, *, texts: int, max_records: int) -> FineTunedSpec:
-        """The specification of the query, with this number of texts per party; bounds are checked there."""
+        """Return the specification of the query, with this number of texts per party; bounds are checked there."""
         training = {field.name: getattr(self, field.name) for field in fields(FineTunedSpec) if has(self, field.name)}
         return FineTunedSpec(texts=texts, max_records=max_records, **training)
 

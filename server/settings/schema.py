@@ -205,7 +205,7 @@ class Rules:
 
     @classmethod
     def none(cls) -> "Rules":
-        """The rules with all of them off."""
+        """Return the rules with all of them off."""
         return cls(**dict.fromkeys((rule.name for rule in fields(cls)), False))
 
 

@@ -180,7 +180,7 @@ def plan(
 
 
 def _files(tables: Mapping[str, Table | Texts | None], folder: Path, unread: Sequence[str] = ()) -> dict[str, Path]:
-    """Files of the given tables; a table in memory that is not read gets a path without a file."""
+    """Return the files of the given tables; a table in memory that is not read gets a path without a file."""
     if tables.get("train") is not None and tables.get("train") is tables.get("public_text"):
         raise ConfigError("public_text", expected="texts that are public", got="the private records, train")
     return {
@@ -227,7 +227,7 @@ def _settings(
 
 
 def _quoted(text: str) -> str:
-    """The text in quotes of Hydra's grammar, where a backslash is special only before a quote."""
+    """Return the text in quotes of Hydra's grammar, where a backslash is special only before a quote."""
     return "'" + re.sub(r"(\\*)('|$)", lambda match: match[1] * 2 + ("\\'" if match[2] else ""), text) + "'"
 
 
@@ -279,7 +279,7 @@ def _hydra_of_ours() -> Iterator[None]:
 
 @contextlib.contextmanager
 def _logging_to(folder: Path) -> Iterator[None]:
-    """Write the log into the folder's `run.log`; warnings are shown where nobody handles them, as Python does."""
+    """Write the log into the folder's `run.log`; warnings that no handler receives are shown, as by Python."""
     folder.mkdir(parents=True, exist_ok=True)
     logger = logging.getLogger("caucus")
     level, file = logger.level, logging.FileHandler(folder / "run.log")

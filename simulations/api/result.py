@@ -39,7 +39,7 @@ class Report:
     path: Path
 
     def _repr_html_(self) -> str:
-        """The page in a separate frame, whose script cannot reach the notebook."""
+        """Return the page in a separate frame, whose script cannot reach the notebook."""
         page = html.escape(self.path.read_text(encoding="utf-8"))
         style = f"width: 100%; height: {_HEIGHT}px; border: 0"
         return f'<iframe title="report" sandbox="allow-scripts" style="{style}" srcdoc="{page}"></iframe>'

@@ -90,7 +90,7 @@ class LocalGrid(Grid):
         return Message(content, dst_node_id, message_type, group_id=group_id, ttl=ttl)
 
     def get_node_ids(self) -> Iterable[int]:
-        """Node ids, from 1; 0 is not a node."""
+        """Return the node ids, from 1; 0 is not a node."""
         return range(1, self._parties + 1)
 
     def push_messages(self, messages: Iterable[Message]) -> Iterable[str]:
@@ -115,7 +115,7 @@ class LocalGrid(Grid):
         return self.pull_messages(self.push_messages(messages))
 
     def _deliver(self, message: Message, bulk: "_SharedBulk") -> tuple[str, Message | None, int, int]:
-        """Id of the message, the last reply that came back, bytes sent and bytes received."""
+        """Return the id of the message, the last reply that came back, bytes sent and bytes received."""
         message_id = uuid.uuid4().hex
         set_id(message, message_id)
         partition = message.metadata.dst_node_id - 1

@@ -34,7 +34,7 @@ log = logging.getLogger("caucus.simulation")
 
 
 def prepared(settings: SimulationSettings, folder: Path) -> SimulationSettings:
-    """The settings that a run stores: with labels, identities, a number of records, and a number for each `auto`."""
+    """Complete the settings that a run stores: labels, identities, a number of records, a number for each `auto`."""
     return simulated(settled(with_number(with_identities(with_labels(settings), folder))))
 
 
@@ -76,7 +76,7 @@ def with_number(settings: SimulationSettings) -> SimulationSettings:
 
 
 def parties(settings: SimulationSettings, folder: Path) -> dict[int, PartyService]:
-    """One service for each simulated party, with its own records, limits and ledger."""
+    """Return one service for each simulated party, with its own records, limits and ledger."""
     encoder: Encoder = build(settings.embedding)
     hospital = party_settings(settings.client)
     writers = hospital.writers()
@@ -99,7 +99,7 @@ def parties(settings: SimulationSettings, folder: Path) -> dict[int, PartyServic
 
 
 def party_settings(client: Mapping[str, Any]) -> PartySettings:
-    """The settings that all simulated parties share.
+    """Return the settings that all simulated parties share.
 
     Raises:
         ConfigError: An unknown key, or a limit out of range.
@@ -108,7 +108,7 @@ def party_settings(client: Mapping[str, Any]) -> PartySettings:
 
 
 def deal(settings: SimulationSettings) -> list[list[Record]]:
-    """The private records of each party, by the configured partition, with a planted site's style and planted canaries.
+    """Deal the private records to the parties, as configured, with a planted site's style and planted canaries.
 
     Raises:
         ConfigError: The configuration asks for more records or canaries than exist, or the partition is unknown.

@@ -102,7 +102,7 @@ def attacks(
     seed: int = 0,
     training: Training = FROM_SCRATCH,
 ) -> dict[str, Attack]:
-    """PPL, REFER and LIRA against the synthetic texts.
+    """Run the attacks PPL, REFER and LIRA on the synthetic texts.
 
     Args:
         synthetic: At least one text; the training texts of the attacked model.
@@ -138,7 +138,7 @@ def scored(
     members: Sequence[str],
     others: Sequence[str],
 ) -> dict[str, Attack]:
-    """PPL, REFER and LIRA with trained models."""
+    """Run the attacks PPL, REFER and LIRA with trained models."""
     texts = [*members, *others]
     nll = target.nll(texts)
     scores = {
@@ -151,7 +151,7 @@ def scored(
 
 
 def exposure(model: Likelihood, canary: str, alternatives: Sequence[str]) -> float:
-    """Exposure of a canary in bits: log2 of the number of candidates over its rank (Carlini et al. 2019).
+    """Return the exposure of a canary in bits: log2 of the number of candidates over its rank (Carlini et al. 2019).
 
     Args:
         model: Model trained on texts that may contain the canary.
@@ -173,7 +173,7 @@ def exposure(model: Likelihood, canary: str, alternatives: Sequence[str]) -> flo
 
 
 def nearest(synthetic: NDArray[np.floating], members: NDArray[np.floating], others: NDArray[np.floating]) -> Distances:
-    """Distances of records and of held-out texts to the synthetic texts; all are unit vectors (n, d).
+    """Return the distances of records and of held-out texts to the synthetic texts; all are unit vectors (n, d).
 
     Raises:
         DataError: Shapes do not fit, a set is empty, or a value is not finite.

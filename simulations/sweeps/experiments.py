@@ -22,7 +22,7 @@ from common.errors import ConfigError
 
 
 def rows(experiment: Mapping[str, Any] | None) -> dict[str, dict[str, Any]]:
-    """All rows by name, in the order of the table, with their `set`, `paper` and `against`, if any.
+    """Return all rows by name, in the order of the table, with their `set`, `paper` and `against`, if any.
 
     Raises:
         ConfigError: Two columns of `each` differ in length, or the number of lists of figures differs from it.
@@ -56,7 +56,7 @@ def _repeated(name: str, row: Mapping[str, Any]) -> Iterator[tuple[str, dict[str
 
 
 def _repetitions(name: str, group: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """The values by name, for each repetition; one repetition without values where there is no `each`."""
+    """Return the values by name, for each repetition; one repetition without values if there is no `each`."""
     columns = group.get("each", {})
     lengths = {len(column) for column in columns.values()} or {1}
     if len(lengths) > 1:

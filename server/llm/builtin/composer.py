@@ -177,7 +177,7 @@ class TextComposer:
         return parts
 
     def _lean(self, leader: Passage | None, shaped: float) -> NDArray[np.float64]:
-        """Random weight of each passage and exemplar for one text, higher near the target and near the leader."""
+        """Draw the weight of each passage and exemplar for one text, higher near the target and near the leader."""
         near = np.array([passage.near for passage in self._passages])
         if leader is not None:
             near = near + self._vectors @ leader.vector
@@ -200,7 +200,7 @@ class TextComposer:
         return np.stack([passage.vector for passage in self._passages])
 
     def _plan(self, parts: Sequence[Sentence]) -> list[Sentence]:
-        """Model sentences to imitate, one for each new sentence; their number gives the requested length."""
+        """Return the model sentences to imitate, one for each new sentence; their number gives the requested length."""
         if self._request.words is None:
             return list(parts)
         mean_tokens = max(1.0, sum(map(len, parts)) / len(parts))
@@ -210,7 +210,7 @@ class TextComposer:
     def _windowed(
         self, weights: NDArray[np.float64], place: float, model: Sentence, heads: set[str]
     ) -> NDArray[np.float64]:
-        """Weights for one sentence of a longer text: higher at a similar position and with a similar beginning."""
+        """Weigh passages for one sentence of a longer text: more at a similar position and with a similar beginning."""
         local_weights = weights * np.exp(-np.abs(self._position - place) / _WIDTH)
         factors = np.ones(len(self._head_number) + 1)
         factors[self._head_number.get(_head(model), -1)] = _SAME_HEAD

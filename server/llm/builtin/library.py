@@ -87,7 +87,7 @@ class Library:
         self.known = frozenset(normal(text) for text in texts)
 
     def sense(self, labels: tuple[tuple[str, str], ...]) -> dict[str, Sense]:
-        """Sense of each label's description, computed once for a set of labels.
+        """Return the sense of each label's description, computed once for a set of labels.
 
         It is taken from the passages nearest to the description (relevance feedback: Rocchio 1971 for the vector,
         Lavrenko and Croft 2001 for the words), each relative to that of the other labels.
@@ -111,7 +111,7 @@ class Library:
         return self._senses[labels]
 
     def _telling(self, seen: list[Counter[str]], at: int, count: int) -> dict[str, float]:
-        """Ratio of each word's frequency in a label's passages to the geometric mean of those elsewhere.
+        """Return the ratio of each word's frequency in a label's passages to the geometric mean of those elsewhere.
 
         The mean is over the other labels' passages and all texts.
         """
@@ -160,7 +160,7 @@ def _encoded(texts: tuple[str, ...], encoder: TextEncoder) -> Vector:
 
 
 def described(label: str, description: str) -> str:
-    """A label's name and description in one text."""
+    """Return a label's name and description in one text."""
     return f"{label.replace('_', ' ')}: {description}"
 
 

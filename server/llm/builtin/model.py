@@ -118,7 +118,7 @@ class BuiltinModel:
         return replies
 
     def estimate(self, request: Request) -> tuple[int, int]:
-        """Expected input and output tokens, for the forecast; they cost nothing here."""
+        """Return the expected input and output tokens, for the forecast; they cost nothing here."""
         fields = (request.good, request.bad, request.source, request.must, (request.description,))
         read = sum(len(text.split()) for field in fields for text in field)
         around = len(request.must) * self._words_around if not request.source else 0.0  # a sentence for each keyphrase
@@ -145,7 +145,7 @@ class BuiltinModel:
         return _library(tuple(self._texts), self._encoder, *part)
 
     def _vectors(self, requests: Sequence[Request]) -> dict[str, Vector]:
-        """Vectors of all texts that the requests show, each text encoded once."""
+        """Return the vectors of all texts that the requests show, each text encoded once."""
         shown = dict.fromkeys(text for request in requests for text in _input_texts(request))
         raw = self._library.centred(self._encoder.encode(list(shown)))
         return dict(zip(shown, raw, strict=True))
@@ -225,7 +225,7 @@ def _input_texts(request: Request) -> Iterable[str]:
 
 
 def _target(request: Request, vectors: dict[str, Vector], sense: dict[str, Sense]) -> Vector:
-    """Point in the encoder's space near which the texts should lie."""
+    """Return the point in the encoder's space near which the texts should lie."""
     target = np.zeros_like(next(iter(sense.values())).vector)
     weight = 1.0
     if request.source:

@@ -34,12 +34,12 @@ def untokenise(tokens: Sequence[str]) -> str:
 
 @lru_cache(maxsize=1 << 16)
 def bare(token: str) -> str:
-    """A token without white space and case, for comparing words."""
+    """Return a token without white space and case, for comparing words."""
     return token.strip().casefold()
 
 
 def normal(text: str) -> str:
-    """Normal form of a text, by which copies are found: its words, without case, white space and punctuation."""
+    """Return the normal form of a text, by which copies are found: its words, without case and punctuation."""
     return " ".join(_WORD.findall(text.casefold()))
 
 
@@ -74,7 +74,7 @@ class Between:
                 _count(self.inside[left, right], middle)
 
     def unheard(self, tokens: Sentence) -> int:
-        """Number of sequences of three tokens in a sentence that the model has never read."""
+        """Return the number of sequences of three tokens in a sentence that the model has never read."""
         path = (_BEGIN, *tokens, _END)
         inside = self.inside
         return sum(
@@ -131,7 +131,7 @@ class Walk:
         self._two: dict[tuple[str, str], list[_Seen]] = {}
 
     def write(self, begin: Sequence[str], weights: Sequence[float], looseness: float, rng: random.Random) -> Sentence:
-        """Continues `begin` to the end of a sentence.
+        """Continue `begin` to the end of a sentence.
 
         Args:
             begin: Tokens written already, in writing direction; empty at the start of a sentence.
@@ -161,7 +161,7 @@ class Walk:
         return tuple(tokens)
 
     def _after(self, b: str, c: str) -> list[_Seen]:
-        """Occurrences after these two tokens, collected at first use, since a text needs few of all pairs."""
+        """Return occurrences after these two tokens, collected at first use, since a text needs few of all pairs."""
         seen = self._two.get((b, c))
         if seen is None:
             seen = [occurrence for occurrence in self._one.get(c, ()) if occurrence[3] == b]

@@ -49,7 +49,7 @@ class Phrases:
         temperature: float,
         rng: np.random.Generator,
     ) -> tuple[str, ...]:
-        """Up to `count` phrases, the likeliest first, none of which contains the words of another.
+        """Return up to `count` phrases, the likeliest first, none of which contains the words of another.
 
         Args:
             near: Indices of the passages to characterise.

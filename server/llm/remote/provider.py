@@ -87,7 +87,7 @@ class Remote:
         return job.replies
 
     def estimate(self, request: Request) -> tuple[int, int]:
-        """Expected input and output tokens: four characters per token, and 1.4 tokens per word if words are known."""
+        """Estimate input and output tokens: four characters per token, and 1.4 tokens per word if words are known."""
         return estimate(request, self._max_tokens)
 
     async def _all(self, job: "Job") -> None:

@@ -30,7 +30,7 @@ TOP = 4
 
 
 def of_votes(epsilon: float, *, labels: int, rounds: int, parties: int = 3) -> Finding:
-    """Canaries near 2 Q candidates of their label, to which no other record is near: Q lie close by, and Q opposite."""
+    """Measure canaries near 2 Q candidates of their label, to which no other record is near: Q close by, Q opposite."""
     near = candidates()
     of_label = np.repeat(np.arange(labels, dtype=np.int32), len(near))
     question = Votes(spec=VotesSpec(top=TOP, fine=4), vectors=np.tile(near, (labels, 1)), labels=of_label)
@@ -41,7 +41,7 @@ def of_votes(epsilon: float, *, labels: int, rounds: int, parties: int = 3) -> F
 
 
 def of_class_sums(epsilon: float, *, labels: int, rounds: int, parties: int = 3) -> Finding:
-    """Canaries that are the only record of their label, on the diagonal of four directions, beyond the radius."""
+    """Measure canaries that are their label's only record, on the diagonal of four directions, beyond the radius."""
     basis = np.zeros((4, AXES), dtype=np.float32)
     basis[:, :4] = np.array([[1, 1, 1, 1], [1, -1, 1, -1], [1, 1, -1, -1], [1, -1, -1, 1]]) / 2
     spec = ClassSumsSpec(labels=labels, directions=4, count=32, grid=64)
@@ -80,7 +80,7 @@ def _summed_answers(
 
 
 def distinguished(check: str, mu: float, scores: NDArray[np.float64], inside: NDArray[np.bool_]) -> Finding:
-    """Power of the canaries' scores to reveal which of them are in.
+    """Measure the power of the canaries' scores to reveal which of them are inserted.
 
     Args:
         check: Name of the check.

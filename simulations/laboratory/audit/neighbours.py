@@ -159,12 +159,12 @@ def sources(
 
 
 def embed_records(records: Sequence[Record], encoder: Encoder) -> list[EmbeddedRecord]:
-    """Records with their vectors, each embedded alone, as a party embeds them."""
+    """Records with their vectors, each embedded separately, as a party embeds them."""
     return [EmbeddedRecord(record, encoder.encode([record.text])[0]) for record in records]
 
 
 def _dealer(labels: Sequence[str]) -> Callable[[str, NDArray[np.float32]], EmbeddedRecord]:
-    """Makes records whose labels take turns."""
+    """Return a function that makes records whose labels take turns."""
     count = iter(range(2**62))
     return lambda text, vector: EmbeddedRecord(Record(text, labels[next(count) % len(labels)]), vector)
 
@@ -181,7 +181,7 @@ def _of_terms(query: Query) -> list[str]:
 def _of_arrays(
     query: Query, ordinary: Sequence[EmbeddedRecord]
 ) -> Iterator[tuple[EmbeddedRecord, NDArray[np.float32]]]:
-    """Ordinary records, each with a unit vector made from the query's arrays."""
+    """Yield ordinary records, each with a unit vector made from the query's arrays."""
     dim = len(ordinary[0].vector)
     arrays = [array for array in inputs(query).values() if array.ndim == 2 and array.shape[1] == dim]
     rows = np.concatenate([np.zeros((0, dim)), *arrays]).astype(np.float64)[:64]

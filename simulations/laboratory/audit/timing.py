@@ -110,7 +110,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def used(records: int = 1000) -> Iterator[tuple[str, float]]:
-    """Share of its scheduled time that an answer takes with `records` declared records, by kind of question.
+    """Yield the share of its scheduled time that an answer takes with `records` declared records, by kind of question.
 
     Neither the ledger nor the noise is included.
     """
@@ -166,13 +166,13 @@ def _questions(rows: NDArray[np.float32]) -> Iterator[Query]:
 
 
 def share_longer(without: Sequence[float], beside: Sequence[float]) -> float:
-    """Share of pairs in which the second is larger, with ties counted as half: the area under the best test's curve."""
+    """Return the share of pairs in which the second is larger (ties are half): the area under the best test's curve."""
     difference = np.subtract.outer(np.array(beside), np.array(without))
     return float((difference > 0).mean() + (difference == 0).mean() / 2)
 
 
 def measured(answers: int, *, delay: float, scheduled: bool) -> tuple[list[float], list[float]]:
-    """Durations in seconds of answers of a service without the record, and of one with it, asked alternately."""
+    """Return the seconds of answers of a service without the record, and of one with it, asked alternately."""
     target, query, others = _attack()
     plan = calibrate(_plan(PlannedQuery(name="votes", spec=query.spec, times=answers)), 4.0)
     beside = np.concatenate([others[:-1], target])
@@ -192,7 +192,7 @@ def measured(answers: int, *, delay: float, scheduled: bool) -> tuple[list[float
 
 
 def _plan(planned: PlannedQuery) -> Plan:
-    """A plan of one party for one query, without noise."""
+    """Return a plan of one party for one query, without noise."""
     return Plan(
         method="timing",
         labels=("a",),
@@ -210,7 +210,7 @@ def _plan(planned: PlannedQuery) -> Plan:
 
 
 def _attack() -> tuple[NDArray[np.float32], Votes, NDArray[np.float32]]:
-    """A known record, candidates at equal distances from it, and other records."""
+    """Return a known record, candidates at equal distances from it, and other records."""
     generator = np.random.default_rng(0)
     target = _unit(generator.normal(size=(1, DIMENSIONS)))
     directions = generator.normal(size=(CANDIDATES, DIMENSIONS))
@@ -239,7 +239,7 @@ def _service(path: Path, vectors: NDArray[np.float32], *, scheduled: bool) -> Pa
 
 @contextmanager
 def _relayed_calls(services: Sequence[PartyService], delay: float) -> Iterator[list[Call]]:
-    """Calls of services behind one address, and a line with this delay before it."""
+    """Yield calls of services behind one address, with a line of this delay before it."""
     line = Line()
     line.delay = delay
 

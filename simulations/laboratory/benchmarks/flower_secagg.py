@@ -125,7 +125,7 @@ class FlowerParties:
         return FlowerCost(mask=min(costs), combine=combine)
 
     def _unmask(self, active: list[int], total: list[Any]) -> tuple[Any, float]:
-        """The mean, and the CPU milliseconds of the coordinator's last stage."""
+        """Return the mean, and the CPU milliseconds of the coordinator's last stage."""
         dead = set(self._states) - set(active)
         replies = []
         for node in active:

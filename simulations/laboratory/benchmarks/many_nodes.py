@@ -83,7 +83,7 @@ def main(arguments: Sequence[str] | None = None) -> list[Ratio]:
 
 
 def fitted_cost(folder: Path, few: int, many: int, *, delay: float) -> Cost:
-    """The terms, measured with two small federations; without a delay there is no term for round trips."""
+    """Return the terms, measured with two small federations; without a delay there is no term for round trips."""
     lines = [Stretch(delay=0.0), *([Stretch(delay=delay)] if delay else [])]
     (small,), _ = measure(folder / "few", few, 2, lines[:1])
     measured, start = measure(folder / "many", many, 2, lines)

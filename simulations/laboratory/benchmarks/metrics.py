@@ -57,7 +57,7 @@ def main(arguments: Sequence[str] | None = None) -> list[Ratio]:
 
 
 def _timed(compute: Callable[[], object]) -> tuple[float, float, float]:
-    """Wall seconds, CPU seconds, and the peak memory of this process so far in MiB."""
+    """Return the wall seconds, CPU seconds, and the peak memory of this process so far in MiB."""
     wall, cpu = time.perf_counter(), time.process_time()
     compute()
     seconds = time.perf_counter() - wall, time.process_time() - cpu

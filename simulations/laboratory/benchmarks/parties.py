@@ -170,7 +170,7 @@ def measure(parties: int, mode: str, encoder: Encoder, candidates: int) -> Cost:
 
 
 def picture(sizes: Sequence[int], costs: Mapping[str, Sequence[Cost]]) -> str:
-    """Cost of the modes by number of parties, as SVG; wall time is left out, since it depends on other programs."""
+    """Draw the modes' cost by number of parties, as SVG, without wall time, which other programs influence."""
     parts = [
         _growth(
             f"CPU time of one party, ms: {mode}",
@@ -201,12 +201,12 @@ def _growth(title: str, sizes: Sequence[int], values: Mapping[str, Sequence[floa
 
 
 def _of_each(seconds: float | None, parties: int) -> float | None:
-    """Milliseconds per party; None without a measurement."""
+    """Return the milliseconds per party; None without a measurement."""
     return None if seconds is None else 1000 * seconds / parties
 
 
 def plan_of(parties: int, mode: str, encoder: Encoder, roster: Roster | None) -> Plan:
-    """A plan of WASP with one query."""
+    """Return a plan of WASP with one query."""
     method: Any = Wasp(rounds=2)
     return make_plan(
         method,

@@ -30,7 +30,7 @@ class Ratio:
     goal: float | None = None
 
     def __str__(self) -> str:
-        """One line, with the goal."""
+        """Write the figure in one line, with the goal."""
         verdict = "" if self.goal is None else f"{'hit' if self.value <= self.goal else 'MISSED'} of {self.goal:g}"
         return f"{self.value:8.3f} {verdict:16} {self.name}, to {self.to}"
 

@@ -93,7 +93,7 @@ def _of_texts(part: str, sizes: Sequence[int], dimensions: int) -> list[Ratio]:
 
 
 def _cost(part: str, size: int, dimensions: int) -> tuple[float, float]:
-    """CPU milliseconds and peak bytes of a part, per text."""
+    """Return the CPU milliseconds and peak bytes of a part, per text."""
     texts, vectors = _texts(size), _unit(size, dimensions, 0)
     _, milliseconds = timed(_PARTS[part], texts, vectors)
     peak = _peak(lambda: _PARTS[part](texts, vectors))
@@ -112,7 +112,7 @@ def _of_ledgers(sizes: Sequence[int]) -> list[Ratio]:
 
 
 def _ledger(runs: int) -> tuple[float, float, float]:
-    """CPU milliseconds to open a ledger, per run; of an answer; and to compute epsilon, per run."""
+    """Return the CPU milliseconds to open a ledger, per run; of an answer; and to compute epsilon, per run."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "ledger.db"
         _write_ledger(path, runs)
@@ -252,7 +252,7 @@ def _grown(what: str, sizes: Sequence[int], path: Path, ask: Callable[[range], o
 
 
 def _texts(size: int) -> list[str]:
-    """Texts of forty words out of five thousand."""
+    """Return texts of forty words out of five thousand."""
     words = np.random.default_rng(0).integers(5000, size=(size, 40))
     return [" ".join(f"w{word}" for word in row) for row in words.tolist()]
 
@@ -264,7 +264,7 @@ def _unit(rows: int, dimensions: int, seed: int) -> NDArray[np.float32]:
 
 
 def _peak(action: Callable[[], object]) -> int:
-    """Bytes that Python and numpy allocate at most during the call, beyond those before it."""
+    """Return the bytes that Python and numpy allocate at most during the call, beyond those before it."""
     tracemalloc.start()
     try:
         action()

@@ -92,7 +92,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _summary(endings: Sequence[Ending]) -> str:
-    """Share of complete runs; mean waits and repeated phases of these."""
+    """Return the share of complete runs; mean waits and repeated phases of these."""
     whole = [ending for ending in endings if ending.whole]
     share = f"{len(whole) / len(endings):7.0%}"
     if not whole:
@@ -194,7 +194,7 @@ def ended(faults: Faults, *, dropouts: int, retries: int) -> Ending:
 
 
 def plan_of(parties: int, dropouts: int, encoder: Encoder, roster: Roster) -> Plan:
-    """A plan of WASP with two queries."""
+    """Return a plan of WASP with two queries."""
     method: Any = Wasp(rounds=QUERIES + 1, top=2)
     return make_plan(
         method,

@@ -131,7 +131,7 @@ def _alone(work: Path) -> Iterator[None]:
 
 
 def _on_this_machine(chosen: cells.Preset) -> cells.Preset:
-    """The preset, with the demo's notes in place of its data sets if any of them are missing."""
+    """Return the preset, with the demo's notes in place of its data sets if any of them are missing."""
     if chosen.data is None or all(map(data_sets.is_there, chosen.data)):
         return chosen
     _say(f"the demo's notes in place of {', '.join(chosen.data)}, {data_sets.ABSENT.format(data_sets.data_folder())}")
@@ -139,7 +139,7 @@ def _on_this_machine(chosen: cells.Preset) -> cells.Preset:
 
 
 def _distinct_overrides(chosen: cells.Preset, one: runs.Result) -> list[str]:
-    """The overrides that tell a run from others."""
+    """Return the overrides that tell a run from others."""
     common = {*chosen.base, *chosen.of_data[one.data], f"experiment_seed={one.seed}"}
     return [override for override in one.overrides if override not in common]
 

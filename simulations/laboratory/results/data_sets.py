@@ -24,12 +24,12 @@ TARGET_PART = 4
 
 
 def data_folder() -> Path:
-    """Folder of the data sets: $CAUCUS_DATA, or shared/data next to the project."""
+    """Return the folder of the data sets: $CAUCUS_DATA, or shared/data next to the project."""
     return Path(os.environ.get(DATA, Path(__file__).parents[4] / "shared" / "data")).resolve()
 
 
 def is_there(data: str) -> bool:
-    """Whether the data set is on this machine."""
+    """Return whether the data set is on this machine."""
     return data == DEMO or all((data_folder() / data / f"{part}.csv").is_file() for part in ("train", "test"))
 
 

@@ -41,7 +41,7 @@ class Result:
 
 
 def read(path: Path) -> dict[str, Result]:
-    """Results by key; if a cell has several, the last one counts.
+    """Return the results by key; if a cell has several, the last one counts.
 
     Raises:
         DataError: A line is not one of ours.
