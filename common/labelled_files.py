@@ -40,7 +40,7 @@ def read_records(
     may_be_empty: bool = False,
     show_names: bool = False,
 ) -> list[Record]:
-    """Reads labelled records; only a party, or a simulation that plays one, reads private files with it.
+    """Read labelled records; only a party, or a simulation that plays one, reads private files with it.
 
     Repeated rows stay: each is a record and votes.
 
@@ -72,7 +72,7 @@ def read_records(
 
 
 def read_texts(path: str | Path) -> list[str]:
-    """Reads public texts.
+    """Read public texts.
 
     Args:
         path: A `.txt` with one text per line, whose empty lines are skipped; or a `.csv` or `.jsonl` with `text`.
@@ -89,7 +89,7 @@ def read_texts(path: str | Path) -> list[str]:
 
 
 def read_topics(path: str | Path) -> list[tuple[str, str | None]]:
-    """Reads public texts with their topics.
+    """Read public texts with their topics.
 
     Args:
         path: As in `read_texts`; a row's topic is in `topic` or, if it has none, in `label`.

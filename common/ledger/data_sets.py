@@ -41,14 +41,14 @@ def data_set_name(key: bytes, digests: Iterable[bytes]) -> str:
 
 
 def store(database: Connection, name: str, digests: Iterable[bytes]) -> None:
-    """Stores the records of a data set, once."""
+    """Store the records of a data set, once."""
     if _number(database, name) is None:
         number = database.execute("INSERT INTO data_sets (name) VALUES (?)", (name,)).lastrowid
         database.executemany("INSERT INTO records VALUES (?, ?)", ((digest, number) for digest in digests))
 
 
 def overlapping(database: Connection, name: str) -> frozenset[str]:
-    """Names of all data sets that share a record with this one, itself included."""
+    """Return the names of all data sets that share a record with this one, itself included."""
     number = _number(database, name)
     if number is None:
         raise InternalError("a data set that was never named", got=name[:8])

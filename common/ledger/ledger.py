@@ -108,7 +108,7 @@ class Ledger:
         data_set: str = "",
         allow: Allow | None = None,
     ) -> Entry:
-        """Charges one answer, or returns the entry that was charged before.
+        """Charge one answer, or return the entry that was charged before.
 
         Args:
             run: Name of the run.
@@ -161,7 +161,7 @@ class Ledger:
         return entry
 
     def keep(self, run: str, index: int, answer: bytes) -> bytes:
-        """Keeps a noised answer before it leaves the party; the first one kept is the answer from then on.
+        """Keep a noised answer before it leaves the party; the first one kept is the answer from then on.
 
         Returns:
             The answer to give.
@@ -183,7 +183,7 @@ class Ledger:
         return answer
 
     def survivors(self, run: str, index: int, parties: AbstractSet[PartyId]) -> None:
-        """Records, before a signature over it leaves, the only set of parties whose sum this entry may open.
+        """Record the only set of parties whose sum this entry may open, before a signature over the set leaves.
 
         Raises:
             SurvivorsError: If another set was recorded before, or none before the entry was committed, or the same
@@ -218,7 +218,7 @@ class Ledger:
             log.unmask(database, entry)
 
     def commit(self, run: str, index: int) -> None:
-        """Closes an entry and erases its answer. Repeated calls have no effect."""
+        """Close an entry and erase its answer. Repeated calls have no effect."""
         with self._open(write=True) as (log, database):
             log.close(database, log.reserved(run, index))
 
@@ -239,7 +239,7 @@ class Ledger:
         return tuple(entry.cost for entry in self.entries(run))
 
     def data_set(self, records: Iterable[bytes]) -> str:
-        """Names a data set by its records, and stores their digests.
+        """Name a data set by its records, and store their digests.
 
         Args:
             records: Each record in a fixed byte form; their order does not matter, their multiplicity does.
@@ -284,7 +284,7 @@ class Ledger:
         return key
 
     def forget(self, run: str) -> None:
-        """Closes all entries of the run and erases its sample keys; the rows without keys remain."""
+        """Close all entries of the run and erase its sample keys; the rows without keys remain."""
         with self._open(write=True) as (log, database):
             log.close_before(database, run, sys.maxsize)
             database.execute("UPDATE samples SET key = NULL WHERE run = ? AND key IS NOT NULL", (run,))
@@ -308,7 +308,7 @@ class Ledger:
             return Head(events=log.events, chain=log.head.hex())
 
     def copy(self, to: Path) -> Head:
-        """Copies a consistent state of the whole file, even while others write it.
+        """Copy a consistent state of the whole file, even while others write it.
 
         Args:
             to: A new file, readable by its owner only. It is as secret as the ledger.
@@ -323,7 +323,7 @@ class Ledger:
         return Ledger(to, read_only=True).head()
 
     def verify(self, head: str | None = None) -> Head:
-        """Checks the file from end to end: its pages, the chain, and that data sets hold the records of their names.
+        """Check the file from end to end: its pages, the chain, and that data sets hold the records of their names.
 
         Args:
             head: Hex digest noted before: no event up to it may be missing or changed.

@@ -134,7 +134,7 @@ class Log:
             raise InternalError("an answer that was never reserved", where=f"run {run}, answer {index}") from None
 
     def charge(self, database: Connection, entry: Entry) -> None:
-        """Appends the charge of a new entry."""
+        """Append the charge of a new entry."""
         body = {
             "plan": entry.plan_digest.hex(),
             "query": entry.query_digest.hex(),
@@ -145,11 +145,11 @@ class Log:
         self._append(database, entry.run, entry.index, "charge", body)
 
     def survivors(self, database: Connection, entry: Entry, parties: list[PartyId]) -> None:
-        """Appends the parties whose answers an entry's sum contains."""
+        """Append the parties whose answers an entry's sum contains."""
         self._append(database, entry.run, entry.index, "survivors", {"parties": parties})
 
     def unmask(self, database: Connection, entry: Entry) -> None:
-        """Appends the event that the shares which open an entry's sum may be sent."""
+        """Append the event that the shares which open an entry's sum may be sent."""
         self._append(database, entry.run, entry.index, "unmask", {})
 
     def same_question(self, entry: Entry) -> Iterator[Entry]:
@@ -160,13 +160,13 @@ class Log:
                 yield other
 
     def close(self, database: Connection, entry: Entry) -> None:
-        """Appends the end of an entry and erases its answer, unless that was done before."""
+        """Append the end of an entry and erase its answer, unless that was done before."""
         if not entry.committed:
             self._append(database, entry.run, entry.index, "close", {})
             database.execute("DELETE FROM answers WHERE run = ? AND position = ?", (entry.run, entry.index))
 
     def close_before(self, database: Connection, run: str, index: int) -> None:
-        """Closes the entries of a run below that index."""
+        """Close the entries of a run below that index."""
         for below in sorted(number for number in self.runs.get(run, ()) if number < index):
             self.close(database, self.entries[run, below])
 

@@ -64,7 +64,7 @@ class Bert:
         return self._folder.digest(self._prompt, self._weights.items())
 
     def save(self, folder: Path) -> None:
-        """Copies the model, and its prompt."""
+        """Copy the model, and its prompt."""
         self._folder.save(folder, self._prompt)
 
     def batches(self, texts: Sequence[str]) -> Iterator[tuple[list[int], Vectors]]:

@@ -173,7 +173,7 @@ class Encoder:
         )
 
     def save(self, folder: str | Path) -> None:
-        """Writes a folder that `pretrained` reads back into an encoder of the same digest; the prompt is saved too."""
+        """Write a folder that `pretrained` reads back into an encoder of the same digest; the prompt is saved too."""
         self._model.save(Path(folder))
 
     @property

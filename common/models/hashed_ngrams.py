@@ -62,7 +62,7 @@ class HashedNgrams:
             yield list(range(start, start + len(batch))), ngram_table.sums(batch, *self._numbers)
 
     def save(self, folder: Path) -> None:
-        """Writes the three numbers; the table follows from them."""
+        """Write the three numbers; the table follows from them."""
         folder.mkdir(parents=True, exist_ok=True)
         modules = [{"idx": 0, "name": "0", "path": "", "type": _TYPE}]
         config = dict(zip(_NUMBERS, self._numbers, strict=True))

@@ -126,7 +126,7 @@ class TorchEncoder:
         return digest.hexdigest()
 
     def save(self, folder: Path) -> None:
-        """Writes a folder that sentence-transformers reads; the prompt is saved too."""
+        """Write a folder that sentence-transformers reads; the prompt is saved too."""
         if self._form:
             self._form.save(folder, self._prompt)
             return

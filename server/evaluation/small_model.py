@@ -229,7 +229,7 @@ def weights_of(train: Sequence[Candidate | Record]) -> list[float] | None:
 
 
 def _targets(given: list[str] | SoftLabels) -> tuple[Sequence[str], NDArray[np.int64] | NDArray[np.float64]]:
-    """Names of the labels, and for each text its label's number, (n,), or the probabilities, (n, C)."""
+    """Return the names of the labels, and for each text its label's number, (n,), or the probabilities, (n, C)."""
     if isinstance(given, SoftLabels):
         return given.names, np.array(given.probabilities)
     names = sorted(set(given))

@@ -153,7 +153,7 @@ class Local:
         return f"local/{checkpoints.digest(self._folder, **settings)}/wording={wording}"
 
     def check(self) -> None:
-        """No check is needed: the constructor has checked the checkpoint."""
+        """Do nothing, since the constructor has checked the checkpoint."""
 
     def generate(self, requests: Sequence[Request], *, arrived: Arrived | None = None) -> list[Reply]:
         """See `Provider.generate`. A prompt that is longer than the model's context counts as lost.

@@ -236,7 +236,7 @@ def _sizes(counts: Floats, noise: float) -> Floats:
 
 
 def _shrinkage(offsets: Floats, errors: Floats) -> Floats:
-    """Return factors (C, 1) that shrink offsets (C, k) with noise variances (C, 1), averaged over the prior variance."""
+    """Return factors (C, 1) that shrink offsets (C, k), whose noise has variances (C, 1), averaged over the prior."""
     logs = np.array([-0.5 * ((offsets**2 / (v + errors)) + np.log(v + errors)).sum() for v in _VARIANCES])
     factors = np.array([v / (v + errors) for v in _VARIANCES])
     return np.asarray(np.tensordot(softmax(logs), factors, axes=1))

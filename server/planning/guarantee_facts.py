@@ -176,7 +176,7 @@ def _choice(plan: Plan, planned: PlannedQuery) -> Choice | None:
 
 
 def _mechanisms(plan: Plan) -> str:
-    """Names of the mechanisms that add noise, in the order of the queries."""
+    """Return the names of the mechanisms that add noise, in the order of the queries."""
     names = {"gaussian": "distributed discrete Gaussian", "laplace": "distributed discrete Laplace"}
     names["dp-sgd"] = "DP-SGD with discrete Gaussian noise"
     noised = (names.get(query.mechanism, query.mechanism) for query in plan.queries if query.scale > 0)

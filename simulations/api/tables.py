@@ -121,7 +121,7 @@ def _check(column: str, value: object, where: str) -> None:
 
 
 def _column_names(names: Sequence[object]) -> str:
-    """Names of columns, if all look like names, or their number."""
+    """Return the names of columns, if all look like names, or their number."""
     if not names:
         return "no column"
     if not look_like_names(names):

@@ -39,7 +39,7 @@ def prepared(settings: SimulationSettings, folder: Path) -> SimulationSettings:
 
 
 def with_labels(settings: SimulationSettings) -> SimulationSettings:
-    """In a simulation, take missing labels from the training file; elsewhere labels are public knowledge."""
+    """Take missing labels from the training file in a simulation; elsewhere labels are public knowledge."""
     train = setting(settings, "task.train")
     if not train or setting(settings, "task.labels"):
         return settings
@@ -68,7 +68,7 @@ def with_identities(settings: SimulationSettings, folder: Path) -> SimulationSet
 
 
 def with_number(settings: SimulationSettings) -> SimulationSettings:
-    """In a simulation, take the expected number of records from the training file if the settings have no guess."""
+    """Take the expected number of records from a simulation's training file if the settings have no guess."""
     if expected_records(settings) or not isinstance(settings.task, LabelledFilesSettings):
         return settings
     number = len(_pool(build(settings.task), settings.federation.parties))

@@ -37,7 +37,7 @@ def rows(experiment: Mapping[str, Any] | None) -> dict[str, dict[str, Any]]:
 
 
 def run_names(experiment: Mapping[str, Any] | None) -> list[str]:
-    """Names of the rows that are run."""
+    """Return the names of the rows that are run."""
     return [name for name, row in rows(experiment).items() if "set" in row]
 
 

@@ -93,7 +93,7 @@ class BuiltinModel:
         self._share, self._focus, self._noise, self._seed = share, focus, noise, experiment_seed
 
     def check(self) -> None:
-        """No check is needed: the model runs on this machine."""
+        """Do nothing, since the model runs on this machine."""
 
     def generate(self, requests: Sequence[Request], *, arrived: Arrived | None = None) -> list[Reply]:
         """See `Provider.generate`. Each reply is a function of this model and its request alone."""

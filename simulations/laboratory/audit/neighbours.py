@@ -128,7 +128,7 @@ class Neighbourhood:
 def sources(
     query: Query, plan: Plan, encoder: Encoder, *, ordinary: Sequence[EmbeddedRecord], released: Sequence[str]
 ) -> dict[str, Sequence[EmbeddedRecord]]:
-    """Records to add, by kind.
+    """Return the records to add, by kind.
 
     Args:
         query: The query, whose arrays everybody knows.
@@ -159,7 +159,7 @@ def sources(
 
 
 def embed_records(records: Sequence[Record], encoder: Encoder) -> list[EmbeddedRecord]:
-    """Records with their vectors, each embedded separately, as a party embeds them."""
+    """Return records with their vectors, each embedded separately, as a party embeds them."""
     return [EmbeddedRecord(record, encoder.encode([record.text])[0]) for record in records]
 
 

@@ -92,7 +92,7 @@ def entry(ratios: Sequence[Ratio]) -> dict[str, Any]:
 
 
 def regressions(now: dict[str, Any], recorded: dict[str, Any]) -> list[str]:
-    """Names of the ratios that are more than `REGRESSION` times the recorded ones."""
+    """Return the names of the ratios that are more than `REGRESSION` times the recorded ones."""
     before = _values(recorded)
     return [
         f"{benchmark}, {name}: {value:.3g}, recorded {before[benchmark, name]:.3g}"

@@ -179,7 +179,7 @@ class _Writer:
     declines: frozenset[str] = frozenset()
 
     def check(self) -> None:
-        """No check is needed."""
+        """Do nothing."""
 
     def generate(self, requests: Sequence[Request], *, arrived: Arrived | None = None) -> list[Reply]:
         """See `Provider.generate`."""
