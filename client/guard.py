@@ -128,7 +128,7 @@ class Limits:
         return graph.coalition(self.corrupt, plan.parties)
 
     def helpers(self, plan: Plan) -> int:
-        """Return how many other parties may help the coordinator: the larger of this party's and the plan's."""
+        """Return how many other parties may help the coordinator: the larger of this party's number and the plan's."""
         return min(max(plan.colluders, self.coalition(plan)), plan.parties - 1)
 
     def unknown_shares(self, plan: Plan) -> int:

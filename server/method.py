@@ -30,7 +30,7 @@ class Memory(Protocol):
 
     @classmethod
     def from_dict(cls, saved: Mapping[str, Any]) -> Self:
-        """Return the inverse of `to_dict` after a trip through JSON."""
+        """Invert `to_dict` after a trip through JSON."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +43,7 @@ class NoMemory:
 
     @classmethod
     def from_dict(cls, saved: Mapping[str, Any]) -> "NoMemory":
-        """Return the inverse of `to_dict`."""
+        """Invert `to_dict`."""
         del saved
         return cls()
 
@@ -82,7 +82,7 @@ class State(Generic[M]):
 
     @classmethod
     def from_dict(cls, saved: Mapping[str, Any], memory: type[M]) -> "State[M]":
-        """Return the inverse of `to_dict` after a trip through JSON, with the class of the method's memory."""
+        """Invert `to_dict` after a trip through JSON, with the class of the method's memory."""
         return State(
             round=saved["round"],
             candidates=tuple(Candidate(**candidate) for candidate in saved["candidates"]),

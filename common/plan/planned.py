@@ -138,7 +138,7 @@ def polya_scale(scale: float, shape: float) -> float:
 
 
 def draws(query: PlannedQuery) -> list[tuple[str, int]]:
-    """Return the names of the query's subsamples, each with the number of answers on it; no name if all units take part."""
+    """Return the names of the query's subsamples, each with its number of answers; no name if all units take part."""
     if query.redraw:
         return [(f"{query.name}/{nth}", 1) for nth in range(query.times)]
     return [(query.name if query.rate < 1 else "", query.times)]

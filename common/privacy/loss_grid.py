@@ -98,7 +98,7 @@ class LossGrid:
         return low, high
 
     def deltas(self, epsilons: Floats) -> Floats:
-        """Return the hockey-stick divergence at each of these epsilons. Shapes (n,)."""
+        """Return the hockey-stick divergence at each of these epsilons, (n,)."""
         losses, descending = self.losses, self.probabilities[::-1]
         upper = np.cumsum(np.append(self.infinite, descending))
         lower = np.cumsum(np.append(0.0, descending * np.exp(-losses[::-1])))

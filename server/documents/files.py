@@ -39,7 +39,7 @@ class Document:
 
     @classmethod
     def from_json(cls, value: object) -> Self:
-        """Return the inverse of `to_json`, and of what earlier versions wrote.
+        """Invert `to_json`, and of what earlier versions wrote.
 
         Raises:
             KeyError, TypeError, ValueError: `value` is not the JSON of such a document.

@@ -58,13 +58,13 @@ class AugPeMemory:
 
     @classmethod
     def from_dict(cls, saved: Mapping[str, Any]) -> "AugPeMemory":
-        """Return the inverse of `to_dict` after a trip through JSON."""
+        """Invert `to_dict` after a trip through JSON."""
         return cls(**saved)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AugPe(AugPeSettings):
-    """The method; its settings are those of `server.settings.voting.AugPeSettings`."""
+    """The method Aug-PE; its settings are those of `server.settings.voting.AugPeSettings`."""
 
     memory: ClassVar[type[AugPeMemory]] = AugPeMemory
 

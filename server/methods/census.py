@@ -86,13 +86,13 @@ class CensusMemory:
 
     @classmethod
     def from_dict(cls, saved: Mapping[str, Any]) -> "CensusMemory":
-        """Return the inverse of `to_dict` after a trip through JSON."""
+        """Invert `to_dict` after a trip through JSON."""
         return cls(**saved)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CensusMethod(CensusSettings):
-    """The method; its settings are those of `server.settings.methods.CensusSettings`."""
+    """The method census; its settings are those of `server.settings.methods.CensusSettings`."""
 
     memory: ClassVar[type[CensusMemory]] = CensusMemory
 

@@ -69,13 +69,13 @@ class DpgaMemory:
 
     @classmethod
     def from_dict(cls, saved: Mapping[str, Any]) -> "DpgaMemory":
-        """Return the inverse of `to_dict` after a trip through JSON."""
+        """Invert `to_dict` after a trip through JSON."""
         return cls(metadata=Metadata(**saved["metadata"]) if saved["metadata"] else None)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Dpga(DpgaSettings):
-    """The method; its settings are those of `server.settings.voting.DpgaSettings`."""
+    """The method DPGA-TextSyn; its settings are those of `server.settings.voting.DpgaSettings`."""
 
     texts_per_request: ClassVar[int] = 1  # each has a separate keyword and length
     memory: ClassVar[type[DpgaMemory]] = DpgaMemory

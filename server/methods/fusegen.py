@@ -48,13 +48,13 @@ class FuseGenMemory:
 
     @classmethod
     def from_dict(cls, saved: Mapping[str, Any]) -> "FuseGenMemory":
-        """Return the inverse of `to_dict` after a trip through JSON."""
+        """Invert `to_dict` after a trip through JSON."""
         return cls(**saved)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FuseGen(FuseGenSettings):
-    """The method; its settings are those of `server.settings.methods.FuseGenSettings`."""
+    """The method FuseGen; its settings are those of `server.settings.methods.FuseGenSettings`."""
 
     memory: ClassVar[type[FuseGenMemory]] = FuseGenMemory
 

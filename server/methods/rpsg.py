@@ -56,7 +56,7 @@ Seeds = tuple[list[Candidate], Parents, Generated, list[str]]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rpsg(RpsgSettings):
-    """The method; its settings are those of `server.settings.seeded.RpsgSettings`."""
+    """The method RPSG; its settings are those of `server.settings.seeded.RpsgSettings`."""
 
     memory: ClassVar[type[NoMemory]] = NoMemory
 

@@ -59,13 +59,13 @@ class WaspMemory:
 
     @classmethod
     def from_dict(cls, saved: Mapping[str, Any]) -> "WaspMemory":
-        """Return the inverse of `to_dict` after a trip through JSON."""
+        """Invert `to_dict` after a trip through JSON."""
         return cls(**saved)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Wasp(WaspSettings):
-    """The method; its settings are those of `server.settings.voting.WaspSettings`."""
+    """The method WASP; its settings are those of `server.settings.voting.WaspSettings`."""
 
     memory: ClassVar[type[WaspMemory]] = WaspMemory
 

@@ -50,7 +50,7 @@ def numbers_of(census: Census) -> CensusNumbers:
 
 
 def census_of(numbers: CensusNumbers) -> Census:
-    """Return the inverse of `numbers_of`, even after a trip through JSON."""
+    """Invert `numbers_of`, even after a trip through JSON."""
     sums = np.array(numbers.sums, dtype=np.float64)
     return Census(
         labels=numbers.labels,

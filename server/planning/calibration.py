@@ -89,7 +89,7 @@ def _beside_unproven(plan: Plan, epsilon: float, calibration: str) -> Plan:
 
 
 def _common_factor(plan: Plan, epsilon: float) -> float:
-    """Return the factor for all scales but those of pure queries with which the whole plan costs epsilon."""
+    """Return the factor on the scales of all but pure queries with which the whole plan costs epsilon."""
     from scipy.optimize import brentq
 
     releases = [(query.pure, release) for query in plan.queries for release in plan.releases_of(query)]
