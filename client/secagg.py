@@ -1,4 +1,4 @@
-"""A party's side of secure aggregation. No I/O, no clock. The threat model is on the page of `common.secagg`.
+"""A party's side of secure aggregation, without I/O or clock. The threat model is on the page of `common.secagg`.
 
     once:            begin -> Advertised.share -> Shared.receive -> Ready
     for each round:  Ready.mask -> Masked.agree -> Agreed.unmask
@@ -103,7 +103,7 @@ def begin(
 
 
 class Advertised:
-    """Step 1 is done: the keys are sent, nothing is shared."""
+    """The state after step 1: the keys are sent, and nothing is shared yet."""
 
     __slots__ = ("_secrets",)
 
@@ -158,7 +158,7 @@ class Advertised:
 
 
 class Shared:
-    """Step 2 is half done: this party's secrets are split, its peers' shares have not arrived."""
+    """The state within step 2: this party's secrets are split, but its peers' shares have not arrived."""
 
     __slots__ = ("_secrets",)
 
@@ -197,7 +197,7 @@ class Shared:
 
 
 class Ready:
-    """The set-up is done: each round can be masked once, in ascending order, and any may be left out."""
+    """The state after the set-up: each round can be masked once, in ascending order, and any may be left out."""
 
     __slots__ = ("_me", "_rounds")
 
@@ -231,7 +231,7 @@ class Ready:
 
 
 class Masked:
-    """Step 3 is done: the masked vector is sent. It holds shares, and none of this party's own secrets as a whole."""
+    """The state after step 3: the masked vector is sent. It holds shares, but no secret of this party as a whole."""
 
     __slots__ = ("_me", "_secrets")
 
@@ -261,7 +261,7 @@ class Masked:
 
 
 class Agreed:
-    """Step 4 is done: one set of survivors is accepted."""
+    """The state after step 4: one set of survivors is accepted."""
 
     __slots__ = ("_me", "_secrets", "_statement", "_survivors")
 

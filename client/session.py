@@ -1,4 +1,4 @@
-"""The order of a run at one party: messages that are out of order, replayed or unplanned are refused. No I/O.
+"""The order of a run at one party, without I/O: messages out of order, replayed or unplanned are refused.
 
     Open ──> opened ──AskShares──> ready ──Ask──> answered ──AskAgree──> agreed ──AskUnmask──> ready
                                                      └───── AskUnmask, semi-honest ────────────^

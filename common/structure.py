@@ -236,7 +236,7 @@ def _mended(text: str) -> tuple[Object | None, tuple[str, ...]]:
 
 
 class _Flat(yaml.SafeLoader):  # type: ignore[misc]  # the library has no types
-    """YAML of an object of untagged scalars: aliases and merges make large values of a short text, tags any error."""
+    """YAML loader for one flat object, which refuses tags, and aliases, by which a short text can become large."""
 
     def compose_node(self, parent: object, index: object) -> object:
         event = self.peek_event()

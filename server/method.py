@@ -1,4 +1,4 @@
-"""A method is plan, start, step: three functions over plain values without private data.
+"""The interface of a method: plan, start and step, three functions over plain values without private data.
 
 `plan` names every query that can be asked, before anything private is touched. `start` creates the first state, `step`
 does one round. State and report are JSON, so that a run can resume after a crash; randomness comes from the

@@ -36,7 +36,7 @@ def record_digests(key: bytes, records: Iterable[bytes]) -> list[bytes]:
 
 
 def data_set_name(key: bytes, digests: Iterable[bytes]) -> str:
-    """Name of the data set whose records have these sorted digests, 64 hex digits."""
+    """Return the name, 64 hex digits, of the data set whose records have these sorted digests."""
     return hmac.digest(key, b"data set" + b"".join(digests), "sha256").hex()
 
 

@@ -37,7 +37,7 @@ _COEFFICIENTS = (
 
 
 class Bert:
-    """An encoder of this form; a `common.models.encoder.EmbeddingModel`.
+    """A BERT whose tokens' vectors are averaged; a `common.models.encoder.EmbeddingModel`.
 
     Args:
         folder: The encoder's files.

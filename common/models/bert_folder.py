@@ -67,7 +67,7 @@ _PROMPTED: Form = {"model_type": (None, "SentenceTransformer"), "truncate_dim": 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BertFolder:
-    """Description of an encoder of this form, without the values of its weights.
+    """Description of an encoder that `bert.py` can compute, without the values of its weights.
 
     Attributes:
         folder: Folder of the files.
@@ -154,7 +154,7 @@ class BertFolder:
         return self.shapes[WORDS][1]
 
     def weights(self) -> Iterator[tuple[str, NDArray[np.float32]]]:
-        """Name and values of each weight, one after another.
+        """Yield the name and values of each weight, one after another.
 
         Raises:
             ConfigError: The file is damaged.
@@ -212,7 +212,7 @@ class BertFolder:
 
 
 def _kind(module: Mapping[str, Any]) -> str | None:
-    """Name of a module's class; None if it is not a plain module of sentence-transformers."""
+    """Return the name of a module's class; None if it is not a plain module of sentence-transformers."""
     package, *_, name = module["type"].split(".")
     return name if package == "sentence_transformers" and not module.get("kwargs") else None
 

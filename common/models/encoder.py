@@ -106,7 +106,7 @@ class Encoder:
 
         Raises:
             ConfigError: There is no such model or device here, it cannot be loaded, needs an extra that is not
-                installed, does not embed text alone, or lacks that prompt.
+                installed, embeds something other than text, or lacks that prompt.
         """
         if ngrams := HashedNgrams.saved(catalogue.placed(name_or_path)):
             if prompt or prompt_name:

@@ -49,8 +49,8 @@ class TorchEncoder:
         """Load a folder with modules.json.
 
         Raises:
-            ConfigError: sentence-transformers is not installed, the model cannot be loaded or does not embed
-                text alone.
+            ConfigError: sentence-transformers is not installed, the model cannot be loaded or embeds something other
+                than text.
         """
         needs("encoder", *_LIBRARIES, extra="transformers")
         with progress("loading the encoder"):

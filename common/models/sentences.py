@@ -1,4 +1,4 @@
-"""Truncation of texts that a model did not finish to their last whole sentence."""
+"""Truncation of unfinished texts to their last whole sentence."""
 
 import re
 

@@ -167,7 +167,7 @@ class Plan:
         return self.noise_parties if query.summed else 1
 
     def share_sigma(self, query: PlannedQuery) -> float:
-        """Scale of the Gaussian noise that each party adds, in grid units: sigma / sqrt(U)."""
+        """Return the scale of the Gaussian noise that each party adds, in grid units: sigma / sqrt(U)."""
         return query.scale / math.sqrt(self.shares(query))
 
     def surplus(self, query: PlannedQuery, parties: int) -> float:
@@ -209,7 +209,7 @@ class Plan:
         raise PlanError("a query that was not planned", got=f"{name}, answer {nth}, attempt {attempt}")
 
     def draw(self, index: int) -> str:
-        """Name of the subsample that attempt number `index` is answered on; empty if all units take part."""
+        """Return the name of the subsample that attempt number `index` is answered on; empty if all units take part."""
         query, nth = self._place(index)
         name = draws(query)[nth if query.redraw else 0][0]
         # A further attempt at an answer is made on the same subsample, but a model is trained on other ones.

@@ -22,7 +22,7 @@ def gaussian(sigma: float, size: int, stream: Keystream) -> npt.NDArray[np.int64
 
 
 def laplace_share(scale: float, size: int, stream: Keystream, *, shares: int = 1) -> npt.NDArray[np.int64]:
-    """Draw `size` numbers, `shares` of which sum to a discrete Laplace: P(k) proportional to exp(-|k| / scale).
+    """Draw `size` numbers. Any `shares` of them sum to a discrete Laplace: P(k) proportional to exp(-|k| / scale).
 
     With one share, the time of a draw does not depend on the scale; with more, a draw walks through two urns of about
     `scale` steps each.

@@ -45,7 +45,7 @@ class LossGrid:
 
     @property
     def losses(self) -> Floats:
-        """The finite losses, ascending. Shape (size,)."""
+        """The finite losses, ascending: (size,)."""
         return (self.first + np.arange(self.probabilities.size)) * self.step
 
     @staticmethod

@@ -69,7 +69,7 @@ class _Piece(NamedTuple):
 
 
 class _Part(NamedTuple):
-    """A draw to compose `times` times: its rate, and its pieces with their counts."""
+    """The answers on a subsample, to be composed `times` times: its rate, and their distributions with counts."""
 
     rate: float
     times: int

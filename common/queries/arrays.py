@@ -87,7 +87,7 @@ def bounded(kind: str, **arrays: NDArray[np.float32]) -> None:
 
 
 def shape_of(array: NDArray[Any]) -> str:
-    """Shape and dtype, for an error message."""
+    """Return shape and dtype, for an error message."""
     return f"{array.shape} {array.dtype}"
 
 

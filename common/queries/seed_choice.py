@@ -71,7 +71,7 @@ class SeedChoiceSpec(Spec):
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class SeedChoice(Query):
-    """The public pool to choose from.
+    """The query for seed choices, with the public pool to choose from.
 
     Attributes:
         spec: The planned specification.

@@ -103,7 +103,7 @@ class SketchSpec(Spec):
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Sketch(Query):
-    """The terms with their vectors, and the sketch's frequencies.
+    """The query for a density sketch, with the terms, their vectors, and the sketch's frequencies.
 
     Attributes:
         spec: The planned specification.

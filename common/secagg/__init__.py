@@ -1,4 +1,4 @@
-"""Secure aggregation: the sum becomes known, the vectors do not. Protection goals, threat model and proofs.
+"""Secure aggregation, which reveals the sum but not the vectors: protection goals, threat model and proofs.
 
 The protocol of Bonawitz et al. 2017 ("Practical Secure Aggregation for Privacy-Preserving Machine Learning", figure 4),
 on the full graph or on the k-regular one of Bell et al. 2020 ("Secure Single-Server Aggregation with (Poly)Logarithmic

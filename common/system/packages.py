@@ -1,4 +1,4 @@
-"""Check that our top-level packages are of one installation: their names are words that other projects use too.
+"""Check that our top-level packages come from one installation: their names are words that other projects use too.
 
 `server`, `client` and `simulations` run this file when they are imported. They run it by its path, since the foreign
 package may be `common` itself; so it imports only the standard library. A package may be reached by links, through an

@@ -210,6 +210,6 @@ def _tracking(kind: str) -> tuple[str, str]:
 
 
 def _named(part: Part, name: str = "") -> str:
-    """Name of a part: its model if it has one, else its class."""
+    """Return the name of a part: its model if it has one, else its class."""
     kind = part.model or str(part.settings[TARGET]).rpartition(".")[2]
     return f"{name} ({kind})" if name else kind

@@ -23,7 +23,7 @@ CLASSIFIERS = (
 
 @dataclass(frozen=True, slots=True)
 class Estimate(Document):
-    """A value of 0 to 1 with its 95 % interval; None where it was not measured."""
+    """A value from 0 to 1 with its 95 % interval; None if it was not measured."""
 
     value: float | None = None
     interval: Interval | None = None
@@ -32,7 +32,7 @@ class Estimate(Document):
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Classifier(Document):
-    """Quality of a classifier, trained on one set of texts, on another set.
+    """Quality of a classifier that was trained on one set of texts and tested on another.
 
     Attributes:
         accuracy: The classifier's accuracy.
@@ -64,7 +64,7 @@ class Classifier(Document):
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Gain(Document):
-    """Difference between two accuracies on the same test texts, such as the gain over no hospitals.
+    """Difference between two accuracies on the same test texts, such as the gain over texts without the hospitals.
 
     Attributes:
         value: The difference, -1 to 1.
@@ -142,7 +142,7 @@ class Metrics(Document):
 
     @property
     def definition(self) -> str | None:
-        """Description of the small model."""
+        """Description of the small model, the classifier by which the texts are measured."""
         return _text(self.content.get("definition"))
 
     @property

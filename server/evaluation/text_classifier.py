@@ -1,4 +1,4 @@
-"""A classifier of texts in a file, and in Python: with scikit-learn's interface, and without pickle."""
+"""A classifier of texts, as a file and in Python: with scikit-learn's interface, and without pickle."""
 
 from collections.abc import Sequence
 from pathlib import Path

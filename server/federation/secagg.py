@@ -1,4 +1,4 @@
-"""The coordinator's side of secure aggregation: it sums vectors that it cannot read. No I/O, no clock.
+"""The coordinator's side of secure aggregation: it sums vectors that it cannot read, without I/O or clock.
 
 `client/secagg.py` mirrors it step by step; `common/secagg/__init__.py` has the threat model.
 
@@ -86,7 +86,7 @@ def collect_adverts(
 
 
 class Sharing:
-    """After step 1: waits for the sealed shares of the parties that advertised."""
+    """The state after step 1, which waits for the sealed shares of the parties that advertised."""
 
     __slots__ = ("_state",)
 
@@ -130,7 +130,7 @@ class Sharing:
 
 
 class Ready:
-    """After the set-up: each round can be opened once, in ascending order; rounds may be skipped.
+    """The state after the set-up: each round can be opened once, in ascending order; rounds may be skipped.
 
     Attributes:
         sharers: U2, to be sent to each of them with its inbox.
@@ -169,7 +169,7 @@ class Ready:
 
 
 class Masking:
-    """A round has begun: masked vectors are added as they arrive, in the memory of one vector."""
+    """The state within step 3: masked vectors are added as they arrive, in the memory of one vector."""
 
     __slots__ = ("_state",)
 
@@ -211,7 +211,7 @@ class Masking:
 
 
 class Agreeing:
-    """After step 3: the survivors are known to the coordinator."""
+    """The state after step 3: the survivors are known to the coordinator."""
 
     __slots__ = ("_state",)
 
@@ -246,7 +246,7 @@ class Agreeing:
 
 
 class Unmasking:
-    """After step 4: the total is complete and still masked."""
+    """The state after step 4: the total is complete and still masked."""
 
     __slots__ = ("_state",)
 

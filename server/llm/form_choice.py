@@ -1,4 +1,4 @@
-"""The form of a completing model's prompts where `completion.form` is auto, chosen before anything private is asked.
+"""The form of a completing model's prompts if `completion.form` is auto, chosen before anything private is asked.
 
 Each form writes a few zero-shot texts for the same requests. The margin of a text is its cosine, under the run's
 encoder, with the public description of the requested label, minus that with the nearest other description.

@@ -241,7 +241,7 @@ class Dpga(DpgaSettings):
 
     @property
     def _offspring(self) -> int:
-        """Texts that are born in a generation after the first."""
+        """Number of texts that are written in each generation after the first."""
         return sum(map(self._times, (self.rewritten, self.filled, self.crossed, self.fresh)))
 
     def _times(self, share: float) -> int:

@@ -215,7 +215,7 @@ def _outputs(model: Any, ids: "_Ids", tokens: list[list[int]]) -> Tensor:
 
 
 class _Ids:
-    """Tokenizer of a checkpoint, and padding to tensors."""
+    """Tokenizer of a checkpoint, which also pads batches to tensors."""
 
     def __init__(self, folder: Path, longest: int, device: str) -> None:
         self._tokenizer: Any = checkpoints.tokenizer(folder)

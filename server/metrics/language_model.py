@@ -213,7 +213,7 @@ def _loaded(start: str | Path) -> tuple[Any, Any]:
 
 
 def _signs(tokenizer: Any) -> tuple[int, int]:
-    """Start and end token of a text; the end token serves as both if the tokenizer has no start token."""
+    """Return a text's start and end token: the end token for both if the tokenizer has no start token."""
     end = tokenizer.eos_token_id if tokenizer.eos_token_id is not None else tokenizer.sep_token_id
     if end is None:
         raise ConfigError("tokenizer", expected="a sign for the end of a text", got="none")

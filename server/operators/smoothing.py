@@ -40,7 +40,7 @@ _NOISES = 9
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Label:
-    """The candidates of one label that differ.
+    """Those candidates of one label that differ, and the directions in which they do.
 
     Attributes:
         members: (n,) their positions.

@@ -110,7 +110,7 @@ def _common_factor(plan: Plan, epsilon: float) -> float:
 
 
 def _scale(plan: Plan, query: PlannedQuery, epsilon: float) -> float:
-    """Scale of the noise with which the answers to this query alone cost epsilon."""
+    """Return the scale of the noise with which the answers to this query alone cost epsilon."""
     times, sensitivity = query.times * query.steps * plan.max_attempts, query.spec.sensitivity
     if query.mechanism == "gaussian" and query.rate == 1:
         # At most a millionth too small: it tells whether the grid is fine enough, which no nudging upward may hide.

@@ -96,7 +96,7 @@ class Facts:
 
     @cached_property
     def words(self) -> Histogram | None:
-        """The texts by their number of words."""
+        """Histogram of the texts' numbers of words; None without texts."""
         return histogram_of([len(text.text.split()) for text in self.texts], whole=True) if self.texts else None
 
     def to_json(self) -> dict[str, Any]:

@@ -84,7 +84,7 @@ def by_label(
 
 
 def weights_of(texts: Sequence[Candidate]) -> Counter[str]:
-    """Sum of the texts' weights by label."""
+    """Return the sum of the texts' weights by label."""
     weights: Counter[str] = Counter()
     for text in texts:
         weights[text.label] += text.weight  # type: ignore[assignment]

@@ -79,7 +79,7 @@ class UtilityRow(Document):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Utility(Document):
-    """The table, with sentences on the measurements."""
+    """The table of accuracies, with sentences on the measurements."""
 
     rows: tuple[UtilityRow, ...]
     notes: tuple[str, ...]

@@ -40,19 +40,19 @@ class DemoNotes(DemoNotesSettings):
     """The demo: artificial hospital notes from our own grammar, without any real patient."""
 
     def task(self) -> Task:
-        """See Source."""
+        """See `Source`."""
         return demo_notes.TASK
 
     def public_texts(self) -> list[str]:
-        """See Source."""
+        """See `Source`."""
         return demo_notes.public_text(self.public_notes, self.corpus_seed)
 
     def public_examples(self) -> list[Example]:
-        """See Source; topics are complaints on other wards, and the four conditions."""
+        """See `Source`; topics are complaints on other wards, and the four conditions."""
         return demo_notes.public_examples(self.public_notes, self.corpus_seed)
 
     def held_out(self) -> list[Record]:
-        """See Source."""
+        """See `Source`."""
         return demo_notes.test_notes(self.test_records, self.corpus_seed)
 
 
@@ -113,14 +113,14 @@ class LabelledFiles(LabelledFilesSettings):
             return list(map(self._reading(), read_texts(self.public_text)))
 
     def public_examples(self) -> list[Example]:
-        """See Source; none if `public_text` is not set."""
+        """See `Source`; none if `public_text` is not set."""
         with named_by("task.public_text"):
             topics = read_topics(self.public_text) if self.public_text else ()
         reading = self._reading()
         return [Example(text=reading(text), topic=topic and topic.strip().replace("_", " ")) for text, topic in topics]
 
     def held_out(self) -> list[Record]:
-        """See Source."""
+        """See `Source`."""
         if not self.test:
             return []
         with named_by("task.test"):

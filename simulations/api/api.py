@@ -74,7 +74,8 @@ def simulate(
         >>> result.texts.head(), result.privacy["epsilon"], result.report
 
     Args:
-        train: Private records, which are dealt out to the parties; None takes the task of `overrides`, the demo's.
+        train: Private records, which are dealt out to the parties; None takes the task of `overrides`, by default the
+            demo's.
         test: Held-out records, on which the texts are measured.
         public_text: Public text, from which built-in models learn, and from which prompts show examples.
         labels: None takes them from `train`, which only a simulation may do.

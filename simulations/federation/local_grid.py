@@ -40,7 +40,7 @@ def deliver(_: int, message: Message) -> Iterable[Message]:
 
 
 class LocalGrid(Grid):
-    """One node for each party; its client app runs when a message is pushed.
+    """A Grid with one node for each party, whose client app runs when a message is pushed.
 
     Args:
         client_app: The ClientApp of every node.
@@ -75,18 +75,18 @@ class LocalGrid(Grid):
         self.bytes_received = 0
 
     def set_run(self, run: Run) -> None:
-        """See Grid."""
+        """See Flower's `Grid`."""
         self._run = run
 
     @property
     def run(self) -> Run:
-        """See Grid."""
+        """See Flower's `Grid`."""
         return self._run
 
     def create_message(
         self, content: RecordDict, message_type: str, dst_node_id: int, group_id: str, ttl: float | None = None
     ) -> Message:
-        """See Grid."""
+        """See Flower's `Grid`."""
         return Message(content, dst_node_id, message_type, group_id=group_id, ttl=ttl)
 
     def get_node_ids(self) -> Iterable[int]:

@@ -69,7 +69,7 @@ def _tossed(labels: int, axes: int) -> NDArray[np.bool_]:
 def _summed_answers(
     epsilon: float, question: Query, inside: NDArray[np.bool_], *, rounds: int, parties: int
 ) -> NDArray[np.float64]:
-    """Sum of the answers of all rounds."""
+    """Return the sum of the answers of all rounds."""
     names = tuple(f"label {label}" for label in range(len(inside)))
     query = PlannedQuery(name="canaries", spec=question.spec, times=rounds)
     plan = plan_of(epsilon, (query,), labels=names, parties=parties)

@@ -49,7 +49,7 @@ class EmbeddedRecord(NamedTuple):
 
 
 class Step(NamedTuple):
-    """A data set of a walk.
+    """One step of a walk: a data set, and its change from the previous one.
 
     Attributes:
         private: The data set.

@@ -129,7 +129,7 @@ def whole(folder: Path, count: int, queries: int, slow: Stretch) -> Measured:
 
 
 def phases_of(requests: Sequence[Sequence[tuple[str, float]]]) -> tuple[tuple[str, float], ...]:
-    """Request of each phase but the last, and the seconds from its first request to that of the next phase.
+    """Return the request of each phase but the last, and the seconds from its first request to the next phase's.
 
     Args:
         requests: Requests to each hospital, with their times, in order.

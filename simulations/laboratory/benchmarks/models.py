@@ -136,7 +136,7 @@ class Plain:
 
     @property
     def products(self) -> tuple[int, int]:
-        """Multiplications with weights that a token needs: in the layers, and in the head."""
+        """Number of multiplications with weights for each token: in the layers, and in the head."""
         head = self._model.get_output_embeddings().weight.numel()
         tables = {id(part.weight) for part in (self._model.get_input_embeddings(), self._model.get_output_embeddings())}
         layers = [part for part in self._model.parameters() if part.ndim > 1 and id(part) not in tables]

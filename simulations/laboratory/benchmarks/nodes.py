@@ -32,7 +32,7 @@ COORDINATOR = ("superlink", "executor", "front_door")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Stretch:
-    """Queries under one kind of line.
+    """Queries over one kind of line.
 
     Attributes:
         delay: Duration of a round trip, in seconds.

@@ -15,7 +15,7 @@ OPTION = "--ratios"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ratio:
-    """One figure.
+    """One figure of a benchmark: a quantity relative to another one.
 
     Attributes:
         name: Name of the measured quantity.

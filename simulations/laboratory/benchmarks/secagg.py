@@ -217,7 +217,7 @@ class Limits:
         )
 
     def lines(self, lengths: Sequence[int]) -> str:
-        """Report of all limits."""
+        """Report all limits in one line."""
         masks = [(length, self.masks(1, length)) for length in lengths]
         return (
             f"X25519 {1000 * self.agree:.1f} us, HKDF {1000 * self.derive:.1f} us, seal {1000 * self.seal:.1f} us\n"

@@ -12,7 +12,7 @@ from threading import Thread
 
 
 class Line:
-    """The line; delay and rate can be set while it is in use.
+    """A slow line; delay and rate can be set while it is in use.
 
     Args:
         delay: Initial value of the attribute.

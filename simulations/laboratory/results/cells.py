@@ -24,7 +24,7 @@ WITHOUT_EPSILON = ("method=fusegen", "method=only_private", "method=private_exem
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """One run that claims need.
+    """One run that the claims need.
 
     Attributes:
         data: Data set.
