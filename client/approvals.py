@@ -1,7 +1,7 @@
 """The hospital's decisions: which runs it takes part in.
 
 A decision is about one run and its plan's digest. A person makes it (`caucus-party approve`) and can change it: a
-refused plan can be approved later, and an approved one refused. Where no person has decided, `approval: auto` leaves
+refused plan can be approved later, and an approved one refused. If no person has decided, `approval: auto` leaves
 the decision to the limits, and `approval: manual` waits for a person. The decision is looked up at each opening and
 each question, so that a change takes effect at the next one. The coordinator learns that a decision is pending, or the
 decision itself, but never who made it.

@@ -96,7 +96,7 @@ class EmbeddedRecords:
         return self._only(np.array([digest < below for digest in digests], dtype=np.bool_))
 
     def digests(self, key: bytes) -> NDArray[np.uint64]:
-        """Return (records,) digests: the first 64 bits of HMAC-SHA256 of label, number among equal records, and text.
+        """Return each record's digest: the first 64 bits of HMAC-SHA256 of label, number among equal records, and text.
 
         Removing a record removes the digest of the last of its equals; all other digests stay the same.
         """

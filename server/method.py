@@ -30,7 +30,7 @@ class Memory(Protocol):
 
     @classmethod
     def from_dict(cls, saved: Mapping[str, Any]) -> Self:
-        """Invert `to_dict` after a trip through JSON."""
+        """Read the memory back from `to_dict`'s form, after a round trip through JSON."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +43,7 @@ class NoMemory:
 
     @classmethod
     def from_dict(cls, saved: Mapping[str, Any]) -> "NoMemory":
-        """Invert `to_dict`."""
+        """Read the empty memory back from `to_dict`'s form."""
         del saved
         return cls()
 
@@ -82,7 +82,7 @@ class State(Generic[M]):
 
     @classmethod
     def from_dict(cls, saved: Mapping[str, Any], memory: type[M]) -> "State[M]":
-        """Invert `to_dict` after a trip through JSON, with the class of the method's memory."""
+        """Read the state back from `to_dict`'s form, after a round trip through JSON, with memory of this class."""
         return State(
             round=saved["round"],
             candidates=tuple(Candidate(**candidate) for candidate in saved["candidates"]),

@@ -156,7 +156,7 @@ def _until_let_go(
     following: list[str],
     until_idle: float = math.inf,
 ) -> Callable[[PullObjectRequest], PullObjectResponse]:
-    """Pull parts as Flower does, but give the message up once SuperNode offers another: it has given it up then.
+    """Pull parts as Flower does, but give the message up once SuperNode, which has then given it up, offers another.
 
     SuperNode hands out one message at a time. It gives one up if the coordinator died before it had sent all parts;
     Flower's own executor would wait for the rest forever. While SuperNode still receives a part, it is asked for again

@@ -2,12 +2,12 @@
 
     [https_proxy=URL] python -m client.flower.supernode FOLDER ARGUMENTS OF flower-supernode
 
-SuperNode gives up its connection for good at any error of TLS, such as one corrupt record or a handshake that a cut
+SuperNode gives up its connection permanently at any error of TLS, such as one corrupt record or a handshake that a cut
 network interrupts, and its heartbeats at a status that it does not expect. The thread of its local API then keeps the
 process alive: the node is offline forever, and `caucus-party start` takes it for a live one. Here that process ends
 instead, and is started again. FOLDER is the relay's, with the certificate of the local API and the login of a proxy.
 
-SuperNode asks the coordinator for a message every three seconds, and for its reply here every half second. Where a
+SuperNode asks the coordinator for a message every three seconds, and for its reply here every half second. If a
 message's parts are not there yet, it asks for them again after a second, as the coordinator is still sending them. With
 several exchanges for a query, and the slowest hospital deciding, such waits were most of a run's time. Here they are
 shorter in a run (`pace.py`); a node without a run asks as seldom as before. SuperNode also sends or fetches at most two

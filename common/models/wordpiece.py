@@ -1,7 +1,7 @@
 """BERT's tokenizer: WordPiece on words and punctuation marks (Devlin et al. 2019), in the form of `tokenizer.json`.
 
-Some versions of transformers take the tokenizer from that file, others build it from `tokenizer_config.json`. Where
-both say the same, in every setting, all versions give the same tokens, and so does this module.
+Some versions of transformers take the tokenizer from that file, others build it from `tokenizer_config.json`. If both
+say the same, in every setting, all versions give the same tokens, and so does this module.
 """
 
 import json

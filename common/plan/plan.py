@@ -255,7 +255,7 @@ class Plan:
 
     @staticmethod
     def from_dict(plain: Mapping[str, Any]) -> "Plan":
-        """Invert `to_dict`; anything else is refused with a PlanError or ConfigError."""
+        """Read a plan back from `to_dict`'s form; anything else is refused with a PlanError or ConfigError."""
         try:
             queries = tuple(
                 PlannedQuery(**_exactly(PlannedQuery, {**query, "spec": spec_from_dict(query["spec"])}))

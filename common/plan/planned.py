@@ -24,10 +24,11 @@ class PlannedQuery:
         name: Name in statements and ledgers.
         spec: The query's specification, with its sensitivity.
         times: Number of answers that are paid for.
-        mechanism: "gaussian" or "laplace", summed over the parties; "sparse vector", "permute and flip",
-            "exponential", "gaussian max" or "dp-sgd", inside each party; "none" for texts that no noise covers.
-        scale: Scale of the noise in grid units; 0 is no noise. For a sum: sigma of a Gaussian or b of a Laplace for U
-            shares together, the least noise that a sum carries. Inside a party: its b or sigma (see the specification).
+        mechanism: "gaussian" or "laplace", summed over the parties; "sparse vector", "permute and flip", "exponential",
+            "gaussian max" or "dp-sgd", inside each party; "none" for texts that no noise covers.
+        scale: Scale of the noise in grid units; 0 means no noise. For a sum: sigma of a Gaussian or b of a Laplace for
+            U shares together, the least noise that a sum carries. Inside a party: its b or sigma (see the
+            specification).
         share: Share of epsilon that calibration gives it.
         rate: Probability with which each unit takes part in an answer (Poisson subsampling); 1: all do.
         redraw: Whether each answer has a separate subsample; otherwise one serves all.

@@ -55,11 +55,12 @@ class Release:
     """Answers of one kind that have been, or may be, released.
 
     Attributes:
-        mechanism: "gaussian" or "laplace": discrete noise on an integer vector; "pure": a mechanism inside a party
-            that is (l1 / scale, 0)-DP.
+        mechanism: "gaussian" or "laplace": discrete noise on an integer vector; "pure": a mechanism inside a party that
+            is (l1 / scale, 0)-DP.
         sensitivity: Sensitivity of one answer.
         scale: Scale of the whole noise, in grid units: sigma of a discrete Gaussian, b of a discrete Laplace with
-            probabilities proportional to exp(-|k| / b), or l1 / epsilon. 0 is no noise, or no proof: infinite epsilon.
+            probabilities proportional to exp(-|k| / b), or l1 / epsilon. 0 means no noise or no proof: infinite
+            epsilon.
         times: Number of such answers.
         shares: Independent shares that make up the noise: of scale sigma / sqrt(shares), or Polya shares of b.
         rate: Probability with which each unit takes part, independently of the others (Poisson subsampling); 1: all do.

@@ -27,7 +27,7 @@ def gaussian_delta(epsilon: float, mu: float) -> float:
 
 
 def gaussian_epsilon(delta: float, mu: float) -> float:
-    """Invert `gaussian_delta`, rounding up."""
+    """Return the inverse of `gaussian_delta` at this `mu`, rounded up: the epsilon at which delta holds."""
     from scipy.optimize import brentq
 
     if gaussian_delta(0.0, mu) <= delta:

@@ -65,7 +65,7 @@ def amplified(epsilon: float, rate: float) -> float:
 
 
 def before_amplification(epsilon: float, rate: float) -> float:
-    """Invert `amplified`."""
+    """Return the epsilon that amplification by Poisson subsampling at `rate` turns into this one."""
     if rate == 1 or epsilon > LARGEST_EXPONENT:
         return epsilon
     return math.log1p(math.expm1(epsilon) / rate)

@@ -57,7 +57,7 @@ def build(low: int, weights: Sequence[int]) -> Table:
     """Return the table in which `low` + i has a probability proportional to weights[i].
 
     A threshold is 2^128 times a sum of weights over the sum of all, rounded down and less than 2^128: off by at most
-    one unit of 2^-128 if the weights are exact. Where the first weights, a sum of them and the sum of all are off by
+    one unit of 2^-128 if the weights are exact. If the first weights, a sum of them and the sum of all are off by
     less than 2^-202 of the sum of all, the quotient is off by less than 2^-200 more, and the threshold by less than two
     units in total. `rounding` relies on this, and each function that computes weights has to prove it.
     """
@@ -74,7 +74,7 @@ def build(low: int, weights: Sequence[int]) -> Table:
 
 
 def draw(table: Table, size: int, stream: Keystream) -> npt.NDArray[np.int64]:
-    """Return (size,) independent draws; with the same stream, a smaller size gives a prefix of a larger one."""
+    """Draw `size` independent numbers; with the same stream, a smaller size gives a prefix of a larger one."""
     draws = np.empty(size, dtype=np.int64)
     for start in range(0, size, _CHUNK):
         part = draws[start : start + _CHUNK]

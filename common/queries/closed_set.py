@@ -85,7 +85,7 @@ def spec_to_dict(spec: Spec) -> dict[str, Any]:
 
 
 def spec_from_dict(plain: Mapping[str, Any]) -> Spec:
-    """Invert `spec_to_dict`.
+    """Read a specification back from `spec_to_dict`'s form.
 
     Raises:
         ConfigError: No query of that name has exactly these fields, or a value is out of range.

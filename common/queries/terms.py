@@ -99,7 +99,7 @@ def encode_terms(terms: tuple[str, ...]) -> NDArray[np.uint8]:
 
 
 def decode_terms(terms: NDArray[np.uint8]) -> tuple[str, ...]:
-    """Invert `encode_terms`."""
+    """Return the terms that `encode_terms` encoded."""
     return tuple(terms.tobytes().decode().split("\n")[:-1])
 
 

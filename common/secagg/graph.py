@@ -195,7 +195,7 @@ def _cuttable(parties: int, bad: int, degree: int) -> NDArray[np.float64]:
 
 
 def _tails(population: int, marked: int, draws: int) -> NDArray[np.float64]:
-    """Return (draws + 2,) P[X >= x] for x = 0, 1, ..., where X of `draws` without replacement are `marked`."""
+    """Return P[X >= x] for x = 0, 1, ..., draws + 1, where X of `draws` without replacement are `marked`."""
     count = np.arange(max(0, draws + marked - population), min(draws, marked) + 1)
     chances = np.zeros(draws + 2)
     chances[count] = np.exp(

@@ -118,7 +118,7 @@ class Roster:
         return cls({int(party): bytes.fromhex(key) for party, key in content.items()}, bound)
 
     def to_json(self) -> str:
-        """Invert `from_json`, in ascending order."""
+        """Return the text that `from_json` reads, in ascending order."""
         keys = {str(party): key.hex() for party, key in self.keys.items()}
         return json.dumps({_BOUND: self.max_records, **keys}, indent=1)
 

@@ -34,7 +34,7 @@ class _Public:
         """Read the file.
 
         Raises:
-            ConfigError: It is missing, no JSON, one of the other public files, or has a wrong field.
+            ConfigError: It is missing, not JSON, one of the other public files, or has a wrong field.
         """
         try:
             values = json.loads(path.read_bytes())

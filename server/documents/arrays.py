@@ -12,7 +12,7 @@ def packed(array: NDArray[np.floating]) -> str:
 
 
 def unpacked(text: str, rows: int) -> NDArray[np.float32]:
-    """Invert `packed`, as an array of this many rows.
+    """Return the array that `packed` packed, with this many rows.
 
     Raises:
         ValueError: `text` is not base64, or does not fill the rows.

@@ -39,7 +39,7 @@ class Document:
 
     @classmethod
     def from_json(cls, value: object) -> Self:
-        """Invert `to_json`, and of what earlier versions wrote.
+        """Read the document back from `to_json`'s form, or from that of an earlier version.
 
         Raises:
             KeyError, TypeError, ValueError: `value` is not the JSON of such a document.

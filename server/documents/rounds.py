@@ -124,7 +124,7 @@ class RoundReport(Document):
     epsilon: float | None = field(default=None, metadata=ABSENT)
 
     def to_json(self) -> dict[str, Any]:
-        """Return strict JSON; the run's measurements are absent until it has measured the round."""
+        """Return the report as strict JSON; the run's measurements are absent until it has measured the round."""
         line = codec.to_json(self)
         return line if self.seconds is not None else {name: line[name] for name in line if name not in _MEASURED}
 

@@ -12,8 +12,8 @@ noise was planned for.
 
 A query that failed is asked again after a new set-up (`federation.retries`, `resume`). The parties recognise the same
 bytes and answer with the same noise, so a retry costs no privacy. Once the survivors are named, a retry needs exactly
-these survivors, because two sums over different sets could be subtracted. If one of them is gone for good before shares
-were requested, there is a further attempt with fresh noise, provided that the plan has paid for it
+these survivors, because two sums over different sets could be subtracted. If one of them is permanently gone before
+shares were requested, there is a further attempt with fresh noise, provided that the plan has paid for it
 (`federation.max_attempts`). After that no further attempt is made: the parties would refuse a second set for the
 question.
 """

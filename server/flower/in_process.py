@@ -27,7 +27,7 @@ def message_bytes(message: Message) -> bytes:
 
 
 def message_of(data: bytes) -> Message:
-    """Invert `message_bytes`."""
+    """Return the message that `message_bytes` serialised."""
     return message_from_proto(ProtoMessage.FromString(data))
 
 
@@ -37,5 +37,5 @@ def record_bytes(record: RecordDict) -> bytes:
 
 
 def record_of(data: bytes) -> RecordDict:
-    """Invert `record_bytes`."""
+    """Return the record that `record_bytes` serialised."""
     return recorddict_from_proto(ProtoRecordDict.FromString(data))

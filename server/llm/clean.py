@@ -173,7 +173,7 @@ def _usual_scripts(public: Iterable[str]) -> frozenset[str]:
 
 
 def _scripts(text: str) -> Counter[str]:
-    """Return the letters by script, as Unicode names them: "LATIN", "CYRILLIC", "CJK"."""
+    """Count the letters by script, as Unicode names them: "LATIN", "CYRILLIC", "CJK"."""
     return Counter(_script(letter) for letter in text if letter.isalpha())
 
 

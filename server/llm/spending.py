@@ -153,7 +153,7 @@ class Spending:
 
         Returns:
             "held" if the cost is reserved; "wait" if a cap forbids it unless requests under way cost less than their
-            maximum; "no" if a cap forbids it for good.
+            maximum; "no" if a cap forbids it in any case.
         """
         cost = price.of(most) if price else 0.0
         with self._lock:

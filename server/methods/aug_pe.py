@@ -58,7 +58,7 @@ class AugPeMemory:
 
     @classmethod
     def from_dict(cls, saved: Mapping[str, Any]) -> "AugPeMemory":
-        """Invert `to_dict` after a trip through JSON."""
+        """Read the memory back from `to_dict`'s form, after a round trip through JSON."""
         return cls(**saved)
 
 

@@ -86,7 +86,7 @@ class CensusMemory:
 
     @classmethod
     def from_dict(cls, saved: Mapping[str, Any]) -> "CensusMemory":
-        """Invert `to_dict` after a trip through JSON."""
+        """Read the memory back from `to_dict`'s form, after a round trip through JSON."""
         return cls(**saved)
 
 

@@ -69,7 +69,7 @@ class DpgaMemory:
 
     @classmethod
     def from_dict(cls, saved: Mapping[str, Any]) -> "DpgaMemory":
-        """Invert `to_dict` after a trip through JSON."""
+        """Read the memory back from `to_dict`'s form, after a round trip through JSON."""
         return cls(metadata=Metadata(**saved["metadata"]) if saved["metadata"] else None)
 
 

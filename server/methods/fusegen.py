@@ -48,7 +48,7 @@ class FuseGenMemory:
 
     @classmethod
     def from_dict(cls, saved: Mapping[str, Any]) -> "FuseGenMemory":
-        """Invert `to_dict` after a trip through JSON."""
+        """Read the memory back from `to_dict`'s form, after a round trip through JSON."""
         return cls(**saved)
 
 

@@ -59,7 +59,7 @@ class WaspMemory:
 
     @classmethod
     def from_dict(cls, saved: Mapping[str, Any]) -> "WaspMemory":
-        """Invert `to_dict` after a trip through JSON."""
+        """Read the memory back from `to_dict`'s form, after a round trip through JSON."""
         return cls(**saved)
 
 

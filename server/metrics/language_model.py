@@ -154,7 +154,7 @@ class LanguageModel:
         self._model.eval()
 
     def _read(self, ids: Sequence[Sequence[int]]) -> tuple["Tensor", "Tensor", "Tensor"]:
-        """Return (batch, tokens) arrays of 0 at padding: negative log likelihood, 1 for tokens, 1 for right guesses."""
+        """Return arrays (batch, tokens), 0 at padding: negative log likelihood, 1 for tokens, 1 for right guesses."""
         import torch
 
         longest = max(map(len, ids))

@@ -102,7 +102,7 @@ def _radii(vectors: NDArray[np.float32], neighbours: tuple[int, ...]) -> list[ND
 
 
 def _squared(a: NDArray[np.float32], b: NDArray[np.float32]) -> NDArray[np.float32]:
-    """Return (n, m) squared distances; values below the rounding error are 0, so that duplicates are at distance 0."""
+    """Return squared distances, (n, m); values below the rounding error are 0, so that duplicates are at distance 0."""
     norms = np.einsum("nd,nd->n", a, a)[:, None] + np.einsum("nd,nd->n", b, b)
     distances: NDArray[np.float32] = a @ b.T
     distances *= -2

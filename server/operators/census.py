@@ -96,7 +96,7 @@ def label_means(vectors: Vectors, labels: Labels, label_count: int) -> Floats:
 
 
 def basis(vectors: Vectors, labels: Labels, label_count: int, directions: int) -> Floats:
-    """Return (k, dim) orthonormal directions: those in which the labels' means differ, then those within labels.
+    """Return orthonormal directions, (k, dim): those in which the labels' means differ, then those within labels.
 
     The differences of C labels span at most C - 1 directions; the rest are the principal directions in which candidates
     differ from their label's mean. If candidates are too few or too alike for that, directions orthogonal to all these

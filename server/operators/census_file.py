@@ -50,7 +50,7 @@ def numbers_of(census: Census) -> CensusNumbers:
 
 
 def census_of(numbers: CensusNumbers) -> Census:
-    """Invert `numbers_of`, even after a trip through JSON."""
+    """Return the census that `numbers_of` turned into numbers, even after a round trip through JSON."""
     sums = np.array(numbers.sums, dtype=np.float64)
     return Census(
         labels=numbers.labels,
@@ -109,7 +109,7 @@ def _parsed(path: Path, kind: type[_D]) -> _D:
     """Return the document in a file.
 
     Raises:
-        ConfigError: There is no such file, or no JSON object in it.
+        ConfigError: There is no such file, or it does not contain a JSON object.
         FieldError: It is another document.
     """
     try:

@@ -109,13 +109,13 @@ class Density:
         )
 
     def at(self, points: Floats) -> Floats:
-        """Return (labels, n) densities of points (n, columns), padded with zeros to the width of a frequency."""
+        """Return the densities, (labels, n), at points (n, columns), padded with zeros to the width of a frequency."""
         angles = self.phases + self.angles(points)
         sums: Floats = self.cosines @ np.cos(angles).T + self.sines @ np.sin(angles).T
         return sums / np.float32(len(self.phases))
 
     def of_extensions(self, label: int, prefixes: Floats, waves: Floats) -> Floats:
-        """Return (m, n) densities under a label of m prefixes, each extended by each of n phrases.
+        """Return the densities, (m, n), under a label of m prefixes, each extended by each of n phrases.
 
         cos(a + p) and sin(a + p) are sums of products of functions of a, the angle of the prefix, and p, the angle of
         the phrase, so one matrix product gives all extensions.
@@ -134,13 +134,13 @@ class Density:
         return scores
 
     def waves(self, vectors: Floats, place: int) -> Floats:
-        """Return (n, 2 * rows) cosines and sines of the angles that phrases (n, dim) add at a position, from 0."""
+        """Return the cosines and sines, (n, 2 * rows), of the angles that phrases (n, dim) add at a position from 0."""
         dim = vectors.shape[1]
         angles = math.sqrt(2) * (vectors @ self.frequencies[:, place * dim : (place + 1) * dim].T)
         return np.concatenate([np.cos(angles), np.sin(angles)], axis=1)
 
     def angles(self, points: Floats) -> Floats:
-        """Return (n, rows) angles of points (n, columns), without phases."""
+        """Return the angles, (n, rows), of points (n, columns), without phases."""
         columns = points.shape[1]
         angles: Floats = np.float32(math.sqrt(2)) * (points @ self.frequencies[:, :columns].T)
         return angles

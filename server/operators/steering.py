@@ -102,7 +102,7 @@ def kept_by_gate(posterior: Floats, labels: Labels) -> NDArray[np.int64]:
 
 
 def text_weights(labels: Labels, shares: Floats, *, floor: float) -> Floats:
-    """Return (n,) weights, mean 1, that give the labels these shares, as nearly as the floor allows.
+    """Return weights of the texts, (n,), mean 1, that give the labels these shares, as nearly as the floor allows.
 
     The weight of a label is its share divided by that of its texts. If the effective sample is below `floor`, the
     weights are raised to the largest power below 1 at which it reaches the floor: at power 0 all are equal.

@@ -52,7 +52,7 @@ def settings_of(values: Mapping[str, Any]) -> Settings:
 
 
 def mapping_of(settings: Settings) -> dict[str, Any]:
-    """Invert `settings_of`: the content of `config.yaml`."""
+    """Return the content of `config.yaml` from which `settings_of` reads these settings."""
     values: dict[str, Any] = as_mapping(settings)
     automatic, others = values.pop("automatic"), values.pop("others")
     values["method"] |= dict.fromkeys(automatic, AUTO)

@@ -137,7 +137,7 @@ class Noise:
 
 
 def _mixed(words: "Tensor") -> "Tensor":
-    """Apply MurmurHash3's 32-bit finaliser to int64 entries below 2^32: a bit flips each other with about one half."""
+    """Apply MurmurHash3's 32-bit finaliser to int64 entries below 2^32: each bit affects all others."""
     words = words ^ (words >> 16)
     words = (words * _MIX_1) & _32
     words = words ^ (words >> 13)

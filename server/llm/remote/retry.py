@@ -3,7 +3,7 @@
     what failed                                              what follows
     408, 409, 429, 5xx, no connection, no answer in time     again, after Retry-After or with backoff and jitter
     401, 402, 403, 404, an account without credit            the model is given up at once
-    too long a prompt, a content filter, other 4xx, no JSON  one item is lost
+    too long a prompt, a content filter, other 4xx, not JSON  one item is lost
 
 The SDKs' own retries are off, so that no wait is served twice. Time is an argument, so that tests do not wait.
 """

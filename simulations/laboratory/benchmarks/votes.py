@@ -74,7 +74,7 @@ def bench(kind: str, records: NDArray[np.float32], candidates: NDArray[np.float3
 
 
 def vectors(rows: int, dimensions: int, seed: int, spread: float | None) -> NDArray[np.float32]:
-    """Return (rows, dimensions) unit vectors: independent ones, or around common centres with a decaying spectrum."""
+    """Return unit vectors, (rows, dimensions): independent ones, or around common centres with a decaying spectrum."""
     made = np.random.default_rng(seed).normal(size=(rows, dimensions))
     if spread is not None:
         common = np.random.default_rng(0)
