@@ -103,7 +103,7 @@ def begin(
 
 
 class Advertised:
-    """The state after step 1: the keys are sent, and nothing is shared yet."""
+    """The state after step 1: the keys have been sent, and nothing is shared yet."""
 
     __slots__ = ("_secrets",)
 
@@ -231,7 +231,7 @@ class Ready:
 
 
 class Masked:
-    """The state after step 3: the masked vector is sent. It holds shares, but no secret of this party as a whole."""
+    """The state after step 3: the masked vector has been sent. It holds shares, but no secret of the whole party."""
 
     __slots__ = ("_me", "_secrets")
 
@@ -261,7 +261,7 @@ class Masked:
 
 
 class Agreed:
-    """The state after step 4: one set of survivors is accepted."""
+    """The state after step 4: one set of survivors has been accepted."""
 
     __slots__ = ("_me", "_secrets", "_statement", "_survivors")
 

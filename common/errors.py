@@ -170,4 +170,4 @@ class AwaitingError(DropoutError):
 
 
 class InternalError(CaucusError):
-    """A state that only a bug of ours can reach."""
+    """The program reached a state that only a bug of ours can cause."""

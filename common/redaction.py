@@ -146,12 +146,12 @@ def default() -> Redactor:
 
 
 def redact(text: str) -> str:
-    """Like `Redactor.redact`, by patterns only."""
+    """Redact a text by patterns only; see `Redactor.redact`."""
     return default().redact(text)
 
 
 def entities(text: str) -> Counter[str]:
-    """Like `Redactor.entities`, by patterns only."""
+    """Count personal information by patterns only; see `Redactor.entities`."""
     return default().entities(text)
 
 

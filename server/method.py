@@ -26,7 +26,7 @@ class Memory(Protocol):
     """A method's memory from step to step in addition to its texts: a frozen value."""
 
     def to_dict(self) -> dict[str, Any]:
-        """Return plain values, ready for JSON."""
+        """Return the memory as plain values, ready for JSON."""
 
     @classmethod
     def from_dict(cls, saved: Mapping[str, Any]) -> Self:
@@ -38,7 +38,7 @@ class NoMemory:
     """The memory of a method that needs none."""
 
     def to_dict(self) -> dict[str, Any]:
-        """Return plain values, ready for JSON."""
+        """Return the empty memory as plain values, ready for JSON."""
         return {}
 
     @classmethod
@@ -71,7 +71,7 @@ class State(Generic[M]):
     memory: M
 
     def to_dict(self) -> dict[str, Any]:
-        """Return plain values, ready for JSON."""
+        """Return the state as plain values, ready for JSON."""
         return {
             "round": self.round,
             "candidates": [asdict(candidate) for candidate in self.candidates],
@@ -118,7 +118,7 @@ class Tools(Protocol):
         """Send each request to the model named with it; see `server/llm/generate.py`."""
 
     def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        """Embed texts: (texts, dimensions) float32, unit norm."""
+        """Return the embeddings of texts, (texts, dimensions) float32, unit norm."""
 
     def spec(self, name: str) -> Spec:
         """Return the specification of a query as it was planned, by the query's name in the plan."""

@@ -100,7 +100,7 @@ class RunTools:
             return write(self.providers, requests, cleaner=self._cleaner, run_texts=self._run_texts, progress=arrived)
 
     def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        """Embed texts: (texts, dimensions) float32, unit norm."""
+        """Return the embeddings of texts, (texts, dimensions) float32, unit norm."""
         with self.meter.timed("embed"):
             return self.encoder.encode(texts)
 
@@ -130,7 +130,7 @@ class RememberingEncoder:
         self._vectors: dict[str, NDArray[np.float32]] = {}
 
     def encode(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        """Embed texts: (texts, dimensions) float32, unit norm."""
+        """Return the embeddings of texts, (texts, dimensions) float32, unit norm."""
         new = list(dict.fromkeys(text for text in texts if text not in self._vectors))
         self._vectors |= dict(zip(new, self.encoder.encode(new), strict=True))
         return np.stack([self._vectors[text] for text in texts]) if texts else self.encoder.encode([])

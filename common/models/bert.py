@@ -64,7 +64,7 @@ class Bert:
         return self._folder.digest(self._prompt, self._weights.items())
 
     def save(self, folder: Path) -> None:
-        """Copy the model, and its prompt."""
+        """Write the model's files and its prompt into a folder."""
         self._folder.save(folder, self._prompt)
 
     def batches(self, texts: Sequence[str]) -> Iterator[tuple[list[int], Vectors]]:

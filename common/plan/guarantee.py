@@ -1,6 +1,6 @@
 """The guarantees of a plan: four figures, each rounded toward more privacy loss.
 
-verify            everything that can be released, under the noise that is certain: the promise of the plan
+verify            everything that can be released, under the noise that is certain: the guarantee of the plan
 epsilon_released  the synthetic data, against the outside world, which knows the noise of no party
 epsilon_against   the answers of one party, against a coordinator that pools its knowledge with c other parties
 epsilon_alone     the answers of one party, against a coordinator that sees them without a mask

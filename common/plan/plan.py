@@ -228,7 +228,7 @@ class Plan:
         return tuple(item for query in self.queries for item in self.releases_of(query, shares))
 
     def releases_of(self, query: PlannedQuery, shares: int | None = None) -> tuple[Release, ...]:
-        """Like `releases`, for one query."""
+        """Return the releases of one query; see `releases`."""
         return tuple(
             self._release(query, shares, draw=draw, times=times * self.max_attempts) for draw, times in draws(query)
         )

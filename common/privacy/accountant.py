@@ -88,7 +88,7 @@ class Release:
             raise ConfigError("draws", expected="1 without subsampling", got=self.draws)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return plain values, ready for JSON."""
+        """Return the release as plain values, ready for JSON."""
         return json.loads(json.dumps(asdict(self)))  # type: ignore[no-any-return]
 
     @staticmethod

@@ -41,7 +41,7 @@ def fault(folder: Path) -> str | None:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Entry point; returns the exit code."""
+    """Run the health check; return the exit code."""
     (folder,) = sys.argv[1:] if arguments is None else arguments
     problem = fault(Path(folder))
     print(problem or "works")  # the engine keeps it

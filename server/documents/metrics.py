@@ -23,7 +23,7 @@ CLASSIFIERS = (
 
 @dataclass(frozen=True, slots=True)
 class Estimate(Document):
-    """A value from 0 to 1 with its 95 % interval; None if it was not measured."""
+    """A value from 0 to 1 with its 95 % interval; both are None if it was not measured."""
 
     value: float | None = None
     interval: Interval | None = None

@@ -74,7 +74,7 @@ class Measured:
         return self.embedded([record.text for record in self.test])
 
     def embedded(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        """Embed texts: (texts, dim)."""
+        """Return the embeddings of texts, (texts, dim)."""
         return (self.embed or self.encoder.encode)(texts)
 
     def drawn(self, records: Sequence[Any], purpose: str, most: int | None = None) -> list[Any]:

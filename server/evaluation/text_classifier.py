@@ -89,7 +89,7 @@ class TextClassifier:
         return self.trained.probabilities(self.encoder.encode(list(texts)))
 
     def predict(self, texts: Sequence[str]) -> NDArray[np.str_]:
-        """Return the (n,) most probable label."""
+        """Return the most probable label of each text, (n,)."""
         return np.asarray(self.classes_[self.predict_proba(texts).argmax(axis=1)])
 
     def score(self, texts: Sequence[str], labels: Sequence[str]) -> float:

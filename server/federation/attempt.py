@@ -31,7 +31,7 @@ class Answered:
 
 @dataclass(slots=True, kw_only=True)
 class Joined:
-    """Outcome of a set-up, good for all queries until one fails.
+    """Outcome of a set-up, valid for all queries until one fails.
 
     Attributes:
         parties: The parties that take part.

@@ -2,7 +2,7 @@
 
 unknown    there is no readable `privacy.json`
 none       private records were used without a bound: no noise, or no proof (ε = ∞)
-not asked  no question was put to any party (ε = 0)
+not asked  no party was asked anything (ε = 0)
 bounded    ε is finite
 """
 

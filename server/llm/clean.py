@@ -57,7 +57,7 @@ class Cleaner:
         Args:
             texts: Texts of one reply.
             request: Request that they answer; phrases pass unchanged.
-            run_texts: Texts that the run has already.
+            run_texts: Texts that the run already has.
         """
         changed: Counter[str] = Counter()
         # A model may write half of a surrogate pair, which cannot be encoded in a file.

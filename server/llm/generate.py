@@ -106,7 +106,7 @@ def generate(
         texts_per_request: Texts asked for in one request.
         experiment_seed: Seed of prompts and of random subsets.
         cleaner: Rules for the texts.
-        run_texts: Texts that the run has already.
+        run_texts: Texts that the run already has.
         progress: Called with the number of texts of each reply, as it comes.
 
     Raises:
@@ -176,7 +176,7 @@ def write(
         providers: Language models by name.
         requests: Name of the model, and the request to it.
         cleaner: Rules for the texts.
-        run_texts: Texts that the run has already.
+        run_texts: Texts that the run already has.
         progress: Called with the number of texts of each reply, as it comes.
     """
     written = Written(texts=[])
@@ -211,7 +211,7 @@ def complete(
         providers: Language models by name.
         requests: Name of the model, and the request to it.
         cleaner: Rules for the texts.
-        known: Texts that the run has already; the new ones are added.
+        known: Texts that the run already has; the new ones are added.
         use: Account of the requests; the new ones are added.
         progress: Called with the number of texts of each reply, as it comes.
 
@@ -306,7 +306,7 @@ def _ask(
 
 
 class _EarlierTexts:
-    """Texts that the run has already: texts from before the call, and texts of this call."""
+    """Texts that the run already has: texts from before the call, and texts of this call."""
 
     def __init__(self, before: Container[str]) -> None:
         self._before = before

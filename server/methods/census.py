@@ -81,7 +81,7 @@ class CensusMemory:
     reliable: Sequence[str] = ()
 
     def to_dict(self) -> dict[str, Any]:
-        """Return plain values, ready for JSON."""
+        """Return the memory as plain values, ready for JSON."""
         return asdict(self)
 
     @classmethod
@@ -315,7 +315,7 @@ class CensusMethod(CensusSettings):
         return tuple(replace(text, weight=float(weight)) for text, weight in zip(texts, weights, strict=True))
 
     def _weights(self, labels: NDArray[np.int64], shares: Floats) -> Floats:
-        """Return the (n,) weights of texts with these labels."""
+        """Return the weights of texts with these labels, (n,)."""
         return steering.text_weights(labels, shares, floor=FLOOR) if self.share_weights else np.ones(len(labels))
 
 

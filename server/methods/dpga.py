@@ -64,7 +64,7 @@ class DpgaMemory:
     metadata: Metadata | None = None
 
     def to_dict(self) -> dict[str, Any]:
-        """Return plain values, ready for JSON."""
+        """Return the memory as plain values, ready for JSON."""
         return asdict(self)
 
     @classmethod
@@ -145,7 +145,7 @@ class Dpga(DpgaSettings):
         return votes | ({KEYWORDS: self.keywords * len(task.labels)} if self.keywords else {})
 
     def start(self, tools: Tools) -> State[DpgaMemory]:
-        """Return a state without texts and metadata."""
+        """Return a state without texts or metadata."""
         del tools
         return State(memory=DpgaMemory())
 

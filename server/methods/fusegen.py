@@ -43,7 +43,7 @@ class FuseGenMemory:
     pool: Mapping[str, Sequence[int]] = field(default_factory=dict)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return plain values, ready for JSON."""
+        """Return the memory as plain values, ready for JSON."""
         return asdict(self)
 
     @classmethod
@@ -85,7 +85,7 @@ class FuseGen(FuseGenSettings):
         return {}
 
     def start(self, tools: Tools) -> State[FuseGenMemory]:
-        """Return a state without texts and exemplars."""
+        """Return a state without texts or exemplars."""
         return State(memory=FuseGenMemory(pool={label: [] for label in tools.task.labels}))
 
     def step(self, state: State[FuseGenMemory], tools: Tools) -> State[FuseGenMemory]:

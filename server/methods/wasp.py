@@ -54,7 +54,7 @@ class WaspMemory:
     ahead: Ahead = field(default_factory=dict)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return plain values, ready for JSON."""
+        """Return the memory as plain values, ready for JSON."""
         return asdict(self)
 
     @classmethod

@@ -83,7 +83,7 @@ class TextEncoder(Hashable, Protocol):
     """Interface of an encoder, which maps texts to vectors."""
 
     def encode(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        """Embed texts: (texts, dimensions)."""
+        """Return the embeddings of texts, (texts, dimensions)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

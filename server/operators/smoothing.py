@@ -108,7 +108,7 @@ def _smoothed(scores: NDArray[np.float64], groups: list[_Label], noise: float) -
 def _fit(
     deviations: NDArray[np.float64], label: _Label, s: NDArray[np.float64], v: NDArray[np.float64]
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Return the log-likelihood of one label's scores for all s and v, and (r,) the scores along its directions."""
+    """Return one label's log-likelihood of the scores for all s and v, and the scores along its directions, (r,)."""
     along = label.directions.T @ deviations
     explained = s * label.spread + v
     # The directions that embeddings do not span have noise alone.

@@ -187,7 +187,7 @@ class Rules:
         loops: Cut a text where it begins to repeat the same words, three times or more in a row, after the first time.
         echoes: Drop a text that is a piece of the prompt.
         copies: Drop a text that the prompt showed, regardless of case and punctuation.
-        duplicates: Drop an exact duplicate of a text that the run has already.
+        duplicates: Drop an exact duplicate of a text that the run already has.
         foreign: Drop a text with more than 30 % of its letters in scripts that the public texts do not use; such texts
             are counted in any case.
     """

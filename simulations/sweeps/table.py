@@ -118,7 +118,7 @@ class Table:
         return tuple(dict.fromkeys(name for row in self.rows for name in row.paper))
 
     def to_dict(self) -> dict[str, object]:
-        """Return plain values, ready for JSON."""
+        """Return the table as plain values, ready for JSON."""
         return {"title": self.title, "rows": self.rows, "runs": len(self.runs), "failures": self.failures}
 
 

@@ -28,7 +28,7 @@ def tokenise(text: str) -> Sentence:
 
 
 def untokenise(tokens: Sequence[str]) -> str:
-    """Join tokens to a text."""
+    """Join tokens into a text."""
     return "".join(tokens).strip()
 
 

@@ -106,7 +106,7 @@ class Transformers:
 
 
 class Noise:
-    """A logits processor that turns the greedy choice into a draw, which for each row depends on its own job."""
+    """A logits processor that turns the greedy choice into a random draw, seeded for each row by its job."""
 
     def __init__(self, rows: Sequence[tuple[Job, int]], top_p: float) -> None:
         self._keys = [f"{job.seed}/{nth}".encode() for job, nth in rows]

@@ -84,7 +84,7 @@ def distinguished(check: str, mu: float, scores: NDArray[np.float64], inside: ND
 
     Args:
         check: Name of the check.
-        mu: The promised mu.
+        mu: The mu of the plan's guarantee.
         scores: (n,) scores of all canaries, in any unit.
         inside: (n,) whether each canary is in.
     """
