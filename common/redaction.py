@@ -189,7 +189,7 @@ def _recognizers() -> Sequence["EntityRecognizer"]:
     from presidio_analyzer import predefined_recognizers as presidio
 
     class Email(presidio.EmailRecognizer):
-        """Accepts any address: the original checks a list of suffixes that it downloads."""
+        """A recogniser that accepts any address: the original checks a list of suffixes that it downloads."""
 
         def validate_result(self, pattern_text: str) -> None:
             del pattern_text

@@ -43,6 +43,6 @@ def of_rows(rows: NDArray[np.float32], *, blocks: int = 1) -> tuple[NDArray[np.f
 
 
 def cosines(left: NDArray[np.float32], right: NDArray[np.float32]) -> NDArray[np.float64]:
-    """Return the (n, m) inner products of (n, dim) and (m, dim) vectors of norm up to 1.001."""
+    """Return the inner products, (n, m), of (n, dim) and (m, dim) vectors of norm up to 1.001."""
     products: NDArray[np.float64] = of_vectors(left) @ of_vectors(right).T * STEP**2
     return products

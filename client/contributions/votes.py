@@ -91,7 +91,7 @@ def votes_of(query: Votes, record_vectors: NDArray[np.float32], record_labels: N
 def _votes_of_label(
     vectors: NDArray[np.float32], voters: NDArray[np.int64], candidates: NDArray[np.float32], top: int, directions: int
 ) -> NDArray[np.int64]:
-    """Return the (directions, candidates) int64 votes of the records `voters` for the candidates of one label."""
+    """Return the votes, (directions, candidates) int64, of the records `voters` for the candidates of one label."""
     count = len(candidates)
     votes = np.zeros((directions, count), dtype=np.int64)
     step = min(len(voters), _RECORDS, max(1, _BYTES // (4 * count)))

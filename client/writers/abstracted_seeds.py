@@ -148,6 +148,6 @@ def _spec(planned: PlannedQuery) -> AbstractedSeedsSpec:
 
 
 def _cosines(redacted: str, candidates: Sequence[str], encoder: Encoder) -> NDArray[np.float64]:
-    """Return the (candidates,) cosines with the record; each text is embedded separately."""
+    """Return the candidates' cosines with the record, (candidates,); each text is embedded separately."""
     seed = encoder.encode([redacted])[0]
     return np.array([encoder.encode([candidate])[0] @ seed for candidate in candidates], dtype=np.float64)

@@ -223,7 +223,7 @@ class Ledger:
             log.close(database, log.reserved(run, index))
 
     def commit_before(self, run: str, index: int) -> None:
-        """Like `commit`, for all entries of the run below that index."""
+        """Commit all entries of the run below that index, as `commit` does."""
         with self._open(write=True) as (log, database):
             log.close_before(database, run, index)
 

@@ -245,7 +245,7 @@ def on_device(model: Any, device: str) -> Any:
 
 @contextmanager
 def explained(what: str, where: object) -> Iterator[None]:
-    """Like `readable`, for libraries that take seconds and print: their output is suppressed, and a clock is shown.
+    """Convert errors as `readable` does, for libraries that take seconds and print; hide their output, show a clock.
 
     Raises:
         ConfigError: The files are damaged or unsuitable.

@@ -110,7 +110,7 @@ def epsilon(releases: Iterable[Release], delta: float) -> float:
 
 
 def epsilon_by_norm(releases: Iterable[Release], delta: float) -> float:
-    """Like `epsilon`, but from norms and epsilons alone: takes milliseconds, never smaller, close for Gaussians."""
+    """Bound epsilon from norms and epsilons alone: takes milliseconds, never smaller, close for Gaussians."""
     return _at_delta(_merged(releases), delta, by_norm=True)
 
 

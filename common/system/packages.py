@@ -16,7 +16,7 @@ ROOTS = (FILE.parents[2], FILE.resolve().parents[2])
 
 
 def strangers() -> dict[str, str]:
-    """Return the our names under which Python would import something else, each with the place of the other package."""
+    """Return our names under which Python would import something else, each with the place of the other package."""
     places = {name: _places(name) for name in NAMES}
     return {name: there[0] for name, there in places.items() if there and not any(_is_ours(name, at) for at in there)}
 

@@ -26,7 +26,7 @@ class WarnedOnce(logging.Filter):
 
 @contextlib.contextmanager
 def warned_once(*handlers: logging.Handler) -> Iterator[None]:
-    """Give the handlers one such filter for the duration of the block."""
+    """Give the handlers one `WarnedOnce` for the duration of the block."""
     once = WarnedOnce()
     for handler in handlers:
         handler.addFilter(once)

@@ -103,7 +103,7 @@ def progress(folder: Path) -> Progress:
 
 
 def checked(settings: CoordinatorSettings, folder: Path) -> Progress:
-    """Like `progress`; if the run's process has not begun, Flower is asked whether it still may."""
+    """Read the state as `progress` does; if the run's process has not begun, ask Flower whether it still may."""
     flower = last(settings, folder) if progress(folder).status is Status.STARTING else None
     current = progress(folder)  # read again: the folder is written before Flower knows
     if current.status is not Status.STARTING or not flower or not ended(flower):

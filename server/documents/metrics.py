@@ -186,7 +186,7 @@ class Metrics(Document):
 
     @property
     def utility_hard_labels(self) -> Classifier | None:
-        """Like `utility`, but trained only on the most probable labels, if the synthetic texts have probabilities."""
+        """The same small model, trained only on the most probable labels, if the synthetic texts have probabilities."""
         return self._on_these_texts("utility_hard_labels")
 
     @property

@@ -305,7 +305,7 @@ class _Common:
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class _Total:
-    """One round: the mask keys of U2, the sum so far, and the parties in it."""
+    """The total of one round: the mask keys of U2, the sum so far, and the parties in it."""
 
     common: _Common
     binding: bytes

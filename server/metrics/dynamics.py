@@ -92,7 +92,7 @@ def self_boosted_weights(
 def _beliefs(
     vectors: NDArray[np.floating], labels: NDArray[np.integer], part: NDArray[np.bool_], epochs: int
 ) -> NDArray[np.float64]:
-    """Return the (n,) probabilities of texts' labels by a model trained on `part` alone, averaged over epochs."""
+    """Return the probabilities of texts' labels, (n,), by a model trained on `part` alone, averaged over epochs."""
     classes = np.unique(labels)
     if len(classes) < 2:
         return np.ones(len(labels))

@@ -206,7 +206,7 @@ def _model(folder: Path, labels: int, device: str) -> Any:
 
 @torch.no_grad()
 def _outputs(model: Any, ids: "_Ids", tokens: list[list[int]]) -> Tensor:
-    """Return the (texts, labels) float32 logits, without dropout."""
+    """Return the logits, (texts, labels) float32, without dropout."""
     model.eval()
     logits = torch.empty((len(tokens), model.config.num_labels), device=model.device)
     for batch in by_tokens([len(ids_of_text) for ids_of_text in tokens], _TEST_TOKENS):

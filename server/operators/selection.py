@@ -17,7 +17,7 @@ Votes = NDArray[np.integer] | NDArray[np.floating]
 
 
 def label_numbers(candidates: Sequence[Candidate], task: Task) -> NDArray[np.int32]:
-    """Return the (candidates,) positions of the candidates' labels in the plan."""
+    """Return the positions of the candidates' labels in the plan, (candidates,)."""
     labels = list(task.labels)
     return np.array([labels.index(candidate.label) for candidate in candidates], dtype=np.int32)
 

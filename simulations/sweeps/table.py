@@ -203,7 +203,7 @@ def _mean(values: pd.Series) -> float | None:
 
 
 def _deviation(values: pd.Series) -> float | None:
-    """Sample standard deviation of the values that are not missing, exact for equal ones; None for fewer than two."""
+    """Return the sample standard deviation of the values, without missing ones; None for fewer than two."""
     there = values.dropna()
     return None if len(there) < 2 else statistics.stdev(there)
 

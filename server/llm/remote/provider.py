@@ -95,7 +95,7 @@ class Remote:
             await asyncio.gather(*(self._work(client, job) for _ in range(min(self._concurrency, len(job.requests)))))
 
     async def _work(self, client: Any, job: "Job") -> None:
-        """One of `concurrency` workers: takes requests until none are left or all stop."""
+        """Work as one of `concurrency` tasks: take requests until none are left or all stop."""
         while job.todo and job.stop is None:
             place = job.todo.popleft()
             prompt = render(job.requests[place])

@@ -57,7 +57,7 @@ class Replay:
         self._drawn = 0
 
     def before_noise(self, private: PartyRecords, *, max_records_per_party: int | None = None) -> NDArray[np.int64]:
-        """Return the (rows, length) contribution of a party with these records, before noise is added.
+        """Return the contribution, (rows, length), of a party with these records, before noise is added.
 
         Args:
             private: The records.

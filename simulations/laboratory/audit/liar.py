@@ -87,7 +87,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def accuracy(method: str, records: int, epsilon: float, times: int, seed: int) -> float:
-    """Return the accuracy of a run's classifier if the first hospital has its records `times` over, mislabelled."""
+    """Return the accuracy of a run's classifier if the first hospital has each record `times` times, mislabelled."""
     overrides = {
         "federation.parties": HOSPITALS,
         "federation.records": records,

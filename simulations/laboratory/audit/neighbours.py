@@ -164,7 +164,7 @@ def embed_records(records: Sequence[Record], encoder: Encoder) -> list[EmbeddedR
 
 
 def _dealer(labels: Sequence[str]) -> Callable[[str, NDArray[np.float32]], EmbeddedRecord]:
-    """Return a function that makes records whose labels take turns."""
+    """Return a function that makes records whose labels alternate."""
     count = iter(range(2**62))
     return lambda text, vector: EmbeddedRecord(Record(text, labels[next(count) % len(labels)]), vector)
 

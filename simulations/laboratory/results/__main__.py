@@ -30,7 +30,7 @@ ABOUT = Path(__file__).parent / "about.md"
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Entry point; exit code 2 for a wrong setting, 1 if runs failed, 130 after Ctrl-C, 143 after SIGTERM."""
+    """Run the command; exit with code 2 for a wrong setting, 1 if runs failed, 130 after Ctrl-C, 143 after SIGTERM."""
     parser = argparse.ArgumentParser(prog="make results", description=__doc__.split("\n", 1)[0])
     parser.add_argument("--preset", default="small", help="small or full")
     parser.add_argument("--claim", default=None, help="name of one claim; all of the preset without it")
