@@ -148,7 +148,7 @@ def _listed(
     """List the pairs of a record and a candidate that can be among the record's first, and the records left out.
 
     Group g has the candidates g, g + groups, g + 2 groups and so on. Records with many pairs are left out if it is
-    faster to compute all of theirs exactly.
+    faster to compute all their pairs exactly.
     """
     count, records = rough.shape
     groups = min(count, max(ranks, _GROUPS))

@@ -10,8 +10,8 @@ instead, and is started again. FOLDER is the relay's, with the certificate of th
 SuperNode asks the coordinator for a message every three seconds, and for its reply here every half second. If a
 message's parts are not there yet, it asks for them again after a second, as the coordinator is still sending them. With
 several exchanges for a query, and the slowest hospital deciding, such waits were most of a run's time. Here they are
-shorter in a run (`pace.py`); a node without a run asks as seldom as before. SuperNode also sends or fetches at most two
-parts of a message at a time, or one on a machine with one core, where a small message has three parts
+shorter in a run (`pace.py`); a node without a run asks no more often than before. SuperNode also sends or fetches at
+most two parts of a message at a time, or one on a machine with one core, where a small message has three parts
 (`common/parcels.py`): that costs another round trip over an idle line. Here it is three at a time.
 """
 

@@ -256,7 +256,7 @@ def explained(what: str, where: object) -> Iterator[None]:
 
 @contextmanager
 def readable(what: str, where: object) -> Iterator[None]:
-    """Convert the errors of libraries that load files into one error of ours.
+    """Convert the errors of libraries that load files into one of our errors.
 
     Raises:
         ConfigError: The files are damaged or unsuitable.

@@ -22,7 +22,7 @@ def strangers() -> dict[str, str]:
 
 
 def refuse_strangers() -> None:
-    """End a command of ours with one line and code 2, or fail any other import, if one of our names is taken.
+    """End one of our commands with one line and code 2, or fail any other import, if one of our names is taken.
 
     Raises:
         ImportError: A name is taken; the message has the package and its place.

@@ -139,7 +139,7 @@ def status(folder: Path, name: str) -> dict[str, Any] | None:
 
 
 def stop(folder: Path, names: Sequence[str], *, wait: float = 3 * GRACE) -> bool:
-    """End the supervisors that have these locks of a folder, and thereby their children.
+    """End the supervisors that have these locks of a folder, and so their children.
 
     Returns:
         False if there were none.

@@ -65,7 +65,7 @@ class TextClassifier:
             encoder: The run's encoder, such as `Encoder.pretrained("minilm")`.
 
         Raises:
-            ConfigError: The file is not such a file, or belongs to another encoder.
+            ConfigError: The file is not a classifier's, or belongs to another encoder.
         """
         classifier = kept(Path(file))
         if classifier.encoder != encoder.digest:

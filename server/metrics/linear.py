@@ -1,4 +1,4 @@
-"""A linear classifier of texts by their vectors, whatever it was learned from."""
+"""A linear classifier of texts by their vectors, regardless of what it was trained on."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

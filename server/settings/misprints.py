@@ -1,4 +1,4 @@
-"""Hydra's errors about settings that it cannot compose, in one line of ours: the fault, and the likely intention.
+"""Hydra's errors about settings that it cannot compose, in one line that we write: the fault, and the likely intention.
 
 Hydra advises adding an unknown setting with `+`, but then no code would read it; here it is reported as a misprint.
 """

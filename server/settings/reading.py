@@ -135,7 +135,7 @@ def number(name: str, value: object, *, null: bool = False) -> float:
     """Return a number, or inf in any spelling, but not nan, which passes any limit.
 
     Raises:
-        ConfigError: The value is not such a number; the message names the setting.
+        ConfigError: The value is not a number, or nan; the message names the setting.
     """
     with contextlib.suppress(ValueError):
         converted = float(str(value).replace(".inf", "inf"))

@@ -256,7 +256,7 @@ def _new_folder(method: str) -> Path:
 
 @contextlib.contextmanager
 def _errors_of_ours() -> Iterator[None]:
-    """Translate an error of Hydra into one of ours, without Hydra's fifty lines of traceback."""
+    """Translate an error of Hydra into one of our errors, without Hydra's fifty lines of traceback."""
     try:
         yield
     except WRONG_SETTINGS as error:

@@ -194,7 +194,7 @@ def _of_arrays(
 
 
 def _new_user(data_set: Sequence[EmbeddedRecord], random: np.random.Generator) -> str | None:
-    """Name a user that the data set lacks; now and then None, the user of all records without a name."""
+    """Name a user that the data set lacks; sometimes None, the user of all records without a name."""
     nameless = all(one.record.user is not None for one in data_set) and random.random() < 0.1
     return None if nameless else f"user {random.integers(10**9, 10**10)}"
 

@@ -58,7 +58,7 @@ _CORRUPT = 0.3
 
 
 class Ending(NamedTuple):
-    """End of a run: whether it was complete, the number of phases that waited in vain, and the number of all phases."""
+    """End of a run: whether it was complete, and the numbers of phases that lacked a reply and of all phases."""
 
     whole: bool
     waits: int
@@ -123,7 +123,7 @@ class Faults:
         self._away = self._away | fail if self._lasting else fail
 
     def deliver(self, partition: int, message: Message) -> Iterable[Message]:
-        """Deliver a message unless its party is away; a fault of `LocalGrid`."""
+        """Deliver a message unless its party is away; this is the `on_request` of `LocalGrid`."""
         return () if partition in self._away else (message,)
 
 
