@@ -115,7 +115,7 @@ def children(settings: HospitalSettings, halves: Sequence[str], until_idle: floa
     Args:
         settings: The hospital's settings.
         halves: The halves to start: "service", "relay" or both.
-        until_idle: Seconds without a message after which the relay ends, and with it all of them.
+        until_idle: Seconds without a message after which the relay ends, and then all processes.
     """
     service = []
     if "service" in halves:

@@ -54,8 +54,8 @@ k-regular graph: Bell et al., section 3, with k and t from `graph.parameters`, f
    agreement.
 5. Full graph. The honest survivors that signed hold the same U2 and are all masked with each other. Any other honest
    survivor u was shown its own U2 with q members that really shared with it; with the q signers it has at least 2 q - L
-   > corrupt parties in common, so an honest one, with which it is masked. No mask between honest survivors comes out,
-   so nothing does but the sum over all of them, at least q - corrupt: Bonawitz et al., section 6 (active adversaries,
+   > corrupt parties in common, so an honest one, with which it is masked. No mask between honest survivors is revealed,
+   so nothing is but the sum over all of them, at least q - corrupt: Bonawitz et al., section 6 (active adversaries,
    random oracle).
 6. k-regular graph. A coordinator that chooses who drops can try to cut the ring in two, and can show a survivor another
    U2. `graph.parameters` bounds the chance of a graph where that helps. It assumes all L parties; a caller that lets a

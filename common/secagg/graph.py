@@ -68,8 +68,8 @@ def parameters(
     Semi-honest coordinator (Bell et al., section 3):
 
     1. t or more neighbours of a party are corrupt, and know its secrets: L · P[X >= t], X of k draws, C of L - 1.
-    2. The honest survivors fall apart, so their sums come out one by one. There must be a run of k/2 corrupt or dropped
-       parties: L · P[X = k/2], X of k/2 draws, C + D of L.
+    2. The honest survivors are disconnected, so the sum of each component is revealed. There must be a run of k/2
+       corrupt or dropped parties: L · P[X = k/2], X of k/2 draws, C + D of L.
 
     Malicious coordinator, which chooses who drops and tells different parties different things, but obtains one signed
     survivor set (see the page of `common.secagg`). Corrupt parties give it both shares that they hold of one owner:
@@ -80,7 +80,7 @@ def parameters(
        their own, so k + c >= 2 t. It implies 1.
     4. Part of the survivors is unmasked alone. On a ring a part is separated from the others by two disjoint runs
        of k/2 places without an honest party that unmasks. The party next to a run has k/2 neighbours on its other side
-       and itself, so its seed comes out only if the run holds t - k/2 - 1 corrupt ones; and one that does not hides
+       and itself, so its seed is revealed only if the run holds t - k/2 - 1 corrupt ones; and one that does not hides
        what lies on both sides. Places in disjoint runs are negatively associated (Joag-Dev and Proschan 1983), so the
        chance is at most L² / 2 · P[X >= t - k/2 - 1]², X of k/2 draws, C of L. Bell et al. let a malicious coordinator
        have sums over several large parts; here each part would have too little noise.
