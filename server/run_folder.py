@@ -177,8 +177,8 @@ def started(folder: Path) -> str:
 def first_round(rounds: Collection[int], done: int) -> int:
     """Return the number that people read for the first round, which is round 0 in the program.
 
-    Methods that vary texts after the votes of a round number the new texts by the rounds done: for them 0 is before all
-    rounds.
+    Methods that vary texts after the votes of a round give the new texts the number of rounds done: for these methods 0
+    means before all rounds.
     """
     return 0 if done in rounds else 1
 

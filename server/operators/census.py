@@ -227,7 +227,7 @@ def figures(census: Census, estimated: Estimates, requested: Labels, posterior: 
 
 
 def _sizes(counts: Floats, noise: float) -> Floats:
-    """Shrink (C,) numbers of records towards equal ones; none is below a quarter of the average, itself 1 or more."""
+    """Shrink numbers of records, (C,), towards equal ones; none is below a quarter of the average, itself 1 or more."""
     labels = len(counts)
     average = max(float(counts.sum()), labels) / labels
     signal = max(0.0, float(((counts - average) ** 2).sum()) / max(1, labels - 1) - noise**2)

@@ -127,7 +127,7 @@ def _figure(row: Row, name: str) -> str:
 
 
 def _difference(other: Difference | None) -> str:
-    """Return the mean and half the width of its 95 % interval, in percentage points."""
+    """Return the mean difference and half the width of its 95 % interval, in percentage points."""
     if other is None or not other.differences:
         return "–"
     mean = f"{100 * other.mean:+.1f}"
