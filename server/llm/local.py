@@ -153,7 +153,7 @@ class Local:
         return f"local/{checkpoints.digest(self._folder, **settings)}/wording={wording}"
 
     def check(self) -> None:
-        """No check is needed: the constructor has checked the checkpoint."""
+        """Do nothing, since the constructor has checked the checkpoint."""
 
     def generate(self, requests: Sequence[Request], *, arrived: Arrived | None = None) -> list[Reply]:
         """See `Provider.generate`. A prompt that is longer than the model's context counts as lost.
@@ -191,7 +191,7 @@ class Local:
         return [replies[place] for place in range(len(jobs))]
 
     def estimate(self, request: Request) -> tuple[int, int]:
-        """Expected input tokens, by the characters per token of the first prompt, and output tokens, 1.4 per word."""
+        """Estimate input tokens, by the characters per token of the first prompt, and output tokens, 1.4 per word."""
         prompt = (
             render(request)
             if self._completion is None
@@ -219,7 +219,7 @@ class Local:
         )
 
     def _job(self, request: Request) -> Job:
-        """The request as an engine gets it."""
+        """Convert the request to a job for an engine."""
         seed = int.from_bytes(hashlib.sha256(request.canonical().encode()).digest()[:8], "big") >> 1
         if self._completion is None:
             return Job(
@@ -241,7 +241,7 @@ class Local:
         )
 
     def _room(self, request: Request, beginning: Beginning) -> int:
-        """Bound on one completion: what the requested length, or the longest example, lets expect, and some more."""
+        """Bound the tokens of one completion, by the requested length or the longest example, with a margin."""
         words = request.words or beginning.longest or self._max_new_tokens
         return min(max(math.ceil(words * _TOKENS_PER_WORD * _ROOM), _SHORTEST), self._max_new_tokens)
 
@@ -261,7 +261,7 @@ class Local:
         return Reply(texts=texts, input_tokens=len(job.ids), output_tokens=sum(len(ids) for ids in written), loss=loss)
 
     def _begun(self, request: Request) -> str:
-        """Fixed beginning of the model's answer."""
+        """Return the fixed beginning of the model's answer."""
         if self._tokenizer.chat_template or self._config.is_encoder_decoder:
             return ""
         return _OBJECTS if request.structure else _LIST
@@ -285,6 +285,6 @@ class Local:
 
 
 def _context(config: Any, tokenizer: Any) -> int:
-    """Tokens that a network has positions for; where these are relative, what its tokenizer says it was trained on."""
+    """Return the largest number of tokens: the network's positions or, if these are relative, its tokenizer's limit."""
     stated = getattr(config.get_text_config(), "max_position_embeddings", None)
     return int(stated or tokenizer.model_max_length)

@@ -71,7 +71,7 @@ class OpenVino:
 
 
 def weights(folder: Path, *, name: str) -> Path:
-    """The GGUF file of a checkpoint; checks that file and package exist before anything is loaded.
+    """Return the GGUF file of a checkpoint; checks that file and package exist before anything is loaded.
 
     Raises:
         ConfigError: The package is not installed, or the folder has no GGUF file, or several.
@@ -90,7 +90,7 @@ def weights(folder: Path, *, name: str) -> Path:
 
 
 def _packages() -> tuple[Any, Any]:
-    """The modules openvino and openvino_genai."""
+    """Return the modules openvino and openvino_genai."""
     # openvino reports each import over the network unless this package of it is missing.
     sys.modules.setdefault("openvino_telemetry", cast("ModuleType", None))
     import openvino
@@ -101,7 +101,7 @@ def _packages() -> tuple[Any, Any]:
 
 @lru_cache(maxsize=2)
 def _pipeline(file: Path) -> Any:
-    """The loaded model: once for all personas of the same weights."""
+    """Load the model, once for all personas with the same weights."""
     _, genai = _packages()
     import torch
 
