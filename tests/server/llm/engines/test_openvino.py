@@ -100,7 +100,7 @@ def test_an_exported_model_is_read_in_place_of_a_file(folder, engine, tmp_path):
 
 
 def test_a_folder_without_one_file_and_a_damaged_file_are_refused(tmp_path):
-    with pytest.raises(ConfigError, match=r"expected one GGUF file, or openvino_model\.xml, for the engine openvino; got 0"):
+    with pytest.raises(ConfigError, match=r"expected one GGUF file, or openvino_model\.xml, for the engine.*; got 0"):
         OpenVino(tmp_path, name="m")
     (tmp_path / "m.gguf").write_bytes(b"GGUF cut off")
     with pytest.raises(ConfigError, match="cannot be loaded"):
