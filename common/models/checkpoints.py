@@ -37,7 +37,7 @@ _TOKENIZERS = (
     "bpe.codes",
 )
 _WEIGHTS = (".safetensors", ".bin", ".pt")
-_DIGESTED = (*_WEIGHTS, ".gguf", ".json", ".txt", ".model", ".jinja", ".codes")
+_DIGESTED = (*_WEIGHTS, ".gguf", ".xml", ".json", ".txt", ".model", ".jinja", ".codes")
 _OTHER_FRAMEWORKS = ("*.h5", "*.msgpack", "*.ot", "*.onnx", "*.gguf", "onnx/*", "openvino/*", "original/*")
 _COPY = "Copy the model's folder here and give its path, or download it where there is a network"
 _BLOCK = 1 << 20

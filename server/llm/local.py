@@ -3,7 +3,8 @@
 A model is prompted in one of two ways. In a chat it gets the prompts of `render` in the form of its template; a causal
 model without a template gets them as one text that ends in `["`, so that the continuation is the requested list. Or it
 completes a list of examples (`completion`), which small models do better. The tokens come from one of two engines:
-transformers for any checkpoint on any device, OpenVINO for GGUF files on processors, several times as fast.
+transformers for any checkpoint on any device; OpenVINO for GGUF files and exported models on processors, several times
+as fast.
 """
 
 import copy
@@ -48,7 +49,7 @@ class Local:
     Args:
         name: Name in reports and candidates.
         model: Folder, name in `common/models/catalogue.yaml`, or name of a model in the local cache.
-        engine: "transformers", or "openvino" for a folder with a GGUF file.
+        engine: "transformers", or "openvino" for a folder with a GGUF file, or one that optimum-intel exported.
         completion: Form of the model's prompts, each for one text; None prompts it in a chat.
         public_examples: Public texts that a completion may show.
         device: Device of transformers, as torch names it: "cpu", "cuda", "cuda:1"; None: the GPU, if there is one.
