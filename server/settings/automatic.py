@@ -15,7 +15,7 @@ from server.settings.build import build, drafted
 from server.settings.reading import FEWEST_ROUNDS
 from server.settings.schema import Settings, SimulationSettings
 from server.settings.sections import changed, setting
-from server.settings.tasks import DemoNotesSettings
+from server.settings.tasks import DemoSettings
 
 log = logging.getLogger("caucus.planning")
 
@@ -57,7 +57,7 @@ def expected_records(settings: Settings) -> int | None:
     dealt = None
     if isinstance(settings, SimulationSettings):
         dealt = settings.federation.records
-        if dealt is None and isinstance(settings.task, DemoNotesSettings):
+        if dealt is None and isinstance(settings.task, DemoSettings):
             dealt = settings.federation.parties * settings.task.records_per_party
     return settings.federation.expected_records or dealt or None
 

@@ -9,27 +9,58 @@ from server.settings.sections import TaskSettings
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class DemoNotesSettings(TaskSettings):
-    """Invented hospital notes, of no real patient: four confusable diagnoses, a house style for each hospital.
+class DemoSettings(TaskSettings):
+    """What all demos have in common.
 
     Attributes:
-        records_per_party: Private notes of each hospital, at least 0.
-        test_records: Held-out notes, from all hospitals' styles; 0: no accuracy is measured.
-        public_notes: Notes of other wards and guideline-like prose, at least 1.
+        records_per_party: Private texts of each hospital, at least 0.
+        test_records: Held-out texts, from all hospitals' styles; 0: no accuracy is measured.
         corpus_seed: Experiment seed of the corpus, at least 0.
     """
 
-    made_by: ClassVar[str] = "server.tasks.sources.DemoNotes"
-
     records_per_party: int = 300
     test_records: int = 400
-    public_notes: int = 3000
     corpus_seed: int = 0
 
     def __post_init__(self) -> None:
         validate.integers(0, records_per_party=self.records_per_party, test_records=self.test_records)
         validate.integers(0, corpus_seed=self.corpus_seed)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DemoNotesSettings(DemoSettings):
+    """Invented hospital notes: four confusable diagnoses, a house style for each hospital. No real patient.
+
+    Attributes:
+        records_per_party, test_records, corpus_seed: See `DemoSettings`.
+        public_notes: Notes of other wards and guideline-like prose, at least 1.
+    """
+
+    made_by: ClassVar[str] = "server.tasks.sources.DemoNotes"
+
+    public_notes: int = 3000
+
+    def __post_init__(self) -> None:
+        DemoSettings.__post_init__(self)
         validate.integers(1, public_notes=self.public_notes)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DemoMessagesSettings(DemoSettings):
+    """Invented messages to a hospital's six desks, one or two sentences each, which small real models can write.
+
+    Attributes:
+        records_per_party, test_records, corpus_seed: See `DemoSettings`.
+        public_messages: Messages to other places, such as a library or a garage, at least 1.
+    """
+
+    made_by: ClassVar[str] = "server.tasks.sources.DemoMessages"
+
+    public_messages: int = 1000
+
+    def __post_init__(self) -> None:
+        DemoSettings.__post_init__(self)
+        validate.integers(1, public_messages=self.public_messages)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,4 +95,4 @@ class LabelledFilesSettings(TaskSettings):
     structure: Mapping[str, Any] | None = None
 
 
-TASKS: tuple[type[TaskSettings], ...] = (DemoNotesSettings, LabelledFilesSettings)
+TASKS: tuple[type[TaskSettings], ...] = (DemoNotesSettings, DemoMessagesSettings, LabelledFilesSettings)

@@ -14,8 +14,8 @@ from common.errors import ConfigError
 from common.labelled_files import named_by, read_records, read_texts, read_topics
 from common.structure import Structure, check_records
 from server.domain import Example, Task
-from server.settings.tasks import DemoNotesSettings, LabelledFilesSettings
-from server.tasks import demo_notes
+from server.settings.tasks import DemoMessagesSettings, DemoNotesSettings, LabelledFilesSettings
+from server.tasks import demo_messages, demo_notes
 from server.tasks.description import task_from
 
 
@@ -54,6 +54,35 @@ class DemoNotes(DemoNotesSettings):
     def held_out(self) -> list[Record]:
         """See `Source`."""
         return demo_notes.test_notes(self.test_records, self.corpus_seed)
+
+    def private(self, hospital: int, count: int) -> list[Record]:
+        """Return `count` private notes of one hospital, numbered from 0."""
+        return demo_notes.private_notes(hospital, count, self.corpus_seed)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DemoMessages(DemoMessagesSettings):
+    """The demo for small real models: artificial messages to a hospital's desks, from our own grammar."""
+
+    def task(self) -> Task:
+        """See `Source`."""
+        return demo_messages.TASK
+
+    def public_texts(self) -> list[str]:
+        """See `Source`."""
+        return [example.text for example in self.public_examples()]
+
+    def public_examples(self) -> list[Example]:
+        """See `Source`; topics are the places to which people write."""
+        return demo_messages.public_messages(self.public_messages, self.corpus_seed)
+
+    def held_out(self) -> list[Record]:
+        """See `Source`."""
+        return demo_messages.held_out_messages(self.test_records, self.corpus_seed)
+
+    def private(self, hospital: int, count: int) -> list[Record]:
+        """Return `count` private messages to one hospital, numbered from 0."""
+        return demo_messages.private_messages(hospital, count, self.corpus_seed)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -24,8 +24,7 @@ from server.settings.compose import simulated
 from server.settings.schema import SimulationSettings
 from server.settings.sections import changed, setting
 from server.settings.tasks import LabelledFilesSettings
-from server.tasks import demo_notes
-from server.tasks.sources import DemoNotes, LabelledFiles, Source
+from server.tasks.sources import DemoMessages, DemoNotes, LabelledFiles, Source
 from simulations.federation.partition import dirichlet, iid
 from simulations.federation.shared import Shared
 from simulations.private_evaluation import canaries, sites
@@ -126,9 +125,9 @@ def deal(settings: SimulationSettings) -> list[list[Record]]:
 
 def _dealt(settings: SimulationSettings, source: Source) -> list[list[Record]]:
     federation, count = settings.federation, settings.federation.parties
-    if isinstance(source, DemoNotes) and federation.partition == "natural":
+    if isinstance(source, DemoNotes | DemoMessages) and federation.partition == "natural":
         size = source.records_per_party if federation.records is None else federation.records // count
-        return [demo_notes.private_notes(hospital, size, source.corpus_seed) for hospital in range(count)]
+        return [source.private(hospital, size) for hospital in range(count)]
 
     pool = _pool(source, count)
     generator = rng.experiment(settings.experiment_seed, "partition")
@@ -155,12 +154,8 @@ def _whole_users(dealt: list[list[Record]]) -> list[list[Record]]:
 
 
 def _pool(source: Source, count: int) -> list[Record]:
-    if isinstance(source, DemoNotes):
-        return [
-            note
-            for hospital in range(count)
-            for note in demo_notes.private_notes(hospital, source.records_per_party, source.corpus_seed)
-        ]
+    if isinstance(source, DemoNotes | DemoMessages):
+        return [text for hospital in range(count) for text in source.private(hospital, source.records_per_party)]
     if isinstance(source, LabelledFiles) and source.train:
         with named_by("task.train"):
             return source.checked(read_records(source.train, list(source.task().labels), show_names=True), source.train)
