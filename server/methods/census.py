@@ -58,7 +58,7 @@ from server.operators.census import (
 )
 from server.operators.questionnaire import (
     Aims,
-    aims,
+    aims_of,
     common_words,
     length,
     nearest,
@@ -324,10 +324,8 @@ class CensusMethod(CensusSettings):
 
     def _aims(self, released: Mapping[str, Mapping[str, Any]]) -> Aims | None:
         """What the records' texts are like, if that was asked and is to be used."""
-        census = _census(released)
-        if self.questionnaire == "none" or census.questionnaire is None:
-            return None
-        return aims(census.questionnaire, census.counts, census.count_noise)
+        numbers = CensusNumbers.from_json(released[Released.FILE])
+        return None if self.questionnaire == "none" or numbers.questionnaire is None else aims_of(numbers)
 
     def _nearest_in_pools(
         self, pools: Mapping[str, Sequence[int]], candidates: Sequence[Candidate], aimed: Aims

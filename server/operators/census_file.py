@@ -164,8 +164,8 @@ def _checked(numbers: CensusNumbers, path: Path) -> Census:
 
 def _check_questionnaire(numbers: QuestionnaireNumbers, path: Path) -> None:
     """Refuse answers to other questions than there are, and numbers that are none."""
-    known = {question.name: list(question.answers) for question in QUESTIONS}
-    if any(list(answers) != known.get(name) for name, answers in numbers.answers.items()):
+    known = {question.name: set(question.answers) for question in QUESTIONS}
+    if any(set(answers) != known.get(name) for name, answers in numbers.answers.items()):
         _refuse("questionnaire.answers: those of this version's questions", "others", path)
     counts = [*(count for answers in numbers.answers.values() for count in answers.values()), *numbers.terms.values()]
     if (

@@ -15,7 +15,7 @@ import numpy as np
 from common.queries.questionnaire import QuestionnaireSpec
 from common.queries.questions import LENGTHS, QUESTIONS, Question, answers
 from common.queries.terms import Extractor, words
-from server.documents.census import QuestionnaireNumbers
+from server.documents.census import CensusNumbers, QuestionnaireNumbers
 from server.operators.census import Floats, Labels
 
 _Z = 1.96
@@ -83,16 +83,15 @@ class Aims:
             yield question, answer, share, _Z * (self.noise if question else self.term_noise)
 
 
-def aims(numbers: QuestionnaireNumbers, label_counts: Floats, label_noise: float) -> Aims:
-    """The shares that the released numbers estimate.
-
-    Args:
-        numbers: Answers and terms.
-        label_counts: (C,) noised numbers of records by label.
-        label_noise: Standard deviation of their noise.
-    """
-    counted = [(np.fromiter(given.values(), np.float64), numbers.noise) for given in numbers.answers.values()]
-    totals = [(given.sum(), len(given) * noise**2) for given, noise in [(label_counts, label_noise), *counted]]
+def aims_of(released: CensusNumbers) -> Aims:
+    """The shares that the released numbers, which have a questionnaire, estimate."""
+    numbers = released.questionnaire
+    assert numbers, "asked for"
+    label_counts = np.array(released.counts, dtype=np.float64)
+    asked = [question for question in QUESTIONS if question.name in numbers.answers]
+    counted = [np.array([numbers.answers[question.name][answer] for answer in question.answers]) for question in asked]
+    noised = [(label_counts, released.count_noise), *((given, numbers.noise) for given in counted)]
+    totals = [(given.sum(), len(given) * noise**2) for given, noise in noised]
     # All are estimates of one number; without noise they are equal.
     precision = np.array([1 / variance if variance else 1.0 for _, variance in totals])
     records = max(1.0, float(precision @ [total for total, _ in totals]) / float(precision.sum()))
@@ -100,7 +99,7 @@ def aims(numbers: QuestionnaireNumbers, label_counts: Floats, label_noise: float
     of_terms = np.clip(listed / records, 0, 1)
     return Aims(
         numbers=numbers,
-        shares=np.concatenate([*(_distribution(given / records) for given, _ in counted), of_terms]),
+        shares=np.concatenate([*(_distribution(given / records) for given in counted), of_terms]),
         noise=numbers.noise / records,
         term_noise=numbers.term_noise / records,
         records=records,
