@@ -297,19 +297,17 @@ class CensusMethod(CensusSettings):
             description=self.description,
             quantile=REACH,
         )
-        arrays = {"basis": space.basis, "centres": space.centres, "radius": np.array([space.radius], dtype=np.float32)}
-        spec = tools.spec(CLASS_SUMS)
+        spec, listed = tools.spec(CLASS_SUMS), common_words(written, LISTED)
         assert isinstance(spec, ClassSumsSpec), "as planned"
-        listed: tuple[str, ...] = ()
+        arrays: dict[str, NDArray[Any]] = {"basis": space.basis, "centres": space.centres}
+        arrays["radius"] = np.array([space.radius], dtype=np.float32)
         if isinstance(spec, QuestionnaireSpec):
-            listed = common_words(written, LISTED) if spec.first else ()
-            arrays["terms"] = encode_terms(listed) if listed else np.zeros(0, dtype=np.uint8)
+            arrays["terms"] = encode_terms(listed) if spec.first else np.zeros(0, dtype=np.uint8)
         answer = tools.ask(CLASS_SUMS, 0, **arrays)
-        noise = tools.noise(CLASS_SUMS, 0)
-        sums = len(described) * (self.directions + 1)
-        rows = answer[:sums].reshape(len(described), self.directions + 1)
+        noise, end = tools.noise(CLASS_SUMS, 0), spec.labels * (spec.directions + 1)
+        rows = answer[:end].reshape(spec.labels, spec.directions + 1)
         count = spec.count / spec.grid
-        return Census(
+        census = Census(
             labels=tuple(tools.task.labels),
             subspace=space,
             softness=softness(texts.vectors, texts.requested, space.centres),
@@ -317,10 +315,10 @@ class CensusMethod(CensusSettings):
             counts=rows[:, -1] / count,
             noise=noise,
             count_noise=noise / count,
-            questionnaire=released_answers(answer[sums:], spec, listed, noise)
-            if isinstance(spec, QuestionnaireSpec)
-            else None,
         )
+        if isinstance(spec, QuestionnaireSpec):
+            census = replace(census, questionnaire=released_answers(answer[end:], spec, listed, noise))
+        return census
 
     def _aims(self, released: Mapping[str, Mapping[str, Any]]) -> Aims | None:
         """What the records' texts are like, if that was asked and is to be used."""

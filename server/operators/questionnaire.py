@@ -170,7 +170,7 @@ def released_answers(
     Args:
         coordinates: Coordinates of the answer after those of class sums, in radii.
         spec: The planned query.
-        terms: The list that was sent.
+        terms: The list that was sent, if there was one.
         noise: Standard deviation of the noise in a coordinate, in radii.
     """
     answered, start, units = {}, 0, {spec.weight(question) for question in spec.questions}
@@ -184,7 +184,7 @@ def released_answers(
     return QuestionnaireNumbers(
         answers=answered,
         noise=noise * spec.grid / unit,
-        terms=dict(zip(terms, (coordinates[start:] * to_records).tolist(), strict=True)),
+        terms=dict(zip(terms if spec.first else (), (coordinates[start:] * to_records).tolist(), strict=True)),
         term_noise=noise * to_records,
         first=spec.first,
     )
