@@ -64,7 +64,7 @@ class QuestionnaireSpec(ClassSumsSpec):
         integers_in(0, 2**10, first=self.first)
         integers_in(0, self.grid, term=self.term)
         if bool(self.first) != bool(self.term):
-            raise ConfigError("term", expected="a weight for the terms that count, or neither", got=self.term)
+            raise ConfigError("first and term", expected="both 0 or neither", got=f"{self.first} and {self.term}")
         if not self.questions and not self.first:
             raise ConfigError("questionnaire", expected="a question, or terms", got="neither")
 

@@ -165,16 +165,16 @@ def _checked(numbers: CensusNumbers, path: Path) -> Census:
 def _check_questionnaire(numbers: QuestionnaireNumbers, path: Path) -> None:
     """Refuse answers to other questions than there are, and numbers that are none."""
     known = {question.name: set(question.answers) for question in QUESTIONS}
-    if any(set(answers) != known.get(name) for name, answers in numbers.answers.items()):
-        _refuse("questionnaire.answers: those of this version's questions", "others", path)
+    if {name: set(answers) for name, answers in numbers.answers.items()} != known:
+        _refuse("questionnaire.answers: those to the questions of this version", "others", path)
     counts = [*(count for answers in numbers.answers.values() for count in answers.values()), *numbers.terms.values()]
     if (
         not np.isfinite([*counts, numbers.noise, numbers.term_noise]).all()
         or min(numbers.noise, numbers.term_noise) < 0
     ):
         _refuse("questionnaire: finite numbers, and noise >= 0", "others", path)
-    if bool(numbers.terms) != (numbers.first > 0) or not (numbers.terms or numbers.answers):
-        _refuse("questionnaire: answers or terms, and how many terms count if there are any", "others", path)
+    if bool(numbers.terms) != (numbers.first > 0):
+        _refuse("questionnaire.first: how many terms count, if there are any", "others", path)
 
 
 def _check_privacy(earlier: Earlier, path: Path) -> None:

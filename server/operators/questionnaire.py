@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from common.queries.questionnaire import QuestionnaireSpec
-from common.queries.questions import LENGTHS, QUESTIONS, Question, answers
+from common.queries.questions import LENGTHS, QUESTIONS, answers
 from common.queries.terms import Extractor, words
 from server.documents.census import CensusNumbers, QuestionnaireNumbers
 from server.operators.census import Floats, Labels
@@ -41,25 +41,11 @@ class Aims:
     term_noise: float
     records: float
 
-    @property
-    def questions(self) -> tuple[Question, ...]:
-        """The questions that were asked."""
-        return tuple(question for question in QUESTIONS if question.name in self.numbers.answers)
-
-    def distribution(self, name: str) -> Floats:
-        """The shares of the answers to the question of this name."""
-        start = 0
-        for question in self.questions:
-            if question.name == name:
-                return self.shares[start : start + len(question.answers)]
-            start += len(question.answers)
-        raise KeyError(name)
-
     def features(self, texts: Sequence[str]) -> Floats:
         """(n, F): 1 where a text has an answer, or a term among its first ones, as records were counted."""
         columns = [
             np.eye(len(question.answers))[column]
-            for question, column in zip(self.questions, answers(self.questions, texts).T, strict=True)
+            for question, column in zip(QUESTIONS, answers(QUESTIONS, texts).T, strict=True)
         ]
         terms, first = list(self.numbers.terms), self.numbers.first
         present = np.zeros((len(texts), len(terms)))
@@ -77,7 +63,7 @@ class Aims:
 
     def rows(self) -> Iterator[tuple[str, str, float, float]]:
         """Question, answer, share and half of its 95 % band, in the order of `shares`; a term's question is empty."""
-        named = [(question.name, answer) for question in self.questions for answer in question.answers]
+        named = [(question.name, answer) for question in QUESTIONS for answer in question.answers]
         named += [("", term) for term in self.numbers.terms]
         for (question, answer), share in zip(named, self.shares.tolist(), strict=True):
             yield question, answer, share, _Z * (self.noise if question else self.term_noise)
@@ -88,8 +74,8 @@ def aims_of(released: CensusNumbers) -> Aims:
     numbers = released.questionnaire
     assert numbers, "asked for"
     label_counts = np.array(released.counts, dtype=np.float64)
-    asked = [question for question in QUESTIONS if question.name in numbers.answers]
-    counted = [np.array([numbers.answers[question.name][answer] for answer in question.answers]) for question in asked]
+    by_name = numbers.answers
+    counted = [np.array([by_name[question.name][answer] for answer in question.answers]) for question in QUESTIONS]
     noised = [(label_counts, released.count_noise), *((given, numbers.noise) for given in counted)]
     totals = [(given.sum(), len(given) * noise**2) for given, noise in noised]
     # All are estimates of one number; without noise they are equal.
@@ -149,8 +135,8 @@ def nearest_by_label(aimed: Aims, texts: Sequence[str], labels: Labels, size: in
 
 
 def length(aimed: Aims, generator: np.random.Generator) -> int:
-    """A number of words, drawn from the estimated shares of lengths."""
-    place = int(generator.choice(len(LENGTHS) + 1, p=aimed.distribution("words")))
+    """A number of words, drawn from the estimated shares of lengths, which are those of the first question."""
+    place = int(generator.choice(len(LENGTHS) + 1, p=aimed.shares[: len(LENGTHS) + 1]))
     low, high = (3, *LENGTHS)[place], (*LENGTHS, 2 * LENGTHS[-1])[place]
     return int(generator.integers(low, high))
 
@@ -165,7 +151,7 @@ def common_words(texts: Sequence[str], number: int) -> tuple[str, ...]:
 def released_answers(
     coordinates: Floats, spec: QuestionnaireSpec, terms: Sequence[str], noise: float
 ) -> QuestionnaireNumbers:
-    """The numbers to release.
+    """The numbers to release, of a questionnaire with all questions and one weight for each.
 
     Args:
         coordinates: Coordinates of the answer after those of class sums, in radii.
@@ -173,18 +159,17 @@ def released_answers(
         terms: The list that was sent, if there was one.
         noise: Standard deviation of the noise in a coordinate, in radii.
     """
-    answered, start, units = {}, 0, {spec.weight(question) for question in spec.questions}
-    (unit,) = units or {spec.grid}
-    for question in spec.questions:
+    answered, start, to_records = {}, 0, spec.grid / spec.weight(QUESTIONS[0])
+    for question in QUESTIONS:
         end = start + len(question.answers)
-        counts = coordinates[start:end] * (spec.grid / unit)
+        counts = coordinates[start:end] * to_records
         answered[question.name] = dict(zip(question.answers, counts.tolist(), strict=True))
         start = end
-    to_records = spec.grid / spec.term if spec.first else 0.0
+    of_terms = spec.grid / spec.term if spec.first else 0.0
     return QuestionnaireNumbers(
         answers=answered,
-        noise=noise * spec.grid / unit,
-        terms=dict(zip(terms if spec.first else (), (coordinates[start:] * to_records).tolist(), strict=True)),
-        term_noise=noise * to_records,
+        noise=noise * to_records,
+        terms=dict(zip(terms if spec.first else (), (coordinates[start:] * of_terms).tolist(), strict=True)),
+        term_noise=noise * of_terms,
         first=spec.first,
     )
