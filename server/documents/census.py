@@ -21,14 +21,14 @@ class QuestionnaireNumbers(Document):
     Attributes:
         answers: Number of records by question and answer.
         noise: Standard deviation of the noise in each of them, in records.
-        terms: Number of records in which a term is among the first ones, by term.
+        listed: Number of records in which a term is among the first ones, by term.
         term_noise: Standard deviation of the noise in each of them, in records.
         first: Largest number of terms that a record counts for.
     """
 
     answers: Mapping[str, Mapping[str, float]]
     noise: float
-    terms: Mapping[str, float] = field(default_factory=dict)
+    listed: Mapping[str, float] = field(default_factory=dict)
     term_noise: float = 0.0
     first: int = 0
 

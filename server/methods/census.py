@@ -299,11 +299,10 @@ class CensusMethod(CensusSettings):
         )
         spec, listed = tools.spec(CLASS_SUMS), common_words(written, LISTED)
         assert isinstance(spec, ClassSumsSpec), "as planned"
-        arrays: dict[str, NDArray[Any]] = {"basis": space.basis, "centres": space.centres}
-        arrays["radius"] = np.array([space.radius], dtype=np.float32)
+        radius, more = np.array([space.radius], dtype=np.float32), {}
         if isinstance(spec, QuestionnaireSpec):
-            arrays["terms"] = encode_terms(listed) if spec.first else np.zeros(0, dtype=np.uint8)
-        answer = tools.ask(CLASS_SUMS, 0, **arrays)
+            more["terms"] = encode_terms(listed) if spec.first else np.zeros(0, dtype=np.uint8)
+        answer = tools.ask(CLASS_SUMS, 0, basis=space.basis, centres=space.centres, radius=radius, **more)
         noise, end = tools.noise(CLASS_SUMS, 0), spec.labels * (spec.directions + 1)
         rows = answer[:end].reshape(spec.labels, spec.directions + 1)
         count = spec.count / spec.grid

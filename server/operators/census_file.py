@@ -167,13 +167,13 @@ def _check_questionnaire(numbers: QuestionnaireNumbers, path: Path) -> None:
     known = {question.name: set(question.answers) for question in QUESTIONS}
     if {name: set(answers) for name, answers in numbers.answers.items()} != known:
         _refuse("questionnaire.answers: those to the questions of this version", "others", path)
-    counts = [*(count for answers in numbers.answers.values() for count in answers.values()), *numbers.terms.values()]
+    counts = [*(count for answers in numbers.answers.values() for count in answers.values()), *numbers.listed.values()]
     if (
         not np.isfinite([*counts, numbers.noise, numbers.term_noise]).all()
         or min(numbers.noise, numbers.term_noise) < 0
     ):
         _refuse("questionnaire: finite numbers, and noise >= 0", "others", path)
-    if bool(numbers.terms) != (numbers.first > 0):
+    if bool(numbers.listed) != (numbers.first > 0):
         _refuse("questionnaire.first: how many terms count, if there are any", "others", path)
 
 

@@ -47,7 +47,7 @@ class Aims:
             np.eye(len(question.answers))[column]
             for question, column in zip(QUESTIONS, answers(QUESTIONS, texts).T, strict=True)
         ]
-        terms, first = list(self.numbers.terms), self.numbers.first
+        terms, first = list(self.numbers.listed), self.numbers.first
         present = np.zeros((len(texts), len(terms)))
         extractor = Extractor(terms)
         for row, text in zip(present, texts, strict=True):
@@ -58,13 +58,13 @@ class Aims:
     def variances(self) -> Floats:
         """(F,) of the shares: of the noise, and of records that are a sample themselves."""
         noise = np.full(len(self.shares), self.noise)
-        noise[len(noise) - len(self.numbers.terms) :] = self.term_noise
+        noise[len(noise) - len(self.numbers.listed) :] = self.term_noise
         return np.asarray(noise**2 + (self.shares * (1 - self.shares) + 1 / self.records) / self.records)
 
     def rows(self) -> Iterator[tuple[str, str, float, float]]:
         """Question, answer, share and half of its 95 % band, in the order of `shares`; a term's question is empty."""
         named = [(question.name, answer) for question in QUESTIONS for answer in question.answers]
-        named += [("", term) for term in self.numbers.terms]
+        named += [("", term) for term in self.numbers.listed]
         for (question, answer), share in zip(named, self.shares.tolist(), strict=True):
             yield question, answer, share, _Z * (self.noise if question else self.term_noise)
 
@@ -81,7 +81,7 @@ def aims_of(released: CensusNumbers) -> Aims:
     # All are estimates of one number; without noise they are equal.
     precision = np.array([1 / variance if variance else 1.0 for _, variance in totals])
     records = max(1.0, float(precision @ [total for total, _ in totals]) / float(precision.sum()))
-    listed = np.fromiter(numbers.terms.values(), np.float64)
+    listed = np.fromiter(numbers.listed.values(), np.float64)
     of_terms = np.clip(listed / records, 0, 1)
     return Aims(
         numbers=numbers,
@@ -169,7 +169,7 @@ def released_answers(
     return QuestionnaireNumbers(
         answers=answered,
         noise=noise * to_records,
-        terms=dict(zip(terms if spec.first else (), (coordinates[start:] * of_terms).tolist(), strict=True)),
+        listed=dict(zip(terms if spec.first else (), (coordinates[start:] * of_terms).tolist(), strict=True)),
         term_noise=noise * of_terms,
         first=spec.first,
     )

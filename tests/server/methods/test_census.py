@@ -215,7 +215,7 @@ def test_a_questionnaire_is_part_of_the_one_answer_and_later_texts_follow_it(ask
     assert sum(last.rounds[-1].requested.values()) == 72
     numbers = last.released["census.json"]["questionnaire"]
     assert numbers["answers"]["words"]["15 to 19"] == COUNT
-    assert (numbers["noise"], numbers["first"], list(numbers["terms"])) == (4.0, 16 * (asked == "terms"), list(terms))
+    assert (numbers["noise"], numbers["first"], list(numbers["listed"])) == (4.0, 16 * (asked == "terms"), list(terms))
     # The first round's requests leave the length open.
     assert {request.words for request in world.requests[:4]} == {None}
     later = [request.words for request in world.requests if request.words]

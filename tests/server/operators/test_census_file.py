@@ -56,7 +56,7 @@ def test_what_was_written_is_read_bit_for_bit(census, tmp_path):
 
 
 ANSWERS = {question.name: dict.fromkeys(question.answers, 1.5) for question in QUESTIONS}
-ASKED = QuestionnaireNumbers(answers=ANSWERS, noise=2.0, terms={"the": 3.5, "a": -1.0}, term_noise=4.0, first=16)
+ASKED = QuestionnaireNumbers(answers=ANSWERS, noise=2.0, listed={"the": 3.5, "a": -1.0}, term_noise=4.0, first=16)
 
 
 def test_answers_to_a_questionnaire_are_read_and_their_absence_leaves_no_entry(census, tmp_path):
@@ -80,8 +80,8 @@ def test_answers_to_a_questionnaire_are_read_and_their_absence_leaves_no_entry(c
         ({"answers": 3}, "questionnaire.answers"),
         ({"noise": -1.0}, "questionnaire: finite numbers"),
         ({"term_noise": "inf"}, "questionnaire: finite numbers"),
-        ({"terms": {"the": None}}, "questionnaire"),
-        ({"terms": {}}, "questionnaire.first"),
+        ({"listed": {"the": None}}, "questionnaire"),
+        ({"listed": {}}, "questionnaire.first"),
         ({"first": 0}, "questionnaire.first"),
     ],
 )

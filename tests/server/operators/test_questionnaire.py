@@ -31,7 +31,7 @@ def released(texts, counts=(50.0, 50.0), noise=0.0, terms=("card", "fever")):
         for question, c in zip(QUESTIONS, columns, strict=True)
     }
     listed = {term: float(sum(term in text for text in texts)) for term in terms}
-    numbers = QuestionnaireNumbers(answers=by_answer, noise=noise, terms=listed, term_noise=2 * noise, first=4)
+    numbers = QuestionnaireNumbers(answers=by_answer, noise=noise, listed=listed, term_noise=2 * noise, first=4)
     space = {"sums": (), "noise": noise, "softness": 1.0, "radius": 1.0, "basis": "", "centres": ""}
     return CensusNumbers(labels=("a", "b"), counts=counts, count_noise=noise, questionnaire=numbers, **space)
 
@@ -110,5 +110,5 @@ def test_an_answer_in_radii_becomes_numbers_of_records(first):
     assert list(numbers.answers["words"].values()) == list(range(9))
     assert list(numbers.answers["ending"].values()) == list(range(answers_of - 5, answers_of))
     assert numbers.noise == 2.0
-    assert numbers.terms == ({"card": 2 * answers_of, "fever": 2 * (answers_of + 1)} if first else {})
+    assert numbers.listed == ({"card": 2 * answers_of, "fever": 2 * (answers_of + 1)} if first else {})
     assert (numbers.term_noise, numbers.first) == ((4.0, 4) if first else (0.0, 0))
