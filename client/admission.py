@@ -1,8 +1,8 @@
-"""Admission of a plan, decided at each opening and each question by the hospital's file at that moment.
+"""Whether a plan is admitted: decided at each opening and question from the hospital's `client.yaml` at that moment.
 
 1. The plan's encoder is this party's, and its parties are on this party's own roster.
 2. The limits allow it, on top of what other runs were charged.
-3. Each of its queries for texts has a writer here.
+3. This party has a writer for each of its queries for texts.
 4. It is approved, and the file of records is the one that its run began with (`client/approvals.py`).
 
 Points 2 and 4 are checked again at each question: a lowered limit holds from the next question on, and so does a
@@ -26,7 +26,7 @@ from common.secagg.identity import Roster
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Terms:
-    """Terms of the hospital's own file at one moment.
+    """The terms that the hospital's `client.yaml` states at one moment.
 
     Attributes:
         limits: Limits on the use of the records.
@@ -43,9 +43,9 @@ class Admission:
     Args:
         party: The party's number in the roster.
         encoder: Digest of its encoder.
-        terms: Reads the hospital's file; called at each opening and question. It raises RefusalError.
+        terms: Reads the hospital's `client.yaml`; called at each opening and question. It may raise RefusalError.
         ledger: The party's ledger.
-        data_set: The ledger's name for its records; empty where all data sets count together.
+        data_set: The ledger's name for its records; empty if all data sets count together.
         writers: The party's writers of texts, by kind of query.
         roster: See `PartyService`.
         approvals: See `PartyService`.
@@ -101,7 +101,7 @@ class Admission:
         return terms.limits
 
     def data_set(self, plan: Plan) -> str:
-        """The ledger's name for the records' data set; empty at user level, since a user may be in any data set."""
+        """Return the ledger's name for the records' data set; empty at user level, as a user may be in any data set."""
         return self._data_set if plan.unit == "sample" else ""
 
     def _approved(self, run: str, plan: Plan, terms: Terms) -> None:

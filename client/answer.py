@@ -1,4 +1,4 @@
-"""A private answer from the coordinator's query to the sent answer; `server/federation/ask.py` is the other side.
+"""How a party answers a query, from its arrival to the sent answer; `server/federation/ask.py` is the other side.
 
 1. Check that the query is the planned one and fits the plan's labels and encoder.
 2. Reserve: check that the answer's charge is within this party's lifetime limits, write the charge to disk before a
@@ -138,7 +138,7 @@ def answer(
 
 
 def _sum(query: Query, plan: Plan, planned: PlannedQuery, units: EmbeddedRecords) -> NDArray[np.int64]:
-    """Bounded counts plus this party's share of the noise."""
+    """Return this party's bounded counts plus its share of the noise, in grid units."""
     key = secure_bytes(32)
     sums = contribute.contribution(query, units)
 
@@ -156,7 +156,7 @@ def _sum(query: Query, plan: Plan, planned: PlannedQuery, units: EmbeddedRecords
 
 
 def _inside(query: Query, planned: PlannedQuery, units: EmbeddedRecords) -> NDArray[np.int64]:
-    """The output of a mechanism that runs in this party, with all of the noise."""
+    """Return the output of a mechanism that runs inside this party and adds all of the noise."""
     key, scale = secure_bytes(32), planned.scale or _UNSEEN
     match query:
         case LengthRange():
@@ -169,7 +169,7 @@ def _inside(query: Query, planned: PlannedQuery, units: EmbeddedRecords) -> NDAr
 
 
 def _texts(query: Texts, plan: Plan, planned: PlannedQuery, units: EmbeddedRecords, party: Party) -> NDArray[np.int64]:
-    """The texts of this party's writer for the query, as integers."""
+    """Have this party's writer answer the query, and return its texts as integers."""
     with _WRITING:
         texts = party.writers[query.spec.kind].write(
             planned, units, labels=plan.labels, encoder=party.encoder, key=secure_bytes(32)
@@ -178,7 +178,7 @@ def _texts(query: Texts, plan: Plan, planned: PlannedQuery, units: EmbeddedRecor
 
 
 def check(query: Query, plan: Plan, planned: PlannedQuery, *, dimensions: int) -> None:
-    """Refuse, by public facts alone and before any charge, a query that is not the planned one or does not fit.
+    """Refuse a query that is not the planned one or does not fit, from public facts alone and before any charge.
 
     Raises:
         RefusalError: The query is refused; the error has the reason.

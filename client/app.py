@@ -20,7 +20,7 @@ log = logging.getLogger("caucus.relay")
 
 
 def relay(connect: Callable[[Context], Party]) -> ClientApp:
-    """A ClientApp that hands every parcel to the party that `connect` finds for a node."""
+    """Return a ClientApp that hands every parcel to the party that `connect` finds for a node."""
     client_app = ClientApp()
 
     @client_app.query()

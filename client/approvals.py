@@ -1,10 +1,10 @@
 """The hospital's decisions: which runs it takes part in.
 
 A decision is about one run and its plan's digest. A person makes it (`caucus-party approve`) and can change it: a
-refused plan can be approved later, and an approved one refused. Where no person has decided, `approval: auto` leaves
-the decision to the limits, and `approval: manual` waits for one. It is looked up at each opening and each question, so
-that a change takes effect at the next of them. The coordinator learns that a decision is pending, or the decision
-itself, but never who made it.
+refused plan can be approved later, and an approved one refused. If no person has decided, `approval: auto` leaves
+the decision to the limits, and `approval: manual` waits for a person. The decision is looked up at each opening and
+each question, so that a change takes effect at the next one. The coordinator learns that a decision is pending, or the
+decision itself, but never who made it.
 
     FOLDER/runs/HEX.json     one file for each run and plan: the plan, who decided, over which file of records
 
@@ -70,7 +70,7 @@ class Approvals:
     Args:
         folder: Private; created if needed.
         records: The hospital's file of records.
-        key: Secret key of the digest of that file, and of nothing else.
+        key: Secret key, used only for the digest of that file.
     """
 
     def __init__(self, folder: Path, *, records: Path, key: bytes) -> None:
@@ -81,7 +81,7 @@ class Approvals:
         self._data = self.digest()
 
     def digest(self) -> str:
-        """Keyed digest of the present file of records."""
+        """Return the keyed digest of the file of records as it is now."""
         return hmac.digest(self._key, self._records.read_bytes(), "sha256").hex()
 
     def admit(self, run: str, plan: Plan, *, automatic: bool) -> None:
@@ -90,7 +90,7 @@ class Approvals:
         Args:
             run: Identity of the run.
             plan: The run's plan.
-            automatic: Whether the limits decide where no person has.
+            automatic: Whether the limits decide if no person has decided.
 
         Raises:
             RefusalError: AWAITING until it is approved; DECLINED if a person refused it; RECORDS if the records have
@@ -132,10 +132,10 @@ class Approvals:
             )
 
     def _first_seen(self, run: str, plan: Plan, *, automatic: bool) -> PlanApproval:
-        """An entry for a run and plan that are new here.
+        """Return a new entry for a run and plan that this hospital has not been asked about before.
 
         Raises:
-            RefusalError: FULL.
+            RefusalError: There is no room for another plan; the reason is FULL.
         """
         if sum(1 for _ in (self._folder / "runs").glob("*.json")) >= MOST_APPROVALS:
             limit = f"below {MOST_APPROVALS}: move old files out of {self._folder / 'runs'}"
@@ -152,13 +152,13 @@ class Approvals:
 
 
 def approvals(folder: Path) -> list[PlanApproval]:
-    """All runs and plans that this hospital was asked about, oldest first."""
+    """Return all runs and plans that this hospital was asked about, oldest first."""
     entries = [PlanApproval(**json.loads(path.read_bytes())) for path in (folder / "runs").glob("*.json")]
     return sorted(entries, key=lambda approval: (approval.first_seen, approval.run))
 
 
 def awaiting(folder: Path) -> list[PlanApproval]:
-    """Approvals that wait for a person's decision."""
+    """Return approvals that wait for a person's decision."""
     return [approval for approval in approvals(folder) if approval.decision == "awaiting"]
 
 

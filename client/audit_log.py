@@ -1,6 +1,6 @@
 """The hospital's log of all requests, FOLDER/audit.jsonl: when, run, plan digest, decision, reason; no text, no count.
 
-A coordinator asks as often and as much as it likes, so the log is bounded, and it is never thinned out: once it is full
+A coordinator asks as often and as much as it likes, so the log is bounded, and no line is ever removed: once it is full
 the hospital refuses every request, and its service log says so, until a person has moved the file away. To move
 `audit.jsonl`, rename it; the service begins a new one by itself. The ledger, which is the authoritative record, is not
 affected.

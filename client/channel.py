@@ -50,7 +50,7 @@ class Channel:
         self._patience = patience
 
     def handle(self, parcel: m.Parcel) -> m.Parcel:
-        """Pass one parcel on and bring the answer back.
+        """Pass one parcel to the service and return its answer.
 
         Raises:
             ProtocolError: No service answers, or it does not know this partition.
@@ -70,7 +70,7 @@ class Channel:
 
 
 def answers(address: str, patience: float) -> bool:
-    """Whether a party service answers on this socket (`unix:PATH`) within the given seconds."""
+    """Return whether a party service answers on this socket (`unix:PATH`) within the given seconds."""
     try:
         with grpc.insecure_channel(address) as channel:
             grpc.channel_ready_future(channel).result(timeout=patience)

@@ -5,7 +5,7 @@ caucus-party roster FOLDER FILE [--yes]  take the roster that the coordinator se
 caucus-party check FOLDER [--offline] [--json]   what is wrong and how to fix it; what leaves and what never does
 caucus-party start FOLDER [--until-idle 30m]   party service, SuperNode and relay, until told to stop, or until idle
 caucus-party status FOLDER [--json]      what runs, what awaits approval, what was spent
-caucus-party approve FOLDER [--yes]      show the plans that await approval, and decide; --refused, --run: once more
+caucus-party approve FOLDER [--yes]      show the plans that await approval, and decide; --refused, --run: decide again
 caucus-party stop FOLDER
 caucus-party models [NAME ...] [--from FOLDER]   fetch the encoder of real runs (minilm), or any model that is listed
 caucus-party rotate FOLDER               new keys; ledger, settings and log stay
@@ -37,7 +37,7 @@ MODULES = {
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Entry point; returns the exit code, as `common/system/commands.py` lists them."""
+    """Run a command; return its exit code, one of those that `common/system/commands.py` lists."""
     made = parser(
         "caucus-party",
         MODULES,

@@ -46,8 +46,8 @@ class Limits:
         corrupt: Share of all parties, rounded up to whole ones, that may help the coordinator in any way: tell it their
             noise, their shares and everything else that they see, and sign anything. Secure aggregation must hide this
             party's answer from them, and both limits of ε must hold without their noise. The plan's own numbers are the
-            coordinator's choice: with a smaller one than there are, a malicious coordinator can obtain two signed
-            survivor sets, and from their shares this party's answer with its own share of the noise alone.
+            coordinator's choice: if it assumes fewer colluders than there are, a malicious coordinator can obtain two
+            signed survivor sets, and from their shares this party's answer with its own share of the noise alone.
         security_bits: A sparse graph of a plan must let a mask be lifted with probability below 2^-security_bits, and
             2^-(security_bits + 40) where the coordinator is not trusted, since it can try many graphs.
         unsafe_no_noise: Allows plans without noise. For experiments on data that is not private.
@@ -124,15 +124,15 @@ class Limits:
         self.allow([*earlier, *plan.releases(self.unknown_shares(plan))])
 
     def coalition(self, plan: Plan) -> int:
-        """Number of other parties that this party assumes to help the coordinator."""
+        """Return the number of other parties that this party assumes to help the coordinator."""
         return graph.coalition(self.corrupt, plan.parties)
 
     def helpers(self, plan: Plan) -> int:
-        """Number of other parties that may help the coordinator: the larger of this party's number and the plan's."""
+        """Return how many other parties may help the coordinator: the larger of this party's number and the plan's."""
         return min(max(plan.colluders, self.coalition(plan)), plan.parties - 1)
 
     def unknown_shares(self, plan: Plan) -> int:
-        """Number of shares of noise in a sum that are unknown to the assumed coalition.
+        """Return the number of shares of noise in a sum that are unknown to the assumed coalition.
 
         If the coalition could lift the masks of one party's answer, only that party's own share is unknown to it.
         """
@@ -153,7 +153,7 @@ class Limits:
             _at_most("epsilon of all runs", self.spent(charges), self.lifetime_epsilon)
 
     def spent(self, charges: Iterable[Release]) -> float:
-        """Epsilon of these charges at `lifetime_delta`, to be compared with `lifetime_epsilon`."""
+        """Return the epsilon of these charges at `lifetime_delta`, to be compared with `lifetime_epsilon`."""
         charges = list(charges)
         # The bound by norm takes no time and is never below the truth; it is far above it only for many subsamples.
         spent = epsilon_by_norm(charges, self.lifetime_delta)

@@ -1,7 +1,7 @@
 """The head of the ledger, noted outside it, to detect an older copy, which would give spent budget back.
 
     FOLDER/private/ledger.head    the default: reveals that `ledger.db` alone was restored
-    ledger_head: PATH             in client.yaml, on another disk: reveals also that the whole folder was
+    ledger_head: PATH             in client.yaml, on another disk: also reveals that the whole folder was restored
 
 The note has the 64 hexadecimal digits of the head and nothing else. It is written after the ledger's own commit, so it
 is never ahead of the ledger, and before an answer leaves, so it covers all that was answered: an answer whose note
@@ -31,7 +31,7 @@ class NotedHead:
         self._written: str | None = None
 
     def opened(self, ledger: Path, *, read_only: bool = False) -> Ledger:
-        """The ledger, if it contains the noted head; then the note is brought up to date, unless `read_only`.
+        """Return the ledger, if it contains the noted head; then the note is brought up to date, unless `read_only`.
 
         Raises:
             LedgerError: The ledger is missing or does not contain the head, or has events and there is no note.
@@ -50,7 +50,7 @@ class NotedHead:
         return opened
 
     def read(self) -> str | None:
-        """The noted head; None if there is no note.
+        """Return the noted head; None if there is no note.
 
         Raises:
             ConfigError: The file is not a note, or its folder is missing.
@@ -78,7 +78,7 @@ class NotedHead:
 
         Raises:
             LedgerError: An older copy took the ledger's place meanwhile; the note stays.
-            OSError: The note cannot be written; the one before is whole.
+            OSError: The note cannot be written; the previous one is intact.
         """
         head = ledger.head(after=self._written).chain
         if head != self._written:

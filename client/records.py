@@ -30,7 +30,8 @@ class EmbeddedRecords:
     """One party's private records, ready to answer queries. No part of them has a repr.
 
     The bounds on what a record adds to an answer are proved for numbers, which NaN and infinity are not, and for
-    products that integers can hold. So a vector that no encoder should have returned is treated as zero here.
+    products that integers can hold. So a vector with other values, which no encoder should return, is treated as zero
+    here.
 
     Attributes:
         vectors: (records, dimensions) float32, unit norm, or zero.
@@ -73,7 +74,7 @@ class EmbeddedRecords:
         return self._only(mask)
 
     def sampled(self, rate: float, key: bytes) -> Self:
-        """A Poisson subsample: each unit takes part with probability `rate`, independently of all other units.
+        """Return a Poisson subsample: each unit takes part with probability `rate`, independently of all other units.
 
         A unit takes part if its keyed digest, 64 bits, is below rate * 2^64, rounded down: with HMAC-SHA256 for a
         random function, independently, with a probability that is at most 2^-64 below `rate` and never above it. The
@@ -95,7 +96,7 @@ class EmbeddedRecords:
         return self._only(np.array([digest < below for digest in digests], dtype=np.bool_))
 
     def digests(self, key: bytes) -> NDArray[np.uint64]:
-        """(records,) the first 64 bits of HMAC-SHA256 of label, number among equal records, and text.
+        """Return each record's digest: the first 64 bits of HMAC-SHA256 of label, number among equal records, and text.
 
         Removing a record removes the digest of the last of its equals; all other digests stay the same.
         """
@@ -135,7 +136,7 @@ class PartyRecords:
         return len(self.records)
 
     def for_plan(self, labels: Sequence[str], *, unit: str = "sample") -> EmbeddedRecords:
-        """The records that take part in a plan with these public labels, whose unit of privacy is a sample or a user.
+        """Return the records that take part in a plan with these public labels; its privacy unit is a sample or a user.
 
         Records of other labels do not take part. Refusing the plan for them would tell the coordinator, without noise,
         which labels this party holds; leaving them out looks at each record alone, so that no sensitivity grows.

@@ -37,17 +37,17 @@ _REASONS: tuple[tuple[type[Exception], Reason], ...] = (
 
 
 def reason(error: Exception) -> Reason:
-    """The reason that the coordinator may learn."""
+    """Return the reason that the coordinator may learn."""
     if isinstance(error, RefusalError):
         return error.reason
     return next((reason for kind, reason in _REASONS if isinstance(error, kind)), Reason.INTERNAL)
 
 
 def detail(error: Exception, names: Sequence[str] = ()) -> str:
-    """The error for the party's own log, free of private text.
+    """Return the error for the party's own log, free of private text.
 
-    Only our own messages are known to have none: another error is logged as its type, with the operating system's
-    message if it has one.
+    Only our own messages are known to contain no private text: any other error is logged as its type, with the
+    operating system's message if it has one.
 
     Args:
         error: The error.

@@ -1,12 +1,12 @@
 """A schedule for replies that depends on public numbers alone, so that their time reveals nothing about the records.
 
-How long an answer takes depends on the records: on their number, and where candidates lie at one distance from a record
-that somebody knows, on whether it is there (votes are then computed exactly). So a reply to an opening or a question
-leaves T after its message came, or, if it is late, at the first of 2 T, 4 T, ... at which it is ready. T is computed
-from the question, the plan and the number of records that the hospital declares to all
-([common/schedule.py](../common/schedule.py)). So does the reply to a closing, which frees the run's records. A refusal
-leaves on the same schedule as an answer, but a refusal that public facts alone decide, such as that of a question not
-planned or out of order, leaves as soon as possible: nobody else has to wait for it.
+How long an answer takes depends on the records: on their number and, if candidates lie at equal distances from a record
+that somebody knows, on whether that record is present (votes are then computed exactly). So a reply to an opening or a
+question leaves T after its message came, or, if it is late, at the first of 2 T, 4 T, ... at which it is ready. T is
+computed from the question, the plan and the number of records that the hospital declares to all
+([common/schedule.py](../common/schedule.py)). The reply to a closing, which frees the run's records, follows the same
+schedule. A refusal leaves on the same schedule as an answer, but a refusal that public facts alone decide, such as that
+of a question not planned or out of order, leaves as soon as possible: nobody else has to wait for it.
 
 Remaining leaks. A reply that is late shows that the machine was slow or busy, and its time up to the next doubling; the
 log says so. A coordinator may try to make replies late, by work for other programs on the machine, and then learns how

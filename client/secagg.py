@@ -1,10 +1,10 @@
-"""A party's side of secure aggregation. No I/O, no clock. The threat model is on the page of `common.secagg`.
+"""A party's side of secure aggregation, without I/O or clock. The threat model is on the page of `common.secagg`.
 
     once:            begin -> Advertised.share -> Shared.receive -> Ready
     for each round:  Ready.mask -> Masked.agree -> Agreed.unmask
 
 1. Advertise. For each round one X25519 pair that will agree on masks and one self-mask seed b; for the set-up one pair
-   that agrees on keys which seal. All public keys go out in one message, signed over the set-up and the keys.
+    that agrees on sealing keys. All public keys go out in one message, signed over the set-up and the keys.
 2. Share. Check everybody's keys (U1). Their hash, the transcript, seeds the graph and binds everything derived from now
    on. Split each round's b and private mask key by Shamir's scheme, threshold t, among the neighbours and oneself; all
    shares for one peer go out in one ciphertext. On arrival (U2: those that shared) open the peers' ciphertexts and
@@ -14,14 +14,15 @@
    round are concatenated, in the plan's order, and the sum is cut at the same places.
 4. Agree. Sign the survivors (U3, whose y arrived) and U2, once a round. In semi-honest mode the signature is empty and
    nobody waits for it, so this step and the next are one exchange.
-5. Unmask. After enough valid signatures of distinct survivors over just what this party signed: hand out one share for
-   itself and each neighbour in U2, of b if it survived, of its mask key if it dropped. Never both, never twice: with t
-   of each the coordinator could read y. The self-mask is what protects a vector that arrives late, after its pairwise
-   masks have been recovered.
+5. Unmask. After enough valid signatures of distinct survivors over exactly what this party signed: hand out one share
+   for itself and each neighbour in U2, of b if it survived, of its mask key if it dropped. Never both, never twice:
+   with t of each the coordinator could read y. The self-mask is what protects a vector that arrives late, after its
+   pairwise masks have been recovered.
 
-A party learns the roster, U1, U2 and U3, and nothing about any other vector. Its own is hidden from a coordinator that
-follows the protocol, or in malicious mode does not, and pools what it sees with the corrupt parties; by the proofs of
-Bonawitz et al. 2017, section 6. A set-up is 2 exchanges, a round 2 more, or 3 in malicious mode.
+A party learns the roster, U1, U2 and U3, and nothing about any other vector. Its own vector is hidden from a
+coordinator that pools what it sees with the corrupt parties, even if, in malicious mode, the coordinator does not
+follow the protocol; see the proofs of Bonawitz et al. 2017, section 6. A set-up is 2 exchanges, a round 2 more, or 3 in
+malicious mode.
 
 Each state is spent by its transition, even by one that raises, and cannot be copied: nothing here can be used twice. A
 party that restarts has lost its secrets and takes part again from the next set-up on.
@@ -71,7 +72,7 @@ def begin(
     roster: Roster | None = None,
     compute: Compute = directly,
 ) -> tuple["Advertised", KeyAdvert]:
-    """Step 1: fresh keys for all rounds.
+    """Step 1: make fresh keys for all rounds.
 
     Args:
         setup: The set-up that this party made from the plan that it accepted.
@@ -102,7 +103,7 @@ def begin(
 
 
 class Advertised:
-    """Step 1 is done: the keys are sent, nothing is shared."""
+    """The state after step 1: the keys have been sent, and nothing is shared yet."""
 
     __slots__ = ("_secrets",)
 
@@ -157,7 +158,7 @@ class Advertised:
 
 
 class Shared:
-    """Step 2 is half done: this party's secrets are split, its peers' shares have not arrived."""
+    """The state within step 2: this party's secrets are split, but its peers' shares have not arrived."""
 
     __slots__ = ("_secrets",)
 
@@ -196,7 +197,7 @@ class Shared:
 
 
 class Ready:
-    """The set-up is done: each round can be masked once, in ascending order, and any may be left out."""
+    """The state after the set-up: each round can be masked once, in ascending order, and any may be left out."""
 
     __slots__ = ("_me", "_rounds")
 
@@ -230,7 +231,7 @@ class Ready:
 
 
 class Masked:
-    """Step 3 is done: the masked vector is sent. Holds shares, and none of this party's own secrets as a whole."""
+    """The state after step 3: the masked vector has been sent. It holds shares, but no secret of the whole party."""
 
     __slots__ = ("_me", "_secrets")
 
@@ -260,7 +261,7 @@ class Masked:
 
 
 class Agreed:
-    """Step 4 is done: one set of survivors is accepted."""
+    """The state after step 4: one set of survivors has been accepted."""
 
     __slots__ = ("_me", "_secrets", "_statement", "_survivors")
 
@@ -271,14 +272,14 @@ class Agreed:
         self._statement = statement
 
     def unmask(self, signatures: Mapping[PartyId, bytes]) -> UnmaskShares:
-        """Step 5: for itself and each neighbour that shared, a share of a survivor's seed or a dropped party's key.
+        """Step 5: give, for itself and each neighbour that shared, a share of a survivor's seed or dropped party's key.
 
         Args:
             signatures: Signatures by survivor; empty in semi-honest mode.
 
         Raises:
             MembershipError: If a signer did not survive.
-            SignatureError: If a signature is not over just what this party signed.
+            SignatureError: If a signature is not over exactly what this party signed.
             DropoutError: If there are too few.
         """
         pairs = self._secrets.take().pairs
@@ -312,7 +313,7 @@ class _OwnSecrets:
         self._coefficients = root.derive("own share coefficients", binding, party, party)
 
     def split(self, threshold: int, holders: tuple[PartyId, ...], label: bytes) -> dict[PartyId, bytes]:
-        """Holder to its pair of shares."""
+        """Split both secrets, and return each holder's pair of shares."""
         seeds, keys = shamir.split_many(
             [self.seed.reveal(), self.mask_keys.private().reveal()],
             threshold,
@@ -335,7 +336,7 @@ class _Begun:
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class _Round:
-    """One future round: own secrets, each neighbour's public mask key, a pair of shares of each owner, who shared."""
+    """One future round: its own secrets, the neighbours' public mask keys, pairs of shares by owner, and who shared."""
 
     binding: bytes
     seed: Secret
@@ -345,7 +346,7 @@ class _Round:
     sharers: frozenset[PartyId] = frozenset()
 
     def masks(self, party: PartyId, asked: bytes) -> Iterator[tuple[bytes, Sign]]:
-        """Key and sign of the self-mask and of the mask shared with each neighbour that shared."""
+        """Yield key and sign of the self-mask, and of the mask shared with each neighbour that shared."""
         yield self.seed.reveal(), 1
         for peer in self.shares.keys() - {party}:
             key = mask_key(self.mask_keys, self.publics[peer], asked, party, peer)
@@ -354,7 +355,7 @@ class _Round:
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class _Sharing:
-    """The state while the peers' shares are under way: the keys that open them, and the rounds without them."""
+    """The state while the peers' shares are in transit: the keys that open them, and the rounds without them."""
 
     me: _Me
     transcript: bytes

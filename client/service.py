@@ -178,7 +178,7 @@ class PartyService:
             self._schedule.stop()
 
     def _planned(self, envelope: m.Envelope) -> Plan | None:
-        """The plan that a message belongs to; None if public facts alone decide that it is refused."""
+        """Return the plan that a message belongs to; None if public facts alone decide that it is refused."""
         body = envelope.body
         try:
             if isinstance(body, m.Open):
@@ -192,14 +192,14 @@ class PartyService:
         return plan
 
     def _agreed(self, envelope: m.Envelope, opening: m.Open) -> Plan:
-        """The plan of an opening, if it is the one that the envelope names."""
+        """Return the plan of an opening, if it is the one that the envelope names."""
         plan = self._compute(_read_plan, opening.plan)
         if plan.digest() != envelope.plan_digest:
             raise RefusalError(m.Reason.UNPLANNED, "plan", expected="the digest in its envelope", got="another")
         return plan
 
     def _following(self, envelope: m.Envelope) -> Session:
-        """The session after a message of the open run, if the message is for this party and in order."""
+        """Return the session after a message of the open run, if the message is for this party and in order."""
         if self._run is None:
             raise RefusalError(m.Reason.OUT_OF_ORDER, type(envelope.body).__name__, expected="Open first")
         if envelope.party != self._party:
@@ -319,7 +319,7 @@ class PartyService:
 
 
 def _request_name(envelope: m.Envelope | None) -> str:
-    """A request as the log names it."""
+    """Return a request as the log names it."""
     if envelope is None:
         return "an unreadable message"
     run = envelope.run[:LONGEST_NAME]

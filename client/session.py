@@ -1,14 +1,15 @@
-"""The order of a run at one party: messages that are out of order, replayed or unplanned are refused. No I/O.
+"""The order of a run at one party, without I/O: messages out of order, replayed or unplanned are refused.
 
     Open ──> opened ──AskShares──> ready ──Ask──> answered ──AskAgree──> agreed ──AskUnmask──> ready
                                                      └───── AskUnmask, semi-honest ────────────^
 
-Without secure aggregation Open leads to ready, and Ask back to it; so does Ask with it, if the answer is not summed.
+Without secure aggregation, Open leads to ready, and Ask leads back to it. With it, Ask does so if the answer is not
+summed.
 
 Invariants:
 1. Every message after Open carries the run, the plan digest and the attempt of that Open.
 2. Query numbers only increase. A round may be left unfinished, by a query with a larger number: its shares never leave.
-   The ledger, which outlives this session and the process, records which queries were paid.
+   The ledger, which outlives this session and the process, records which queries were charged.
 3. An accepted Open forgets every round's secrets, so masks that were not lifted never will be.
 4. A session never changes. Each message leads to the next session, which the party enters only once it has answered: a
    message that is refused, for its order or for its content, leaves the session as it was.
@@ -59,7 +60,7 @@ class Session:
 
     @classmethod
     def opened(cls, envelope: m.Envelope, plan: Plan, first: int) -> "Session":
-        """A new session, before its set-up is done.
+        """Return a new session, before its set-up is done.
 
         Raises:
             RefusalError: No query is left to ask.
@@ -70,7 +71,7 @@ class Session:
         return cls(run=envelope.run, plan=plan, attempt=envelope.attempt, at=first - 1, step=step)
 
     def after(self, envelope: m.Envelope) -> "Session":
-        """The session once this message is answered.
+        """Return the session once this message is answered.
 
         Raises:
             RefusalError: The message must not be answered.

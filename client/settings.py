@@ -7,8 +7,8 @@
 
 configs/client.yaml explains every key, with a safe value; `caucus-party init` copies them from there. A limit whose
 line is deleted has the default of `client.guard.Limits`, the same safe value. The keys of a section are the arguments
-of its class, and their types are those of its annotations. A part that is chosen has its `kind` and the
-arguments of that kind:
+of its class, and their types are those of its annotations. A part with several kinds to choose from has its `kind` and
+the arguments of that kind:
 
     seeds: {abstraction: {kind: summariser, name_or_path: FOLDER}, sentiment: {kind: vader}}
 
@@ -114,7 +114,7 @@ class PartySettings:
         )
 
     def writers(self) -> dict[str, PartyWriter]:
-        """The writer of each kind of query that has a section.
+        """Return the writer of each kind of query that has a section.
 
         Raises:
             ConfigError: A setting is out of range, or there is no such model.
@@ -123,7 +123,7 @@ class PartySettings:
 
 
 def _section(name: str, values: object, make: Make, kinds: Mapping[str, Kinds], where: Where) -> Section:
-    """The section of this name; a part of it that is chosen, by its kind, is a section too."""
+    """Read the section of this name; a part of it that is chosen by its kind becomes a section too."""
     parameters = signature(make).parameters
     required = [
         key for key, parameter in parameters.items() if parameter.default is Parameter.empty and key not in kinds
@@ -152,7 +152,7 @@ def _chosen(name: str, values: object, kinds: Kinds, where: Where) -> Section:
 
 
 def _made(name: str, section: Section, where: Where) -> Any:
-    """The object of a section, its parts made first."""
+    """Make the object of a section, after those of its parts."""
     arguments = {
         key: _made(f"{name}.{key}", value, where) if isinstance(value, Section) else value
         for key, value in section.arguments.items()
@@ -170,6 +170,6 @@ def _made(name: str, section: Section, where: Where) -> Any:
 def _mapping(
     name: str, values: object, known: Collection[str], where: Where, required: Collection[str] = ()
 ) -> Mapping[str, Any]:
-    """The values, if they are a mapping of known keys."""
+    """Return the values if they are a mapping of known keys; otherwise refuse them."""
     with located(where):
         return known_keys(name, values, among=known, required=required)

@@ -13,7 +13,7 @@ Result = TypeVar("Result")
 
 
 class Compute(Protocol):
-    """Returns `function(*arguments, **named)`, or raises what it raises.
+    """Computes `function(*arguments, **named)`; it raises what the function raises.
 
     The function must be pure, its arguments must be equal only where it cannot distinguish them, and nobody may change
     its result.
@@ -22,7 +22,7 @@ class Compute(Protocol):
     def __call__(
         self, function: Callable[Arguments, Result], *arguments: Arguments.args, **named: Arguments.kwargs
     ) -> Result:
-        """The value of the function."""
+        """Return the value of the function."""
 
 
 def directly(function: Callable[Arguments, Result], *arguments: Arguments.args, **named: Arguments.kwargs) -> Result:

@@ -57,7 +57,7 @@ class CaucusError(Words, Exception):
         self.what, self.expected, self.got, self.where, self.do = what, expected, got, where, do
 
     def placed(self, where: object) -> Self:
-        """The same error, with one more place."""
+        """Return the same error, with one more place."""
         self.where = where if self.where is None else Phrase(self.where, "; at ", where)
         return self
 
@@ -67,7 +67,7 @@ class CaucusError(Words, Exception):
         return self._problem(())
 
     def text(self, names: Sequence[str] = ()) -> str:
-        """The whole message."""
+        """Return the whole message."""
         problem = self._problem(names)
         return problem if self.do is None else f"{problem}. {rendered(self.do, names)}"
 
@@ -126,7 +126,7 @@ class PublicKeyError(ProtocolError):
 
 
 class SealError(ProtocolError):
-    """A ciphertext does not authenticate: it was altered or cut, or sealed by or for another party, or elsewhere."""
+    """A ciphertext does not authenticate: it was altered or cut, or sealed by or for another party or set-up."""
 
 
 class ShareError(ProtocolError):
@@ -170,4 +170,4 @@ class AwaitingError(DropoutError):
 
 
 class InternalError(CaucusError):
-    """A state that only a bug of ours can reach."""
+    """The program reached a state that only a bug of ours can cause."""

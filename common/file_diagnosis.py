@@ -43,7 +43,7 @@ _SAMPLE = 200
 
 
 def unknown_kind(file: Path, *, endings: Sequence[str]) -> DataError:
-    """The error about a path that is not a file, or whose ending belongs to no format that we read."""
+    """Make the error about a path that is not a file, or whose ending belongs to no format that we read."""
     if file.is_dir() or not file.exists():
         return unreadable(file, os.strerror(errno.ENOENT))
     expected = f"a name that ends in {' or '.join(endings)}"
@@ -52,21 +52,21 @@ def unknown_kind(file: Path, *, endings: Sequence[str]) -> DataError:
 
 
 def unreadable(file: Path, reason: str | None) -> DataError:
-    """The error about a file that cannot be opened, for this reason or because it is a folder."""
+    """Make the error about a file that cannot be opened, for the given reason or because it is a folder."""
     if file.is_dir():
         return DataError("the file cannot be read", expected="a file", got="a folder", where=file)
     return DataError("the file cannot be read", expected="a readable file", got=reason, where=file)
 
 
 def broken_row(reason: str, *, where: str) -> DataError:
-    """The error about a row of a CSV file, for this reason of the module `csv`."""
+    """Make the error about a broken row of a CSV file, with the reason that the module `csv` gave."""
     open_ended = reason.startswith("unexpected end")
     got = "a quote that is never closed" if open_ended else "a quote inside a field that is not doubled"
     return DataError("broken CSV row", expected="quotes that are closed and doubled inside", got=got, where=where)
 
 
 def other_format(file: Path, content: bytes) -> DataError | None:
-    """The error about content in a known format other than text in UTF-8; None if nothing indicates one."""
+    """Make the error about content in a known format other than text in UTF-8; None if nothing indicates one."""
     for beginning, (format_, advice) in _BEGINNINGS.items():
         if content.startswith(beginning):
             return DataError("not UTF-8", expected="text in UTF-8", got=format_, where=f"{file}:1", do=advice)
@@ -79,7 +79,7 @@ def other_format(file: Path, content: bytes) -> DataError | None:
 def missing_columns(
     names: Sequence[str], wanted: Sequence[str], *, where: str, header: str | None, show_names: bool
 ) -> DataError:
-    """The error about a table without some wanted columns, or with one of them twice.
+    """Make the error about a table without some wanted columns, or with one of them twice.
 
     Args:
         names: Names of the table's columns, without spaces around them.
@@ -115,7 +115,7 @@ def _advice(names: Sequence[str], wanted: Sequence[str], header: str | None) -> 
 
 
 def look_like_names(names: Sequence[object]) -> bool:
-    """Whether all are short identifiers, so that none is a text; a label alone would look like one."""
+    """Return whether all are short identifiers, so that none is a text; a label alone would look like one."""
     return all(isinstance(name, str) and len(name) <= LONGEST_NAME and _identifies(name) for name in names)
 
 

@@ -40,7 +40,7 @@ def read_records(
     may_be_empty: bool = False,
     show_names: bool = False,
 ) -> list[Record]:
-    """Reads labelled records; only a party, or a simulation that plays one, reads private files with it.
+    """Read labelled records; only a party, or a simulation that plays one, reads private files with it.
 
     Repeated rows stay: each is a record and votes.
 
@@ -72,7 +72,7 @@ def read_records(
 
 
 def read_texts(path: str | Path) -> list[str]:
-    """Reads public texts.
+    """Read public texts.
 
     Args:
         path: A `.txt` with one text per line, whose empty lines are skipped; or a `.csv` or `.jsonl` with `text`.
@@ -89,7 +89,7 @@ def read_texts(path: str | Path) -> list[str]:
 
 
 def read_topics(path: str | Path) -> list[tuple[str, str | None]]:
-    """Reads public texts with their topics.
+    """Read public texts with their topics.
 
     Args:
         path: As in `read_texts`; a row's topic is in `topic` or, if it has none, in `label`.
@@ -116,7 +116,7 @@ def check_ending(path: Path) -> None:
 
 @contextmanager
 def named_by(setting: str) -> Iterator[None]:
-    """Add to an error about a file the setting that named it, such as `task.train`."""
+    """Add the setting that named a file, such as `task.train`, to an error about the file."""
     try:
         yield
     except DataError as error:
@@ -125,7 +125,7 @@ def named_by(setting: str) -> Iterator[None]:
 
 
 def duplicates(records: Sequence[Record]) -> int:
-    """Number of records equal to an earlier one in text and label. A private count, only for a simulation's report."""
+    """Count records equal to an earlier one in text and label. A private count, only for a simulation's report."""
     return len(records) - len(set(records))
 
 
@@ -139,7 +139,7 @@ def _public_rows(file: Path, optional: tuple[str, ...]) -> Iterator[_Row]:
 
 
 def _long_ones_noted(file: Path, rows: Iterator[_Row]) -> Iterator[_Row]:
-    """The same rows; at their end texts that are too long to be of use are warned of, by count and place."""
+    """Yield the same rows and, after the last, warn of texts that are too long to be useful, by count and place."""
     places = []
     for line, row in rows:
         if len(row["text"]) > LONG:
@@ -267,7 +267,7 @@ def _decoded(file: Path) -> str:
 
 
 def _is_unicode(value: str) -> bool:
-    """Whether the value has no lone surrogates, which JSON can express and no message can carry."""
+    """Return whether the value has no lone surrogates, which JSON can express and no message can carry."""
     return not any("\ud800" <= character <= "\udfff" for character in value)
 
 

@@ -1,8 +1,8 @@
 """Conversion of a parcel to the content of one of Flower's messages, and back.
 
-Flower sends each record, array and chunk of a message as a separate object, at each of its hops. So a small bulk is
-in the envelope's record: three objects, not six. A large one is an array, which Flower cuts into chunks, and which it
-stores and sends once for all messages that share it.
+Flower sends each record, array and chunk of a message as a separate object, on each hop. So a small bulk travels in the
+envelope's record: three objects, not six. A large bulk is an array, which Flower cuts into chunks, and which it stores
+and sends once for all messages that share it.
 """
 
 from collections.abc import Iterable, Iterator
@@ -19,7 +19,7 @@ HANDLER_RAISED = 2
 
 
 def contents(parcels: Iterable[Parcel]) -> Iterator[RecordDict]:
-    """The contents of these parcels' messages, which share an array where the parcels share a bulk."""
+    """Yield the contents of these parcels' messages, which share an array where the parcels share a bulk."""
     arrays: dict[int, ArrayRecord] = {}
     for parcel in parcels:
         record = ConfigRecord({"bytes": parcel.envelope})
@@ -33,7 +33,7 @@ def contents(parcels: Iterable[Parcel]) -> Iterator[RecordDict]:
 
 
 def parcel_of(content: RecordDict) -> Parcel:
-    """The parcel in a message's content.
+    """Return the parcel in a message's content.
 
     Raises:
         KeyError: The message has no parcel.

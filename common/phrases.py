@@ -8,12 +8,12 @@ from collections.abc import Collection, Iterable, Sequence
 
 
 class Words:
-    """Something that may name parties and is text once its reader is known."""
+    """A phrase that may name parties; it becomes text once its reader is known."""
 
     __slots__ = ()
 
     def text(self, names: Sequence[str] = ()) -> str:
-        """The phrase as text.
+        """Render the phrase as text.
 
         Args:
             names: The hospitals' names by number; a party without one stays "party 0" and so on.
@@ -30,7 +30,7 @@ class Party(Words, int):
     __slots__ = ()
 
     def text(self, names: Sequence[str] = ()) -> str:
-        """The party's name, or "party" and its number."""
+        """Return the party's name, or "party" and its number."""
         return names[self] if self < len(names) else f"party {int(self)}"
 
 
@@ -43,20 +43,20 @@ class Phrase(Words):
         self._pieces = pieces
 
     def text(self, names: Sequence[str] = ()) -> str:
-        """The text of all pieces, joined."""
+        """Return the text of all pieces, joined."""
         return "".join(rendered(piece, names) for piece in self._pieces)
 
 
 def rendered(value: object, names: Sequence[str] = ()) -> str:
-    """Any part of a message in words."""
+    """Render any part of a message as text."""
     return value.text(names) if isinstance(value, Words) else str(value)
 
 
 def joined(pieces: Iterable[object], between: str) -> Phrase:
-    """Consecutive pieces, with a separator between any two."""
+    """Return consecutive pieces, with a separator between any two."""
     return Phrase(*[part for piece in pieces for part in (between, piece)][1:])
 
 
 def listed(parties: Collection[int], between: str = ", ") -> Phrase:
-    """Parties in ascending order, or "none"."""
+    """Return parties in ascending order, or "none"."""
     return joined(map(Party, sorted(parties)) if parties else ["none"], between)

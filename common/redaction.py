@@ -119,7 +119,7 @@ class Redactor:
         self._named = _model(names) if names else None
 
     def spans(self, text: str) -> list[Span]:
-        """Spans in order; overlapping ones are merged and have the kind of the longest."""
+        """Find spans of personal information, in order; overlapping ones are merged and get the kind of the longest."""
         text = text.encode("utf-8", "replace").decode()  # half a surrogate pair is one "?"
         spans = [(hit.start, hit.end, hit.entity_type) for hit in self._analyzer.analyze(text, language="en")]
         if self._named:
@@ -127,7 +127,7 @@ class Redactor:
         return _merged((start, end, _MASKS.get(kind, kind)) for start, end, kind in spans if start < end)
 
     def redact(self, text: str) -> str:
-        """The text with a mask such as [EMAIL] for each piece; redacting a redacted text changes nothing."""
+        """Replace each span of personal information by a mask such as [EMAIL]; doing so twice changes nothing more."""
         pieces, at = [], 0
         for start, end, kind in self.spans(text):
             pieces += [text[at:start], f"[{kind}]"]
@@ -135,23 +135,23 @@ class Redactor:
         return "".join([*pieces, text[at:]])
 
     def entities(self, text: str) -> Counter[str]:
-        """Number of pieces of each kind."""
+        """Count the spans of personal information of each kind."""
         return Counter(kind for _, _, kind in self.spans(text))
 
 
 @cache
 def default() -> Redactor:
-    """The redactor with patterns only."""
+    """Return the redactor with patterns only."""
     return Redactor()
 
 
 def redact(text: str) -> str:
-    """Like `Redactor.redact`, by patterns only."""
+    """Redact a text by patterns only; see `Redactor.redact`."""
     return default().redact(text)
 
 
 def entities(text: str) -> Counter[str]:
-    """Like `Redactor.entities`, by patterns only."""
+    """Count personal information by patterns only; see `Redactor.entities`."""
     return default().entities(text)
 
 
@@ -168,7 +168,7 @@ def _merged(spans: Iterable[Span]) -> list[Span]:
 
 
 def _analyzer(*unneeded: str) -> "AnalyzerEngine":
-    """Presidio with our choice of recognisers over a pipeline without weights, imported without these packages."""
+    """Set up Presidio with our choice of recognisers, without weights and without importing `unneeded` packages."""
     needs("the search for personal information", "presidio_analyzer", extra="transformers")
     with blocked_import(*unneeded):
         import spacy
@@ -189,7 +189,7 @@ def _recognizers() -> Sequence["EntityRecognizer"]:
     from presidio_analyzer import predefined_recognizers as presidio
 
     class Email(presidio.EmailRecognizer):
-        """Accepts any address: the original checks a list of suffixes that it downloads."""
+        """A recogniser that accepts any address: the original checks a list of suffixes that it downloads."""
 
         def validate_result(self, pattern_text: str) -> None:
             del pattern_text
@@ -221,7 +221,7 @@ def _recognizers() -> Sequence["EntityRecognizer"]:
 
 
 def _model(name: str) -> Callable[[str], list[Span]]:
-    """A model for named entities; code that comes with it is never run, and nothing is downloaded."""
+    """Load a model for named entities; code that comes with it is never run, and nothing is downloaded."""
     import spacy
 
     try:

@@ -11,12 +11,12 @@ import numpy as np
 
 
 def secure_bytes(count: int) -> bytes:
-    """`count` bytes from the operating system's entropy."""
+    """Return `count` bytes from the operating system's entropy."""
     return secrets.token_bytes(count)
 
 
 def experiment(experiment_seed: int, *purpose: str | int) -> np.random.Generator:
-    """A reproducible generator, independent for each purpose, such as `experiment(7, "prompts", round)`.
+    """Return a reproducible generator, independent for each purpose, such as `experiment(7, "prompts", round)`.
 
     Streams are a function of seed and purpose alone, so a resumed run draws what the killed one would have drawn.
     """
@@ -24,6 +24,6 @@ def experiment(experiment_seed: int, *purpose: str | int) -> np.random.Generator
 
 
 def stream(experiment_seed: int, *purpose: str | int) -> int:
-    """A 64-bit experiment seed derived from `experiment_seed` for one purpose."""
+    """Return a 64-bit experiment seed derived from `experiment_seed` for one purpose."""
     name = "\x1f".join(str(part) for part in (experiment_seed, *purpose))
     return int.from_bytes(hashlib.sha256(name.encode()).digest()[:8], "big")

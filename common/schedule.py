@@ -3,9 +3,9 @@
 A hospital sends its replies on this schedule ([client/schedule.py](../client/schedule.py)), and the coordinator waits
 that long before its own timeout begins. The numbers are the question's kind and shapes, the most records of a hospital,
 and, from the plan, the number of rounds that need keys and the scale of the noise. Each kind of question was measured
-with a thousand records, and votes with the slowest records that are possible
+with a thousand records, and votes with the slowest possible records
 (`simulations/laboratory/audit/timing.py`): they took about a quarter of the time or less. A table that noise is drawn
-from, and a vocabulary of the longest terms, take up to half of theirs.
+from, and a vocabulary of the longest terms, take up to half of their time.
 """
 
 import math
@@ -52,7 +52,7 @@ _WIDTH = 1024
 
 
 def seconds(body: m.Request | m.Reply, records: int, plan: Plan | None, index: int = 0) -> float | None:
-    """Seconds from a message to its reply; None for messages that neither need nor free records.
+    """Return the seconds from a message to its reply; None for messages that neither need nor free records.
 
     Args:
         body: The message.
@@ -72,7 +72,7 @@ def seconds(body: m.Request | m.Reply, records: int, plan: Plan | None, index: i
 
 
 def _noise(query: Query, plan: Plan, planned: PlannedQuery) -> int:
-    """Operations for the numbers of an answer, their noise, and the table that it is drawn from."""
+    """Count the operations for an answer's numbers, their noise, and the table that the noise is drawn from."""
     if isinstance(query, Texts):
         return 0
     if planned.mechanism == "laplace":  # a plan has none that needs no table
@@ -86,7 +86,7 @@ def _noise(query: Query, plan: Plan, planned: PlannedQuery) -> int:
 
 @singledispatch
 def operations(query: Query, records: int) -> int:
-    """Approximate bound on the number of multiplications of an answer.
+    """Return an approximate bound on the number of multiplications of an answer.
 
     Args:
         query: The query; only the shapes of its arrays matter.

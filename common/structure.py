@@ -107,22 +107,22 @@ class Structure:
         return frozenset(_parsed(self.schema)["required"])
 
     def reason(self, text: str) -> str | None:
-        """The reason why a text, unchanged, is not an object of the schema, without quoting it; None if it is one."""
+        """Return why a text, unchanged, is not an object of the schema, without quoting it; None if it is one."""
         fields = _object(text)
         return "not an object" if fields is None else self._reason(fields)
 
     def fields(self, text: str) -> Object | None:
-        """The fields of a text that is, unchanged, an object of the schema; None for any other text."""
+        """Return the fields of a text that is, unchanged, an object of the schema; None for any other text."""
         fields = _object(text)
         return None if fields is None or self._reason(fields) else fields
 
     def reading(self, text: str) -> str:
-        """The part of a text that a classifier reads: its text field, or the whole of an unstructured text."""
+        """Return the part of a text that a classifier reads: its text field, or the whole of an unstructured text."""
         fields = self.fields(text)
         return text if fields is None else _unicode(fields[self.text_field])
 
     def canonical(self, fields: Mapping[str, Any]) -> str:
-        """The one-line JSON of an object's fields, in the schema's order."""
+        """Return the one-line JSON of an object's fields, in the schema's order."""
         return _unicode(json.dumps({key: fields[key] for key in self.properties if key in fields}, ensure_ascii=False))
 
     def read(self, text: str) -> tuple[str | None, tuple[str, ...]]:
@@ -149,7 +149,7 @@ class Structure:
         return self.canonical(fitted), repairs
 
     def _reason(self, fields: Object) -> str | None:
-        """Reason why an object is not of the schema; it never quotes the content."""
+        """Return the reason why an object is not of the schema; it never quotes the content."""
         # Before the validator, which cannot write a whole number of 5000 digits into its message.
         if any(isinstance(value, int | float) and not abs(value) <= LARGEST for value in fields.values()):
             return "out of range"
@@ -185,7 +185,7 @@ def _named(where: str, key: object) -> str:
 
 
 def _field(schema: str, key: object, given: object) -> dict[str, Any]:
-    """The schema of one field."""
+    """Check the given schema of one field, and return it."""
     where = f"{schema}.properties.{str(key)[:LONGEST_NAME]}"
     field = dict(known_keys(where, given, among=_OF_FIELD, required=("type",)))
     one_of(f"{where}.type", field["type"], among=TYPES)
@@ -216,7 +216,7 @@ def _validator(schema: str) -> Draft202012Validator:
 
 
 def _object(text: str, *, strict: bool = True) -> Object | None:
-    """The JSON object that a text is; None for any other text. Unless strict, strings may have line breaks."""
+    """Parse a text that is a JSON object; None for any other text. Unless strict, strings may have line breaks."""
     try:
         value = json.loads(text, strict=strict)
     except (ValueError, RecursionError):
@@ -225,7 +225,7 @@ def _object(text: str, *, strict: bool = True) -> Object | None:
 
 
 def _mended(text: str) -> tuple[Object | None, tuple[str, ...]]:
-    """The object in a text, also among other words and in the looser notation that YAML shares, and what was mended."""
+    """Find the object in a text, even among other words or in YAML's looser notation, and list what was mended."""
     body = text.strip()
     start, end = body.find("{"), body.rfind("}") + 1
     inner = body[start:end] if start >= 0 else body
@@ -236,7 +236,7 @@ def _mended(text: str) -> tuple[Object | None, tuple[str, ...]]:
 
 
 class _Flat(yaml.SafeLoader):  # type: ignore[misc]  # the library has no types
-    """YAML of an object of untagged scalars: aliases and merges make large values of a short text, tags any error."""
+    """YAML loader for one flat object, which refuses tags, and aliases, by which a short text can become large."""
 
     def compose_node(self, parent: object, index: object) -> object:
         event = self.peek_event()
@@ -247,7 +247,7 @@ class _Flat(yaml.SafeLoader):  # type: ignore[misc]  # the library has no types
 
 
 def _loose(text: str) -> Object | None:
-    """An object of scalars in single quotes or with a trailing comma: what YAML reads beyond JSON."""
+    """Read an object of scalars in single quotes or with a trailing comma, which YAML accepts and JSON does not."""
     if len(text) > LONGEST_LOOSE:
         return None
     try:
@@ -258,12 +258,12 @@ def _loose(text: str) -> Object | None:
 
 
 def _unicode(text: str) -> str:
-    """The text with a mark in place of half a surrogate pair, for which an escape in JSON can stand."""
+    """Replace each half of a surrogate pair, which an escape in JSON can express, by a question mark."""
     return text.encode(errors="replace").decode()
 
 
 def _fitted(value: object, field: Mapping[str, Any]) -> object:
-    """A value as its field has it, if it differs in case or in the notation of a number alone."""
+    """Convert a value to the form of its field, if it differs only in case or in the notation of a number."""
     if "enum" in field and isinstance(value, str):
         return next((known for known in field["enum"] if known.casefold() == value.strip().casefold()), value)
     if field["type"] in ("integer", "number") and isinstance(value, str):

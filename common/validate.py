@@ -90,7 +90,7 @@ def one_of(name: str, value: object, *, among: Collection[str]) -> None:
 
 
 def meant(value: object, among: Collection[str]) -> str | None:
-    """Advice about a misprint: the most similar name of `among`, or None if none is similar."""
+    """Return advice about a misprint: the most similar name of `among`, or None if none is similar."""
     similar = get_close_matches(str(value), among, 1)
     return f"Did you mean {similar[0]}?" if similar else None
 
@@ -98,7 +98,7 @@ def meant(value: object, among: Collection[str]) -> str | None:
 def known_keys(
     section: str, values: object, *, among: Collection[str], required: Collection[str] = ()
 ) -> Mapping[str, Any]:
-    """The values, checked to be a mapping with keys of `among` and all of `required`; no section: the whole file."""
+    """Check that the values are a mapping with keys of `among` and all of `required`; no section: the whole file."""
     known = ", ".join(sorted(among))
     if not isinstance(values, Mapping):
         got = _TYPES.get(type(values), type(values).__name__)  # and not the values: it may be a file of records
@@ -139,7 +139,7 @@ def _full(section: str, name: str) -> str:
 
 
 def _is_number(value: object) -> bool:
-    """Whether it can be compared with one: a file or a command line can hold anything."""
+    """Return whether the value can be compared with a number: a file or a command line can hold anything."""
     return isinstance(value, Real) and not isinstance(value, bool)
 
 

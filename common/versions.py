@@ -6,5 +6,5 @@ from common.secagg.messages import VERSION
 
 
 def versions() -> str:
-    """Versions of Caucus, of its protocol and of Flower."""
+    """Return the versions of Caucus, of its protocol and of Flower."""
     return f"caucus {version('caucus')}, protocol {VERSION}, flwr {version('flwr')}"

@@ -28,7 +28,7 @@ LARGEST_ROSTER = 1 << 20
 
 
 def pack_all(envelopes: Mapping[PartyId, m.Envelope]) -> dict[PartyId, m.Parcel]:
-    """The bytes of one message for each party; a body or array sent to several of them is converted once."""
+    """Convert one message for each party to bytes; a body or array sent to several of them is converted once."""
     bulks: dict[int, tuple[bytes, bytes]] = {}
     last, packed = None, b""
     parcels = {}
@@ -45,13 +45,13 @@ def pack_all(envelopes: Mapping[PartyId, m.Envelope]) -> dict[PartyId, m.Parcel]
 
 
 def pack(envelope: m.Envelope) -> m.Parcel:
-    """The bytes of one message."""
+    """Return the bytes of one message."""
     bulk = _bulk(envelope.body)
     return _pack(envelope, _packed(envelope.body), bulk, _digest(bulk))
 
 
 def unpack(parcel: m.Parcel, compute: Compute = directly) -> m.Envelope:
-    """The message in `parcel`.
+    """Return the message in `parcel`.
 
     Args:
         parcel: The parcel that came.
@@ -86,7 +86,7 @@ def unpack(parcel: m.Parcel, compute: Compute = directly) -> m.Envelope:
 
 
 def sender(parcel: m.Parcel) -> PartyId:
-    """Claimed sender, even of a parcel that `unpack` refuses: all versions keep the fields of party and version.
+    """Return the claimed sender, even of a parcel that `unpack` refuses: all versions keep party and version.
 
     Raises:
         ProtocolError: The parcel has no envelope.
@@ -98,12 +98,12 @@ def sender(parcel: m.Parcel) -> PartyId:
 
 
 def pack_parcel(parcel: m.Parcel, partition: int) -> bytes:
-    """One parcel for a process that hosts several simulated parties; a deployment's partition is 0."""
+    """Serialise a parcel for a process that hosts several simulated parties; a deployment's partition is 0."""
     return party_pb2.Parcel(envelope=parcel.envelope, bulk=parcel.bulk, partition=partition).SerializeToString()
 
 
 def unpack_parcel(data: bytes) -> tuple[m.Parcel, int]:
-    """The parcel and the partition that it is for."""
+    """Return the parcel and the partition that it is for."""
     try:
         proto = party_pb2.Parcel.FromString(data)
     except DecodeError as error:
@@ -147,7 +147,7 @@ def _pack(envelope: m.Envelope, body: bytes, bulk: bytes, bulk_digest: bytes) ->
 
 
 def _packed(body: m.Request | m.Reply) -> bytes:
-    """The bytes of an envelope with the body alone."""
+    """Return the bytes of an envelope that has only the body."""
     proto = party_pb2.Envelope()
     match body:
         case m.Open(plan, first):
@@ -232,7 +232,7 @@ def _body(proto: party_pb2.Envelope, bulk: bytes, compute: Compute) -> m.Request
 
 
 def _adverts(data: bytes) -> Mapping[PartyId, KeyAdvert]:
-    """Everybody's keys, from their bytes alone, which are the same in the envelopes of all parties."""
+    """Return everybody's keys, from their bytes alone, which are the same in the envelopes of all parties."""
     adverts = secagg_pb2.AskShares.FromString(data).adverts
     return MappingProxyType({_party(party): _keys(advert) for party, advert in adverts.items()})
 

@@ -48,7 +48,7 @@ MODULES = {
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Entry point; returns the exit code, as `common/system/commands.py` lists them."""
+    """Run a command; return its exit code, one of those that `common/system/commands.py` lists."""
     program_needs("caucus-coordinator", "hydra", extra="coordinator")
     from server.failure import WRONG_SETTINGS, summary
 

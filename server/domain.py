@@ -88,7 +88,7 @@ class Task:
     structure: Structure | None = None
 
     def classifier_inputs(self, texts: Iterable[ClassifierInput]) -> list[ClassifierInput]:
-        """Candidates or records, cut to the part that a classifier reads: the text field, or all of a plain text."""
+        """Cut candidates or records to the part that a classifier reads: the text field, or all of a plain text."""
         if self.structure is None:
             return list(texts)
         return [replace(text, text=self.structure.reading(text.text)) for text in texts]
@@ -120,7 +120,7 @@ class Earlier(Document):
     """A finished run whose released numbers another run uses to make texts, without asking any party.
 
     Attributes:
-        run: Identity of the run that asked.
+        run: Identity of the run that asked the parties.
         plan_digest: Hex digest of its plan.
         encoder: Digest of its encoder.
         privacy: The run's `privacy.json`: the guarantee of the released numbers also covers all later uses of them.

@@ -44,7 +44,7 @@ PATIENCE = 2.0
 
 
 def summary(error: BaseException, names: Sequence[str] = ()) -> str:
-    """The error in one line; if a library wrapped an error of Caucus, the inner one."""
+    """Return the error in one line; if a library wrapped an error of Caucus, the inner one."""
     wrapped = isinstance(error.__cause__, CaucusError) and not isinstance(error, CaucusError)
     return " ".join(rendered(error.__cause__ if wrapped else error, names).split())
 
@@ -101,7 +101,7 @@ def _last_words(folder: Path, line: str) -> None:
 
 
 class _Named(logging.Formatter):
-    """Lines of `run.log`."""
+    """Formatter of `run.log`, which replaces hospitals' numbers by their names."""
 
     def __init__(self, names: Sequence[str]) -> None:
         super().__init__("%(asctime)s %(levelname)s %(name)s: %(message)s")
@@ -116,7 +116,7 @@ class _Named(logging.Formatter):
 
 
 def _for_folder(error: Exception, folder: Path, names: Sequence[str]) -> str:
-    """Reason of a failure in one line that may be passed on.
+    """Return the reason of a failure in one line that may be passed on.
 
     The messages of our own errors are safe. A library's message can quote its input, such as an address or a key of a
     model, so only the type of its error and the line of our code are given; the rest is in a file that others of this
@@ -150,7 +150,7 @@ def lock_folder(folder: Path, *, patience: float = 0.0) -> BinaryIO | None:
 
 
 def at_work(folder: Path) -> bool:
-    """Whether a process works in the folder."""
+    """Return whether a process works in the folder."""
     path = folder / LOCK
     if not path.exists():
         return False

@@ -42,16 +42,16 @@ class Meter:
         )
 
     def seconds(self) -> dict[str, float]:
-        """Seconds of each kind of work since the last call."""
+        """Return the seconds of each kind of work since the last call."""
         seconds, self._seconds = self._seconds, dict.fromkeys(WORK, 0.0)
         return {kind: round(spent, 3) for kind, spent in seconds.items()}
 
     def queries(self) -> list[AskedQuery]:
-        """Queries asked since the last call."""
+        """Return the queries asked since the last call."""
         queries, self._queries = self._queries, []
         return queries
 
 
 def noise_in(plan: Plan, planned: PlannedQuery, survivors: int) -> float:
-    """Standard deviation of the noise in a sum over the survivors, in the answer's unit."""
+    """Return the standard deviation of the noise in a sum over the survivors, in the answer's unit."""
     return planned.noise_deviation * plan.surplus(planned, survivors)

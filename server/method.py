@@ -1,4 +1,4 @@
-"""A method is plan, start, step: three functions over plain values without private data.
+"""The interface of a method: plan, start and step, three functions over plain values without private data.
 
 `plan` names every query that can be asked, before anything private is touched. `start` creates the first state, `step`
 does one round. State and report are JSON, so that a run can resume after a crash; randomness comes from the
@@ -26,11 +26,11 @@ class Memory(Protocol):
     """A method's memory from step to step in addition to its texts: a frozen value."""
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain values, ready for JSON."""
+        """Return the memory as plain values, ready for JSON."""
 
     @classmethod
     def from_dict(cls, saved: Mapping[str, Any]) -> Self:
-        """The inverse of `to_dict` after a trip through JSON."""
+        """Read the memory back from `to_dict`'s form, after a round trip through JSON."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,12 +38,12 @@ class NoMemory:
     """The memory of a method that needs none."""
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain values, ready for JSON."""
+        """Return the empty memory as plain values, ready for JSON."""
         return {}
 
     @classmethod
     def from_dict(cls, saved: Mapping[str, Any]) -> "NoMemory":
-        """The inverse of `to_dict`."""
+        """Read the empty memory back from `to_dict`'s form."""
         del saved
         return cls()
 
@@ -71,7 +71,7 @@ class State(Generic[M]):
     memory: M
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain values, ready for JSON."""
+        """Return the state as plain values, ready for JSON."""
         return {
             "round": self.round,
             "candidates": [asdict(candidate) for candidate in self.candidates],
@@ -82,7 +82,7 @@ class State(Generic[M]):
 
     @classmethod
     def from_dict(cls, saved: Mapping[str, Any], memory: type[M]) -> "State[M]":
-        """The inverse of `to_dict` after a trip through JSON, with the class of the method's memory."""
+        """Read the state back from `to_dict`'s form, after a round trip through JSON, with memory of this class."""
         return State(
             round=saved["round"],
             candidates=tuple(Candidate(**candidate) for candidate in saved["candidates"]),
@@ -118,10 +118,10 @@ class Tools(Protocol):
         """Send each request to the model named with it; see `server/llm/generate.py`."""
 
     def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        """Embed texts: (texts, dimensions) float32, unit norm."""
+        """Return the embeddings of texts, (texts, dimensions) float32, unit norm."""
 
     def spec(self, name: str) -> Spec:
-        """The specification of a query as it was planned, by the query's name in the plan."""
+        """Return the specification of a query as it was planned, by the query's name in the plan."""
 
     def ask(self, name: str, nth: int, **arrays: NDArray[Any]) -> NDArray[np.float64]:
         """Ask the parties a planned query.
@@ -137,7 +137,7 @@ class Tools(Protocol):
         """
 
     def noise(self, name: str, nth: int) -> float:
-        """Standard deviation of the noise in each number of a sum that this step got from `ask`, in its unit.
+        """Return the standard deviation of the noise in each number of a sum that this step got from `ask`.
 
         It is public: the noise of the plan, and the shares of noise that more survivors than planned have added.
         """
@@ -165,19 +165,19 @@ class Method(Protocol[M]):
         """The modes of `server.llm.base.MODES` that its requests use, each with the setting that avoids it, or None."""
 
     def plan(self, task: Task, target: PrivacyTarget, membership: Membership) -> tuple[PlannedQuery, ...]:
-        """Every query that can be asked in the worst case, without noise yet."""
+        """Return every query that can be asked in the worst case, without noise yet."""
 
     def max_texts(self, task: Task, models: Sequence[str]) -> int:
-        """Largest number of texts that a run requests, for the forecast of calls and tokens."""
+        """Return the largest number of texts that a run requests, for the forecast of calls and tokens."""
 
     def compared(self, task: Task) -> Mapping[str, int]:
-        """Number of candidates, abstracts, keywords or terms among which records choose, by query; none for others.
+        """Return, by query, the number of candidates, abstracts, keywords or terms among which records choose.
 
         If the number varies from answer to answer, it is the largest.
         """
 
     def start(self, tools: Tools) -> State[M]:
-        """The state before the first round."""
+        """Return the state before the first round."""
 
     def step(self, state: State[M], tools: Tools) -> State[M]:
         """Do one round; the last report of the new state describes it."""
@@ -188,7 +188,7 @@ class Reusing(Protocol):
     """A method that can use the released numbers of an earlier run instead of asking any party."""
 
     def earlier(self) -> Earlier | None:
-        """The earlier run; None if the method asks by itself."""
+        """Return the earlier run; None if the method asks by itself."""
 
 
 @runtime_checkable
@@ -200,10 +200,10 @@ class Labelling(Protocol):
         """Largest number of public texts for which the run releases its probabilities."""
 
     def classifier(self, state: State[Any]) -> LinearClassifier:
-        """The classifier, as soft as the probabilities of the released texts; the state is that after the last step."""
+        """Return the classifier after the last step; its probabilities are as soft as those of the released texts."""
 
     def training_labels(self, state: State[Any], vectors: NDArray[np.float32]) -> NDArray[np.float64]:
-        """(n, C) probabilities of the labels, in the task's order, for the training on any texts, (n, dim)."""
+        """Return probabilities of the labels in the task's order, (n, C), for training on texts' (n, dim) vectors."""
 
 
 @runtime_checkable
@@ -211,4 +211,4 @@ class Resizable(Protocol):
     """A method that defines its own rehearsal at a share of its size; for any other method only `samples` is scaled."""
 
     def resized(self, share: float, task: Task) -> Self:
-        """The method with this share of every kind of text, and without slow steps that use no model."""
+        """Return the method with this share of every kind of text, and without slow steps that use no model."""

@@ -156,7 +156,7 @@ def _fid(vectors: NDArray[np.float32], test_vectors: NDArray[np.float32]) -> dic
 def _knowledge(
     method: Method[Any], tools: RunTools, state: State[Any], public: Callable[[], Sequence[str]], folder: RunFolder
 ) -> tuple[LinearClassifier | None, list[Candidate]]:
-    """The classifier that the released numbers are, and its labels of public texts, in files too; if there is one."""
+    """Write and return the classifier of the released numbers, if there is one, and its labels of public texts."""
     if not isinstance(method, Labelling) or tools.task.structure:  # whole objects are embedded, and fields are tested
         return None, []
     classifier = method.classifier(state)
@@ -172,7 +172,7 @@ def _knowledge(
 
 
 def _federated_count(federation: Federation, tools: RunTools, state: State[Any]) -> dict[str, Any]:
-    """Accuracy on the parties' own records, by a private count; empty if the plan has none."""
+    """Return the accuracy on the parties' own records, by a private count; empty if the plan has none."""
     plan = tools.plan
     if not federated_count.planned(plan):
         return {}
@@ -182,7 +182,7 @@ def _federated_count(federation: Federation, tools: RunTools, state: State[Any])
 
 
 def payments(spending: Spending, before: Sequence[RoundReport] = ()) -> dict[str, Payment]:
-    """Payments for remote models in this run, by name, minus those in the reports of earlier rounds.
+    """Return the payments for remote models in this run, by name, minus those in the reports of earlier rounds.
 
     A round's report therefore includes the payments of every process that worked on the round, before or after a crash.
     """

@@ -95,7 +95,7 @@ class RunFolder:
         self._started = time.monotonic()
 
     def resumed(self, memory: type[Any]) -> State[Any] | None:
-        """The state after the last whole step, or None in a new run; the clock continues from its time.
+        """Return the state after the last whole step, or None in a new run; the clock continues from its time.
 
         Args:
             memory: Class of the method's memory.
@@ -142,7 +142,7 @@ class RunFolder:
             write_lines(self.path / ZERO_SHOT, candidates)
 
     def keep_classifier(self, trained: LinearClassifier, transfer: Sequence[Candidate]) -> None:
-        """Write the classifier that the released numbers are, and its labels of public texts, if there are any."""
+        """Write the released numbers' classifier, and its labels of public texts, if there are any."""
         privacy = Privacy.load(self.path)
         origin = privacy.earlier
         run, encoder = (origin.run, origin.encoder) if origin else (self._summary.run, self._plan.encoder)
@@ -153,7 +153,7 @@ class RunFolder:
             write_lines(self.path / TRANSFER, transfer)
 
     def epsilon(self) -> float:
-        """Privacy loss of all answers so far, including those of an earlier run that are used again."""
+        """Return the privacy loss of all answers so far, including those of an earlier run that are used again."""
         if self._earlier:
             return self._earlier.epsilon
         return accountant.epsilon(self.ledger.releases(self._summary.run), self._plan.delta)
@@ -169,16 +169,16 @@ def write_run(folder: Path, state: State[Any], *, privacy: Privacy, summary: Run
 
 
 def started(folder: Path) -> str:
-    """The day on which the run began; for a resumed run, that of its first start."""
+    """Return the day on which the run began; for a resumed run, that of its first start."""
     before = RunSummary.load_if_there(folder)
     return (before and before.started) or datetime.now().astimezone().date().isoformat()
 
 
 def first_round(rounds: Collection[int], done: int) -> int:
-    """The number that people read for the first round, which is round 0 in the program.
+    """Return the number that people read for the first round, which is round 0 in the program.
 
-    Methods that vary texts after the votes of a round number the new texts by the rounds done: for them 0 is before all
-    rounds.
+    Methods that vary texts after the votes of a round give the new texts the number of rounds done: for these methods 0
+    means before all rounds.
     """
     return 0 if done in rounds else 1
 
@@ -186,7 +186,7 @@ def first_round(rounds: Collection[int], done: int) -> int:
 def from_round_1(
     rounds: Sequence[RoundReport], texts: Sequence[Candidate]
 ) -> tuple[list[RoundReport], list[Candidate]]:
-    """Rounds and texts of a run folder, counted from 1, even if written by an earlier version, which counted from 0."""
+    """Return a run folder's rounds and texts, counted from 1, even if an earlier version counted from 0."""
     if not rounds or rounds[0].round != 0:
         return list(rounds), list(texts)
     first = first_round({text.round for text in texts}, len(rounds))
@@ -200,7 +200,7 @@ def read_candidates(folder: Path, name: str = TEXTS) -> list[Candidate]:
     """Read the texts of a run folder; an empty list if it has no file of this name.
 
     Raises:
-        CheckpointError: A line is no text of ours.
+        CheckpointError: A line is not a text in our format.
     """
     try:
         return [Candidate.from_json(json.loads(line)) for line in split(text_of(folder / name))]

@@ -100,12 +100,12 @@ class RunTools:
             return write(self.providers, requests, cleaner=self._cleaner, run_texts=self._run_texts, progress=arrived)
 
     def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        """Embed texts: (texts, dimensions) float32, unit norm."""
+        """Return the embeddings of texts, (texts, dimensions) float32, unit norm."""
         with self.meter.timed("embed"):
             return self.encoder.encode(texts)
 
     def spec(self, name: str) -> Spec:
-        """The specification of a planned query."""
+        """Return the specification of a planned query."""
         return self._planned[name].spec
 
     def ask(self, name: str, nth: int, **arrays: NDArray[Any]) -> NDArray[np.float64]:
@@ -118,7 +118,7 @@ class RunTools:
             return answered.values / spec.grid
 
     def noise(self, name: str, nth: int) -> float:
-        """Standard deviation of the noise in an answer to `ask`, in its unit, with the share of every survivor."""
+        """Return the noise's standard deviation in an answer to `ask`, in its unit, with all survivors' shares."""
         return noise_in(self.plan, self._planned[name], self._survivors[name, nth])
 
 
@@ -130,7 +130,7 @@ class RememberingEncoder:
         self._vectors: dict[str, NDArray[np.float32]] = {}
 
     def encode(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        """Embed texts: (texts, dimensions) float32, unit norm."""
+        """Return the embeddings of texts, (texts, dimensions) float32, unit norm."""
         new = list(dict.fromkeys(text for text in texts if text not in self._vectors))
         self._vectors |= dict(zip(new, self.encoder.encode(new), strict=True))
         return np.stack([self._vectors[text] for text in texts]) if texts else self.encoder.encode([])
@@ -138,7 +138,7 @@ class RememberingEncoder:
 
 @contextmanager
 def _writing(title: str, total: int, spending: Spending) -> Iterator[Callable[[int], None]]:
-    """A bar of texts, with the known cost so far if it is not zero; where there is no terminal a line in the log.
+    """Show a bar of texts with the known cost so far, if it is not zero; without a terminal, write a line in the log.
 
     Yields:
         A function that adds texts that have arrived.

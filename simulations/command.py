@@ -41,7 +41,7 @@ QUIET = ("--cfg", "-c", "--info", "-i", "--hydra-help", "--shell-completion", "-
 
 
 def main() -> None:
-    """Entry point; exit codes are those of `common/system/commands.py`."""
+    """Run a command; return its exit code, one of those that `common/system/commands.py` lists."""
     arguments = sys.argv[1:]
     if {"-h", "--help"} & set(arguments):
         sys.stdout.write(HELP)

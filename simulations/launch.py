@@ -110,7 +110,7 @@ def _options_first(arguments: Sequence[str]) -> tuple[list[str], bool]:
 
 
 def _sweep_stopped() -> str:
-    """What to say of a sweep whose runs are in other processes, which are ended without a word; empty without one."""
+    """Report on a stopped sweep whose runs, in other processes, end without a message; empty if there is none."""
     if not HydraConfig.initialized() or HydraConfig.get().mode != RunMode.MULTIRUN:
         return ""
     hydra_config = HydraConfig.get()
@@ -161,7 +161,7 @@ def _composed(config: object) -> None:
 
 
 def _sweep(folder: Path) -> list[str]:
-    """The arguments of a sweep over ε of the run in this folder; over seeds if nobody was asked at any ε."""
+    """Return the arguments of a sweep over ε of the run in this folder; over seeds if nobody was asked at any ε."""
     hydra_config = HydraConfig.get()
     overrides = hydra_config.overrides
     others = [

@@ -18,7 +18,7 @@ _FURTHEST = 1e150
 
 
 def contribution(query: class_sums.ClassSums, records: EmbeddedRecords) -> NDArray[np.int64]:
-    """Sum of the records' coordinates, and their number. Records of labels that the query does not have add nothing.
+    """Sum the records' coordinates, and count them. Records of labels that the query does not have add nothing.
 
     Returns:
         (labels * (directions + 1),) int64, in grid units: for each label the sums along the directions, then the count.
@@ -40,7 +40,7 @@ def contribution(query: class_sums.ClassSums, records: EmbeddedRecords) -> NDArr
 
 
 def shortened(coordinates: NDArray[np.float64], grid: int) -> NDArray[np.int64]:
-    """Each row, in units of the radius, shortened to norm 1 and rounded toward zero to the grid.
+    """Shorten rows, in units of the radius, to norm at most 1, and round them toward zero to the grid.
 
     Entries that are not finite count as zero: converted to an integer, they would be the smallest 64-bit integer.
 
@@ -56,7 +56,7 @@ def shortened(coordinates: NDArray[np.float64], grid: int) -> NDArray[np.int64]:
 
 
 def lowered(integers: NDArray[np.int64], grid: int) -> NDArray[np.int64]:
-    """Each row with its largest entries lowered toward zero, one by one, until its sum of squares is at most grid^2.
+    """Lower each row's largest entries toward zero, one by one, until its sum of squares is at most grid^2.
 
     Few rows change, if any: those that rounding in floating point left slightly too long.
     """

@@ -36,7 +36,7 @@ CONTRIBUTIONS: Mapping[type[Query], Callable[[Any, EmbeddedRecords], NDArray[np.
 
 
 def contribution(query: Query, records: EmbeddedRecords) -> NDArray[np.int64]:
-    """This party's contribution to the answer of a query.
+    """Return this party's contribution to the answer of a query.
 
     Args:
         query: The query, one of `CONTRIBUTIONS`.

@@ -19,26 +19,26 @@ from common.queries.terms import Extractor, decode_terms
 
 
 def of_labels(query: histograms.LabelHistogram, records: EmbeddedRecords) -> NDArray[np.int64]:
-    """(labels,) number of records with each label."""
+    """Count the records with each label: (labels,) int64."""
     labels = records.labels[records.labels < query.spec.labels]
     return np.bincount(labels, minlength=query.spec.labels).astype(np.int64)
 
 
 def of_lengths(query: histograms.LengthHistogram, records: EmbeddedRecords) -> NDArray[np.int64]:
-    """(bins,) number of records with a length in each bin."""
+    """Count the records with a length in each bin: (bins,) int64."""
     bins = np.searchsorted(query.edges, lengths(records), side="right")
     return np.bincount(bins, minlength=query.spec.bins).astype(np.int64)
 
 
 def of_terms(query: histograms.Vocabulary, records: EmbeddedRecords) -> NDArray[np.int64]:
-    """(terms,) number of records in which each term is among the first k distinct ones."""
+    """Count the records in which each term is among the first k distinct ones: (terms,) int64."""
     term_lists = first_terms(decode_terms(query.terms), records.texts, query.spec.first)
     occurrences = [term for terms in term_lists for term in terms]
     return np.bincount(np.array(occurrences, dtype=np.int64), minlength=query.length).astype(np.int64)
 
 
 def of_pairs(query: SelfSimilarity, records: EmbeddedRecords) -> NDArray[np.int64]:
-    """Sum of the pairs' cosines, each rounded toward zero to the grid, and the number of pairs, in grid units.
+    """Sum the pairs' cosines, each rounded toward zero to the grid, and count the pairs, both in grid units.
 
     The key that assigns records to buckets is the query's digest, which is public: a record changes only one bucket
     for any key, and a key known beforehand only allows somebody to write records that share a bucket.
@@ -58,7 +58,7 @@ def of_pairs(query: SelfSimilarity, records: EmbeddedRecords) -> NDArray[np.int6
 
 
 def of_correct(query: CorrectCount, records: EmbeddedRecords) -> NDArray[np.int64]:
-    """The number of records that the classifier gets right, and the number of records."""
+    """Count the records that the classifier gets right, and all records: (2,) int64."""
     if query.weights.shape[1] != records.vectors.shape[1]:
         raise ProtocolError(
             "dimension of the classifier",
@@ -73,11 +73,11 @@ def of_correct(query: CorrectCount, records: EmbeddedRecords) -> NDArray[np.int6
 
 
 def lengths(records: EmbeddedRecords) -> NDArray[np.int64]:
-    """(records,) lengths in words, separated by white space."""
+    """Return the records' lengths in words separated by white space: (records,) int64."""
     return np.array([len(text.split()) for text in records.texts], dtype=np.int64)
 
 
 def first_terms(terms: Sequence[str], texts: Sequence[str], k: int) -> list[tuple[int, ...]]:
-    """Positions of the first k distinct terms of each text, in order of appearance."""
+    """Return the positions of the first k distinct terms of each text, in order of appearance."""
     extractor = Extractor(terms)
     return [extractor.first(text, k) for text in texts]

@@ -1,10 +1,10 @@
 """Inner products that do not depend on the order of summation.
 
 The last bits of a matrix product depend on the shapes of its operands, so a record's value would depend slightly on the
-number of other records, while sensitivities are proved for records that do not affect each other. Hence inner
-products are *defined* on rounded numbers, such that every sum of them is exact in float64: vectors of unit norm as
-integers times 2^-22, other rows as integers of up to 24 bits, fewer in many dimensions, times a power of two that each
-row has of its own. By Cauchy and Schwarz, no partial sum then reaches 2^53.
+number of other records, while sensitivities are proved for records that do not affect each other. Hence inner products
+are *defined* on rounded numbers, such that every sum of them is exact in float64: vectors of unit norm as integers
+times 2^-22, other rows as integers of up to 24 bits, fewer in many dimensions, times a power of two that is chosen for
+each row. By Cauchy and Schwarz, no partial sum then reaches 2^53.
 
 Votes need all 24 bits of both, cost most, and have a separate method (`client/contributions/votes.py`).
 """
@@ -43,6 +43,6 @@ def of_rows(rows: NDArray[np.float32], *, blocks: int = 1) -> tuple[NDArray[np.f
 
 
 def cosines(left: NDArray[np.float32], right: NDArray[np.float32]) -> NDArray[np.float64]:
-    """(n, m) inner products of (n, dim) and (m, dim) vectors of norm up to 1.001."""
+    """Return the inner products, (n, m), of (n, dim) and (m, dim) vectors of norm up to 1.001."""
     products: NDArray[np.float64] = of_vectors(left) @ of_vectors(right).T * STEP**2
     return products

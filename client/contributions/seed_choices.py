@@ -18,7 +18,7 @@ _CHUNK_BYTES = 64 << 20
 def choose(
     query: seed_choice.SeedChoice, records: EmbeddedRecords, scale: float, key: bytes, *, replacement: bool
 ) -> NDArray[np.int64]:
-    """The chosen candidates, in the number that the plan gives.
+    """Choose as many candidates as the plan says.
 
     Args:
         query: The candidates.
@@ -42,7 +42,7 @@ def choose(
 
 
 def utilities(query: seed_choice.SeedChoice, records: EmbeddedRecords, key: bytes) -> Iterator[NDArray[np.int64]]:
-    """Utilities of all candidates for each of exactly `query.spec.choices` choosers, for `mechanisms.noisy_max`.
+    """Yield the utilities of all candidates for each of `query.spec.choices` choosers, for `mechanisms.noisy_max`.
 
     With more records than choices, those with the lowest keyed digests choose: a uniform sample of which an additional
     record replaces at most one. With fewer, the remaining choosers have equal utilities for all candidates.
@@ -72,7 +72,7 @@ def utilities(query: seed_choice.SeedChoice, records: EmbeddedRecords, key: byte
 
 
 def _of_record(cosines: NDArray[np.floating], same_label: NDArray[np.bool_], nearest: int) -> NDArray[np.int64]:
-    """One record's utilities; `same_label` marks the candidates of its label."""
+    """Return one record's utilities, (candidates,) int64; `same_label` marks the candidates of its label."""
     if not nearest:
         return np.where(same_label, mechanisms.on_grid((1 + cosines) / 2), 0)
     steps = np.zeros(len(cosines), dtype=np.int64)

@@ -24,7 +24,7 @@ _ROWS = 2048
 
 
 def contribution(query: sketch.Sketch, records: EmbeddedRecords) -> NDArray[np.int64]:
-    """Sum of the records' features, in grid units. Records of labels that the query does not have add nothing.
+    """Sum the records' features, in grid units. Records of labels that the query does not have add nothing.
 
     Returns:
         (labels * features,) int64: the features of the first label, then of the next; if features are paired, all
@@ -49,7 +49,7 @@ def contribution(query: sketch.Sketch, records: EmbeddedRecords) -> NDArray[np.i
 def _of_single_terms(
     query: sketch.Sketch, record_terms: list[tuple[int, ...]], rows: NDArray[np.int64]
 ) -> NDArray[np.float64]:
-    """(records, features of these rows): the mean of each record's terms' features."""
+    """Return the mean of the features of each record's terms, (records, features of these rows)."""
     used, places = np.unique(np.concatenate(record_terms), return_inverse=True)
     integers, units = exact_products.of_rows(query.frequencies[rows])
     of_terms = features(_products(query.vectors, used, integers) * units, _phases(query, rows))
@@ -66,7 +66,7 @@ def _of_single_terms(
 def _of_prefixes(
     query: sketch.Sketch, record_terms: list[tuple[int, ...]], rows: NDArray[np.int64]
 ) -> NDArray[np.float64]:
-    """(records, features of these rows): features of each record's terms side by side."""
+    """Return the features of each record's terms side by side, (records, features of these rows)."""
     dim = query.vectors.shape[1]
     integers, units = exact_products.of_rows(query.frequencies[rows], blocks=query.spec.prefix)
     total = np.zeros((len(record_terms), len(rows)))
@@ -84,7 +84,7 @@ def _phases(query: sketch.Sketch, rows: NDArray[np.int64]) -> NDArray[np.float32
 def _products(
     vectors: NDArray[np.float32], used: NDArray[np.int64], integers: NDArray[np.float64]
 ) -> NDArray[np.float64]:
-    """(used, rows) exact products of the used terms' vectors, rounded, with the rounded rows."""
+    """Return the exact products, (used, rows), of the used terms' rounded vectors with the rounded rows."""
     out = np.empty((len(used), len(integers)))
     for start in range(0, len(used), _ROWS):
         part = used[start : start + _ROWS]
@@ -93,7 +93,7 @@ def _products(
 
 
 def _chunks(query: sketch.Sketch, record_terms: list[tuple[int, ...]]) -> list[NDArray[np.int64]]:
-    """Chunks of the frequencies' rows, such that all arrays of a chunk together take about `_CHUNK_BYTES`."""
+    """Split the frequencies' rows into chunks whose arrays together take about `_CHUNK_BYTES`."""
     if not record_terms:
         return []
     terms = len({term for terms in record_terms for term in terms})

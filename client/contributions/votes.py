@@ -46,12 +46,12 @@ _PAIRS, _COLUMNS = 32, 512
 
 
 def contribution(query: Votes, records: EmbeddedRecords) -> NDArray[np.int64]:
-    """Sum of this party's votes; see `votes_of`."""
+    """Sum this party's votes; see `votes_of`."""
     return votes_of(query, records.vectors, records.labels)
 
 
 def votes_of(query: Votes, record_vectors: NDArray[np.float32], record_labels: NDArray[np.int32]) -> NDArray[np.int64]:
-    """Sum of this party's votes, in grid units (`query.spec.grid` of them are one vote).
+    """Sum this party's votes, in grid units (`query.spec.grid` of them are one vote).
 
     A record votes for candidates of its own label by l2 distance, which for unit vectors is the order of their inner
     products, rounded to 5 decimals; ties go to the lower candidate index, for furthest votes as well. Records of a
@@ -91,7 +91,7 @@ def votes_of(query: Votes, record_vectors: NDArray[np.float32], record_labels: N
 def _votes_of_label(
     vectors: NDArray[np.float32], voters: NDArray[np.int64], candidates: NDArray[np.float32], top: int, directions: int
 ) -> NDArray[np.int64]:
-    """(directions, candidates) int64 votes of those records that are `voters`, for the candidates of one label."""
+    """Return the votes, (directions, candidates) int64, of the records `voters` for the candidates of one label."""
     count = len(candidates)
     votes = np.zeros((directions, count), dtype=np.int64)
     step = min(len(voters), _RECORDS, max(1, _BYTES // (4 * count)))
@@ -116,7 +116,7 @@ def _on_grid(vectors: NDArray[np.float32]) -> NDArray[np.float32]:
 def _ranked(
     rough: NDArray[np.float32], candidates: NDArray[np.float32], records: NDArray[np.float32], ranks: int, sign: int
 ) -> NDArray[np.int64]:
-    """(records, ranks) int64: the nearest candidates of each record in order, the furthest for sign -1.
+    """List each record's nearest candidates (for sign -1, its furthest) in order: (records, ranks) int64.
 
     Records are in any order. `rough` is (candidates, records), each off by less than the error of the module's proof.
     """
@@ -145,10 +145,10 @@ def _ranked(
 def _listed(
     rough: NDArray[np.float32], ranks: int, margin: float, sign: int
 ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
-    """Pairs of a record and a candidate that can be among the record's first, and the records that are left out.
+    """List the pairs of a record and a candidate that can be among the record's first, and the records left out.
 
     Group g has the candidates g, g + groups, g + 2 groups and so on. Records with many pairs are left out if it is
-    faster to compute all of theirs exactly.
+    faster to compute all their pairs exactly.
     """
     count, records = rough.shape
     groups = min(count, max(ranks, _GROUPS))
@@ -177,7 +177,7 @@ def _exact_pairs(
     candidate: NDArray[np.int64],
     record: NDArray[np.int64],
 ) -> NDArray[np.float64]:
-    """Exact similarities of single pairs."""
+    """Return the exact similarity of each listed pair of a candidate and a record."""
     exact = np.empty(len(record))
     for start in range(0, len(record), _PAIRS):
         part = slice(start, start + _PAIRS)
@@ -187,7 +187,7 @@ def _exact_pairs(
 
 
 def _exact_rows(candidates: NDArray[np.float32], records: NDArray[np.float32]) -> NDArray[np.float64]:
-    """(records, candidates) exact similarities of all pairs."""
+    """Return the exact similarities of all pairs, (records, candidates)."""
     wide = records.astype(np.float64)
     parts = (candidates[start : start + _COLUMNS] for start in range(0, len(candidates), _COLUMNS))
     return np.concatenate([wide @ part.astype(np.float64).T for part in parts], axis=1)
@@ -200,7 +200,7 @@ def _keys(
     count: int,
     sign: int,
 ) -> NDArray[np.int64]:
-    """Integers ordered by record, then as votes are: by similarity rounded to 5 decimals, then by candidate.
+    """Return integers ordered by record, then as votes are: by similarity rounded to 5 decimals, then by candidate.
 
     A key modulo `count` is its candidate.
     """

@@ -1,6 +1,6 @@
 """`caucus-party approve`: the questions of a plan to this hospital's records, shown to the person who decides.
 
-Losses of privacy are rounded up; noise and the rest of a budget are rounded down. Labels, purpose, recipient and names
+Losses of privacy are rounded up; noise and remaining budget are rounded down. Labels, purpose, recipient and names
 of queries are the coordinator's words; their unprintable characters are shown escaped, so that they cannot overwrite
 the facts on the screen that a person decides by.
 """
@@ -83,7 +83,7 @@ def _approve(chosen: argparse.Namespace) -> Iterator[str]:
 
 
 def _readable(approval: PlanApproval) -> bool:
-    """Whether this version can read the plan: an upgrade may find older ones, which must not hide the others."""
+    """Return whether this version can read the plan: an upgrade may find older ones, which must not hide the others."""
     try:
         Plan.from_dict(json.loads(approval.plan))
     except (PlanError, ConfigError):
@@ -92,7 +92,7 @@ def _readable(approval: PlanApproval) -> bool:
 
 
 def _chosen(chosen: argparse.Namespace, known: list[PlanApproval]) -> list[PlanApproval]:
-    """The plans to show.
+    """Select the plans to show.
 
     Raises:
         ConfigError: No plan of the run is known.
@@ -130,7 +130,7 @@ def _asked(approval: PlanApproval) -> bool | None:
 
 
 def lines(facts: PlanFacts) -> Iterator[str]:
-    """The facts in words, each on a separate line."""
+    """Yield the facts in words, each on a separate line."""
     approval, plan = facts.approval, facts.plan
     by = f" by {approval.by}" if approval.by else ""
     yield f"run {_plain(approval.run)}: {approval.decision}{by}"
@@ -233,11 +233,11 @@ def up(value: float) -> str:
 
 
 def down(value: float) -> str:
-    """Format a quantity that protects, or that is left, with three digits, rounded down."""
+    """Format an amount of noise or of remaining budget with three digits, rounded down."""
     shown = f"{value:.3f}"
     return shown if float(shown) <= value else f"{value - 0.001:.3f}"
 
 
 def _plain(word: str) -> str:
-    """A word as one printable line."""
+    """Return a word as one printable line, with unprintable characters escaped."""
     return word if word.isprintable() else ascii(word)

@@ -1,4 +1,4 @@
-"""The audit log in sums: how many requests were answered and refused, for which reasons, and when the last one came.
+"""Totals of the audit log: how many requests were answered and refused, for which reasons, and when the last one came.
 
 The figures are those of the present `audit.jsonl`: after it has been moved away they start again at zero.
 """
@@ -29,7 +29,7 @@ class AuditTotals:
 
 
 class AuditReader:
-    """Reads an audit log again and again, each line once.
+    """Reader of a growing audit log, which reads each line only once.
 
     Args:
         path: The log; it need not exist.
@@ -46,7 +46,7 @@ class AuditReader:
         self._last_refusal: dict[str, Any] | None = None
 
     def totals(self) -> AuditTotals:
-        """The sums over all whole lines that are there now.
+        """Return the totals of all complete lines that the log has now.
 
         Raises:
             OSError: The log cannot be read.

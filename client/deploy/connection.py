@@ -1,4 +1,4 @@
-"""Checks of a hospital's connection to the coordinator from its own machine, without changing anything there."""
+"""Checks of a hospital's connection to the coordinator, from its own machine; nothing at the coordinator changes."""
 
 import os
 import re
@@ -52,7 +52,7 @@ class Connection:
         expires: End of the validity of the coordinator's certificate.
         ahead: Seconds that this machine's clock is ahead of the coordinator's, whose dates are in whole seconds; None
             if the answer had no date.
-        via: URL of the proxy that it went through; None for a direct connection.
+        via: URL of the proxy that the request went through; None for a direct connection.
     """
 
     secure: str
@@ -104,7 +104,7 @@ def connect(settings: HospitalSettings) -> Connection:
 
 
 def check_clock(ahead: int | None) -> str:
-    """Difference of the clocks, in words.
+    """Return the difference of the clocks, in words.
 
     Raises:
         ConfigError: This clock is too far ahead or behind.
@@ -169,7 +169,7 @@ def _where(coordinator: str, via: str | None) -> str:
 
 
 def _unanswered(error: Exception, coordinator: str, via: str | None) -> CaucusError:
-    """The error of a request that got no answer, or a proxy's refusal."""
+    """Return the error for a request that got no answer or that a proxy refused."""
     got = getattr(error, "strerror", None) or type(error).__name__
     if via is None:
         do = "Is it running, and does the firewall allow outbound TCP to this port?"

@@ -127,7 +127,7 @@ def check_number(count: int, declared: PartyFile) -> None:
 
 
 def new_keys(name: str, most: int) -> tuple[PartyFile, dict[str, bytes]]:
-    """A hospital's keys: the public file, and the content of each secret file by its path in the folder.
+    """Return a hospital's keys: the public file, and the content of each secret file by its path in the folder.
 
     Args:
         name: The hospital's name.
@@ -158,7 +158,7 @@ def new_keys(name: str, most: int) -> tuple[PartyFile, dict[str, bytes]]:
 
 
 def sections() -> str:
-    """The sections of configs/client.yaml for a new hospital: `limits` unchanged, and no writer.
+    """Return the sections of configs/client.yaml for a new hospital: `limits` unchanged, and no writer.
 
     Each writer is null, with its settings in comments below, ready to be turned on.
     """
@@ -187,7 +187,7 @@ def _account(name: str | None) -> pwd.struct_passwd | None:
 
 
 def _check_outside(folder: Path, account: pwd.struct_passwd) -> None:
-    """Refuse a place that the relay's account could replace as a whole, such as one in its home."""
+    """Refuse a place for the folder that the relay's account could replace as a whole, such as one in its home."""
     groups = os.getgrouplist(account.pw_name, account.pw_gid)
     for above in {*folder.absolute().parents, *folder.resolve().parents}:
         if not above.exists():
@@ -200,9 +200,9 @@ def _check_outside(folder: Path, account: pwd.struct_passwd) -> None:
 
 
 def _hand_over(folder: Path, account: pwd.struct_passwd) -> None:
-    """The relay's account may pass through the folder, own its part of it and reach the socket; nothing else.
+    """Let the relay's account pass through the folder, own its part of it and reach the socket, and nothing else.
 
-    It comes in with the last step, so that nothing there is its own, to be swapped for a link, while paths are used.
+    Access to the folder comes last: while paths are used here, the account cannot yet replace a file by a link.
     """
     for path in (*(folder / "node").iterdir(), folder / "node"):
         os.chown(path, account.pw_uid, account.pw_gid, follow_symlinks=False)

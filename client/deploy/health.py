@@ -20,7 +20,7 @@ PATIENCE = 5.0
 
 
 def fault(folder: Path, half: str) -> str | None:
-    """The fault of this half; None if everything works."""
+    """Return the fault of this half; None if everything works."""
     supervisor = status(folder, half)
     if supervisor is None:
         return f"{half} is not started"
@@ -35,7 +35,7 @@ def fault(folder: Path, half: str) -> str | None:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Entry point; returns the exit code."""
+    """Run the health check; return the exit code."""
     folder, half = sys.argv[1:] if arguments is None else arguments
     problem = fault(Path(folder), half)
     print(problem or "works")  # the engine keeps it

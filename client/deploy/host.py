@@ -49,7 +49,7 @@ class CurrentTerms:
         self._roster = roster
 
     def __call__(self) -> Terms:
-        """Read the file.
+        """Read the hospital's files, and return the terms that they state now.
 
         Raises:
             RefusalError: SETTINGS: a file cannot be read or is wrong, or a setting has changed that needs a restart.
@@ -72,7 +72,7 @@ class CurrentTerms:
 
 
 def _fixed(settings: HospitalSettings, roster: RosterFile) -> dict[str, object]:
-    """Settings that a running service cannot change, by name."""
+    """Return the settings that a running service cannot change, by name."""
     values = {field.name: getattr(settings, field.name) for field in fields(settings)}
     del values["approval"], values["party"]
     apart = settings.party.limits.separate_data_sets
@@ -80,7 +80,7 @@ def _fixed(settings: HospitalSettings, roster: RosterFile) -> dict[str, object]:
 
 
 class PendingService:
-    """A party that is being built, which may embed for hours: messages wait for it instead of being lost."""
+    """A party service that is still starting, which may take hours: messages wait for it and are not lost."""
 
     def __init__(self) -> None:
         self.built: Future[PartyService] = Future()
@@ -91,7 +91,7 @@ class PendingService:
 
 
 def service(settings: HospitalSettings) -> PartyService:
-    """The hospital's party, built from its own files alone.
+    """Return the hospital's party, built from its own files alone.
 
     Raises:
         ConfigError: A key or the roster is missing, open to others or wrong.
@@ -127,7 +127,7 @@ def service(settings: HospitalSettings) -> PartyService:
 
 
 def _records_key(folder: Path) -> bytes:
-    """The key of the digest of the file of records; made here for a folder that has none.
+    """Read the key of the digest of the file of records; it is made here for a folder that has none.
 
     Raises:
         ConfigError: The file is open to others or too short.

@@ -1,4 +1,4 @@
-"""The folders of this account and their records: two folders over one file would have two budgets, which add up.
+"""This account's hospital folders and their records: two folders for one file would have two budgets, which add up.
 
     $XDG_STATE_HOME/caucus/records.json, or ~/.local/state/caucus/records.json      0600
 
@@ -65,7 +65,7 @@ def _path() -> Path:
 
 
 def _read(path: Path) -> tuple[bytes, list[_Noted], str]:
-    """Key, entries and warning; a new key and no entries if there is no note or, with a warning, an invalid one."""
+    """Return key, entries and warning; a new key and no entries if the note is missing or, with a warning, wrong."""
     if not path.exists():
         return secure_bytes(_KEY_BYTES), [], ""
     try:

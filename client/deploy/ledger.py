@@ -169,7 +169,7 @@ def _show(ledger: Ledger, chosen: argparse.Namespace) -> Iterator[str]:
 
 
 def _facts(entries: Sequence[Entry], delta: float) -> dict[str, Any]:
-    """Facts about these entries; an infinite epsilon is null."""
+    """Return the facts about these ledger entries for JSON; an infinite epsilon is null."""
     spent = epsilon((entry.cost for entry in entries), delta)
     times = sorted(entry.charged for entry in entries)
     return {

@@ -3,9 +3,9 @@
     python -m client.deploy.metrics FOLDER
 
 `caucus-party start` runs it with the party service, as the service's account, where `metrics_port` is set; the party
-service itself has no network. It reads ledger, note and audit log, writes nothing, and binds no address other than
-127.0.0.1. The figures are only for the hospital, but any user of this machine can read them: budget, reasons of
-refusals, times; no text, and no figure that depends on a record.
+service itself has no network. It reads the ledger, its note and the audit log, writes nothing, and binds no address
+other than 127.0.0.1. The figures are only for the hospital, but any user of this machine can read them: budget, reasons
+for refusals, times; no text, and no figure that depends on a record.
 """
 
 import logging
@@ -48,7 +48,7 @@ class HospitalMetrics(Collector):
         self._audit = AuditReader(folder / "private" / "audit.jsonl")
 
     def collect(self) -> Iterator[Metric]:
-        """All metrics whose values are known."""
+        """Yield all metrics whose values are known."""
         settings = HospitalSettings.load(self._folder)
         status = status_of(settings, self._audit)
         requests, spending, limits = status.requests, status.spending, settings.party.limits
@@ -81,7 +81,7 @@ class HospitalMetrics(Collector):
 
 
 def server(folder: Path, port: int) -> WSGIServer:
-    """A server of these metrics on loopback; `serve_forever` runs it.
+    """Return a server of these metrics on loopback; `serve_forever` runs it.
 
     Raises:
         OSError: The port is in use.
@@ -114,7 +114,7 @@ class _Quiet(WSGIRequestHandler):
     timeout = LONGEST_WAIT
 
     def log_message(self, *_: Any) -> None:
-        """Log no line for each request."""
+        """Do not log requests."""
 
 
 def _gauge(name: str, text: str, value: float) -> Metric:

@@ -91,7 +91,7 @@ class PlanFacts:
 
     @classmethod
     def gather(cls, approval: PlanApproval, settings: HospitalSettings, private: Sequence[Record]) -> Self:
-        """The facts of this plan, from the hospital's own files alone.
+        """Return the facts of this plan, from the hospital's own files alone.
 
         Raises:
             ConfigError: The roster is missing or is not this hospital's.
@@ -149,7 +149,7 @@ class PlanFacts:
         return f"MUST be trusted: it {sums} if it follows the protocol, {colluding}"
 
     def plain(self) -> dict[str, object]:
-        """The facts as values for JSON; an infinite epsilon is the string "inf"."""
+        """Return the facts as values for JSON; an infinite epsilon is the string "inf"."""
         plan, budget, records = self.plan, self.budget, self.records
         left = None if budget.limit is None else max(0.0, budget.limit - budget.after)
         return {

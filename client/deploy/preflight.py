@@ -85,7 +85,7 @@ def findings(settings: HospitalSettings, *, offline: bool) -> Iterator[Finding]:
 
 
 class _Preflight:
-    """The checks, with what a later one needs of an earlier one."""
+    """The checks, and those results of earlier checks that later ones need."""
 
     def __init__(self, settings: HospitalSettings, *, offline: bool) -> None:
         self._settings = settings
@@ -302,7 +302,7 @@ def _days(expires: datetime, fix: str) -> _Outcome:
 
 
 def _plain(label: str) -> str:
-    """A label that fits into a line and cannot move a terminal's cursor."""
+    """Return the label in a form that fits into a line and cannot move a terminal's cursor."""
     shown = label if label.isprintable() else repr(label)[1:-1]
     return shown if len(shown) <= LONGEST_LABEL else f"{shown[:LONGEST_LABEL]}..."
 

@@ -79,7 +79,7 @@ def _asked() -> bool:
 
 
 def _kept(settings: HospitalSettings) -> RosterFile | None:
-    """The previous roster; None if it does not exist or is of an earlier version."""
+    """Read the previous roster; None if it does not exist or is of an earlier version."""
     try:
         return settings.roster_file()
     except ConfigError:
@@ -87,7 +87,7 @@ def _kept(settings: HospitalSettings) -> RosterFile | None:
 
 
 def _changes(before: RosterFile | None, after: RosterFile) -> Iterator[str]:
-    """Differences of the new roster, hospital by hospital."""
+    """Yield the differences of the new roster, hospital by hospital."""
     if before is None:
         return
     old = {party.name: party for party in before.parties}

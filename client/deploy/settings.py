@@ -53,7 +53,7 @@ class HospitalSettings:
         relay_user: Account that the relay runs as, when started as root.
         ledger_head: File in which the ledger's head is noted (see `client/noted_head.py`), relative to the folder.
         metrics_port: Port on 127.0.0.1 of the metrics for this hospital's own Prometheus; None: no metrics.
-        party: Limits and writers, as a simulation's parties have them.
+        party: Limits and writers, which simulated parties have too.
         structure: Structure of each text of the records, if they have to be JSON objects; None accepts any text.
     """
 
@@ -122,7 +122,7 @@ class HospitalSettings:
         return NotedHead(self.folder / (self.ledger_head or "private/ledger.head"))
 
     def identity(self) -> Identity:
-        """This hospital's signing key, which never leaves it.
+        """Return this hospital's signing key, which never leaves it.
 
         Raises:
             ConfigError: The file is missing, open to others or too short.
@@ -131,7 +131,7 @@ class HospitalSettings:
         return Identity((self.private / "identity.key").read_bytes())
 
     def roster_file(self) -> RosterFile:
-        """The public data of all hospitals, from this hospital's own file.
+        """Return the public data of all hospitals, from this hospital's own file.
 
         Raises:
             ConfigError: The file is missing, or is not a roster.
@@ -142,11 +142,11 @@ class HospitalSettings:
         return RosterFile.load(path)
 
     def roster(self) -> Roster:
-        """The identities of all parties; errors are those of `roster_file`."""
+        """Return the identities of all parties; errors are those of `roster_file`."""
         return Roster.of_hospitals(self.roster_file())
 
     def number(self, roster: Roster) -> PartyId:
-        """This hospital's number on the roster.
+        """Return this hospital's number on the roster.
 
         Raises:
             ConfigError: The roster does not have its key.
@@ -160,7 +160,7 @@ class HospitalSettings:
         )
 
     def loaded_encoder(self) -> Encoder:
-        """The encoder that this hospital runs."""
+        """Return the encoder that this hospital runs."""
         if self.encoder == "hashed_ngrams":
             return Encoder.hashed_ngrams()
         listed = self.encoder in catalogue.catalogue()

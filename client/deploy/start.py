@@ -6,8 +6,8 @@
     metrics      where `metrics_port` is set; on loopback, for this hospital alone    client/deploy/metrics.py
 
 SuperNode and relay get the node's key, a proxy's login and nothing else: started by root with `relay_user`, they run as
-that account, and the service's files are closed to it. A unit or container for each half: `--only service`,
-`--only relay`.
+that account, and the service's files are closed to it. `--only service` and `--only relay` start one half, for separate
+units or containers.
 
 Without a daemon, as in a nightly job, `--until-idle 30m` answers the waiting messages and ends with code 0: all
 processes end once no message of the coordinator has come for 30 minutes, counted from the start and again from each
@@ -98,7 +98,7 @@ def _start(chosen: argparse.Namespace) -> Iterator[str]:
 
 
 def _seconds(until_idle: str | None, halves: Sequence[str]) -> float:
-    """The duration in seconds; infinite if there is none."""
+    """Return the duration in seconds; infinite if there is none."""
     if until_idle is None:
         return math.inf
     duration = re.fullmatch("([1-9][0-9]{0,5})([smh])", until_idle)
@@ -110,12 +110,12 @@ def _seconds(until_idle: str | None, halves: Sequence[str]) -> float:
 
 
 def children(settings: HospitalSettings, halves: Sequence[str], until_idle: float = math.inf) -> list[Child]:
-    """The processes of these halves of a hospital.
+    """Return the processes of these halves of a hospital.
 
     Args:
         settings: The hospital's settings.
         halves: The halves to start: "service", "relay" or both.
-        until_idle: Seconds without a message after which the relay ends, and with it all of them.
+        until_idle: Seconds without a message after which the relay ends, and then all processes.
     """
     service = []
     if "service" in halves:

@@ -41,7 +41,7 @@ class Spending:
         events: Number of the ledger's events.
         charged: Number of answers that were charged.
         epsilon: Epsilon of all of them together, at the hospital's `lifetime_delta`; may be infinite.
-        problem: Why the party service does not start over this ledger; empty if it does.
+        problem: Why the party service does not start with this ledger; empty if it does.
     """
 
     events: int = 0
@@ -94,7 +94,7 @@ def register(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") ->
 
 
 def status_of(settings: HospitalSettings, audit: AuditReader) -> Status:
-    """The present status of the hospital.
+    """Return the present status of the hospital.
 
     Raises:
         LedgerError: The ledger was edited, is damaged or cannot be read.
@@ -167,7 +167,7 @@ def _budget(status: Status, settings: HospitalSettings) -> Iterator[str]:
 
 
 def _for_json(status: Status, settings: HospitalSettings) -> dict[str, Any]:
-    """The status for `--json`; an infinite epsilon is null, an infinite limit "inf"."""
+    """Return the status for `--json`; an infinite epsilon is null, an infinite limit "inf"."""
     spending = status.spending
     return {
         "name": settings.name,
@@ -208,7 +208,7 @@ def _spending(settings: HospitalSettings) -> Spending:
 
 @lru_cache(maxsize=1)
 def _spending_of(path: Path, version: tuple[int, int] | None, note: Path, noted: str | None, delta: float) -> Spending:
-    """Computed once for each state of ledger and note: the metrics ask several times a minute."""
+    """Return the spending, cached by the state of ledger and note: the metrics ask several times a minute."""
     if version is None and noted is None:
         return Spending()  # the service has not started yet
     problem = ""
@@ -236,7 +236,7 @@ def _certificate_days(path: Path) -> int | None:
 
 
 def _printable(line: str) -> str:
-    """A line that quotes the coordinator or the relay's account, which must not write over other lines."""
+    """Mask unprintable characters, so that a line quoted from the coordinator or relay cannot overwrite others."""
     return "".join(character if character.isprintable() else "?" for character in line)
 
 
@@ -245,7 +245,7 @@ def _size(path: Path) -> int:
 
 
 def _node_says(settings: HospitalSettings) -> str:
-    """The last informative line of SuperNode's log, which does not tell that a node is refused for its clock."""
+    """Return the last informative line of SuperNode's log, which does not say that a node is refused for its clock."""
     logs = [settings.folder / "logs" / name for name in ("supernode.log.1", "supernode.log")]
     logs_text = [content_of(path).decode(errors="replace") for path in logs if path.exists()]
     if not logs_text:

@@ -1,8 +1,8 @@
 """The certificate of SuperNode's local API.
 
-The relay knows SuperNode by it: another user of the machine could otherwise take the port while SuperNode is down, and
-question this hospital in the coordinator's place. It is only for this machine and trusted only by the relay, so it
-never expires: a wrong clock must not separate the two.
+The relay authenticates SuperNode by it: another user of the machine could otherwise take the port while SuperNode is
+down, and question this hospital in the coordinator's place. It is only for this machine and trusted only by the relay,
+so it never expires: a wrong clock must not break their connection.
 """
 
 import ipaddress
@@ -24,7 +24,7 @@ _FIRST, _LAST = datetime(2000, 1, 1, tzinfo=UTC), datetime(9999, 12, 31, tzinfo=
 
 
 def make_certificate(folder: Path) -> None:
-    """Write certificate and key, if they are not there yet; the certificate comes last."""
+    """Write certificate and key, if they do not exist yet; the certificate is written last."""
     if (folder / CERTIFICATE).exists():
         return
     key = ec.generate_private_key(ec.SECP256R1())

@@ -23,7 +23,7 @@ _KNOWN: dict[int, bool] = {
 
 
 def try_key(coordinator: str, authority: bytes, key: ec.EllipticCurvePrivateKey) -> tuple[int, bool | None]:
-    """Status of SuperLink's answer, and whether it knows the key; None if the answer does not say.
+    """Return the HTTP status of SuperLink's answer, and whether it knows the key (None if the answer does not say).
 
     Args:
         coordinator: host:port of the front door.

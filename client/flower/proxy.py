@@ -29,7 +29,7 @@ _URL = re.compile(r"http://(\[[0-9A-Fa-f:.]+\]|[0-9A-Za-z._-]+):(\d{1,5})/?")
 
 
 def address(url: str) -> tuple[str, int]:
-    """Host and port of a proxy.
+    """Return the host and port of a proxy.
 
     Args:
         url: http://HOST:PORT.
@@ -48,7 +48,7 @@ def address(url: str) -> tuple[str, int]:
 
 
 def login(folder: Path) -> tuple[str, str] | None:
-    """User and password for the proxy; None if there is no file.
+    """Return the user and password for the proxy; None if there is no file.
 
     Args:
         folder: Folder of the relay.
@@ -69,7 +69,7 @@ def login(folder: Path) -> tuple[str, str] | None:
 
 
 def headers(folder: Path) -> dict[str, str]:
-    """The login as a header of the request for a tunnel; errors are those of `login`."""
+    """Return the login as a header of the request for a tunnel; errors are those of `login`."""
     if (known := login(folder)) is None:
         return {}
     return {"Proxy-Authorization": f"Basic {base64.b64encode(':'.join(known).encode()).decode()}"}

@@ -2,10 +2,10 @@
 
     python -m client.flower.relay SUPERNODE_ADDRESS BUNDLE_HASH SECRET_FILE CERTIFICATE UNTIL_IDLE
 
-Flower's executor would unpack the bundle that the coordinator pushed and run it. This takes that executor's place
-(SuperNode's `--isolation process`): the bundle is compared with the hash in the hospital's own file and never unpacked,
-let alone run; what runs is `client/app.py` as the hospital installed it. One long-lived process also saves the start of
-a Python process for each message, one to two seconds.
+Flower's executor would unpack the bundle that the coordinator pushed and run it. This module takes that executor's
+place (SuperNode's `--isolation process`): the bundle is compared with the hash in the hospital's own file and never
+unpacked, let alone run; what runs is `client/app.py` as the hospital installed it. One long-lived process also saves
+the start of a Python process for each message, one to two seconds.
 
 It ends once no message has come for UNTIL_IDLE seconds ("inf": never). That is measured here, where only events are
 known that the coordinator sees as well: when a message came, and when its reply left. So the end reveals nothing about
@@ -138,10 +138,10 @@ def answer(
 
 
 def _beats(client: RuntimeHttpClient) -> bool:
-    """Tell SuperNode that its message is being answered; False: again, in a moment.
+    """Tell SuperNode that its message is being answered; return whether it heard. If not, try again soon.
 
-    Where SuperNode has let go of the message, as after a relay stood still, Flower's own function ends this process.
-    That would help nobody: the reply is refused, and the next message is asked for.
+    If SuperNode has given the message up, as it does when a relay was suspended, Flower's own function would end this
+    process. That would not help: the reply is refused anyway, and the relay asks for the next message.
     """
     try:
         client.SendTaskHeartbeat(SendTaskHeartbeatRequest())
@@ -156,10 +156,11 @@ def _until_let_go(
     following: list[str],
     until_idle: float = math.inf,
 ) -> Callable[[PullObjectRequest], PullObjectResponse]:
-    """SuperNode takes one message after another, so a further task means that it has let go of this one.
+    """Pull parts as Flower does, but give the message up once SuperNode, which has then given it up, offers another.
 
-    It does so where a coordinator died in mid-sentence; Flower's own executor would wait for the rest forever. While
-    SuperNode still receives a part, it is asked for again sooner than after Flower's second.
+    SuperNode hands out one message at a time. It gives one up if the coordinator died before it had sent all parts;
+    Flower's own executor would wait for the rest forever. While SuperNode still receives a part, it is asked for again
+    sooner than after Flower's second.
     """
     one_at_a_time, pace, began = Lock(), Pace(BUSY_SECONDS, POLL_SECONDS, SHARE), time.monotonic()
     pace.came()

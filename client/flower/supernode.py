@@ -2,16 +2,16 @@
 
     [https_proxy=URL] python -m client.flower.supernode FOLDER ARGUMENTS OF flower-supernode
 
-SuperNode gives up its connection for good at any error of TLS, such as one corrupt record or a handshake that a cut
+SuperNode gives up its connection permanently at any error of TLS, such as one corrupt record or a handshake that a cut
 network interrupts, and its heartbeats at a status that it does not expect. The thread of its local API then keeps the
-process alive: the node is offline forever, and `caucus-party start` takes it for a live one. Here that process ends,
-and so is started again. FOLDER is the relay's, with the certificate of the local API and the login of a proxy.
+process alive: the node is offline forever, and `caucus-party start` takes it for a live one. Here that process ends
+instead, and is started again. FOLDER is the relay's, with the certificate of the local API and the login of a proxy.
 
-SuperNode asks the coordinator for a message every three seconds, and for its reply here every half second. Where a
+SuperNode asks the coordinator for a message every three seconds, and for its reply here every half second. If a
 message's parts are not there yet, it asks for them again after a second, as the coordinator is still sending them. With
 several exchanges for a query, and the slowest hospital deciding, such waits were most of a run's time. Here they are
-shorter in a run (`pace.py`); a node without a run asks as seldom as before. SuperNode also sends or fetches at most two
-parts of a message at a time, or one on a machine with one core, where a small message has three parts
+shorter in a run (`pace.py`); a node without a run asks no more often than before. SuperNode also sends or fetches at
+most two parts of a message at a time, or one on a machine with one core, where a small message has three parts
 (`common/parcels.py`): that costs another round trip over an idle line. Here it is three at a time.
 """
 
@@ -57,7 +57,7 @@ class Waits:
         self._pace.came()
 
     def seconds(self, flowers: float) -> float:
-        """The wait in place of Flower's: shorter for a reply, and for the next message of a run.
+        """Return the wait in place of Flower's: shorter for a reply, and for the next message of a run.
 
         Args:
             flowers: Flower's wait in seconds: three if there was no message, less for the reply to one.

@@ -88,7 +88,7 @@ class Seeds:
     def write(
         self, planned: PlannedQuery, records: EmbeddedRecords, *, labels: Sequence[str], encoder: Encoder, key: bytes
     ) -> list[Labelled]:
-        """The seeds; fewer than choices where records are blank, or missing."""
+        """Write the seeds; fewer than the choices if records are blank or too few."""
         del labels
         spec, stream = _spec(planned), Keystream(key)
         positions = np.argsort(records.digests(stream.read(32)), kind="stable")[: spec.choices].tolist()
@@ -116,7 +116,7 @@ class Seeds:
         return Redactor(self._names) if self._names else redaction.default()
 
     def _candidates(self, redacted: str, rng: np.random.Generator) -> list[str]:
-        """Abstractions by beam search; if none surely keeps the tone, also some that are drawn."""
+        """Write abstractions by beam search and, if none surely keeps the tone, draw some more."""
         mood = self._sentiment.judge(redacted)
         candidates: list[str] = []
         for sampled in (False, True):
@@ -129,7 +129,7 @@ class Seeds:
     def _pruned(
         self, redacted: str, candidates: Sequence[str], cosines: NDArray[np.float64], count: int
     ) -> NDArray[np.int64]:
-        """Places of the `count` candidates with the highest scores, or of all if there are fewer."""
+        """Return the positions of the `count` candidates with the highest scores, or of all if there are fewer."""
         mood = self._sentiment.judge(redacted)
         moods = [self._sentiment.judge(candidate) for candidate in candidates]
         agree = np.array([self._agrees(candidate, mood) for candidate in moods])
@@ -148,6 +148,6 @@ def _spec(planned: PlannedQuery) -> AbstractedSeedsSpec:
 
 
 def _cosines(redacted: str, candidates: Sequence[str], encoder: Encoder) -> NDArray[np.float64]:
-    """(candidates,) cosines with the record, each text embedded alone."""
+    """Return the candidates' cosines with the record, (candidates,); each text is embedded separately."""
     seed = encoder.encode([redacted])[0]
     return np.array([encoder.encode([candidate])[0] @ seed for candidate in candidates], dtype=np.float64)

@@ -150,12 +150,12 @@ class Summariser:
 
 
 def same(one: str, other: str) -> bool:
-    """Whether two texts are the same except for case, marks and numbers."""
+    """Return whether two texts are the same except for case, punctuation and numbers."""
     return _WORDS.findall(one.lower()) == _WORDS.findall(other.lower())
 
 
 def says(text: str) -> bool:
-    """Whether there is a letter or digit outside masks."""
+    """Return whether the text has a letter or digit outside masks."""
     return _SAYS.search(_MASK.sub("", text)) is not None
 
 

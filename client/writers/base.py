@@ -24,7 +24,7 @@ SECTIONS = {
 
 
 class PartyWriter(Protocol):
-    """Texts for one kind of query."""
+    """A writer of a party's texts for one kind of query."""
 
     def check(self, planned: PlannedQuery, labels: Sequence[str]) -> None:
         """Check that `write` can answer the planned query, before any record is touched.

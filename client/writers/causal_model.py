@@ -60,7 +60,7 @@ class Causal:
     max_tokens: int
 
     def read(self, label: int, text: str) -> Tokens:
-        """One record; tokens beyond the limit are cut off."""
+        """Tokenize one record; tokens beyond the limit are cut off."""
         prefix = self.prefixes[label]
         # Half a surrogate pair, which JSON can hold, is no text to a tokenizer, and a sign that it reads would end one.
         plain = text.encode("utf-8", "replace").decode()
@@ -68,7 +68,7 @@ class Causal:
         return Tokens((*prefix, *ids, self.tokenizer.eos_token_id)[: self.max_tokens], len(prefix))
 
     def write(self, label: int, count: int, *, temperature: float, top_p: float) -> list[str]:
-        """Texts of one label, drawn from the model; fewer if it repeatedly writes blank ones."""
+        """Draw texts of one label from the model; fewer if it repeatedly writes blank ones."""
         import torch
         from transformers import GenerationConfig
 

@@ -81,7 +81,7 @@ class FineTuning:
     def write(
         self, planned: PlannedQuery, records: EmbeddedRecords, *, labels: Sequence[str], encoder: Encoder, key: bytes
     ) -> list[Labelled]:
-        """Texts drawn from the model after DP-SGD, labels balanced; fewer if it writes blank ones."""
+        """Draw texts from the model after DP-SGD, with balanced labels; fewer if it writes blank ones."""
         del encoder, key  # Each step draws separate keys, also from the operating system.
         spec = _spec(planned)
         tuned = train(self._tuner(spec, labels), spec, records, rate=planned.rate, scale=planned.scale)
@@ -98,11 +98,11 @@ class FineTuning:
 
 
 class Tuner:
-    """A model with the gradients of single records.
+    """A model to train by DP-SGD, which gives the gradient of each single record.
 
     Args:
         causal: The model; its weights are changed.
-        lora: Rank of the adapters that are trained in place of its weights; 0: the weights.
+        lora: Rank of the adapters that are trained in place of its weights; 0 trains the weights.
         resolution: B.
         micro_batch: Records computed together; 1 uses torch's own gradients, more use opacus' gradients of single
                 records.
@@ -133,7 +133,7 @@ class Tuner:
         return self.causal.model.device
 
     def gradients(self, records: Sequence[Tokens]) -> "Tensor":
-        """(records, size) float32: the gradient of each record's mean loss over its tokens behind the label."""
+        """Return the gradient of each record's mean loss over its tokens after the label, (records, size) float32."""
         import torch
 
         if self._micro_batch == 1:
@@ -146,7 +146,7 @@ class Tuner:
         return rows
 
     def clipped_sum(self, records: Sequence[Tokens], *, clip: float) -> "Tensor":
-        """(size,) float64 whole numbers: the sum over records of their gradients after steps 2 and 3."""
+        """Return the sum of the records' gradients after steps 2 and 3, (size,) float64 whole numbers."""
         import torch
 
         total = torch.zeros(self.size, dtype=torch.float64, device=self._device)
@@ -156,7 +156,7 @@ class Tuner:
         return total
 
     def rounded(self, rows: "Tensor", *, clip: float) -> "Tensor":
-        """Each row clipped at norm C = `clip`, times 0.99 B / C, in whole numbers, of norm B at most.
+        """Clip each row at norm C = `clip`, scale it by 0.99 B / C, and round it to whole numbers of norm B at most.
 
         This holds for any row: one that is not finite, or longer after rounding, is dropped.
         """
@@ -171,7 +171,7 @@ class Tuner:
         return whole
 
     def update(self, gradient: "Tensor", optimizer: Any) -> None:
-        """One step of the optimizer with this (size,) gradient."""
+        """Take one step of the optimizer with this (size,) gradient."""
         import torch
 
         parts = torch.split(gradient, [weight.numel() for weight in self.weights])
@@ -181,7 +181,7 @@ class Tuner:
         optimizer.zero_grad()
 
     def tuned(self) -> Causal:
-        """The model without the parts that only training needed."""
+        """Return the model without the parts that only training needed."""
         if self._micro_batch > 1:
             self._hooks.remove_hooks()
         model = self._model
@@ -195,7 +195,7 @@ class Tuner:
         )
 
     def _losses(self, records: Sequence[Tokens]) -> "Tensor":
-        """(records,) mean negative log likelihood, in nats, of each record's tokens behind its label."""
+        """Return the mean negative log likelihood, in nats, of each record's tokens after its label, (records,)."""
         import torch
 
         longest = max(len(record.ids) for record in records)
@@ -228,7 +228,7 @@ class Tuner:
             )
 
     def _alone(self, record: Tokens) -> "Tensor":
-        """(size,) float32: the gradient of one record by torch itself."""
+        """Return the gradient of one record by torch itself, (size,) float32."""
         import torch
 
         (loss,) = self._losses([record])
@@ -236,7 +236,7 @@ class Tuner:
         return torch.cat([grad.flatten() for grad in grads])
 
     def _hooked(self) -> Any:
-        """Hooks that compute gradients of single records, checked on two public ones: as torch's own, or none."""
+        """Install hooks that compute gradients of single records, and check them on two public ones against torch."""
         import torch
         from opacus.grad_sample import GradSampleHooks
 
@@ -304,7 +304,7 @@ def _spec(planned: PlannedQuery) -> FineTunedSpec:
 
 
 def _adapted(model: Any, rank: int) -> Any:
-    """The model with adapters in all linear layers but the last (Hu et al. 2021)."""
+    """Add adapters to all linear layers of the model but the last (Hu et al. 2021)."""
     from peft import LoraConfig, get_peft_model
 
     settings = LoraConfig(

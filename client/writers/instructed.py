@@ -93,7 +93,7 @@ class Instructed:
         return list(dict.fromkeys(text for text in kept if text))
 
     def _ids(self, text: str) -> Any:
-        """(1, tokens): instruction and text, as the model's own chat template has them if it has one."""
+        """Return the tokens of instruction and text, (1, tokens), in the form of the model's chat template if any."""
         chats = bool(self._tokenizer.chat_template)
         if chats:
             prompt = chat.prompt(self._tokenizer, self._instruction, text)
@@ -104,5 +104,5 @@ class Instructed:
 
 
 def whole(text: str, *, ended: bool) -> str:
-    """The text without spaces around it; only the whole sentences, if any, of a text that was cut off."""
+    """Strip the text and, if it was cut off, keep only its whole sentences, if any."""
     return (text if ended else whole_sentences(text)).strip()

@@ -51,7 +51,7 @@ class Verdict(NamedTuple):
     Attributes:
         findings: Number of objections of the privacy evaluator, 0 to 3.
         mistaken: Whether the label is not recognised.
-        copied: Share of the record's runs of words that it repeats.
+        copied: Share of the record's runs of words that the text repeats.
     """
 
     findings: int
@@ -104,7 +104,7 @@ class Rewriting:
     def write(
         self, planned: PlannedQuery, records: EmbeddedRecords, *, labels: Sequence[str], encoder: Encoder, key: bytes
     ) -> list[Labelled]:
-        """The rewritten records; fewer if there are too few records, or some texts are withheld."""
+        """Rewrite the records; fewer texts if there are too few records, or some texts are withheld."""
         spec, stream = _spec(planned), Keystream(key)
         positions = np.argsort(records.digests(stream.read(32)), kind="stable")[: spec.texts].tolist()
         evaluators = Evaluators(
@@ -119,7 +119,7 @@ class Rewriting:
         return [(label, text) for label, text in written if text]
 
     def _rewritten(self, place: int, evaluators: "Evaluators", rounds: int, rng: np.random.Generator) -> str:
-        """The best text for a record, or none if the privacy evaluator accepts none."""
+        """Return the best text for a record, or none if the privacy evaluator accepts none."""
         best, text = Verdict(4, True, 1.0), ""
         redacted = self._redactor.redact(evaluators.records.texts[place])
         for number in range(rounds):
@@ -188,7 +188,7 @@ class Evaluators:
         return Verdict(sum(findings), mistaken, copied)
 
     def _recognised(self, place: int, vector: NDArray[np.float32]) -> int:
-        """The label with the nearest mean; the record is left out of the mean of its own label."""
+        """Return the label with the nearest mean; the record is left out of the mean of its own label."""
         sums = self._sums.copy()
         sums[self.records.labels[place]] -= self.records.vectors[place]
         lengths = np.linalg.norm(sums, axis=1)
@@ -209,7 +209,7 @@ def _words(text: str) -> list[str]:
 
 
 def _repeated(source: str, text: str) -> float:
-    """Share of the source's three-word sequences that the text repeats; a shorter source is one sequence."""
+    """Return the share of the source's three-word sequences that the text repeats; a shorter source is one sequence."""
     source_words, text_words = _words(source), _words(text)
     length = max(1, min(_RUN, len(source_words)))
     runs = {tuple(source_words[at : at + length]) for at in range(len(source_words) - length + 1)}

@@ -46,19 +46,19 @@ _ENCODER = json.JSONEncoder(sort_keys=True, separators=(",", ":"), allow_nan=Fal
 
 
 def canonical(value: object) -> str:
-    """The canonical JSON text of a value."""
+    """Return the canonical JSON text of a value."""
     return _ENCODER.encode(value)
 
 
 def seal(previous: bytes, *, sequence: int, run: str, position: int, kind: str, body: str) -> Event:
-    """The event that follows the one whose chain is `previous`."""
+    """Return the event that follows the one whose chain is `previous`."""
     place = canonical([sequence, run, position, kind]).removesuffix("]")
     chain = hashlib.sha256(previous + f"{place},{body}]".encode()).digest()
     return Event(sequence=sequence, run=run, position=position, kind=kind, body=body, chain=chain)
 
 
 def follow(start: bytes, rows: Iterable[EventRow], *, where: object) -> Iterator[Event]:
-    """The events of these rows, in their order, one at a time: a long ledger has a hundred thousand.
+    """Yield the events of these rows, in their order, one at a time: a long ledger has a hundred thousand.
 
     Raises:
         LedgerError: At the first row that does not continue the chain; it names file and sequence number.
@@ -76,7 +76,7 @@ def follow(start: bytes, rows: Iterable[EventRow], *, where: object) -> Iterator
 
 
 def broken(where: str) -> LedgerError:
-    """The error for content that the ledger cannot have written."""
+    """Make the error for content that the ledger cannot have written."""
     return LedgerError(
         "the ledger was edited or is damaged",
         expected="what was written",

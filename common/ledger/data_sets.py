@@ -25,7 +25,7 @@ DIGEST_BYTES = 16
 
 
 def record_digests(key: bytes, records: Iterable[bytes]) -> list[bytes]:
-    """One digest of 16 bytes for each record, sorted."""
+    """Return one digest of 16 bytes for each record, sorted."""
     seen: Counter[bytes] = Counter()
     digests = []
     for record in records:
@@ -36,19 +36,19 @@ def record_digests(key: bytes, records: Iterable[bytes]) -> list[bytes]:
 
 
 def data_set_name(key: bytes, digests: Iterable[bytes]) -> str:
-    """Name of the data set whose records have these sorted digests, 64 hex digits."""
+    """Return the name, 64 hex digits, of the data set whose records have these sorted digests."""
     return hmac.digest(key, b"data set" + b"".join(digests), "sha256").hex()
 
 
 def store(database: Connection, name: str, digests: Iterable[bytes]) -> None:
-    """Stores the records of a data set, once."""
+    """Store the records of a data set, once."""
     if _number(database, name) is None:
         number = database.execute("INSERT INTO data_sets (name) VALUES (?)", (name,)).lastrowid
         database.executemany("INSERT INTO records VALUES (?, ?)", ((digest, number) for digest in digests))
 
 
 def overlapping(database: Connection, name: str) -> frozenset[str]:
-    """Names of all data sets that share a record with this one, itself included."""
+    """Return the names of all data sets that share a record with this one, itself included."""
     number = _number(database, name)
     if number is None:
         raise InternalError("a data set that was never named", got=name[:8])
@@ -64,7 +64,7 @@ def check(database: Connection, key: bytes, *, where: Path) -> None:
     """Check that each data set has the records of its name.
 
     Raises:
-        LedgerError: At the first data set that does not.
+        LedgerError: A data set has other records; the check ends at the first such data set.
     """
     for number, name in database.execute("SELECT number, name FROM data_sets"):
         rows = database.execute("SELECT digest FROM records WHERE data_set = ? ORDER BY digest", (number,))

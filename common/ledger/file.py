@@ -109,7 +109,7 @@ class LedgerFile:
 
     @contextmanager
     def transaction(self, *, write: bool = False) -> Iterator[sqlite3.Connection]:
-        """One transaction, with the write lock from its start if it writes; undone as a whole if anything fails.
+        """Open one transaction, undone as a whole if anything fails; one that writes holds the write lock throughout.
 
         Raises:
             LedgerError: For any failure of the file.

@@ -73,7 +73,7 @@ class Head:
 
 
 class Ledger:
-    """Safe for several threads and processes: each call is one transaction.
+    """A ledger of answers, safe for several threads and processes: each call is one transaction.
 
     Args:
         path: The file; it is created, readable by its owner only, if it does not exist.
@@ -108,7 +108,7 @@ class Ledger:
         data_set: str = "",
         allow: Allow | None = None,
     ) -> Entry:
-        """Charges one answer, or returns the entry that was charged before.
+        """Charge one answer, or return the entry that was charged before.
 
         Args:
             run: Name of the run.
@@ -161,7 +161,7 @@ class Ledger:
         return entry
 
     def keep(self, run: str, index: int, answer: bytes) -> bytes:
-        """Keeps a noised answer before it leaves the party; the first one kept is the answer from then on.
+        """Keep a noised answer before it leaves the party; the first one kept is the answer from then on.
 
         Returns:
             The answer to give.
@@ -183,7 +183,7 @@ class Ledger:
         return answer
 
     def survivors(self, run: str, index: int, parties: AbstractSet[PartyId]) -> None:
-        """Records, before a signature over it leaves, the only set of parties whose sum this entry may open.
+        """Record the only set of parties whose sum this entry may open, before a signature over the set leaves.
 
         Raises:
             SurvivorsError: If another set was recorded before, or none before the entry was committed, or the same
@@ -218,28 +218,28 @@ class Ledger:
             log.unmask(database, entry)
 
     def commit(self, run: str, index: int) -> None:
-        """Closes an entry and erases its answer. Repeated calls have no effect."""
+        """Close an entry and erase its answer. Repeated calls have no effect."""
         with self._open(write=True) as (log, database):
             log.close(database, log.reserved(run, index))
 
     def commit_before(self, run: str, index: int) -> None:
-        """Like `commit`, for all entries of the run below that index."""
+        """Commit all entries of the run below that index, as `commit` does."""
         with self._open(write=True) as (log, database):
             log.close_before(database, run, index)
 
     def entries(self, run: str | None = None) -> tuple[Entry, ...]:
-        """All entries, or those of one run, by run and index."""
+        """Return all entries, or those of one run, by run and index."""
         with self._open() as (log, database):
             places = sorted(log.entries if run is None else ((run, index) for index in log.runs.get(run, ())))
             entries = (log.entries[place] for place in places)
             return tuple(entry if entry.committed else _with_answer(entry, database) for entry in entries)
 
     def releases(self, run: str | None = None) -> tuple[Release, ...]:
-        """Costs of all charges, or of those of one run, closed or not."""
+        """Return the costs of all charges, or of those of one run, closed or not."""
         return tuple(entry.cost for entry in self.entries(run))
 
     def data_set(self, records: Iterable[bytes]) -> str:
-        """Names a data set by its records, and stores their digests.
+        """Name a data set by its records, and store their digests.
 
         Args:
             records: Each record in a fixed byte form; their order does not matter, their multiplicity does.
@@ -256,12 +256,12 @@ class Ledger:
         return name
 
     def charged(self, data_set: str, *, but: str) -> tuple[Release, ...]:
-        """Costs of all runs except one, charged to the records of a data set, or to any records if it is empty."""
+        """Return the costs of all runs but one, charged to the records of a data set (or to any, if it is empty)."""
         with self._open() as (log, database):
             return tuple(entry.cost for entry in _charged(log, database, data_set) if entry.run != but)
 
     def sample_key(self, run: str, draw: str, fresh: bytes) -> bytes:
-        """The secret key of one Poisson subsample: the first one stored, since one subsample serves all rounds.
+        """Return the secret key of one Poisson subsample: the first one stored, since one subsample serves all rounds.
 
         Args:
             run: Name of the run.
@@ -284,18 +284,18 @@ class Ledger:
         return key
 
     def forget(self, run: str) -> None:
-        """Closes all entries of the run and erases its sample keys; the rows without keys remain."""
+        """Close all entries of the run and erase its sample keys; the rows without keys remain."""
         with self._open(write=True) as (log, database):
             log.close_before(database, run, sys.maxsize)
             database.execute("UPDATE samples SET key = NULL WHERE run = ? AND key IS NOT NULL", (run,))
 
     def events(self) -> tuple[Event, ...]:
-        """The log itself, without answers, keys or record digests."""
+        """Return all events of the log, without answers, keys or record digests."""
         with self._open() as (log, database):
             return tuple(log.read(database, self._path))
 
     def head(self, *, after: str | None = None) -> Head:
-        """The present head, whose events are all on disk.
+        """Return the present head, whose events are all on disk.
 
         Args:
             after: Hex digest noted before, as for `verify`.
@@ -308,7 +308,7 @@ class Ledger:
             return Head(events=log.events, chain=log.head.hex())
 
     def copy(self, to: Path) -> Head:
-        """Copies a consistent state of the whole file, even while others write it.
+        """Copy a consistent state of the whole file, even while others write it.
 
         Args:
             to: A new file, readable by its owner only. It is as secret as the ledger.
@@ -323,7 +323,7 @@ class Ledger:
         return Ledger(to, read_only=True).head()
 
     def verify(self, head: str | None = None) -> Head:
-        """Checks the file from end to end: its pages, the chain, and that data sets hold the records of their names.
+        """Check the file from end to end: its pages, the chain, and that data sets hold the records of their names.
 
         Args:
             head: Hex digest noted before: no event up to it may be missing or changed.
@@ -352,7 +352,7 @@ class Ledger:
 
     @contextmanager
     def _open(self, *, write: bool = False, read_again: bool = False) -> Iterator[tuple[Log, Connection]]:
-        """One transaction, with the log as it is on disk: the one in memory, unless others wrote."""
+        """Open one transaction, with the log as it is on disk; it is read again only if others wrote."""
         with self._lock:
             try:
                 with self._file.transaction(write=write) as database:
@@ -385,6 +385,6 @@ def _with_answer(entry: Entry, database: Connection) -> Entry:
 
 
 def _charged(log: Log, database: Connection, data_set: str) -> list[Entry]:
-    """The entries whose data set may share a record with this one; all of them if it is empty."""
+    """Return the entries whose data set may share a record with this one; all of them if the name is empty."""
     shared = data_sets.overlapping(database, data_set) if data_set else None
     return [e for e in log.entries.values() if shared is None or not e.data_set or e.data_set in shared]

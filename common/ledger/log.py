@@ -111,30 +111,30 @@ class Log:
                 raise broken(f"{path}, run {run}, answer {index}")
 
     def read(self, database: Connection, path: Path) -> Iterator[Event]:
-        """All events of the file, each checked against the chain before it."""
+        """Return all events of the file, each checked against the chain before it."""
         rows = database.execute("SELECT sequence, run, position, kind, body, chain FROM events ORDER BY sequence")
         return follow(self.start, rows, where=path)
 
     def is_current(self, database: Connection) -> bool:
-        """Whether the file ends with this log's head, and its triggers, which guard the rows, were never dropped."""
+        """Return whether the file ends with this log's head, and the triggers that guard its rows were not dropped."""
         row = database.execute("SELECT sequence, chain FROM events ORDER BY sequence DESC LIMIT 1").fetchone()
         return (row or (0, self.start)) == (self.events, self.head) and _schema(database) == self._schema
 
     def contains(self, database: Connection, head: str) -> bool:
-        """Whether this digest, in lower-case hexadecimal, was once the head."""
+        """Return whether this digest, in lower-case hexadecimal, was once the head."""
         if head in (self.start.hex(), self.head.hex()):
             return True
         return database.execute("SELECT 1 FROM events WHERE lower(hex(chain)) = ?", (head,)).fetchone() is not None
 
     def reserved(self, run: str, index: int) -> Entry:
-        """An entry that was reserved before."""
+        """Return an entry that was reserved before."""
         try:
             return self.entries[run, index]
         except KeyError:
             raise InternalError("an answer that was never reserved", where=f"run {run}, answer {index}") from None
 
     def charge(self, database: Connection, entry: Entry) -> None:
-        """Appends the charge of a new entry."""
+        """Append the charge of a new entry."""
         body = {
             "plan": entry.plan_digest.hex(),
             "query": entry.query_digest.hex(),
@@ -145,28 +145,28 @@ class Log:
         self._append(database, entry.run, entry.index, "charge", body)
 
     def survivors(self, database: Connection, entry: Entry, parties: list[PartyId]) -> None:
-        """Appends the parties whose answers an entry's sum contains."""
+        """Append the parties whose answers an entry's sum contains."""
         self._append(database, entry.run, entry.index, "survivors", {"parties": parties})
 
     def unmask(self, database: Connection, entry: Entry) -> None:
-        """Appends the event that the shares which open an entry's sum may be sent."""
+        """Append the event that the shares which open an entry's sum may be sent."""
         self._append(database, entry.run, entry.index, "unmask", {})
 
     def same_question(self, entry: Entry) -> Iterator[Entry]:
-        """The other entries of the same run with the same question."""
+        """Yield the other entries of the same run with the same question."""
         for index in self.runs[entry.run]:
             other = self.entries[entry.run, index]
             if index != entry.index and other.query_digest == entry.query_digest:
                 yield other
 
     def close(self, database: Connection, entry: Entry) -> None:
-        """Appends the end of an entry and erases its answer, unless that was done before."""
+        """Append the end of an entry and erase its answer, unless that was done before."""
         if not entry.committed:
             self._append(database, entry.run, entry.index, "close", {})
             database.execute("DELETE FROM answers WHERE run = ? AND position = ?", (entry.run, entry.index))
 
     def close_before(self, database: Connection, run: str, index: int) -> None:
-        """Closes the entries of a run below that index."""
+        """Close the entries of a run below that index."""
         for below in sorted(number for number in self.runs.get(run, ()) if number < index):
             self.close(database, self.entries[run, below])
 
@@ -210,12 +210,12 @@ class Log:
         return self.entries[place].unmasked or self.entries[place].committed
 
     def _same(self, value: _Value) -> _Value:
-        """One object for equal values: most entries of a long ledger share plan, release and survivors with others."""
+        """Return one object for equal values: most entries of a long ledger share plan, release and survivors."""
         same: _Value = self._values.setdefault(value, value)
         return same
 
 
 def _schema(database: Connection) -> int:
-    """A number that changes with every change of tables and triggers."""
+    """Return a number that changes with every change of tables and triggers."""
     ((number,),) = database.execute("PRAGMA schema_version")
     return int(number)

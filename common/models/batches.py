@@ -5,7 +5,7 @@ from itertools import groupby
 
 
 def by_tokens(lengths: Sequence[int], budget: int) -> list[list[int]]:
-    """Positions of texts by batch, the longest texts first, so that lack of memory shows at once.
+    """Return the positions of texts by batch, the longest texts first, so that lack of memory shows at once.
 
     Args:
         lengths: Number of tokens of each text.
@@ -22,7 +22,7 @@ def by_tokens(lengths: Sequence[int], budget: int) -> list[list[int]]:
 
 
 def of_equal_length(lengths: Sequence[int], budget: int) -> list[list[int]]:
-    """Batches as those of `by_tokens`, each of texts of one length, which need no padding."""
+    """Return batches as `by_tokens` does, but each of texts of one length, which need no padding."""
     batches = []
     for length, places in groupby(_longest_first(lengths), key=lengths.__getitem__):
         texts = list(places)
@@ -36,5 +36,5 @@ def _longest_first(lengths: Sequence[int]) -> list[int]:
 
 
 def encodable(text: str) -> str:
-    """The text with a question mark for each half of a surrogate pair, which tokenizers refuse."""
+    """Replace each lone half of a surrogate pair, which tokenizers refuse, by a question mark."""
     return text.encode("utf-8", "replace").decode()

@@ -37,7 +37,7 @@ _COEFFICIENTS = (
 
 
 class Bert:
-    """An encoder of this form; a `common.models.encoder.EmbeddingModel`.
+    """A BERT whose tokens' vectors are averaged; a `common.models.encoder.EmbeddingModel`.
 
     Args:
         folder: The encoder's files.
@@ -64,11 +64,11 @@ class Bert:
         return self._folder.digest(self._prompt, self._weights.items())
 
     def save(self, folder: Path) -> None:
-        """Copies the model, and its prompt."""
+        """Write the model's files and its prompt into a folder."""
         self._folder.save(folder, self._prompt)
 
     def batches(self, texts: Sequence[str]) -> Iterator[tuple[list[int], Vectors]]:
-        """Positions of texts and their vectors, (positions, dimensions); texts of a batch have equally many tokens."""
+        """Yield positions of texts and their (positions, dimensions) vectors; texts of a batch are equally long."""
         for start in range(0, len(texts), _BLOCK):
             block = [encodable(f"{self._prompt}{text}") for text in texts[start : start + _BLOCK]]
             tokens = [encoding.ids for encoding in self._tokenizer.encode_batch(block)]
@@ -76,7 +76,7 @@ class Bert:
                 yield [start + place for place in batch], self._mean(np.array([tokens[place] for place in batch]))
 
     def _mean(self, tokens: NDArray[np.int64]) -> Vectors:
-        """(texts, length) tokens to (texts, width) means of the last layer."""
+        """Average the last layer over each text's tokens: (texts, length) tokens to (texts, width) means."""
         texts, length = tokens.shape
         x = self._weights[WORDS][tokens]
         x += self._weights[POSITIONS][:length] + self._weights[TYPES][0]
@@ -90,7 +90,7 @@ class Bert:
         return means
 
     def _attention(self, name: str, x: Vectors, length: int) -> Vectors:
-        """Each token's mixture of the tokens of its text, head by head; x is (texts * length, width)."""
+        """Apply multi-head attention within each text; x is (texts * length, width)."""
         parts = (self._dense(f"{name}.{part}", x) for part in ("query", "key", "value"))
         heads = (part.reshape(-1, length, self._folder.heads, part.shape[1] // self._folder.heads) for part in parts)
         query, key, value = (part.swapaxes(1, 2) for part in heads)
@@ -108,7 +108,7 @@ class Bert:
         return y
 
     def _normalised(self, name: str, x: Vectors) -> Vectors:
-        """x, changed in place: each token's vector with mean 0 and variance 1, scaled and moved."""
+        """Normalise each token's vector to mean 0 and variance 1, then scale and shift it; x is changed in place."""
         x -= x.mean(axis=1, keepdims=True)
         variance = np.einsum("td,td->t", x, x) / np.float32(x.shape[1])
         x /= np.sqrt(variance + np.float32(self._folder.epsilon))[:, None]
@@ -118,7 +118,7 @@ class Bert:
 
 
 def gelu(x: Vectors) -> Vectors:
-    """The activation x Φ(x), with Φ the normal distribution function, to 7e-7; x is overwritten.
+    """Compute the activation x Φ(x), with Φ the normal distribution function, to 7e-7; x is overwritten.
 
     Φ(x) is computed as (1 + tanh(x P(x²))) / 2. numpy takes a sixth of the time of scipy's erf, which would be a third
     of an encoder's.

@@ -67,7 +67,7 @@ _PROMPTED: Form = {"model_type": (None, "SentenceTransformer"), "truncate_dim": 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BertFolder:
-    """Description of an encoder of this form, without the values of its weights.
+    """Description of an encoder that `bert.py` can compute, without the values of its weights.
 
     Attributes:
         folder: Folder of the files.
@@ -91,7 +91,7 @@ class BertFolder:
 
     @classmethod
     def of_sentence_encoder(cls, folder: Path) -> Self | None:
-        """A folder that sentence-transformers saved; None if it has another form.
+        """Return a folder that sentence-transformers saved; None if it has another form.
 
         Raises:
             ConfigError: A file is damaged.
@@ -115,7 +115,7 @@ class BertFolder:
 
     @classmethod
     def of_checkpoint(cls, folder: Path, *, longest: int) -> Self | None:
-        """A folder of a bare network, whose tokens' vectors are to be averaged; see `of_sentence_encoder`."""
+        """Return a folder of a bare network, whose tokens' vectors are to be averaged; see `of_sentence_encoder`."""
         with readable("encoder", folder):
             return cls._of(folder, longest=longest, normalised=False)
 
@@ -154,7 +154,7 @@ class BertFolder:
         return self.shapes[WORDS][1]
 
     def weights(self) -> Iterator[tuple[str, NDArray[np.float32]]]:
-        """Name and values of each weight, one after another.
+        """Yield the name and values of each weight, one after another.
 
         Raises:
             ConfigError: The file is damaged.
@@ -166,7 +166,7 @@ class BertFolder:
                 yield name, file.get_tensor(name)
 
     def digest(self, prompt: str, weights: Iterable[tuple[str, NDArray[np.float32]]]) -> str:
-        """Hex SHA-256 of the encoder.
+        """Return the hex SHA-256 of the encoder.
 
         Args:
             prompt: Prefix of every text.
@@ -212,7 +212,7 @@ class BertFolder:
 
 
 def _kind(module: Mapping[str, Any]) -> str | None:
-    """Name of a module's class; None if it is no plain one of sentence-transformers."""
+    """Return the name of a module's class; None if it is not a plain module of sentence-transformers."""
     package, *_, name = module["type"].split(".")
     return name if package == "sentence_transformers" and not module.get("kwargs") else None
 
@@ -241,7 +241,7 @@ def _shapes(config: Mapping[str, int]) -> dict[str, tuple[int, ...]]:
 
 
 def _has(file: Path, shapes: Mapping[str, tuple[int, ...]]) -> bool:
-    """Whether a file has these weights, as single-precision numbers."""
+    """Return whether a file has these weights, as single-precision numbers."""
     from safetensors import safe_open
 
     if not file.is_file():

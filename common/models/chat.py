@@ -4,11 +4,11 @@ from typing import Any
 
 
 def prompt(tokenizer: Any, system: str, user: str) -> str | None:
-    """The prompt that a model continues with its answer.
+    """Return the prompt that a model continues with its answer.
 
     Args:
         tokenizer: A tokenizer with a chat template.
-        system: Instructions for each prompt; templates without such a turn get them before the user's words.
+        system: Instructions for each prompt; templates without a system turn get them before the user's words.
         user: The user's words.
 
     Returns:

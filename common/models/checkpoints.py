@@ -37,7 +37,7 @@ _TOKENIZERS = (
     "bpe.codes",
 )
 _WEIGHTS = (".safetensors", ".bin", ".pt")
-_DIGESTED = (*_WEIGHTS, ".gguf", ".json", ".txt", ".model", ".jinja", ".codes")
+_DIGESTED = (*_WEIGHTS, ".gguf", ".xml", ".json", ".txt", ".model", ".jinja", ".codes")
 _OTHER_FRAMEWORKS = ("*.h5", "*.msgpack", "*.ot", "*.onnx", "*.gguf", "onnx/*", "openvino/*", "original/*")
 _COPY = "Copy the model's folder here and give its path, or download it where there is a network"
 _BLOCK = 1 << 20
@@ -58,10 +58,11 @@ _DAMAGED = (
 
 
 def model_folder(name_or_path: str | Path, *, what: str = "model", local_files_only: bool = True) -> Path:
-    """The folder of a checkpoint: the path itself, or that of the named model in the catalogue or the local cache.
+    """Return the folder of a checkpoint: the path itself, or the named model's in the catalogue or the local cache.
 
     Args:
-        name_or_path: Name of the catalogue such as "smollm2", folder, or name of the cache such as "bert-base-uncased".
+        name_or_path: A name in the catalogue such as "smollm2", a folder, or a name in the cache such as
+            "bert-base-uncased".
         what: Purpose of the model, for errors.
         local_files_only: False downloads what the cache lacks.
 
@@ -81,7 +82,7 @@ def model_folder(name_or_path: str | Path, *, what: str = "model", local_files_o
 
 
 def with_tokenizer(folder: Path) -> Path:
-    """The folder, if it contains a tokenizer.
+    """Return the folder if it contains a tokenizer; otherwise refuse it.
 
     Raises:
         ConfigError: The folder has no tokenizer.
@@ -98,7 +99,7 @@ def with_tokenizer(folder: Path) -> Path:
 
 
 def configuration(folder: Path, *heads: Head) -> "PreTrainedConfig":
-    """A checkpoint's configuration, if its network has one of these heads.
+    """Read a checkpoint's configuration, if its network has one of these heads; otherwise refuse it.
 
     A classification head is created for each task, so any network that can have one is accepted.
 
@@ -147,7 +148,7 @@ def tokenizer(folder: Path) -> "PreTrainedTokenizerBase":
 
 
 def digest(folder: Path, **settings: object) -> str:
-    """Hex SHA-256 of all files of weights, configuration and tokenizer in a folder, and of additional settings.
+    """Return the hex SHA-256 of a folder's weights, configuration and tokenizer files, and of additional settings.
 
     Names and paths of the folder are left out, and so is the origin of its files. The weights are read, at about a
     gigabyte a second, but not loaded.
@@ -172,7 +173,7 @@ def load(
     device: str = "cpu",
     configure: Callable[[Any], None] = lambda _: None,
 ) -> tuple[Any, Any]:
-    """A model of this machine in single precision, and its tokenizer.
+    """Load a model from this machine's disk, in single precision, and its tokenizer.
 
     Args:
         name_or_path: A folder, or a name in the local cache.
@@ -197,7 +198,7 @@ def network(
     configure: Callable[[Any], None] = lambda _: None,
     **settings: object,
 ) -> Any:
-    """The model in a folder, ready to be used; see `load`. Further settings are passed to `from_pretrained`."""
+    """Load the model in a folder, ready to be used; see `load`. Further settings are passed to `from_pretrained`."""
     _needs(what)
     device_here(device)  # before weights are read
     import transformers
@@ -218,7 +219,7 @@ def network(
 
 
 def own_dtype(config: Any, device: str) -> str:
-    """Type of a checkpoint's weights on a device, for `from_pretrained`: the saved type if it is fast there.
+    """Choose the type of a checkpoint's weights on a device: the saved type if it is fast there.
 
     A CPU with special instructions for bfloat16 computes about twice as fast in it as in float32. Any other CPU
     emulates bfloat16, which is many times slower. Every CPU emulates half precision.
@@ -234,7 +235,7 @@ def own_dtype(config: Any, device: str) -> str:
 
 
 def on_device(model: Any, device: str) -> Any:
-    """The model on a device, as torch names it.
+    """Move the model to a device, given by torch's name.
 
     Raises:
         ConfigError: This machine has no such device.
@@ -244,7 +245,7 @@ def on_device(model: Any, device: str) -> Any:
 
 @contextmanager
 def explained(what: str, where: object) -> Iterator[None]:
-    """Like `readable`, for libraries that take seconds and print: their output is suppressed, and a clock is shown.
+    """Convert errors as `readable` does, for libraries that take seconds and print; hide their output, show a clock.
 
     Raises:
         ConfigError: The files are damaged or unsuitable.
@@ -255,7 +256,7 @@ def explained(what: str, where: object) -> Iterator[None]:
 
 @contextmanager
 def readable(what: str, where: object) -> Iterator[None]:
-    """Convert the errors of libraries that load files into one error of ours.
+    """Convert the errors of libraries that load files into one of our errors.
 
     Raises:
         ConfigError: The files are damaged or unsuitable.

@@ -49,7 +49,7 @@ def convert(conversion: str, folder: Path) -> dict[str, str]:
 
 
 def _gguf_to_safetensors(folder: Path) -> None:
-    """float32 weights, configuration, tokenizer and chat template of the one GGUF file in a folder."""
+    """Write float32 weights, configuration, tokenizer and chat template from the one GGUF file in a folder."""
     from safetensors import SafetensorError
     from transformers import AutoModelForCausalLM, AutoTokenizer
 

@@ -7,7 +7,7 @@ from common.system.extras import needs
 
 
 def device_here(device: str | None, setting: str = "device") -> str:
-    """The device, if this machine has it; for None its GPU, or else the processor.
+    """Return the device if this machine has it; for None its GPU, or else its processor.
 
     Args:
         device: "cpu", or another device by torch's name: "cuda", "cuda:1", "mps".

@@ -36,7 +36,7 @@ class TextEncoder(Hashable, Protocol):
         """Whether texts stay on this machine; parties refuse an encoder that sends them elsewhere."""
 
     def encode(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        """(len(texts), dimensions) float32, unit norm, in the order of `texts`."""
+        """Embed each text: (len(texts), dimensions) float32, unit norm, in the order of `texts`."""
 
 
 class EmbeddingModel(Protocol):
@@ -51,7 +51,7 @@ class EmbeddingModel(Protocol):
         """See `Encoder.digest`."""
 
     def batches(self, texts: Sequence[str]) -> Iterator[tuple[list[int], NDArray[np.float32]]]:
-        """Positions of some texts and their vectors, (positions, dimensions) of any norm; each text in one batch."""
+        """Yield positions of texts and their (positions, dimensions) vectors of any norm; each text is in one batch."""
 
     def save(self, folder: Path) -> None:
         """See `Encoder.save`."""
@@ -71,7 +71,7 @@ class Encoder:
 
     @staticmethod
     def hashed_ngrams(*, dimensions: int = 256, bits: int = 16, public_seed: int = 0) -> "Encoder":
-        """An encoder without weights (`common.models.ngram_table`), offline, and the same on every machine.
+        """Return an encoder without weights (`common.models.ngram_table`), offline, and the same on every machine.
 
         Args:
             dimensions: Width of a vector, at least 32.
@@ -92,12 +92,12 @@ class Encoder:
         device: str | None = "cpu",
         local_files_only: bool = True,
     ) -> "Encoder":
-        """A sentence-transformers model with all its modules: a folder, or the name of one in the local cache.
+        """Load a sentence-transformers model with all its modules from a folder, or by its name in the local cache.
 
         Code that comes with a model is never run.
 
         Args:
-            name_or_path: Name of the catalogue such as "minilm", folder, or name such as
+            name_or_path: A name in the catalogue such as "minilm", a folder, or a name such as
                 "sentence-transformers/sentence-t5-base".
             prompt_name: One of the model's own prompts to put before every text, such as "clustering".
             prompt: A prompt in words instead; "" for none where the model has one by default.
@@ -106,7 +106,7 @@ class Encoder:
 
         Raises:
             ConfigError: There is no such model or device here, it cannot be loaded, needs an extra that is not
-                installed, does not embed text alone, or lacks that prompt.
+                installed, embeds something other than text, or lacks that prompt.
         """
         if ngrams := HashedNgrams.saved(catalogue.placed(name_or_path)):
             if prompt or prompt_name:
@@ -147,10 +147,10 @@ class Encoder:
         device: str | None = "cpu",
         local_files_only: bool = True,
     ) -> "Encoder":
-        """A bare transformers checkpoint, such as BioBERT, with its tokens' vectors pooled into one.
+        """Load a bare transformers checkpoint, such as BioBERT; the vectors of a text's tokens are pooled into one.
 
         Args:
-            name_or_path: Folder, or name in the local cache.
+            name_or_path: A folder, or a name in the local cache.
             pooling: Mean or maximum over the tokens, or the first token alone ("cls").
             longest: Maximum number of tokens of a text; longer texts are truncated.
             prompt: Prefix of every text.
@@ -158,7 +158,7 @@ class Encoder:
             local_files_only: False downloads what the cache lacks.
 
         Raises:
-            ConfigError: The model or device does not exist here, the model is not one of text with a tokenizer, or it
+            ConfigError: The model or device does not exist here, it is not a text model with a tokenizer, or it
                 needs an extra that is not installed.
         """
         one_of("embedding.pooling", pooling, among=("mean", "cls", "max"))
@@ -173,7 +173,7 @@ class Encoder:
         )
 
     def save(self, folder: str | Path) -> None:
-        """Writes a folder that `pretrained` reads back into an encoder of the same digest; the prompt goes with it."""
+        """Write a folder that `pretrained` reads back into an encoder of the same digest; the prompt is saved too."""
         self._model.save(Path(folder))
 
     @property
@@ -183,7 +183,7 @@ class Encoder:
 
     @property
     def digest(self) -> str:
-        """Hex SHA-256 of all that affects a vector: weights, vocabulary, settings and prompt.
+        """Hex SHA-256 of everything that affects a vector: weights, vocabulary, settings and prompt.
 
         Names, paths and library versions are left out: two copies of one model have the same digest in any folder.
         """
@@ -193,10 +193,10 @@ class Encoder:
         """Embed each text.
 
         The hashed n-gram encoder gives the same bits in every batch, process and machine. A pretrained one computes in
-        batches, so a vector may change by about 1e-6 with its neighbours: never compare its vectors for equality.
+        batches, so a vector may differ by about 1e-6 from batch to batch: never compare its vectors for equality.
 
         Args:
-            texts: Any number, none included.
+            texts: Any number of texts, including none.
 
         Returns:
             (len(texts), dimensions) float32, each row of unit norm, in the order of `texts`.
@@ -223,7 +223,7 @@ def _unit(raw: NDArray[np.float32]) -> NDArray[np.float32]:
 
 
 def _prompts(folder: Path) -> tuple[Mapping[str, str], str | None]:
-    """A model's prompts by name, and the name of its default one."""
+    """Return a model's prompts by name, and the name of its default one."""
     file = folder / "config_sentence_transformers.json"
     saved = json.loads(file.read_text("utf-8")) if file.is_file() else {}
     prompts = {"query": "", "document": ""} | {name: text or "" for name, text in saved.get("prompts", {}).items()}

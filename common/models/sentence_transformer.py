@@ -33,12 +33,12 @@ _BLOCK = 4096
 
 
 class TorchEncoder:
-    """The `common.models.encoder.EmbeddingModel` of a SentenceTransformer.
+    """The `common.models.encoder.EmbeddingModel` that computes with a SentenceTransformer.
 
     Args:
         model: Any SentenceTransformer that gives one vector per text.
         prompt: Prefix of every text.
-        form: Its files, where `common/models/bert.py` could compute with them as well: then the digest is the same.
+        form: Its files, if `common/models/bert.py` could compute with them too: then both have the same digest.
     """
 
     def __init__(self, model: "SentenceTransformer", prompt: str = "", form: BertFolder | None = None) -> None:
@@ -49,8 +49,8 @@ class TorchEncoder:
         """Load a folder with modules.json.
 
         Raises:
-            ConfigError: sentence-transformers is not installed, the model cannot be loaded or does not embed
-                text alone.
+            ConfigError: sentence-transformers is not installed, the model cannot be loaded or embeds something other
+                than text.
         """
         needs("encoder", *_LIBRARIES, extra="transformers")
         with progress("loading the encoder"):
@@ -73,7 +73,7 @@ class TorchEncoder:
         prompt: str,
         form: BertFolder | None,
     ) -> Self:
-        """A bare network, with its tokens' vectors pooled into one.
+        """Load a bare network, and pool the vectors of a text's tokens into one.
 
         Raises:
             ConfigError: sentence-transformers is not installed, or the network cannot be loaded or is not of text.
@@ -126,7 +126,7 @@ class TorchEncoder:
         return digest.hexdigest()
 
     def save(self, folder: Path) -> None:
-        """Writes a folder that sentence-transformers reads; the prompt goes with it."""
+        """Write a folder that sentence-transformers reads; the prompt is saved too."""
         if self._form:
             self._form.save(folder, self._prompt)
             return
@@ -152,7 +152,7 @@ class TorchEncoder:
             )
 
     def _places(self, texts: Sequence[str]) -> Iterator[list[int]]:
-        """Positions of texts to encode together: of like length in tokens where there are tokens to pad."""
+        """Yield positions of texts to encode together, similar in number of tokens, if there is a tokenizer."""
         tokenizer = getattr(self._model, "tokenizer", None)
         if getattr(self._model[0], "auto_model", None) is None or tokenizer is None:
             for start in range(0, len(texts), _BATCH):
@@ -166,7 +166,7 @@ class TorchEncoder:
 
 
 def _configuration(module: Any) -> dict[str, Any]:  # modules share no base class that mypy can see
-    """Settings that affect a module's output besides its weights, without names and versions that copies may change."""
+    """Return the settings that affect a module's output besides its weights, without names and versions."""
     config: dict[str, Any] = dict(module.get_config_dict()) if hasattr(module, "get_config_dict") else {}
     if (network := getattr(module, "auto_model", None)) is not None:
         settings = network.config.to_dict().items()

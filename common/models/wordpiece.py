@@ -1,7 +1,7 @@
-"""BERT's tokenizer: WordPiece on words and signs of punctuation (Devlin et al. 2019), in the form of `tokenizer.json`.
+"""BERT's tokenizer: WordPiece on words and punctuation marks (Devlin et al. 2019), in the form of `tokenizer.json`.
 
-Some versions of transformers take the tokenizer from that file, others build it from `tokenizer_config.json`. Where
-both say the same, in every setting, all versions give the same tokens, and so does this module.
+Some versions of transformers take the tokenizer from that file, others build it from `tokenizer_config.json`. If both
+say the same, in every setting, all versions give the same tokens, and so does this module.
 """
 
 import json
@@ -37,7 +37,7 @@ _PLAIN: Form = {
 
 
 def tokenizer_of(folder: Path, longest: int) -> "Tokenizer":
-    """The tokenizer of a folder that has a `vocabulary_of`. It truncates texts to `longest` tokens without padding."""
+    """Load the tokenizer of a folder that has a `vocabulary_of`. It truncates texts to `longest`, without padding."""
     from tokenizers import Tokenizer
 
     tokenizer = Tokenizer.from_file(str(folder / "tokenizer.json"))
@@ -47,7 +47,7 @@ def tokenizer_of(folder: Path, longest: int) -> "Tokenizer":
 
 
 def vocabulary_of(folder: Path, settings: Mapping[str, Any]) -> dict[str, Any] | None:
-    """Facts that determine the tokens of a text: the number of each piece, and the settings of the normaliser.
+    """Return the facts that determine the tokens of a text: the number of each piece, and the normaliser's settings.
 
     Args:
         folder: Folder of the model.
@@ -91,12 +91,12 @@ def vocabulary_of(folder: Path, settings: Mapping[str, Any]) -> dict[str, Any] |
 
 
 def read_json(path: Path) -> Any:
-    """The content of a file; an empty object if it does not exist."""
+    """Read a JSON file; an empty object if it does not exist."""
     return json.loads(path.read_text("utf-8")) if path.is_file() else {}
 
 
 def has_form(settings: Mapping[str, object], form: Form) -> bool:
-    """Whether every setting of a form has one of its values."""
+    """Return whether every setting of a form has one of its values."""
     return all(settings.get(name) in values for name, values in form.items())
 
 

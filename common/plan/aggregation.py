@@ -13,7 +13,7 @@ from common.secagg.messages import AggregationSetup
 
 
 def aggregation_setup(plan: Plan, run: str, *, attempt: int, first: int) -> AggregationSetup:
-    """The set-up for all queries of the plan from number `first` on.
+    """Return the set-up for all queries of the plan from number `first` on.
 
     Args:
         plan: The agreed plan, with secure aggregation on.
@@ -36,7 +36,7 @@ def aggregation_setup(plan: Plan, run: str, *, attempt: int, first: int) -> Aggr
 
 
 def log2_breach(plan: Plan, corrupt: int) -> float:
-    """Binary logarithm of a bound on the probability that the corrupt parties and the coordinator lift a mask.
+    """Return the base-2 logarithm of a bound on the probability that corrupt parties and coordinator lift a mask.
 
     Nothing is random on the full graph: -inf for at most the corrupt parties that the plan tolerates, 0 for more.
 

@@ -1,4 +1,4 @@
-"""Checks that the values of a plan go together: parties, masks, and each query's noise and sums."""
+"""Checks that the values of a plan are consistent: parties, masks, and each query's noise and sums."""
 
 import hashlib
 import math
@@ -17,7 +17,7 @@ SMALLEST_SHARE = 2.0
 
 
 def check_parties(plan: "Plan") -> None:
-    """Check U, and the bounds on the threshold under secure aggregation."""
+    """Check the number U of noise shares, and the bounds on the threshold under secure aggregation."""
     if plan.survivors < 1:
         raise PlanError(
             "parties that remain",

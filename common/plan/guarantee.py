@@ -1,6 +1,6 @@
 """The guarantees of a plan: four figures, each rounded toward more privacy loss.
 
-verify            everything that can be released, under the noise that is certain: the promise of the plan
+verify            everything that can be released, under the noise that is certain: the guarantee of the plan
 epsilon_released  the synthetic data, against the outside world, which knows the noise of no party
 epsilon_against   the answers of one party, against a coordinator that pools its knowledge with c other parties
 epsilon_alone     the answers of one party, against a coordinator that sees them without a mask
@@ -16,7 +16,7 @@ from common.privacy import accountant
 
 
 def verify(plan: Plan) -> float:
-    """Epsilon, at the plan's delta, of everything that the plan can release.
+    """Return epsilon, at the plan's delta, of everything that the plan can release.
 
     Raises:
         PlanError: If this epsilon exceeds the epsilon of the plan.
@@ -33,7 +33,7 @@ def verify(plan: Plan) -> float:
 
 
 def epsilon_pure(plan: Plan) -> float:
-    """Epsilon of everything that the plan can release, with no delta but the samplers'; infinite with Gaussian noise.
+    """Return the epsilon of all that the plan can release, without delta but the samplers'; infinite for Gaussians.
 
     Laplace noise and mechanisms inside a party cost l1 / scale per answer, and pure epsilons add up.
     """
@@ -44,7 +44,7 @@ def epsilon_pure(plan: Plan) -> float:
 
 
 def epsilon_released(plan: Plan) -> float:
-    """Epsilon of the data made from the noised sums, against an observer who knows none of the noise.
+    """Return the epsilon of the data made from the noised sums, against an observer who knows none of the noise.
 
     Each sum contains the shares of all survivors, assumed colluders included; without secure aggregation it contains
     the whole noise of each survivor.
@@ -53,12 +53,12 @@ def epsilon_released(plan: Plan) -> float:
 
 
 def epsilon_against(plan: Plan, colluders: int) -> float:
-    """Epsilon of one party's answers if the coordinator and `colluders` other parties pool their knowledge.
+    """Return the epsilon of one party's answers if the coordinator and `colluders` other parties pool their knowledge.
 
     This is the worst accepted case, with the fewest survivors. The sum hides the party behind its own share of noise
     and the shares of the survivors that do not collude. Only its own share is left if the coalition is larger than
     secure aggregation is planned for, as it may then remove the party's mask, and without secure aggregation, where
-    there is no mask. It is always left, as a sum that says anything about a party contains that party's share. Answers
+    there is no mask. That share is always left, since every sum that contains the party's answer contains it. Answers
     that a party noises by itself are equally private against everybody.
 
     Args:
@@ -72,7 +72,7 @@ def epsilon_against(plan: Plan, colluders: int) -> float:
 
 
 def epsilon_alone(plan: Plan) -> float:
-    """Epsilon of one party's answers against a coordinator that sees them without a mask.
+    """Return the epsilon of one party's answers against a coordinator that sees them without a mask.
 
     Only the party's own share of noise protects them. Without secure aggregation that is all of the noise.
     """

@@ -62,7 +62,7 @@ class Plan:
         degree: Number of neighbours of each party in secure aggregation: parties - 1 for the full graph, or a smaller
             even number; 0 without secure aggregation.
         corrupt: Number of parties that may pool their views with the coordinator without exposing a mask.
-        roster: Hex digest of the parties' identities, for a coordinator that is not trusted at all. Empty: the
+        roster: Hex digest of the parties' identities, for a coordinator that is not trusted at all. Empty if the
             coordinator is trusted to follow the protocol.
         epsilon: Bound on everything released; infinite for no noise, 0 if there are no queries.
         delta: Delta at which epsilon holds.
@@ -163,19 +163,19 @@ class Plan:
         return self.survivors - self.colluders if self.secure else 1
 
     def shares(self, query: PlannedQuery) -> int:
-        """Number of shares that make up the planned noise of an answer to this query: U, or 1 inside a party."""
+        """Return the number of shares that make up the planned noise of an answer to this query: U, or 1 in a party."""
         return self.noise_parties if query.summed else 1
 
     def share_sigma(self, query: PlannedQuery) -> float:
-        """Scale of the Gaussian noise that each party adds, in grid units: sigma / sqrt(U)."""
+        """Return the scale of the Gaussian noise that each party adds, in grid units: sigma / sqrt(U)."""
         return query.scale / math.sqrt(self.shares(query))
 
     def surplus(self, query: PlannedQuery, parties: int) -> float:
-        """Standard deviation of the noise in a sum of `parties` parties, relative to that of the planned U shares."""
+        """Return the standard deviation of the noise in a sum of `parties` parties, relative to that of U shares."""
         return math.sqrt(parties / self.shares(query))
 
     def largest_sum(self, query: PlannedQuery, parties: int) -> float:
-        """Bound on each coordinate of the sum of `parties` honest parties, in grid units, for a query that is summed.
+        """Return a bound on each coordinate of a sum over `parties` honest parties, in grid units, for a summed query.
 
         Each party's contribution is bounded, and noise exceeds its part of this bound with probability below 1e-40.
         """
@@ -188,7 +188,7 @@ class Plan:
         return sum(query.times for query in self.queries) * self.max_attempts
 
     def query(self, index: int) -> PlannedQuery:
-        """The planned query that attempt number `index` belongs to.
+        """Return the planned query that attempt number `index` belongs to.
 
         Raises:
             PlanError: No such attempt is planned.
@@ -196,7 +196,7 @@ class Plan:
         return self._place(index)[0]
 
     def index(self, name: str, nth: int, attempt: int = 0) -> int:
-        """Number of an attempt at the nth answer to the query of that name.
+        """Return the number of an attempt at the nth answer to the query of that name.
 
         Raises:
             PlanError: No such attempt is planned.
@@ -209,18 +209,18 @@ class Plan:
         raise PlanError("a query that was not planned", got=f"{name}, answer {nth}, attempt {attempt}")
 
     def draw(self, index: int) -> str:
-        """Name of the subsample that attempt number `index` is answered on; empty if all units take part."""
+        """Return the name of the subsample that attempt number `index` is answered on; empty if all units take part."""
         query, nth = self._place(index)
         name = draws(query)[nth if query.redraw else 0][0]
         # A further attempt at an answer is made on the same subsample, but a model is trained on other ones.
         return f"{name}/{index % self.max_attempts}" if name and query.mechanism == "dp-sgd" else name
 
     def answer_release(self, index: int, shares: int | None = None) -> Release:
-        """Attempt number `index` alone, as a ledger counts it; see `releases`."""
+        """Return the attempt number `index` alone, as a ledger counts it; see `releases`."""
         return self._release(self.query(index), shares, draw=self.draw(index), times=1)
 
     def releases(self, shares: int | None = None) -> tuple[Release, ...]:
-        """Everything that the run can release, all attempts included.
+        """Return everything that the run can release, all attempts included.
 
         Args:
             shares: Shares of noise in each sum that are unknown to the observer; None for the guaranteed number, U.
@@ -228,7 +228,7 @@ class Plan:
         return tuple(item for query in self.queries for item in self.releases_of(query, shares))
 
     def releases_of(self, query: PlannedQuery, shares: int | None = None) -> tuple[Release, ...]:
-        """Like `releases`, for one query."""
+        """Return the releases of one query; see `releases`."""
         return tuple(
             self._release(query, shares, draw=draw, times=times * self.max_attempts) for draw, times in draws(query)
         )
@@ -247,7 +247,7 @@ class Plan:
         raise PlanError("number of an answer", expected=f"0 to {self.total_queries - 1}", got=index)
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain values, ready for JSON; an infinite epsilon is the string "inf"."""
+        """Return plain values, ready for JSON; an infinite epsilon is the string "inf"."""
         plain: dict[str, Any] = asdict(self)
         plain["queries"] = [{**asdict(query), "spec": spec_to_dict(query.spec)} for query in self.queries]
         plain["epsilon"] = "inf" if self.epsilon == math.inf else self.epsilon
@@ -255,7 +255,7 @@ class Plan:
 
     @staticmethod
     def from_dict(plain: Mapping[str, Any]) -> "Plan":
-        """Inverse of `to_dict`; anything else is refused with a PlanError or ConfigError."""
+        """Read a plan back from `to_dict`'s form; anything else is refused with a PlanError or ConfigError."""
         try:
             queries = tuple(
                 PlannedQuery(**_exactly(PlannedQuery, {**query, "spec": spec_from_dict(query["spec"])}))
@@ -272,21 +272,21 @@ class Plan:
         return plan
 
     def digest(self) -> bytes:
-        """SHA-256 of the canonical JSON: equal for equal plans and for no others."""
+        """Return the SHA-256 of the canonical JSON: equal for equal plans and for no others."""
         return self._digest
 
     @cached_property
     def _digest(self) -> bytes:
-        """Calculated once: a party compares it with that of each message."""
+        """The digest, calculated once: a party compares it with that of each message."""
         return hashlib.sha256(self.to_json()).digest()
 
     def to_json(self) -> bytes:
-        """Canonical JSON: the form on the wire, and the input of the digest."""
+        """Return the canonical JSON: the form on the wire, and the input of the digest."""
         return json.dumps(self.to_dict(), sort_keys=True, separators=(",", ":"), allow_nan=False).encode()
 
 
 def _exactly(kind: type, values: Mapping[str, Any]) -> dict[str, Any]:
-    """`values`, if their names are exactly the fields of `kind`."""
+    """Return `values` if their names are exactly the fields of `kind`; otherwise refuse them."""
     names = {field.name for field in fields(kind)}
     if set(values) != names:
         raise KeyError(*sorted(names ^ set(values)))

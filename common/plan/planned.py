@@ -24,10 +24,11 @@ class PlannedQuery:
         name: Name in statements and ledgers.
         spec: The query's specification, with its sensitivity.
         times: Number of answers that are paid for.
-        mechanism: "gaussian" or "laplace", summed over the parties; "sparse vector", "permute and flip",
-            "exponential", "gaussian max" or "dp-sgd", inside each party; "none" for texts that no noise covers.
-        scale: Scale of the noise in grid units; 0 is no noise. For a sum: sigma of a Gaussian or b of a Laplace for U
-            shares together, the least noise that a sum carries. Inside a party: its b or sigma (see the specification).
+        mechanism: "gaussian" or "laplace", summed over the parties; "sparse vector", "permute and flip", "exponential",
+            "gaussian max" or "dp-sgd", inside each party; "none" for texts that no noise covers.
+        scale: Scale of the noise in grid units; 0 means no noise. For a sum: sigma of a Gaussian or b of a Laplace for
+            U shares together, the least noise that a sum carries. Inside a party: its b or sigma (see the
+            specification).
         share: Share of epsilon that calibration gives it.
         rate: Probability with which each unit takes part in an answer (Poisson subsampling); 1: all do.
         redraw: Whether each answer has a separate subsample; otherwise one serves all.
@@ -101,7 +102,7 @@ class PlannedQuery:
 
 
 def release(query: PlannedQuery, *, shares: int, planned: int, draw: str = "", times: int = 1) -> Release:
-    """The release of `times` answers that contain `shares` shares of noise unknown to the observer, of `planned`."""
+    """Return the release of `times` answers, with `shares` of the `planned` noise shares unknown to the observer."""
     values: dict[str, Any] = {
         "sensitivity": query.spec.sensitivity,
         "rate": query.rate,
@@ -124,7 +125,7 @@ def release(query: PlannedQuery, *, shares: int, planned: int, draw: str = "", t
 
 
 def polya_scale(scale: float, shape: float) -> float:
-    """The b' for which a part of discrete Laplace noise makes an answer (l1 / b', 0)-DP.
+    """Return the b' for which a part of discrete Laplace noise makes an answer (l1 / b', 0)-DP.
 
     The part is the difference of two negative binomials with r = `shape` < 1 and alpha = exp(-1/b). Their
     probabilities p_k have p_(k+1) / p_k = alpha (k + r) / (k + 1), which grows with k, so they are log-convex; so is
@@ -138,7 +139,7 @@ def polya_scale(scale: float, shape: float) -> float:
 
 
 def draws(query: PlannedQuery) -> list[tuple[str, int]]:
-    """Names of the query's subsamples, each with the number of answers on it; no name if all units take part."""
+    """Return the names of the query's subsamples, each with its number of answers; no name if all units take part."""
     if query.redraw:
         return [(f"{query.name}/{nth}", 1) for nth in range(query.times)]
     return [(query.name if query.rate < 1 else "", query.times)]

@@ -2,7 +2,7 @@
 
 
 def differences(max_dropouts: int, *, one: str = "party", many: str = "parties") -> str:
-    """A clause that says when the difference of two sums shows one party's answer in spite of secure aggregation.
+    """Return a clause on when the difference of two sums shows one party's answer in spite of secure aggregation.
 
     Args:
         max_dropouts: Largest number of parties that may be missing from a sum.

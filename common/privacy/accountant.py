@@ -55,11 +55,12 @@ class Release:
     """Answers of one kind that have been, or may be, released.
 
     Attributes:
-        mechanism: "gaussian" or "laplace": discrete noise on an integer vector; "pure": a mechanism inside a party
-            that is (l1 / scale, 0)-DP.
+        mechanism: "gaussian" or "laplace": discrete noise on an integer vector; "pure": a mechanism inside a party that
+            is (l1 / scale, 0)-DP.
         sensitivity: Sensitivity of one answer.
         scale: Scale of the whole noise, in grid units: sigma of a discrete Gaussian, b of a discrete Laplace with
-            probabilities proportional to exp(-|k| / b), or l1 / epsilon. 0 is no noise, or no proof: infinite epsilon.
+            probabilities proportional to exp(-|k| / b), or l1 / epsilon. 0 means no noise or no proof: infinite
+            epsilon.
         times: Number of such answers.
         shares: Independent shares that make up the noise: of scale sigma / sqrt(shares), or Polya shares of b.
         rate: Probability with which each unit takes part, independently of the others (Poisson subsampling); 1: all do.
@@ -87,18 +88,18 @@ class Release:
             raise ConfigError("draws", expected="1 without subsampling", got=self.draws)
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain values, ready for JSON."""
+        """Return the release as plain values, ready for JSON."""
         return json.loads(json.dumps(asdict(self)))  # type: ignore[no-any-return]
 
     @staticmethod
     def from_dict(plain: Mapping[str, Any]) -> "Release":
-        """Inverse of `to_dict`."""
+        """Build a release from the result of `to_dict`."""
         sensitivity = {**plain["sensitivity"], "shifts": tuple(plain["sensitivity"]["shifts"])}
         return Release(**{**plain, "sensitivity": Sensitivity(**sensitivity)})
 
 
 def epsilon(releases: Iterable[Release], delta: float) -> float:
-    """Smallest provable epsilon of all releases together; it depends only on the number of each kind of release.
+    """Return the smallest provable epsilon of all releases; it depends only on the number of each kind of release.
 
     0 for no release; infinite if one has no noise. Takes up to about two seconds.
 
@@ -109,7 +110,7 @@ def epsilon(releases: Iterable[Release], delta: float) -> float:
 
 
 def epsilon_by_norm(releases: Iterable[Release], delta: float) -> float:
-    """Like `epsilon`, but from norms and epsilons alone: fast (milliseconds), never smaller, close if Gaussian."""
+    """Bound epsilon from norms and epsilons alone: takes milliseconds, never smaller, close for Gaussians."""
     return _at_delta(_merged(releases), delta, by_norm=True)
 
 
@@ -124,7 +125,7 @@ def calibrate(
     epsilon: float,
     delta: float,
 ) -> float:
-    """The smallest scale, in grid units, with which `times` answers are (epsilon, delta)-DP.
+    """Return the smallest scale, in grid units, with which `times` answers are (epsilon, delta)-DP.
 
     Gaussian: the continuous Gaussian's sigma, or about a millionth more if that is too small; with subsampling, the
     smallest sigma up to a relative error of 1e-5. Laplace and pure: times l1 / epsilon, which needs no delta; with
@@ -172,7 +173,7 @@ def calibrate(
 
 
 def continuous_sigma(sensitivity: Sensitivity, times: int, epsilon: float, delta: float) -> float:
-    """Sigma of a continuous Gaussian for `times` answers, in grid units; 0 for infinite epsilon."""
+    """Return the sigma of a continuous Gaussian for `times` answers, in grid units; 0 for infinite epsilon."""
     probability(delta=delta)
     if epsilon == math.inf:
         return 0.0
@@ -181,7 +182,7 @@ def continuous_sigma(sensitivity: Sensitivity, times: int, epsilon: float, delta
 
 
 def paper_sigma(l1: float, times: int, epsilon: float, delta: float) -> float:
-    """Sigma, in units of l1, of the classical Gaussian mechanism as WASP and Aug-PE use it, for comparison only.
+    """Return the sigma, in units of l1, of the classical Gaussian mechanism of WASP and Aug-PE, for comparison.
 
     It uses a bound on the l1 change in place of the l2 change, and the formula is proved for epsilon < 1 only.
     """
@@ -189,7 +190,7 @@ def paper_sigma(l1: float, times: int, epsilon: float, delta: float) -> float:
 
 
 def _nudged(scale: float, cost: Callable[[float], float], epsilon: float, delta: float) -> float:
-    """A scale that costs at most epsilon, from one that costs slightly more: cost falls at least in proportion."""
+    """Raise a scale that costs slightly more than epsilon to one that does not: cost falls at least in proportion."""
     while epsilon < (got := cost(scale)) < math.inf:
         scale *= got / epsilon * (1 + 1e-11)
     if got <= epsilon:
@@ -203,7 +204,7 @@ def _nudged(scale: float, cost: Callable[[float], float], epsilon: float, delta:
 
 
 def _searched(sigma: float, rate: float, cost: Callable[[float], float], epsilon: float) -> float:
-    """Sigma under subsampling, with a relative error of 1e-5; at most `sigma`, which suffices without subsampling."""
+    """Find sigma under subsampling, to a relative error of 1e-5; at most `sigma`, enough without subsampling."""
     from scipy.optimize import brentq
 
     low, high = sigma * rate, sigma
@@ -227,7 +228,7 @@ def _answer(release: Release) -> PricedAnswer:
 
 
 def _merged(releases: Iterable[Release]) -> tuple[tuple[Draw, int], ...]:
-    """Canonical form of a multiset of releases: equal answers and subsamples are merged with a count, then sorted."""
+    """Return the canonical form of a multiset of releases: equal answers and subsamples are merged, then sorted."""
     counts: dict[str, Counter[PricedAnswer]] = {}
     subsamples: dict[str, tuple[float, int]] = {}
     for release, number in Counter(releases).items():  # a long ledger has thousands of equal releases
@@ -269,7 +270,7 @@ def _at_delta(draws: tuple[tuple[Draw, int], ...], delta: float, *, by_norm: boo
 
 
 def _imperfection(draws: tuple[tuple[Draw, int], ...]) -> tuple[float, float]:
-    """Imperfection of the sampled noise: g and c U TV of the module's docstring."""
+    """Return the imperfection of the sampled noise: g and c U TV in the notation of the module's docstring."""
     gap = failure = 0.0
     for draw, repeats in draws:
         for answer, times in draw.answers:

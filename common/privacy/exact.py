@@ -1,8 +1,8 @@
 """Exact draws by rejection in rational arithmetic (Canonne, Kamath and Steinke 2020, algorithms 1 to 3), one by one.
 
-These samplers are the oracle of the tables in tests, their fallback where tables would grow too large, and the noise of
-mechanisms that need little of it. A floating-point scale is used as the rational number that it represents. The time of
-a draw depends on its value.
+These samplers are the reference for the tables in tests, their fallback where tables would grow too large, and the
+noise of mechanisms that need little of it. A floating-point scale is used as the rational number that it represents.
+The time of a draw depends on its value.
 """
 
 import math
@@ -15,14 +15,14 @@ from common.privacy.keystream import Keystream
 
 
 def gaussian(sigma: float, size: int, stream: Keystream) -> npt.NDArray[np.int64]:
-    """`size` draws with probability proportional to exp(-k^2 / (2 sigma^2)), for any sigma."""
+    """Draw `size` numbers with probability proportional to exp(-k^2 / (2 sigma^2)), for any sigma."""
     variance = Fraction(sigma) ** 2
     scale = math.floor(sigma) + 1
     return np.array([_gaussian(variance, scale, stream) for _ in range(size)], dtype=np.int64)
 
 
 def laplace_share(scale: float, size: int, stream: Keystream, *, shares: int = 1) -> npt.NDArray[np.int64]:
-    """`size` draws; `shares` such draws sum to a discrete Laplace, with P(k) proportional to exp(-|k| / scale).
+    """Draw `size` numbers. Any `shares` of them sum to a discrete Laplace: P(k) proportional to exp(-|k| / scale).
 
     With one share, the time of a draw does not depend on the scale; with more, a draw walks through two urns of about
     `scale` steps each.
@@ -36,7 +36,7 @@ def laplace_share(scale: float, size: int, stream: Keystream, *, shares: int = 1
 
 
 def laplace(scale: float | Fraction, stream: Keystream) -> int:
-    """One draw with probability proportional to exp(-|k| / scale); algorithm 2."""
+    """Draw one number with probability proportional to exp(-|k| / scale); algorithm 2."""
     ratio = Fraction(scale)
     while True:
         magnitude = _geometric(ratio, stream)
@@ -46,7 +46,7 @@ def laplace(scale: float | Fraction, stream: Keystream) -> int:
 
 
 def bernoulli_exp(numerator: int, denominator: int, stream: Keystream) -> bool:
-    """True with probability exp(-numerator / denominator), which is at most 1; algorithm 1."""
+    """Return True with probability exp(-numerator / denominator), which is at most 1; algorithm 1."""
     while numerator > denominator:
         if not bernoulli_exp(1, 1, stream):
             return False
@@ -58,7 +58,7 @@ def bernoulli_exp(numerator: int, denominator: int, stream: Keystream) -> bool:
 
 
 def _gaussian(variance: Fraction, scale: int, stream: Keystream) -> int:
-    """Algorithm 3: discrete Laplace draws, accepted with probability exp(-(|y| - variance/scale)^2 / (2 variance))."""
+    """Draw by algorithm 3: accept a discrete Laplace y with chance exp(-(|y| - variance/scale)^2 / (2 variance))."""
     numerator, denominator = variance.as_integer_ratio()
     while True:
         draw = laplace(scale, stream)
@@ -68,7 +68,7 @@ def _gaussian(variance: Fraction, scale: int, stream: Keystream) -> int:
 
 
 def _geometric(scale: Fraction, stream: Keystream) -> int:
-    """Algorithm 2 without the sign: k >= 0 with probability proportional to exp(-k / scale).
+    """Draw k >= 0 with probability proportional to exp(-k / scale): algorithm 2 without the sign.
 
     With scale = n / d, x is drawn with probability proportional to exp(-x / n), and k = floor(x / d).
     """
@@ -83,10 +83,11 @@ def _geometric(scale: Fraction, stream: Keystream) -> int:
 
 
 def _polya(scale: Fraction, shares: int, stream: Keystream) -> int:
-    """Negative binomial of shape 1 / shares and ratio exp(-1 / scale).
+    """Draw from the negative binomial of shape 1 / shares and ratio exp(-1 / scale).
 
     A geometric draw is the sum of independent negative binomials of shapes 1/U and 1 - 1/U. Given the sum g, the first
-    summand has the distribution of the draws of its colour in g steps of a Polya urn with these two initial weights.
+    summand is distributed as the number of draws of its colour in g steps of a Polya urn with these two initial
+    weights.
     """
     count = 0
     for step in range(_geometric(scale, stream)):

@@ -22,12 +22,12 @@ _FIRST_TERMS = 1000
 
 
 def gaussian_delta(epsilon: float, mu: float) -> float:
-    """Delta of a continuous Gaussian of sensitivity mu standard deviations (Balle and Wang 2018, theorem 8)."""
+    """Return the delta of a continuous Gaussian whose sensitivity is mu sigma (Balle and Wang 2018, theorem 8)."""
     return float(math.exp(log_ndtr(mu / 2 - epsilon / mu)) - math.exp(epsilon + log_ndtr(-mu / 2 - epsilon / mu)))
 
 
 def gaussian_epsilon(delta: float, mu: float) -> float:
-    """Inverse of `gaussian_delta`, rounded up."""
+    """Return the inverse of `gaussian_delta` at this `mu`, rounded up: the epsilon at which delta holds."""
     from scipy.optimize import brentq
 
     if gaussian_delta(0.0, mu) <= delta:
@@ -38,7 +38,7 @@ def gaussian_epsilon(delta: float, mu: float) -> float:
 
 
 def gaussian_mu(epsilon: float, delta: float) -> float:
-    """The mu for which a continuous Gaussian is exactly (epsilon, delta)-DP."""
+    """Return the mu for which a continuous Gaussian is exactly (epsilon, delta)-DP."""
     from scipy.optimize import brentq
 
     root = math.sqrt(math.log(1 / delta))
@@ -48,7 +48,7 @@ def gaussian_mu(epsilon: float, delta: float) -> float:
 
 
 def rounded_mu_squared(l2_squared: float, sigma: float) -> float:
-    """Squared mu of the continuous Gaussian that discrete noise of scale sigma, in grid units, is rounded from.
+    """Return the squared mu of the continuous Gaussian of which discrete noise, sigma in grid units, is a rounding.
 
     Infinite where sigma is too small for this reduction.
     """
@@ -57,7 +57,7 @@ def rounded_mu_squared(l2_squared: float, sigma: float) -> float:
 
 
 def sum_gap(share_sigma: float, shares: int) -> float:
-    """Tau: the largest |ln| of a probability under the sum of shares over that under one discrete Gaussian.
+    """Return tau, the largest |ln| of a probability under the sum of shares over that under one discrete Gaussian.
 
     10 sum_{0<k<U} exp(-2 pi^2 s^2 k / (k + 1)) (Kairouz, Liu and Steinke 2021). The terms decrease with k, so that each
     term beyond the thousandth is bounded by the thousandth.

@@ -21,7 +21,7 @@ _UP = 1 + 1e-6
 
 
 def choose(utilities: npt.NDArray[np.int64], sigma: float, key: bytes) -> int:
-    """The index of the highest noised utility; ties go to the lower index.
+    """Return the index of the highest noised utility; ties go to the lower index.
 
     Args:
         utilities: (candidates,) int64, in steps (`mechanisms.on_grid`). Private.
@@ -33,7 +33,7 @@ def choose(utilities: npt.NDArray[np.int64], sigma: float, key: bytes) -> int:
 
 
 def epsilon(sigma: float, candidates: int) -> float:
-    """The smallest epsilon, without any delta, of one choice among fixed candidates with utilities in [0, 1].
+    """Return the smallest epsilon, without any delta, of one choice among fixed candidates with utilities in [0, 1].
 
     The probability that c wins increases with u_c and decreases with every other utility. So for any utilities of two
     records, the first makes c at most as probable as u_c = 1 and 0 elsewhere do, the second at least as probable as
@@ -60,10 +60,10 @@ def epsilon(sigma: float, candidates: int) -> float:
 
 
 def claimed_sigma(epsilon: float, delta: float) -> float:
-    """The paper's noise for one choice (equation 1), in utilities: the classical formula for a sensitivity of 1."""
+    """Return the paper's noise for one choice (equation 1), in utilities: the classical formula, sensitivity 1."""
     return paper_sigma(1.0, 1, epsilon, delta)
 
 
 def claimed_epsilon(sigma: float, delta: float) -> float:
-    """The epsilon that the paper claims for one choice with noise of scale `sigma`; infinite without noise."""
+    """Return the epsilon that the paper claims for one choice with noise of scale `sigma`; infinite without noise."""
     return paper_sigma(1.0, 1, sigma, delta) if sigma else math.inf

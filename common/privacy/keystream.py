@@ -12,7 +12,7 @@ KEY_BYTES = 32
 
 
 class Keystream:
-    """The stream of one key, from counter 0.
+    """The stream of random bits from one key, beginning at counter 0.
 
     Raises:
         InternalError: If the key has a length other than 32 bytes.
@@ -28,7 +28,7 @@ class Keystream:
         return self._encryptor.update(bytes(count))
 
     def below(self, bound: int) -> int:
-        """A uniform integer in [0, bound)."""
+        """Draw a uniform integer in [0, bound)."""
         bits = (bound - 1).bit_length()
         while True:
             draw = int.from_bytes(self.read((bits + 7) // 8), "little") & ((1 << bits) - 1)

@@ -33,7 +33,8 @@ class LossGrid:
     Args:
         step: Distance of neighbouring losses.
         first: The smallest loss, in steps.
-        probabilities: Shape (size,). Sums of Fourier transforms: they may be below 0 by a rounding error.
+        probabilities: Shape (size,). Fourier transforms compute them, so rounding errors may make them slightly
+            negative.
         infinite: Probability of the infinite loss.
     """
 
@@ -44,12 +45,12 @@ class LossGrid:
 
     @property
     def losses(self) -> Floats:
-        """The finite losses, ascending. Shape (size,)."""
+        """The finite losses, ascending: (size,)."""
         return (self.first + np.arange(self.probabilities.size)) * self.step
 
     @staticmethod
     def connected(step: float, points: npt.NDArray[np.int64], deltas: Floats) -> "LossGrid":
-        """The least distribution on these losses whose deltas are at least those given, at every epsilon.
+        """Return the least distribution on these losses whose deltas are at least those given, at every epsilon.
 
         Args:
             step: Distance of neighbouring losses.
@@ -65,7 +66,7 @@ class LossGrid:
         return LossGrid(step, int(points[0]), places, float(deltas[-1]))
 
     def composed(self, other: "LossGrid") -> "LossGrid":
-        """The loss of two independent answers, one with each of these distributions, which have the same step."""
+        """Return the loss of two independent answers, one with each of these distributions, of the same step."""
         if self.step != other.step:
             raise InternalError("grids of losses", expected=f"the same step, {self.step}", got=other.step)
         sums = signal.fftconvolve(self.probabilities, other.probabilities)
@@ -76,7 +77,7 @@ class LossGrid:
         return LossGrid(self.step, self.first + other.first + low, kept, infinite)
 
     def repeated(self, times: int) -> "LossGrid":
-        """The loss of `times` independent answers."""
+        """Return the loss of `times` independent answers."""
         if times == 1:
             return self
         low, high = self._bounds(times)
@@ -87,7 +88,7 @@ class LossGrid:
         return LossGrid(self.step, self.first * times + low, np.roll(sums, -low)[:size], infinite)
 
     def _bounds(self, times: int) -> tuple[int, int]:
-        """The least and the greatest place of a sum of `times` losses, except with probability `TAIL` (Chernoff)."""
+        """Return the lowest and highest index of a sum of `times` losses, except with probability `TAIL` (Chernoff)."""
         size = self.probabilities.size
         low, high, places = 0, (size - 1) * times, np.arange(size) / size
         for order in _ORDERS:
@@ -97,7 +98,7 @@ class LossGrid:
         return low, high
 
     def deltas(self, epsilons: Floats) -> Floats:
-        """The hockey-stick divergence at each of these epsilons. Shapes (n,)."""
+        """Return the hockey-stick divergence at each of these epsilons, (n,)."""
         losses, descending = self.losses, self.probabilities[::-1]
         upper = np.cumsum(np.append(self.infinite, descending))
         lower = np.cumsum(np.append(0.0, descending * np.exp(-losses[::-1])))
@@ -106,7 +107,7 @@ class LossGrid:
         return deltas
 
     def epsilon(self, delta: float) -> float:
-        """The smallest epsilon, 0 or more, with at most this delta; infinite if there is none.
+        """Return the smallest epsilon, 0 or more, with at most this delta; infinite if there is none.
 
         Raises:
             InternalError: Losses are missing: their probabilities sum to less than 1.
@@ -128,5 +129,5 @@ class LossGrid:
 
 
 def _within(probabilities: Floats) -> int:
-    """Number of probabilities at the beginning whose sums are at most half of `TAIL`."""
+    """Return the number of leading probabilities whose sum is at most half of `TAIL`."""
     return int(np.argmax(np.cumsum(probabilities) > TAIL / 2))

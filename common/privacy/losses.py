@@ -69,7 +69,7 @@ class _Piece(NamedTuple):
 
 
 class _Part(NamedTuple):
-    """A draw to compose `times` times: its rate, and its pieces with their counts."""
+    """The answers on a subsample, to be composed `times` times: its rate, and their distributions with counts."""
 
     rate: float
     times: int
@@ -92,7 +92,7 @@ class _Part(NamedTuple):
 
 
 def composed_epsilon(draws: tuple[tuple[Draw, int], ...], delta: float) -> float:
-    """Epsilon of all draws, each with its count; infinite if it cannot be computed, or if the norms are as tight.
+    """Return the epsilon of all draws, each with its count; infinite if it is unknown, or if the norms are as tight.
 
     Every scale is above 0. Rounding errors are paid for out of delta, with 1e-15 for each distribution that is
     composed; compared with calculations in extended precision, compositions were off by a twentieth of that.
@@ -143,7 +143,7 @@ def _pieces(draw: Draw, *, coarse: bool) -> Counter[_Piece]:
 
 
 def _interval(spread: float, count: int) -> float:
-    """Grid step, in proportion to the losses, so that precision and time barely depend on their size.
+    """Return a grid step, in proportion to the losses, so that precision and time barely depend on their size.
 
     Each loss is widened by about a grid step, so that the step must be small if there are many small losses.
     """
@@ -152,14 +152,14 @@ def _interval(spread: float, count: int) -> float:
 
 
 def _widest(part: _Part) -> float:
-    """Approximate range of the amplified losses; heavy tails make it much wider than their spread."""
+    """Return the approximate range of the amplified losses; heavy tails make it much wider than their spread."""
     if part.rate == 1:
         return 0.0
     return math.log1p(part.rate * math.expm1(part.spread**2 / 2 + 9 * part.spread)) - math.log1p(-part.rate)
 
 
 class _BothWays(NamedTuple):
-    """The loss of an outcome with a unit over that without, and the other way round; one object if they are alike."""
+    """Losses of an outcome with a unit over that without, and the other way round; the same object if equal."""
 
     with_unit: LossGrid
     without_unit: LossGrid
@@ -221,7 +221,7 @@ def _normal(piece: _Piece, interval: float) -> LossGrid:
 
 
 def _pure(piece: _Piece, interval: float) -> LossGrid:
-    """Randomised response: the true bit with probability e^epsilon / (1 + e^epsilon), otherwise the opposite."""
+    """Return the losses of randomised response, which tells the truth with chance e^epsilon / (1 + e^epsilon)."""
     epsilon = piece.spread
     points = _around(np.array([-epsilon, epsilon]), interval)
     at = points * interval
@@ -231,7 +231,7 @@ def _pure(piece: _Piece, interval: float) -> LossGrid:
 
 
 def _around(losses: Floats, interval: float) -> npt.NDArray[np.int64]:
-    """The points of the grid next to these losses on both sides, ascending."""
+    """Return the points of the grid next to these losses on both sides, ascending."""
     steps = np.concatenate([np.floor(losses / interval), np.ceil(losses / interval)]).astype(np.int64)
     first = steps.min()
     # np.unique takes ten times as long.
@@ -248,7 +248,7 @@ _MAKERS: dict[str, Callable[[_Piece, float], LossGrid]] = {
 
 
 def _amplified(base: LossGrid, rate: float, interval: float) -> _BothWays:
-    """Loss after subsampling, from the loss `base` of its answers, which is the same in both directions."""
+    """Return the loss after subsampling, from the loss `base` of its answers, which is the same in both directions."""
     last = math.ceil(base.epsilon(base.infinite + TAIL) / base.step)
     grid = np.arange(-last, last + 1) * base.step
     # Between grid points delta is linear in e^epsilon, and it is convex, so that this is also a bound below the grid.

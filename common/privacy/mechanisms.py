@@ -1,4 +1,4 @@
-"""Mechanisms that run inside one party and whose outputs leave it un-summed: a length range, and noisy choices.
+"""Mechanisms inside one party, whose outputs leave it without being summed: a length range, and noisy choices.
 
 They are exact: queries and utilities are integers, floating-point scales are used as the rational numbers that they
 represent, and coins and noise come from `common.privacy.exact`. So each costs (epsilon, 0), with nothing to add for
@@ -19,7 +19,7 @@ UNIT = 1 << 20
 
 
 def length_range(lengths: npt.ArrayLike, cap: int, scale: float, key: bytes) -> tuple[int, int]:
-    """Noisy shortest and longest length, each by one run of AboveThreshold (Dwork and Roth 2014, algorithm 1).
+    """Draw the noisy shortest and longest length, each by one run of AboveThreshold (Dwork and Roth 2014, algorithm 1).
 
     The high end is the first x, from 0 upward, at which the noised number of records longer than x is at most a noised
     threshold of 0; the low end is the first x, from cap downward, at which this holds of the records shorter than x. A
@@ -63,7 +63,7 @@ def length_range(lengths: npt.ArrayLike, cap: int, scale: float, key: bytes) -> 
 
 
 def noisy_max(utilities: npt.ArrayLike, scale: float, key: bytes, *, replacement: bool) -> int:
-    """The index of a candidate with about the highest utility.
+    """Choose a candidate with about the highest utility, and return its index.
 
     Candidates are drawn at random and taken with probability p_c = exp((u_c - max u) / scale). Without replacement this
     is permute-and-flip (McKenna and Sheldon 2020). With replacement it is rejection sampling of the exponential
@@ -120,7 +120,7 @@ def noisy_max(utilities: npt.ArrayLike, scale: float, key: bytes, *, replacement
 
 
 def on_grid(utilities: npt.ArrayLike) -> npt.NDArray[np.int64]:
-    """Utilities clipped to [0, 1] and rounded down to multiples of 1 / UNIT, as integers in [0, UNIT].
+    """Clip utilities to [0, 1] and round them down to multiples of 1 / UNIT, as integers in [0, UNIT].
 
     The range of the result holds for any input; not-a-number counts as 0.
     """
@@ -129,7 +129,7 @@ def on_grid(utilities: npt.ArrayLike) -> npt.NDArray[np.int64]:
 
 
 def _first_at_most_zero(counts: list[int], scale: float, stream: Keystream) -> int:
-    """Index of the first noised count that is at most a noised 0; the number of counts if there is none."""
+    """Return the index of the first noised count that is at most a noised 0; the number of counts if there is none."""
     threshold = laplace(scale, stream)
     for place, count in enumerate(counts):
         if count + laplace(2 * scale, stream) <= threshold:

@@ -3,9 +3,9 @@
 Gaussians count by their l2 norms, in closed form (`common.privacy.gaussian`), and pure answers add their epsilons,
 l1 / b: Laplace noise of scale b is (l1 / b, 0)-DP. So for pure answers this is basic composition, without delta.
 
-Subsampled answers get the smaller of two bounds: as if they were not subsampled, which dominates; or the answers on
-each subsample at a separate delta d, amplified to (ln(1 + q (e^epsilon - 1)), q d) (Balle, Barthe and Gaboardi
-2018), and added up.
+Subsampled answers get the smaller of two bounds: that of the same answers without subsampling, which dominate them; or
+the sum over the subsamples of their answers' cost at a separate delta d, amplified to (ln(1 + q (e^epsilon - 1)), q d)
+(Balle, Barthe and Gaboardi 2018).
 """
 
 import math
@@ -22,7 +22,7 @@ _UP = 1 + 1e-12
 
 
 def norm_epsilon(draws: tuple[tuple[Draw, int], ...], delta: float) -> float:
-    """The smaller of the two bounds; they are equal without subsampled answers."""
+    """Return the smaller of the two bounds; they are equal without subsampled answers."""
     parts = [(draw, repeats, *_norms(draw)) for draw, repeats in draws]
     together = _of_norms(
         sum(repeats * mu_squared for _, repeats, mu_squared, _ in parts),
@@ -41,7 +41,7 @@ def norm_epsilon(draws: tuple[tuple[Draw, int], ...], delta: float) -> float:
 
 
 def _norms(draw: Draw) -> tuple[float, list[tuple[int, float]]]:
-    """Squared mu of the Gaussian answers, and numerators and denominators of the pure epsilons."""
+    """Return the squared mu of the Gaussian answers, and numerators and denominators of the pure epsilons."""
     mu_squared, pure = 0.0, []
     for answer, times in draw.answers:
         if answer.mechanism == "gaussian":
@@ -58,27 +58,27 @@ def _of_norms(mu_squared: float, pure: float, delta: float) -> float:
 
 
 def amplified(epsilon: float, rate: float) -> float:
-    """Epsilon after amplification by Poisson subsampling at `rate`."""
+    """Return the epsilon after amplification by Poisson subsampling at `rate`."""
     if rate == 1 or epsilon > LARGEST_EXPONENT:
         return epsilon
     return math.log1p(rate * math.expm1(epsilon))
 
 
 def before_amplification(epsilon: float, rate: float) -> float:
-    """Inverse of `amplified`."""
+    """Return the epsilon that amplification by Poisson subsampling at `rate` turns into this one."""
     if rate == 1 or epsilon > LARGEST_EXPONENT:
         return epsilon
     return math.log1p(math.expm1(epsilon) / rate)
 
 
 def quotient_up(numerator: int, denominator: float) -> float:
-    """The quotient of two numbers, rounded up."""
+    """Return the quotient of two numbers, rounded up."""
     quotient = numerator / denominator
     exact = math.isinf(quotient) or Fraction(quotient) * Fraction(denominator) >= numerator
     return quotient if exact else math.nextafter(quotient, math.inf)
 
 
 def _sum_up(terms: list[float]) -> float:
-    """The sum, rounded up."""
+    """Return the sum, rounded up."""
     total = math.fsum(terms)
     return math.nextafter(total, math.inf) if total < math.inf and math.fsum([*terms, -total]) > 0 else total

@@ -35,7 +35,7 @@ _UP = 1.000001
 
 
 def discrete_gaussian(sigma: float, size: int, key: bytes) -> npt.NDArray[np.int64]:
-    """`size` independent draws with probability proportional to exp(-k^2 / (2 sigma^2)).
+    """Draw `size` independent numbers with probability proportional to exp(-k^2 / (2 sigma^2)).
 
     Args:
         sigma: Scale in grid units, above 0.
@@ -57,7 +57,7 @@ def discrete_gaussian(sigma: float, size: int, key: bytes) -> npt.NDArray[np.int
 
 
 def discrete_laplace(scale: float, size: int, key: bytes, *, shares: int = 1) -> npt.NDArray[np.int64]:
-    """`size` independent draws of one party's share of discrete Laplace noise.
+    """Draw `size` independent numbers, each one party's share of discrete Laplace noise.
 
     A share is the difference of two draws of the negative binomial NB(1/U, exp(-1 / scale)), U = shares. The sum of U
     shares is the difference of two geometric draws, which is exactly a discrete Laplace, P(k) proportional to
@@ -90,7 +90,7 @@ def discrete_laplace(scale: float, size: int, key: bytes, *, shares: int = 1) ->
 
 
 def gaussian_tv(sigma: float) -> float:
-    """Total variation distance between one draw of `discrete_gaussian` and the exact distribution, an upper bound.
+    """Bound the total variation distance between a draw of `discrete_gaussian` and the exact distribution.
 
     It has two terms. Cutting the tails beyond t = ceil(12 sigma): with Z >= sigma sqrt(2 pi) by Poisson summation, and
     the sum of exp(-k^2 / (2 sigma^2)) over k > t below its integral from t, which is below
@@ -106,12 +106,12 @@ def gaussian_tv(sigma: float) -> float:
 
 
 def laplace_tv(scale: float, shares: int) -> float:
-    """Total variation distance between one draw of `discrete_laplace` and the exact share, an upper bound.
+    """Bound the total variation distance between a draw of `discrete_laplace` and the exact share.
 
-    Twice that of a negative binomial, as a share is a function of two. That has two terms. Cutting its tail beyond
-    t = ceil(76 scale): a geometric draw is its sum with another that is not negative, so it is beyond t with at most
-    the probability that the geometric draw is, exp(-(t + 1) / scale) <= 9.9e-34, for any `shares`. The other term is
-    the rounding of t thresholds.
+    It is twice the bound for a negative binomial, as a share is a function of two draws of it. That bound has two
+    terms. Cutting the tail beyond t = ceil(76 scale): a geometric draw is the sum of this draw and a nonnegative one,
+    so this draw is beyond t with at most the probability that the geometric draw is, exp(-(t + 1) / scale) <= 9.9e-34,
+    for any `shares`. The other term is the rounding of t thresholds.
     """
     at_least(1, shares=shares)
     if scale > LARGEST_LAPLACE_TABLE:
@@ -122,7 +122,7 @@ def laplace_tv(scale: float, shares: int) -> float:
 
 @functools.lru_cache(maxsize=8)
 def _gaussian_table(sigma: float) -> Table:
-    """Table for -t..t, from weights with 256 fractional bits.
+    """Build the table for -t..t, from weights with 256 fractional bits.
 
     With x = exp(-1 / (2 sigma^2)), the weights are w_0 = 1 and w_(k+1) = w_k x^(2k+1). Each of these numbers is at most
     1. The first two factors are off by at most 2 units of 2^-256, each product adds the errors of its factors and one
@@ -139,7 +139,7 @@ def _gaussian_table(sigma: float) -> Table:
 
 @functools.lru_cache(maxsize=8)
 def _negative_binomial_table(scale: float, shares: int) -> Table:
-    """Table of NB(1/U, a) for 0..t, a = exp(-1 / scale), from weights with 256 fractional bits.
+    """Build the table of NB(1/U, a) for 0..t, a = exp(-1 / scale), from weights with 256 fractional bits.
 
     The weights are w_0 = 1 and w_(k+1) = w_k a r_k, r_k = (k + 1/U) / (k + 1) = (kU + 1) / ((k + 1) U), the quotient of
     two integers. All of these are at most 1 and a is off by at most 2 units of 2^-256, so |w'a' - wa| r_k is at most
@@ -154,7 +154,7 @@ def _negative_binomial_table(scale: float, shares: int) -> Table:
 
 
 def _exp(exponent: Fraction) -> int:
-    """exp(-exponent) with 256 fractional bits, off by at most 2 units.
+    """Return exp(-exponent) with 256 fractional bits, off by at most 2 units.
 
     100 digits are 332 bits, and all of them go into the result, which is at most 1 and is then rounded down.
     """
@@ -163,5 +163,5 @@ def _exp(exponent: Fraction) -> int:
 
 
 def _reach(times: int, scale: float) -> int:
-    """Largest absolute value that a table returns."""
+    """Return the largest absolute value that a table returns."""
     return math.ceil(times * scale)

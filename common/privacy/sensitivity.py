@@ -23,7 +23,7 @@ class Sensitivity:
 
     @classmethod
     def of(cls, shifts: tuple[int, ...], units: int) -> "Sensitivity":
-        """Sensitivity for a unit of `units` records, from the largest changes by one record; only norms for several."""
+        """Derive the sensitivity for `units` records from the largest changes by one; for several, only the norms."""
         l1, l2_squared = sum(shifts), sum(shift * shift for shift in shifts)
         return cls(
             l1=l1 * units,

@@ -24,7 +24,7 @@ _GUIDE_BITS = (12, 20)
 
 
 def rounding(thresholds: int) -> float:
-    """Largest total variation between a table's distribution and the exact one, with each threshold off by 2 * 2^-128.
+    """Bound the total variation between a table's distribution and the exact one; thresholds are off by 2 * 2^-128.
 
     A probability is the difference of two thresholds, so the errors of all probabilities sum to at most twice those of
     the thresholds, and the total variation is half of that.
@@ -34,7 +34,7 @@ def rounding(thresholds: int) -> float:
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """Thresholds T_0 <= T_1 <= ...: the draw is `low` plus the number of thresholds at most u, u uniform below 2^128.
+    """Thresholds T_0 <= T_1 <= ...: a draw is `low` plus the number of thresholds at most u, u uniform below 2^128.
 
     Attributes:
         low: Smallest value.
@@ -54,10 +54,10 @@ class Table:
 
 
 def build(low: int, weights: Sequence[int]) -> Table:
-    """The table in which `low` + i has a probability proportional to weights[i].
+    """Return the table in which `low` + i has a probability proportional to weights[i].
 
     A threshold is 2^128 times a sum of weights over the sum of all, rounded down and less than 2^128: off by at most
-    one unit of 2^-128 if the weights are exact. Where the first weights, a sum of them and the sum of all are off by
+    one unit of 2^-128 if the weights are exact. If the first weights, a sum of them and the sum of all are off by
     less than 2^-202 of the sum of all, the quotient is off by less than 2^-200 more, and the threshold by less than two
     units in total. `rounding` relies on this, and each function that computes weights has to prove it.
     """
@@ -74,7 +74,7 @@ def build(low: int, weights: Sequence[int]) -> Table:
 
 
 def draw(table: Table, size: int, stream: Keystream) -> npt.NDArray[np.int64]:
-    """(size,) independent draws; fewer from the same stream are a prefix of more."""
+    """Draw `size` independent numbers; with the same stream, a smaller size gives a prefix of a larger one."""
     draws = np.empty(size, dtype=np.int64)
     for start in range(0, size, _CHUNK):
         part = draws[start : start + _CHUNK]
@@ -84,7 +84,7 @@ def draw(table: Table, size: int, stream: Keystream) -> npt.NDArray[np.int64]:
 
 
 def _packed(weights: Sequence[int]) -> bytearray:
-    """All thresholds, 16 bytes each, little-endian."""
+    """Return all thresholds, 16 bytes each, little-endian."""
     total, packed = sum(weights), bytearray()
     # Where the last weights are 0, a threshold would be 2^128 itself.
     below: Iterator[int] = islice(accumulate(weights), len(weights) - 1)
@@ -94,7 +94,7 @@ def _packed(weights: Sequence[int]) -> bytearray:
 
 
 def _look_up(table: Table, first: npt.NDArray[np.uint64], second: npt.NDArray[np.uint64]) -> npt.NDArray[np.int64]:
-    """Draws for u = first * 2^64 + second: by the guide, else by the first word, else (about never) by both."""
+    """Find the draws for u = first * 2^64 + second: by the guide, else by the first word, else (rarely) by both."""
     draws: npt.NDArray[np.int64] = table.guide[first >> table.shift].astype(np.int64)
     open_places = np.flatnonzero(draws == table.ambiguous)
     words = first[open_places]

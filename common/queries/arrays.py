@@ -63,7 +63,7 @@ def orthogonal_rows(kind: str, **arrays: NDArray[np.float32]) -> None:
 
 
 def within_unit_ball(kind: str, **arrays: NDArray[np.float32]) -> None:
-    """Refuse rows that are not finite or of a norm above 1."""
+    """Refuse rows that are not finite, or whose norm is above 1."""
     for name, rows in arrays.items():
         norms = _squared_norms(rows)
         # NaN and infinity fail this comparison too.
@@ -87,7 +87,7 @@ def bounded(kind: str, **arrays: NDArray[np.float32]) -> None:
 
 
 def shape_of(array: NDArray[Any]) -> str:
-    """Shape and dtype, for an error message."""
+    """Return shape and dtype, for an error message."""
     return f"{array.shape} {array.dtype}"
 
 
@@ -97,5 +97,5 @@ def _squared_norms(rows: NDArray[np.float32]) -> NDArray[np.float64]:
 
 
 def wrong(kind: str, name: str, expected: str, got: object) -> ProtocolError:
-    """The error that refuses an array."""
+    """Make the error that refuses an array."""
     return ProtocolError(f"{name} of a {kind} query", expected=expected, got=got)

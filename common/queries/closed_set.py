@@ -20,10 +20,10 @@ Each query has a page in this package, with its specification, the proof of its 
 A keyword histogram (each record votes for the nearest keyword of its label) is `VotesSpec(top=1, furthest=False)`.
 
 Two data sets are neighbours if one has one unit more. A unit is a record, or at user level all records of one user, of
-which a party keeps at most m = `max_records` by a rule that looks at that user's records only. Adding those m one after
-the other, the changes add up, so by the triangle inequality l1 and l2 are at most m times those of one record. Each
-proof is therefore for one record. All but the last three are sums over the parties' disjoint records; one record is in
-one party, so the bounds hold unchanged for the sum, and for the parties' answers side by side too.
+which a party keeps at most m = `max_records` by a rule that looks at that user's records only. If those m are added one
+after the other, their changes add up, so by the triangle inequality l1 and l2 are at most m times those of one record.
+Each proof is therefore for one record. All but the last three are sums over the parties' disjoint records; one record
+is in one party, so the bounds hold unchanged for the sum, and for the parties' answers side by side too.
 """
 
 import hashlib
@@ -83,12 +83,12 @@ PROVEN = tuple(spec.kind for spec, _ in QUERIES if not spec.unproven)
 
 
 def spec_to_dict(spec: Spec) -> dict[str, Any]:
-    """Plain values, ready for JSON, with the name of the query."""
+    """Return plain values, ready for JSON, with the name of the query."""
     return {"kind": spec.kind, **asdict(spec)}
 
 
 def spec_from_dict(plain: Mapping[str, Any]) -> Spec:
-    """Inverse of `spec_to_dict`.
+    """Read a specification back from `spec_to_dict`'s form.
 
     Raises:
         ConfigError: No query of that name has exactly these fields, or a value is out of range.
@@ -102,17 +102,17 @@ def spec_from_dict(plain: Mapping[str, Any]) -> Spec:
 
 
 def inputs(query: Query) -> dict[str, NDArray[Any]]:
-    """The query's arrays by name."""
+    """Return the query's arrays by name."""
     return {name: getattr(query, name) for name in query.dtypes}
 
 
 def to_bytes(query: Query) -> bytes:
-    """The contents of all arrays, one after the other, little-endian, row by row."""
+    """Return the contents of all arrays, one after the other, little-endian, row by row."""
     return b"".join(array.astype(query.dtypes[name], copy=False).tobytes() for name, array in inputs(query).items())
 
 
 def from_bytes(spec: Spec, shapes: Mapping[str, tuple[int, ...]], data: bytes) -> Query:
-    """The query whose arrays have these shapes and contents.
+    """Return the query whose arrays have these shapes and contents.
 
     Raises:
         ProtocolError: The query has different arrays, or sizes disagree.
@@ -135,7 +135,7 @@ def from_bytes(spec: Spec, shapes: Mapping[str, tuple[int, ...]], data: bytes) -
 
 
 def make_query(spec: Spec, arrays: Mapping[str, NDArray[Any]]) -> Query:
-    """The query of that specification with these arrays.
+    """Return the query of that specification with these arrays.
 
     Raises:
         ProtocolError: The query has different arrays.
@@ -147,7 +147,7 @@ def make_query(spec: Spec, arrays: Mapping[str, NDArray[Any]]) -> Query:
 
 
 def digest(query: Query) -> bytes:
-    """SHA-256 over specification, names, shapes and little-endian contents: equal for equal queries and no others."""
+    """Return the SHA-256 of specification, names, shapes and little-endian contents: equal for equal queries only."""
     header = [spec_to_dict(query.spec), *([name, *array.shape] for name, array in inputs(query).items())]
     running = hashlib.sha256(b"caucus/query/2" + json.dumps(header, sort_keys=True).encode() + b"\0")
     running.update(to_bytes(query))

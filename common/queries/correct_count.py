@@ -43,7 +43,7 @@ class CorrectCountSpec(Spec):
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class CorrectCount(Query):
-    """A linear classifier over the agreed encoder's vectors.
+    """The query for a correct count, with a linear classifier over the agreed encoder's vectors.
 
     Attributes:
         spec: The planned specification.

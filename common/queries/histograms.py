@@ -109,7 +109,7 @@ class VocabularySpec(Spec):
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class LabelHistogram(Query):
-    """The query has no arrays: the labels come from the plan."""
+    """The query for a label histogram. It has no arrays: the labels come from the plan."""
 
     spec: LabelHistogramSpec
 

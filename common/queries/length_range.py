@@ -38,13 +38,13 @@ class LengthRangeSpec(Spec):
 
     @property
     def sensitivity(self) -> Sensitivity:
-        """`l1` over the scale is the epsilon of one answer."""
+        """Sensitivity whose `l1`, divided by the scale, is the epsilon of one answer."""
         return Sensitivity(l1=4 * self.max_records, l2_squared=16 * self.max_records**2, touched=2)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class LengthRange(Query):
-    """The query has no arrays."""
+    """The query for a length range; it has no arrays."""
 
     spec: LengthRangeSpec
 

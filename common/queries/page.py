@@ -43,12 +43,12 @@ class Spec(Protocol):
 
     @property
     def grid(self) -> int:
-        """Integer units of an answer in one vote, record, cosine, feature or radius."""
+        """Number of integer units of an answer in one vote, record, cosine, feature or radius."""
         ...
 
     @property
     def noise_grid(self) -> int:
-        """Integer units of sensitivity and noise in 1: the units of the answer, except in a choice by utility."""
+        """Number of integer units of sensitivity and noise in 1: those of the answer, except in a choice by utility."""
         return self.grid
 
     @property
@@ -67,7 +67,7 @@ class Spec(Protocol):
         return 1
 
     def check(self, name: str, labels: int) -> None:
-        """Refuse a specification for another number of labels than the plan has.
+        """Refuse a specification whose number of labels differs from the plan's.
 
         Args:
             name: Name of the query in the plan.

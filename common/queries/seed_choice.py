@@ -15,7 +15,7 @@ from common.validate import integers_in
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SeedChoiceSpec(Spec):
-    """Each record's choice among candidates by noisy max (RPSG; METHODS: the pool variant), as positions, sorted.
+    """Each record's choice among candidates by noisy max (RPSG's variant with a public pool), as positions, sorted.
 
     A record has a utility in [0, 1] for each candidate, and its choice is made by the exponential mechanism with
     exp(u / b), or by permute-and-flip (`mechanisms.noisy_max`). The number of choices is public. A party with fewer
@@ -27,11 +27,11 @@ class SeedChoiceSpec(Spec):
     - `nearest` = 0: utilities are (1 + cosine) / 2 for candidates of the record's label and 0 for others. Replacing a
       record moves each utility by at most 1, so that a choice costs 2 / b (`noisy_max`): `l1` = 2.
     - `nearest` = n: 1 for n candidates, the nearest of the record's label and, where it has fewer, of the others; 0 for
-      the rest. By the exponential mechanism a candidate has probability 1 / Z or exp(-1/b) / Z, and
-      Z = n + (K - n) exp(-1/b) is the same for every record, as each has exactly n (or all K < n) of utility 1. So
-      replacing a record changes the probability of an outcome by a factor of at most exp(1/b); and it differs from the
-      uniform 1/K by at most that factor too, since K exp(-1/b) <= Z <= K. Hence `l1` = 1: at one epsilon twice the
-      exponent, on the whole of the interval. It is subset selection (Ye and Barg 2018) of one candidate.
+      the rest. By the exponential mechanism a candidate has probability 1 / Z or exp(-1/b) / Z, and Z = n + (K - n)
+      exp(-1/b) is the same for every record, as each has exactly n (or all K < n) of utility 1. So replacing a record
+      changes the probability of an outcome by a factor of at most exp(1/b); and it differs from the uniform 1/K by at
+      most that factor too, since K exp(-1/b) <= Z <= K. Hence `l1` = 1: at the same epsilon, exponents are twice as
+      large, and utilities use the whole interval. It is subset selection (Ye and Barg 2018) of one candidate.
       Permute-and-flip has no such constant Z.
 
     The set of candidates with utility 1 may depend on the label and everything else of the record: the bound concerns
@@ -64,14 +64,14 @@ class SeedChoiceSpec(Spec):
 
     @property
     def sensitivity(self) -> Sensitivity:
-        """`l1` over the scale is the epsilon of one answer."""
+        """Sensitivity whose `l1`, divided by the scale, is the epsilon of one answer."""
         l1 = (1 if self.nearest else 2) * self.max_records
         return Sensitivity(l1=l1, l2_squared=l1**2, touched=1)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class SeedChoice(Query):
-    """The public pool to choose from.
+    """The query for seed choices, with the public pool to choose from.
 
     Attributes:
         spec: The planned specification.

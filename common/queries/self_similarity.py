@@ -49,7 +49,7 @@ class SelfSimilaritySpec(Spec):
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class SelfSimilarity(Query):
-    """The query has no arrays."""
+    """The query for self-similarity; it has no arrays."""
 
     spec: SelfSimilaritySpec
 

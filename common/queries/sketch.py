@@ -103,7 +103,7 @@ class SketchSpec(Spec):
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Sketch(Query):
-    """The terms with their vectors, and the sketch's frequencies.
+    """The query for a density sketch, with the terms, their vectors, and the sketch's frequencies.
 
     Attributes:
         spec: The planned specification.
@@ -148,7 +148,7 @@ _ROOT = math.sqrt(2)
 
 
 def features(products: NDArray[np.float64], phases: NDArray[np.float32]) -> NDArray[np.float64]:
-    """Features of points, given their inner products with the frequencies.
+    """Return the features of points, given their inner products with the frequencies.
 
     Args:
         products: (n, rows) w_i . x.

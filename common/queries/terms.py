@@ -27,7 +27,7 @@ takes time that grows with the square of its length, and an unusually long time 
 
 
 def words(text: str) -> Iterator[str]:
-    """The words of a text. Unicode's compatibility forms, such as ligatures, become plain letters."""
+    """Return the words of a text. Unicode's compatibility forms, such as ligatures, become plain letters."""
     return (match.group() for match in _WORD.finditer(unicodedata.normalize("NFKC", text.casefold())))
 
 
@@ -52,7 +52,7 @@ class Extractor:
                 self._term.setdefault(node, position)
 
     def first(self, text: str, k: int) -> tuple[int, ...]:
-        """Positions of the first k distinct terms of a text, or of all if it holds fewer, in order of appearance."""
+        """Return the positions of a text's first k distinct terms, or of all if there are fewer, in their order."""
         positions: dict[int, None] = {}
         text_words = list(islice(words(text[:READ_CHARACTERS]), READ_WORDS))
         start = 0
@@ -63,7 +63,7 @@ class Extractor:
         return tuple(positions)
 
     def _longest(self, text_words: list[str], start: int) -> tuple[int | None, int]:
-        """The longest term that begins at `start`, if any, and the index at which the search continues."""
+        """Return the longest term that begins at `start`, if any, and the index at which the search continues."""
         term, behind, node = None, start + 1, 0
         for place in range(start, len(text_words)):
             following = self._next.get((node, text_words[place]))
@@ -76,12 +76,12 @@ class Extractor:
 
 
 def fits(term: str) -> bool:
-    """Whether a term has at most MOST_WORDS words and MOST_BYTES bytes."""
+    """Return whether a term has at most MOST_WORDS words and MOST_BYTES bytes."""
     return len(term.encode(errors="replace")) <= MOST_BYTES and sum(1 for _ in words(term)) <= MOST_WORDS
 
 
 def encode_terms(terms: tuple[str, ...]) -> NDArray[np.uint8]:
-    """The array form of a vocabulary.
+    """Return the array form of a vocabulary.
 
     Raises:
         ProtocolError: The vocabulary has no terms, or a term is empty, repeated, too long, or contains a line feed or
@@ -99,7 +99,7 @@ def encode_terms(terms: tuple[str, ...]) -> NDArray[np.uint8]:
 
 
 def decode_terms(terms: NDArray[np.uint8]) -> tuple[str, ...]:
-    """Inverse of `encode_terms`."""
+    """Return the terms that `encode_terms` encoded."""
     return tuple(terms.tobytes().decode().split("\n")[:-1])
 
 

@@ -1,7 +1,7 @@
 """Codec that converts labelled texts to the integers of an answer and back, for queries whose answers are texts.
 
 A text is 1 + `longest` coordinates: the number of its label in the plan, then its UTF-8 bytes, one per coordinate,
-padded with zeros. An answer always has `count` of these, so that its length is public; a blank one, all zeros, is no
+padded with zeros. An answer always has `count` of these, so that its length is public; one of zeros only stands for no
 text.
 """
 
@@ -24,12 +24,12 @@ Labelled = tuple[int, str]
 
 
 def length(count: int, longest: int) -> int:
-    """Number of coordinates of an answer."""
+    """Return the number of coordinates of an answer."""
     return count * (1 + longest)
 
 
 def encode(texts: Sequence[Labelled], count: int, longest: int) -> npt.NDArray[np.int64]:
-    """Texts as coordinates, without zero bytes or outer spaces; each is cut to whole characters in `longest` bytes.
+    """Encode texts as coordinates, without zero bytes or outer spaces, cut to whole characters in `longest` bytes.
 
     They are sorted, blank ones last, so that the order of records does not show.
 
@@ -51,7 +51,7 @@ def encode(texts: Sequence[Labelled], count: int, longest: int) -> npt.NDArray[n
 
 
 def decode(answers: npt.ArrayLike, count: int, longest: int, labels: int) -> list[Labelled]:
-    """The texts of one answer, or of several answers in their order, without blank texts and control characters.
+    """Decode the texts of one answer, or of several in their order, without blank texts and control characters.
 
     Args:
         answers: (count * (1 + longest),) or (parties, the same), of integers or of floating-point numbers.
@@ -80,7 +80,7 @@ def decode(answers: npt.ArrayLike, count: int, longest: int, labels: int) -> lis
 
 
 def readable(answers: npt.ArrayLike, count: int, longest: int, labels: int) -> tuple[list[Labelled], list[str]]:
-    """Like `decode`, for all parties whose answers can be read, and a note if some cannot.
+    """Decode the answers of all parties that can be read; return also a note if some cannot be read.
 
     One party with a malformed answer must not end a run whose other answers are paid for.
 

@@ -92,12 +92,12 @@ class AbstractedSeedsSpec(Spec):
 
     @property
     def noise_grid(self) -> int:
-        """Integer units in a utility of 1."""
+        """Number of integer units in a utility of 1."""
         return self.utility_grid
 
     @property
     def sensitivity(self) -> Sensitivity:
-        """Sensitivity of the utilities of one choice among fixed candidates, on their grid; the text has none."""
+        """Sensitivity of the utilities of one choice among fixed candidates, on their grid; the text has no bound."""
         return Sensitivity.of((self.utility_grid,) * self.candidates, self.max_records)
 
 
@@ -211,7 +211,7 @@ class RewrittenSpec(Spec):
 
     @property
     def sensitivity(self) -> Sensitivity:
-        """Sensitivity in texts: a record is one of them, without noise."""
+        """Sensitivity in texts: one record changes one text, to which no noise is added."""
         return Sensitivity.of((1,), self.max_records)
 
 
@@ -220,7 +220,7 @@ TextSpec = AbstractedSeedsSpec | FineTunedSpec | RewrittenSpec
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Texts(Query):
-    """The query has no arrays for any kind: the plan has the labels, and the party its models and records."""
+    """The query for texts of any kind; it has no arrays: the plan has the labels, the party its models and records."""
 
     spec: TextSpec
 

@@ -59,7 +59,7 @@ class VotesSpec(Spec):
 
     @property
     def grid(self) -> int:
-        """Grid units in one vote: f 2^(Q-1)."""
+        """Number of grid units in one vote: f 2^(Q-1)."""
         return self.fine << (self.top - 1)
 
     @property

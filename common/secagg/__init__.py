@@ -1,4 +1,4 @@
-"""Secure aggregation: the sum becomes known, the vectors do not. Protection goals, threat model and proofs.
+"""Secure aggregation, which reveals the sum but not the vectors: protection goals, threat model and proofs.
 
 The protocol of Bonawitz et al. 2017 ("Practical Secure Aggregation for Privacy-Preserving Machine Learning", figure 4),
 on the full graph or on the k-regular one of Bell et al. 2020 ("Secure Single-Server Aggregation with (Poly)Logarithmic
@@ -47,20 +47,20 @@ k-regular graph: Bell et al., section 3, with k and t from `graph.parameters`, f
    honest parties give one each and the corrupt ones two. So all honest parties that unmask do it for one and the same
    (U2, U3), and no party's seed and mask key are both revealed as long as fewer than t holders of its shares are
    corrupt.
-4. A question is opened over one set of survivors in a run, under any number and attempt.
-   An honest party whose shares opened it over one set has that on disk and signs no other set for it. H parties at
-   least gave shares, H - corrupt of them honest ones, so that L - H + corrupt can sign another set: q is above that
-   too (`messages.signers`). Parties that signed but gave no share may sign again: a further attempt, after a party was
-   lost between its answer and the agreement.
+4. A question is opened over one set of survivors in a run, under any number and attempt. An honest party whose shares
+   opened it over one set has that on disk and signs no other set for it. At least H parties gave shares, H - corrupt of
+   them honest, so that L - H + corrupt can sign another set: q is above that too (`messages.signers`). Parties that
+   signed but gave no share may sign again: a further attempt, after a party was lost between its answer and the
+   agreement.
 5. Full graph. The honest survivors that signed hold the same U2 and are all masked with each other. Any other honest
-   survivor u was shown its own U2 with q members that really shared with it; with the q signers it has at least
-   2 q - L > corrupt parties in common, so an honest one, with which it is masked. No mask between honest survivors
-   comes out, so nothing does but the sum over all of them, at least q - corrupt: Bonawitz et al., section 6 (active
-   adversaries, random oracle).
+   survivor u was shown its own U2 with q members that really shared with it; with the q signers it has at least 2 q - L
+   > corrupt parties in common, so an honest one, with which it is masked. No mask between honest survivors is revealed,
+   so nothing is but the sum over all of them, at least q - corrupt: Bonawitz et al., section 6 (active adversaries,
+   random oracle).
 6. k-regular graph. A coordinator that chooses who drops can try to cut the ring in two, and can show a survivor another
-   U2. `graph.parameters` bounds the chance of a graph where that helps. It assumes all L parties; a caller
-   that lets a coordinator leave out parties from the start (`AggregationSetup.minimum_survivors` of L must remain) must
-   pass the corrupt fraction among those that remain.
+   U2. `graph.parameters` bounds the chance of a graph where that helps. It assumes all L parties; a caller that lets a
+   coordinator leave out parties from the start (`AggregationSetup.minimum_survivors` of L must remain) must pass the
+   corrupt fraction among those that remain.
 7. The graph's seed, the transcript, can be ground: an attacker that sees the honest keys first may try other keys for
    corrupt parties, or leave parties out. After W tries a graph that is bad with probability δ is found with at most
    W·δ. Honest keys are fresh, so the search cannot begin before they are known. Ask `graph.parameters` for 40 + log2 W

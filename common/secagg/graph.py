@@ -24,7 +24,7 @@ parties out, before it finds one that suits it (`common.secagg`, malicious mode,
 
 
 def neighbours(parties: Sequence[PartyId], degree: int, seed: bytes) -> Mapping[PartyId, frozenset[PartyId]]:
-    """The graph along which parties exchange shares and masks.
+    """Return the graph along which parties exchange shares and masks.
 
     Args:
         parties: Distinct, in any order.
@@ -60,7 +60,7 @@ def neighbours(parties: Sequence[PartyId], degree: int, seed: bytes) -> Mapping[
 def parameters(
     parties: int, *, corrupt: float, dropped: float, security_bits: int, correctness_bits: int, malicious: bool
 ) -> tuple[int, int]:
-    """The smallest degree k, and for it the lowest threshold t, that are secure and rarely fail.
+    """Return the smallest degree k, and for it the lowest threshold t, that are secure and rarely fail.
 
     Secure: the chances over the random order of what follows add up to 2^-security_bits at most. Each is a union bound
     over hypergeometric tails, since the corrupt were chosen before the order.
@@ -68,8 +68,8 @@ def parameters(
     Semi-honest coordinator (Bell et al., section 3):
 
     1. t or more neighbours of a party are corrupt, and know its secrets: L · P[X >= t], X of k draws, C of L - 1.
-    2. The honest survivors fall apart, so their sums come out one by one. There must be a run of k/2 corrupt or dropped
-       parties: L · P[X = k/2], X of k/2 draws, C + D of L.
+    2. The honest survivors are disconnected, so the sum of each component is revealed. There must be a run of k/2
+       corrupt or dropped parties: L · P[X = k/2], X of k/2 draws, C + D of L.
 
     Malicious coordinator, which chooses who drops and tells different parties different things, but obtains one signed
     survivor set (see the page of `common.secagg`). Corrupt parties give it both shares that they hold of one owner:
@@ -80,7 +80,7 @@ def parameters(
        their own, so k + c >= 2 t. It implies 1.
     4. Part of the survivors is unmasked alone. On a ring a part is separated from the others by two disjoint runs
        of k/2 places without an honest party that unmasks. The party next to a run has k/2 neighbours on its other side
-       and itself, so its seed comes out only if the run holds t - k/2 - 1 corrupt ones; and one that does not hides
+       and itself, so its seed is revealed only if the run holds t - k/2 - 1 corrupt ones; and one that does not hides
        what lies on both sides. Places in disjoint runs are negatively associated (Joag-Dev and Proschan 1983), so the
        chance is at most L² / 2 · P[X >= t - k/2 - 1]², X of k/2 draws, C of L. Bell et al. let a malicious coordinator
        have sums over several large parts; here each part would have too little noise.
@@ -133,7 +133,7 @@ def parameters(
 
 
 def breach(parties: int, *, corrupt: float, dropped: float, degree: int, threshold: int, malicious: bool) -> float:
-    """Bound on the chance that a sparse graph is not secure, by the conditions of `parameters`; 1 out of their range.
+    """Bound the chance that a sparse graph is not secure, by the conditions of `parameters`; 1 out of their range.
 
     Args:
         parties: L.
@@ -151,7 +151,7 @@ def breach(parties: int, *, corrupt: float, dropped: float, degree: int, thresho
 
 
 def threshold_of_full_graph(parties: int, corrupt: int, *, malicious: bool) -> int:
-    """The lowest threshold t to choose on the full graph, where nothing is random.
+    """Return the lowest threshold t to choose on the full graph, where nothing is random.
 
     It is C + 1, so that C holders of shares cannot recover a secret, and at least 2 (`AggregationSetup`). With a
     malicious coordinator it is also at least (L + C) / 2 rounded up: then the second bound of `signers`, L + C - t, is
@@ -166,12 +166,12 @@ def threshold_of_full_graph(parties: int, corrupt: int, *, malicious: bool) -> i
 
 
 def coalition(fraction: float, parties: int) -> int:
-    """Number of other parties that pool their views with the coordinator, if a fraction of all parties may do so."""
+    """Return the number of other parties that pool their views with the coordinator, given the share that may do so."""
     return min(rounded_up(fraction, parties), parties - 1)
 
 
 def rounded_up(fraction: float, parties: int) -> int:
-    """Number of parties that a fraction of them stands for; a part of a party counts as a whole one."""
+    """Return the number of parties that make up a fraction of all, rounded up to whole parties."""
     return math.ceil(fraction * parties - 1e-9)  # 0.07 · 100 is a little above 7
 
 
@@ -180,14 +180,14 @@ def _label(seed: bytes, party: PartyId) -> bytes:
 
 
 def _separable(parties: int, bad: int, gone: int, degree: int) -> NDArray[np.float64]:
-    """Conditions 1 and 2: chance for each threshold from 2 to the degree."""
+    """Return the chance of conditions 1 and 2, for each threshold from 2 to the degree."""
     exposed: NDArray[np.float64] = parties * _tails(parties - 1, bad, degree)[2 : degree + 1]
     apart: float = parties * _tails(parties, bad + gone, degree // 2)[degree // 2]
     return exposed + apart
 
 
 def _cuttable(parties: int, bad: int, degree: int) -> NDArray[np.float64]:
-    """Conditions 3 and 4: chance for each threshold from 2 to the degree."""
+    """Return the chance of conditions 3 and 4, for each threshold from 2 to the degree."""
     threshold = np.arange(2, degree + 1)
     both = parties * _tails(parties - 1, bad, degree)[np.maximum(2 * threshold - degree - 1, 0)]
     run = _tails(parties, bad, degree // 2)[np.maximum(threshold - degree // 2 - 1, 0)]
@@ -195,7 +195,7 @@ def _cuttable(parties: int, bad: int, degree: int) -> NDArray[np.float64]:
 
 
 def _tails(population: int, marked: int, draws: int) -> NDArray[np.float64]:
-    """(draws + 2,): P[X >= x] for x = 0, 1, ..., where X of `draws` without replacement are `marked`."""
+    """Return P[X >= x] for x = 0, 1, ..., draws + 1, where X of `draws` without replacement are `marked`."""
     count = np.arange(max(0, draws + marked - population), min(draws, marked) + 1)
     chances = np.zeros(draws + 2)
     chances[count] = np.exp(

@@ -1,8 +1,8 @@
 """Ed25519 identities of the parties (RFC 8032), and the roster of which each party has its own copy.
 
-Without them a party knows its peers only from the coordinator. The parties exchange their public keys once, over a
-channel that the coordinator does not control, and each keeps the roster in its own file. A party with another
-roster computes another digest, and nothing that it signs or seals is accepted.
+Without identities, a party knows its peers only from the coordinator. The parties exchange their public keys once, over
+a channel that the coordinator does not control, and each keeps the roster in its own file. A party with another roster
+computes another digest, and nothing that it signs or seals is accepted.
 
 Semi-honest mode is the same protocol with an empty signature required in place of each signature.
 """
@@ -47,7 +47,7 @@ class Identity:
         self.public = self._key.public_key().public_bytes_raw()
 
     def sign(self, statement: bytes) -> bytes:
-        """The Ed25519 signature of a statement, 64 bytes."""
+        """Return the Ed25519 signature of a statement, 64 bytes."""
         return self._key.sign(statement)
 
 
@@ -118,7 +118,7 @@ class Roster:
         return cls({int(party): bytes.fromhex(key) for party, key in content.items()}, bound)
 
     def to_json(self) -> str:
-        """The inverse of `from_json`, in ascending order."""
+        """Return the text that `from_json` reads, in ascending order."""
         keys = {str(party): key.hex() for party, key in self.keys.items()}
         return json.dumps({_BOUND: self.max_records, **keys}, indent=1)
 
@@ -144,7 +144,7 @@ def check_roster(setup: AggregationSetup, roster: Roster | None) -> None:
 
 
 def sign(identity: Identity | None, statement: bytes) -> bytes:
-    """The party's signature; empty in semi-honest mode."""
+    """Return the party's signature; empty in semi-honest mode."""
     return identity.sign(statement) if identity else b""
 
 

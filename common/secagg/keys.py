@@ -53,11 +53,11 @@ class Secret:
         self._value = value
 
     def reveal(self) -> bytes:
-        """The secret 32 bytes."""
+        """Return the secret 32 bytes."""
         return self._value
 
     def derive(self, purpose: Purpose, binding: bytes, first: PartyId, second: PartyId) -> "Secret":
-        """The key for one purpose, one binding (32 bytes) and one ordered pair of parties."""
+        """Return the key for one purpose, one binding (32 bytes) and one ordered pair of parties."""
         info = _info(purpose, binding, first, second)
         return Secret(HKDF(algorithm=SHA256(), length=KEY_BYTES, salt=None, info=info).derive(self._value))
 
@@ -77,11 +77,11 @@ class KeyPair:
         self.public = self._key.public_key().public_bytes_raw()
 
     def private(self) -> Secret:
-        """The private key, for sharing among the peers."""
+        """Return the private key, for sharing among the peers."""
         return self._private
 
     def agree(self, public: bytes, *, where: str | Phrase) -> Secret:
-        """Diffie-Hellman with a peer's public key.
+        """Agree on a secret with a peer's public key (Diffie-Hellman).
 
         Args:
             public: 32 bytes.
@@ -94,7 +94,7 @@ class KeyPair:
 
 
 def mask_key(pair: KeyPair, public: bytes, binding: bytes, party: PartyId, peer: PartyId) -> Secret:
-    """The key of the mask that `party` and `peer` share; the same from either side."""
+    """Return the key of the mask that `party` and `peer` share; the same from either side."""
     agreed = pair.agree(public, where=Phrase(Party(peer), ", mask key"))
     return agreed.derive("mask", binding, min(party, peer), max(party, peer))
 
@@ -117,7 +117,7 @@ def seal(agreed: Secret, binding: bytes, sender: PartyId, receiver: PartyId, pla
 
 
 def open_sealed(agreed: Secret, binding: bytes, sender: PartyId, receiver: PartyId, sealed: bytes) -> bytes:
-    """The message that `sender` sealed for `receiver` under this binding.
+    """Return the message that `sender` sealed for `receiver` under this binding.
 
     Raises:
         SealError: If the message was altered, cut, or made by or for another party or in another set-up.
@@ -135,7 +135,7 @@ def open_sealed(agreed: Secret, binding: bytes, sender: PartyId, receiver: Party
 
 
 def check_public(public: bytes, *, where: str | Phrase) -> X25519PublicKey:
-    """The public key in these 32 bytes. A key of low order is refused, since it agrees on zero with every private key.
+    """Load the public key in these 32 bytes; one of low order, which agrees on zero with every key, is refused.
 
     Raises:
         PublicKeyError: The key is refused; the message names party and step.
@@ -149,5 +149,5 @@ def check_public(public: bytes, *, where: str | Phrase) -> X25519PublicKey:
 
 
 def _info(purpose: Purpose, binding: bytes, first: PartyId, second: PartyId) -> bytes:
-    """Unambiguous: no purpose holds a bar, and what follows it has a fixed length."""
+    """Encode a key's context unambiguously: no purpose contains a bar, and what follows it has a fixed length."""
     return b"|".join((PROTOCOL, purpose.encode(), binding + first.to_bytes(8, "big") + second.to_bytes(8, "big")))

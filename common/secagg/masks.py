@@ -51,7 +51,7 @@ def add_masks(vector: NDArray[np.uint64], masks: Iterable[tuple[bytes, Sign]]) -
 
 
 def keystream(key: bytes, count: int) -> bytes:
-    """The first `count` bytes of the stream of `key`."""
+    """Return the first `count` bytes of the stream of `key`."""
     return _stream(key).update(bytes(count))
 
 

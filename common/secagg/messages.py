@@ -98,7 +98,7 @@ class AggregationSetup:
 
     @property
     def mode(self) -> Mode:
-        """Trust in the coordinator."""
+        """The mode, which says how far the coordinator is trusted: "malicious" or "semi-honest"."""
         return "malicious" if self.roster_digest else "semi-honest"
 
     @property
@@ -121,7 +121,7 @@ class AggregationSetup:
 
 
 def signers(parties: int, *, corrupt: int, degree: int, threshold: int, survivors: int) -> int:
-    """The smallest number of signatures over a survivor set that rules out a second set, with a malicious coordinator.
+    """Return the smallest number of signatures that rules out a second survivor set, with a malicious coordinator.
 
     1. In one round. Two sets with more than (L + C) / 2 signatures each would need more than L + C signatures. But each
        honest party signs once a round, and each corrupt one at most twice: L + C in total. With more corrupt parties
@@ -161,7 +161,7 @@ class KeyAdvert:
 
         Raises:
             PublicKeyError: If a key is not 32 bytes.
-            SignatureError: If the signature is no bytes.
+            SignatureError: If the signature is not bytes.
         """
         for key in self.keys:
             if not isinstance(key, bytes) or len(key) != KEY_BYTES:
@@ -213,7 +213,7 @@ def _ascending(low: int, high: int, **values: tuple[int, ...]) -> None:
 
 
 def _digest(setup: AggregationSetup) -> bytes:
-    """SHA-256 over an injective encoding: parts of variable length follow their lengths, numbers have 8 bytes."""
+    """Hash an injective encoding of the set-up: variable parts follow their lengths, numbers have 8 bytes."""
     run = setup.run.encode()
     numbers = (
         setup.attempt,

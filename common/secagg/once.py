@@ -61,7 +61,7 @@ class OnceEach(Generic[Value]):
         self._step = step
 
     def take(self, index: int) -> Value:
-        """The value of this round; afterwards nothing is left of it, or of any round before it.
+        """Return the value of this round; afterwards nothing is left of it, or of any round before it.
 
         Raises:
             ReplayError: If this value, or that of a later round, was taken before.

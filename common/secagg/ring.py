@@ -40,7 +40,7 @@ def limit(parties: int) -> int:
 
 
 def encode(values: NDArray[np.int64], *, parties: int = 1) -> NDArray[np.uint64]:
-    """A fresh copy of `values` modulo 2^64.
+    """Return a fresh copy of `values` modulo 2^64.
 
     Args:
         values: (length,) int64.
@@ -70,7 +70,7 @@ def encode(values: NDArray[np.int64], *, parties: int = 1) -> NDArray[np.uint64]
 
 
 def decode(total: NDArray[np.uint64]) -> NDArray[np.int64]:
-    """A sum read back as two's complement, sharing its memory.
+    """Return a sum read back as two's complement, sharing its memory.
 
     Args:
         total: (length,) uint64.

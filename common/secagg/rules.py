@@ -66,22 +66,22 @@ def check_adverts(
 
 
 def advert_statement(setup: AggregationSetup, party: PartyId, advert: KeyAdvert) -> bytes:
-    """Statement that a party signs when it advertises. Injective: for one set-up all parts have fixed lengths."""
+    """Return the statement that a party signs to advertise. It is injective, as all its parts have fixed lengths."""
     return PROTOCOL + b"|advert|" + setup.binding + party.to_bytes(8, "big") + b"".join(advert.keys)
 
 
 def of_round(binding: bytes, index: int) -> bytes:
-    """32 bytes that bind one round of the set-up with this `binding`."""
+    """Return 32 bytes that bind one round of the set-up with this `binding`."""
     return hashlib.sha256(PROTOCOL + b"|round|" + binding + index.to_bytes(8, "big")).digest()
 
 
 def about(binding: bytes, subject: bytes) -> bytes:
-    """32 bytes that bind a round to its query: masks of parties that were asked different queries never cancel."""
+    """Return 32 bytes that bind a round to its query: masks of parties with different queries never cancel."""
     return hashlib.sha256(PROTOCOL + b"|about|" + binding + hashlib.sha256(subject).digest()).digest()
 
 
 def survivors_statement(binding: bytes, sharers: Collection[PartyId], survivors: Collection[PartyId]) -> bytes:
-    """Statement that a party signs before it unmasks: sharers and survivors, in the round of `binding` (`about`)."""
+    """Return the statement that a party signs before it unmasks: sharers and survivors, in the round of `binding`."""
     lists = [number for group in (sharers, survivors) for number in (len(group), *sorted(group))]
     return PROTOCOL + b"|survivors|" + binding + struct.pack(f">{len(lists)}Q", *lists)
 
@@ -123,12 +123,12 @@ def halves(pair: bytes) -> tuple[bytes, bytes]:
 
 
 def point_of(party: PartyId) -> int:
-    """Evaluation point of a party's shares; the secret is at 0."""
+    """Return the evaluation point of a party's shares; the secret is at 0."""
     return party + 1
 
 
 def sign_of_mask(party: PartyId, peer: PartyId) -> Sign:
-    """Sign with which `party` adds the mask that it shares with `peer`, who adds it with the opposite one."""
+    """Return the sign with which `party` adds the mask that it shares with `peer`, who adds it with the other."""
     return 1 if party < peer else -1
 
 

@@ -74,7 +74,7 @@ def split_many(
 
 
 def combine(shares: Mapping[int, bytes], threshold: int, *, label: bytes = b"") -> bytes:
-    """The secret of these shares, which are given by point. See `combine_many`."""
+    """Return the secret of these shares, which are given by point. See `combine_many`."""
     return combine_many({"secret": shares}, threshold, label=label)["secret"]
 
 
@@ -164,7 +164,7 @@ def _checksum(secret: bytes, label: bytes) -> bytes:
 
 
 def _uniform(entropy: bytes, count: int) -> NDArray[np.float64]:
-    """`count` residues, exactly uniform: 32-bit words at or above the largest multiple of p are rejected."""
+    """Return `count` exactly uniform residues: 32-bit words at or above the largest multiple of p are rejected."""
     ceiling = 2**32 // PRIME * PRIME
     size = count + 8
     while True:
@@ -176,7 +176,7 @@ def _uniform(entropy: bytes, count: int) -> NDArray[np.float64]:
 
 
 def _powers(points: Sequence[int], threshold: int) -> NDArray[np.float64]:
-    """(points, threshold) float64: x^0, x^1, ... modulo p."""
+    """Return the powers x^0, x^1, ... of each point modulo p, (points, threshold) float64."""
     base = np.array(points, dtype=np.int64)
     powers = np.ones((len(points), threshold), dtype=np.int64)
     for exponent in range(1, threshold):
@@ -185,7 +185,7 @@ def _powers(points: Sequence[int], threshold: int) -> NDArray[np.float64]:
 
 
 def _basis(points: Sequence[int]) -> NDArray[np.float64]:
-    """(1, points) float64: Lagrange's weights at 0, the product over j ≠ i of x_j / (x_j - x_i) modulo p.
+    """Return Lagrange's weights at 0, (1, points) float64: the product over j ≠ i of x_j / (x_j - x_i) modulo p.
 
     That is the product of all x_j, over x_i times the product over j ≠ i of x_j - x_i.
     """
@@ -203,5 +203,5 @@ def _basis(points: Sequence[int]) -> NDArray[np.float64]:
 
 
 def _product(left: NDArray[np.float64], right: NDArray[np.float64]) -> NDArray[np.uint32]:
-    """Matrix product modulo p, exact for up to `_MOST` terms."""
+    """Return the matrix product modulo p, exact for up to `_MOST` terms."""
     return ((left @ right).astype(np.int64) % PRIME).astype("<u4")

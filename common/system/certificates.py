@@ -26,10 +26,10 @@ def certificate_of(path: Path) -> Certificate:
 
 
 def days_left(path: Path) -> int:
-    """Whole days until the end of a PEM file's certificate; negative after it. Errors are those of `certificate_of`."""
+    """Return the whole days until a PEM file's certificate ends; negative after it. For errors see `certificate_of`."""
     return (certificate_of(path).not_valid_after_utc - datetime.now(UTC)).days
 
 
 def in_words(days: int) -> str:
-    """The remaining validity of a certificate, in words."""
+    """Return the remaining validity of a certificate, in words."""
     return f"ends in {days} days" if days >= 0 else "HAS ENDED"

@@ -3,7 +3,7 @@
 0    success
 1    failure: the command did not succeed, or a check found a problem; it may succeed when something else has changed
 2    wrong input: usage, a setting, a plan, or a file or folder that was named; it fails again until that is corrected
-130  Ctrl-C: what was begun stopped, or goes on without this command; the line says which, and how to go on
+130  Ctrl-C: the work was stopped, or goes on without this command; the line says which, and how to go on
 141  the reader has closed the pipe (`| head`); no message, as with any program that a closed pipe ends
 143  SIGTERM, likewise; services that run until they are stopped (`serve`, `start`) end with 0
 
@@ -33,7 +33,7 @@ def parser(
     description: str,
     example: str,
 ) -> argparse.ArgumentParser:
-    """A parser of a program's commands.
+    """Make the parser of a program's commands.
 
     Args:
         name: The program.
@@ -120,7 +120,7 @@ def run(
 
 
 def exit_code(error: BaseException, wrong: tuple[type[Exception], ...] = ()) -> int:
-    """The exit code of an error, or of our own error that a library wrapped; for `wrong` see `run`."""
+    """Return the exit code of an error, or of our own error that a library wrapped; for `wrong` see `run`."""
     if isinstance(error.__cause__, CaucusError) and not isinstance(error, CaucusError):
         error = error.__cause__
     return WRONG_INPUT if isinstance(error, (*_WRONG, *wrong)) else FAILURE

@@ -34,7 +34,7 @@ class _Public:
         """Read the file.
 
         Raises:
-            ConfigError: It is missing, no JSON, one of the other public files, or has a wrong field.
+            ConfigError: It is missing, not JSON, one of the other public files, or has a wrong field.
         """
         try:
             values = json.loads(path.read_bytes())
@@ -66,7 +66,7 @@ class _Public:
         return cls(**known_keys(cls.FILE, values, among=_names(cls), required=_required(cls)))
 
     def to_json(self) -> str:
-        """The file's content."""
+        """Return the content of the file."""
         return json.dumps(asdict(self), indent=1, ensure_ascii=False)
 
 

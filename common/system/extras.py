@@ -1,6 +1,6 @@
 """Checks for the packages of an optional extra (`pip install '.[transformers]'`) before they are used.
 
-A hospital's installation has neither torch nor a client of a remote model: code that needs more says so here, in one
+A hospital's installation has neither torch nor a client of a remote model: code that needs more checks it here, in one
 line.
 """
 
@@ -15,7 +15,7 @@ def needs(what: str, *packages: str, extra: str) -> None:
     """Raise an error if one of these packages is not installed; nothing is imported.
 
     Args:
-        what: The feature that needs them, or the name of its setting, for the error.
+        what: The feature that needs the packages, or the name of its setting, for the error.
         packages: Names of top-level packages, as they are imported.
         extra: Name of the extra that brings them.
 

@@ -1,9 +1,9 @@
 """Files that contain secrets, must survive a power cut, or lie in a folder that another account can write to.
 
 Such an account can put a link, a pipe or another file under any name there, between any two steps of ours: the relay's
-does so in `node/`, and in containers in `run/`. So a file there is opened relative to its folder's descriptor, without
-following a link, and all further steps use the file's own descriptor. A folder may be a link if it is our own or
-root's, like the kernel's rule for shared folders (protected_symlinks).
+account can do so in `node/`, and in containers in `run/`. So a file there is opened relative to its folder's
+descriptor, without following a link, and all further steps use the file's own descriptor. A folder may be a link if it
+is our own or root's, like the kernel's rule for shared folders (protected_symlinks).
 """
 
 import errno
@@ -59,7 +59,7 @@ def write_atomic(path: Path, data: bytes, *, mode: int = PUBLIC) -> None:
 
 
 def content_of(path: Path) -> bytes:
-    """The content of a file that another account may have written, up to `LARGEST_READ` bytes.
+    """Return the content of a file that another account may have written, up to `LARGEST_READ` bytes.
 
     Raises:
         OSError: There is no file, or a link, a pipe or a folder is in its place; the message names `path`.
@@ -72,7 +72,7 @@ def content_of(path: Path) -> bytes:
 
 @contextmanager
 def _folder_of(path: Path) -> Iterator[int]:
-    """The descriptor of a file's folder; errors name the file."""
+    """Open a file's folder and yield its descriptor; errors name the file."""
     try:
         status = path.parent.lstat()
         trusted = stat.S_ISLNK(status.st_mode) and status.st_uid in {0, os.geteuid()}
@@ -86,12 +86,12 @@ def _folder_of(path: Path) -> Iterator[int]:
 
 
 def _opener(folder: int, mode: int = SECRET) -> Callable[[str, int], int]:
-    """An opener for `open` whose paths are relative to a folder."""
+    """Return an opener for `open` whose paths are relative to a folder."""
     return lambda name, flags: os.open(name, flags | FILE_ALONE, mode, dir_fd=folder)
 
 
 def _owner(name: str, folder: int) -> tuple[int, int] | None:
-    """User and group of the file of this name, or of the link itself if it is one; None if there is no file."""
+    """Return the user and group of the file of this name, without following a link; None if there is no file."""
     try:
         status = os.stat(name, dir_fd=folder, follow_symlinks=False)
     except FileNotFoundError:
@@ -119,7 +119,7 @@ def new_folder(path: Path, *, mode: int = 0o700) -> None:
 
 @contextmanager
 def temporary_folder(prefix: str) -> Iterator[Path]:
-    """A folder that only its owner can enter, removed at the end, even after SIGTERM or SIGHUP without a handler.
+    """Make a folder that only its owner can enter, removed at the end, even after an unhandled SIGTERM or SIGHUP.
 
     By default Python ends at once at such a signal, and leaves the folder. Only the main thread receives signals.
     """
@@ -174,5 +174,5 @@ def _closed(path: Path, error: type[ConfigError | DataError], what: str) -> None
 
 
 def text_of(path: Path) -> str:
-    """A file's text; empty if there is no file."""
+    """Return a file's text; empty if there is no file."""
     return path.read_text(encoding="utf-8") if path.exists() else ""

@@ -54,7 +54,7 @@ def hold(folder: Path, names: Sequence[str], *, stop: str) -> Iterator[None]:
 
 
 def holder(folder: Path, name: str) -> int | None:
-    """ID of the process that holds this lock; 0 if it is in another container, None if no process holds the lock."""
+    """Return the ID of the process that holds this lock: 0 if it is in another container, None if nobody holds it."""
     try:
         file = os.open(folder / "run" / f"{name}.lock", FILE_ALONE | os.O_RDONLY)
     except FileNotFoundError:
@@ -66,7 +66,7 @@ def holder(folder: Path, name: str) -> int | None:
 
 
 def _described(process: int | None) -> str:
-    """A lock's holder, for an error."""
+    """Return a lock's holder, for an error."""
     if process is None:
         return "a process that ends just now"
     return f"process {process}" if process else "a process of another container"

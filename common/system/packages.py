@@ -1,4 +1,4 @@
-"""Check that our top-level packages are of one installation: their names are words that other projects use too.
+"""Check that our top-level packages come from one installation: their names are words that other projects use too.
 
 `server`, `client` and `simulations` run this file when they are imported. They run it by its path, since the foreign
 package may be `common` itself; so it imports only the standard library. A package may be reached by links, through an
@@ -16,13 +16,13 @@ ROOTS = (FILE.parents[2], FILE.resolve().parents[2])
 
 
 def strangers() -> dict[str, str]:
-    """Our names under which Python would import something else, each with the place of the other package."""
+    """Return our names under which Python would import something else, each with the place of the other package."""
     places = {name: _places(name) for name in NAMES}
     return {name: there[0] for name, there in places.items() if there and not any(_is_ours(name, at) for at in there)}
 
 
 def refuse_strangers() -> None:
-    """End a command of ours with one line and code 2, or fail any other import, if one of our names is taken.
+    """End one of our commands with one line and code 2, or fail any other import, if one of our names is taken.
 
     Raises:
         ImportError: A name is taken; the message has the package and its place.

@@ -69,12 +69,12 @@ class Child:
 
 
 def program(name: str) -> str:
-    """Path of a command in the folder of this Python."""
+    """Return the path of a command in the folder of this Python."""
     return str(Path(sys.executable).parent / name)
 
 
 def environment(home: Path, **more: str) -> dict[str, str]:
-    """The complete environment of a child process."""
+    """Return the complete environment of a child process."""
     inherited = {
         name: os.environ[name] for name in ("LANG", "OMP_NUM_THREADS", "PYTHONPATH", "TZ") if name in os.environ
     }
@@ -83,7 +83,7 @@ def environment(home: Path, **more: str) -> dict[str, str]:
 
 
 def chosen(names: Sequence[str]) -> dict[str, str]:
-    """The variables among these that are set in our own environment."""
+    """Return the variables among these that are set in our own environment."""
     return {name: os.environ[name] for name in names if name in os.environ}
 
 
@@ -124,7 +124,7 @@ def supervise(children: Sequence[Child], *, folder: Path, names: Sequence[str]) 
 
 
 def status(folder: Path, name: str) -> dict[str, Any] | None:
-    """Process number of this folder's supervisor and the state of its children; None if it does not run.
+    """Return the process number of this folder's supervisor and the state of its children; None if it does not run.
 
     Numbers are those in its container; the supervisor's is 0 if that container is not ours.
     """
@@ -139,7 +139,7 @@ def status(folder: Path, name: str) -> dict[str, Any] | None:
 
 
 def stop(folder: Path, names: Sequence[str], *, wait: float = 3 * GRACE) -> bool:
-    """End the supervisors that have these locks of a folder, and thereby their children.
+    """End the supervisors that have these locks of a folder, and so their children.
 
     Returns:
         False if there were none.
@@ -233,8 +233,8 @@ def _start(child: Child, folder: Path) -> subprocess.Popen[bytes]:
 def _shorten(path: Path) -> None:
     """Move the content of a log that has reached its maximum size to the older copy, and empty the log.
 
-    The child has the file open for appending, so it is copied and cut, not renamed: lines that the child writes in
-    this moment may be lost.
+    The child has the file open for appending, so it is copied and cut, not renamed: lines that the child writes at this
+    moment may be lost.
     """
     if not path.exists():
         return

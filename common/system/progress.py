@@ -25,7 +25,7 @@ def progress(
 ) -> Iterator[Callable[[int], None]]:
     """Show a step while it lasts: a bar if there is a total, otherwise a clock. It is updated every second.
 
-    Where standard error is not a terminal, the log has the title once, as soon as the step has taken `LONG` seconds. A
+    If standard error is not a terminal, the log has the title once, as soon as the step has taken `LONG` seconds. A
     single item has no bar and no line, since records are embedded one by one, and there are many.
 
     Args:

@@ -1,4 +1,4 @@
-"""Ctrl-C and SIGTERM: the first ends a command in order, by an exception; a second one ends it at once.
+"""Ctrl-C and SIGTERM: the first ends a command by an exception, in an orderly way; a second one ends it at once.
 
 A process that was started with one of them ignored, such as a shell's job in the background, goes on ignoring it.
 """
@@ -42,5 +42,5 @@ def stoppable() -> Iterator[None]:
 
 
 def exit_code(stop: KeyboardInterrupt) -> int:
-    """The exit code of a command that was stopped."""
+    """Return the exit code of a command that was stopped."""
     return TERMINATED if isinstance(stop, Terminated) else INTERRUPTED

@@ -18,7 +18,7 @@ class WarnedOnce(logging.Filter):
         self._first: dict[tuple[str, str], logging.LogRecord] = {}
 
     def filter(self, record: logging.LogRecord) -> bool:
-        """Whether the record is shown."""
+        """Return whether the record is shown."""
         if record.levelno != logging.WARNING or record.name in EVENTS:
             return True
         return self._first.setdefault((record.name, record.getMessage()), record) is record
@@ -26,7 +26,7 @@ class WarnedOnce(logging.Filter):
 
 @contextlib.contextmanager
 def warned_once(*handlers: logging.Handler) -> Iterator[None]:
-    """Give the handlers one such filter for the duration of the block."""
+    """Give the handlers one `WarnedOnce` for the duration of the block."""
     once = WarnedOnce()
     for handler in handlers:
         handler.addFilter(once)

@@ -69,7 +69,7 @@ class YamlFile:
         return cls(path=path, values=values, lines=lines)
 
     def where(self, key: str) -> str:
-        """File and line of a key, or of the section that should have it."""
+        """Return the file and line of a key, or of the section that should have it."""
         while key and key not in self.lines:
             key = key.rpartition(".")[0]
         return f"{self.path}:{self.lines[key]}" if key else str(self.path)
@@ -77,7 +77,7 @@ class YamlFile:
 
 @contextmanager
 def located(where: Callable[[str], object]) -> Iterator[None]:
-    """Add to an error about a key its place, for instance from `YamlFile.where`."""
+    """Add the place of a key, for instance from `YamlFile.where`, to an error about it."""
     try:
         yield
     except ConfigError as error:
@@ -85,7 +85,7 @@ def located(where: Callable[[str], object]) -> Iterator[None]:
 
 
 def _keys(node: yaml.Node, section: str, above: set[int]) -> Iterator[tuple[str, int]]:
-    """Full name and line of every key; `above` has the nodes that this one is in, since an alias may name one."""
+    """Yield full name and line of every key; `above` has the nodes around this one, since an alias may refer to one."""
     if not isinstance(node, yaml.MappingNode) or id(node) in above:
         return
     for key, value in node.value:

@@ -87,7 +87,7 @@ def check_certificate(folder: Path) -> None:
 
 
 def ending_soon(folder: Path) -> Iterator[str]:
-    """A warning for each certificate that ends within 30 days."""
+    """Yield a warning for each certificate that ends within 30 days."""
     for name, do in (("server.crt", "caucus-coordinator renew"), ("ca.crt", "the hospitals need a new invitation")):
         if (days := days_left(folder / name)) < SOON:
             yield f"WARNING: {name} {in_words(days)}: {do}"

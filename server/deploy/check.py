@@ -124,7 +124,7 @@ def preflight(settings: Settings) -> list[Finding]:
 
 
 def table(findings: list[Finding]) -> Iterator[str]:
-    """The findings as a table, one line for each part."""
+    """Yield the findings as a table, one line for each part."""
     widths = [max(len(getattr(finding, name)) for finding in findings) for name in ("part", "name")]
     for finding in findings:
         digest = f"{finding.digest[:_SHORT]:{_SHORT}}"
@@ -134,7 +134,7 @@ def table(findings: list[Finding]) -> Iterator[str]:
 
 
 def for_json(findings: list[Finding]) -> dict[str, object]:
-    """The findings in the form for `--json`."""
+    """Return the findings in the form for `--json`."""
     return {"ready": all(finding.ok for finding in findings), "parts": [asdict(finding) for finding in findings]}
 
 
@@ -211,6 +211,6 @@ def _tracking(kind: str) -> tuple[str, str]:
 
 
 def _named(part: Part, name: str = "") -> str:
-    """Name of a part: its model if it has one, else its class."""
+    """Return the name of a part: its model if it has one, else its class."""
     kind = part.model or str(part.settings[TARGET]).rpartition(".")[2]
     return f"{name} ({kind})" if name else kind

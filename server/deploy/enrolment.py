@@ -45,7 +45,7 @@ class Attending:
     since: str
 
     def __str__(self) -> str:
-        """The hospital's attendance in plain words."""
+        """Return the hospital's attendance in plain words."""
         since = f" since {self.since}" if self.since else ""
         return f"{self.name} is {'online' if self.online else 'offline'}{since}"
 
@@ -75,14 +75,14 @@ def register(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") ->
 
 
 def enrolled(settings: CoordinatorSettings) -> list[Enrolled]:
-    """All enrolled parties, ordered by number."""
+    """Return all enrolled parties, ordered by number."""
     path = settings.folder / "parties.json"
     rows = json.loads(path.read_bytes()) if path.exists() else []
     return [Enrolled(party=PartyFile(**row["party"]), node=row["node"]) for row in rows]
 
 
 def store(settings: CoordinatorSettings, parties: list[Enrolled]) -> None:
-    """Write three files of enrolled parties: here with their nodes, for the hospitals, and for the runs."""
+    """Write three files about the enrolled parties: with their nodes, for the hospitals, and for the runs."""
     write_atomic(settings.folder / "parties.json", json.dumps([asdict(entry) for entry in parties], indent=1).encode())
     roster = RosterFile(parties=tuple(entry.party for entry in parties))
     write_atomic(settings.folder / "roster.json", roster.to_json().encode())
@@ -90,7 +90,7 @@ def store(settings: CoordinatorSettings, parties: list[Enrolled]) -> None:
 
 
 def attendance(settings: CoordinatorSettings) -> list[Attending]:
-    """All enrolled hospitals, ordered by number, as SuperLink sees them; it must be running."""
+    """Return all enrolled hospitals, ordered by number, as SuperLink sees them; it must be running."""
     nodes = {str(node["node-id"]): node for node in flwr(settings.folder, "supernode", "list")["nodes"]}
     attending = []
     for number, entry in enumerate(enrolled(settings)):

@@ -21,7 +21,7 @@ EVERYWHERE = "0.0.0.0"  # noqa: S104 a setting to compare with
 
 
 def fault(folder: Path) -> str | None:
-    """The coordinator's fault; None if everything works.
+    """Return the coordinator's fault; None if everything works.
 
     Raises:
         ConfigError: The folder is not a coordinator's.
@@ -41,7 +41,7 @@ def fault(folder: Path) -> str | None:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Entry point; returns the exit code."""
+    """Run the health check; return the exit code."""
     (folder,) = sys.argv[1:] if arguments is None else arguments
     problem = fault(Path(folder))
     print(problem or "works")  # the engine keeps it

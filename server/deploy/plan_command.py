@@ -86,7 +86,7 @@ def _target(chosen: argparse.Namespace) -> float:
 
 
 def forwards(settings: Settings) -> dict[str, Any]:
-    """Queries, noise, signal, guarantee and forecast of these settings, as `plan` prints them without `--signal`."""
+    """Return the settings' queries, noise, signal, guarantee and forecast, as `plan` prints without `--signal`."""
     from server.llm.form_choice import forms_in_words
     from server.planning import collusion
     from server.planning.forecast import forecast
@@ -126,7 +126,7 @@ def forwards(settings: Settings) -> dict[str, Any]:
 
 
 def _count_in_place_of_test_texts(settings: Settings, parts: "Parts") -> list[str]:
-    """What a count of the hospitals costs, in a run that asks them and has neither test texts nor this count."""
+    """Advise on the cost of a count at the hospitals, if a run that asks them has neither it nor test texts."""
     from server.evaluation import federated_count
     from server.settings.build import drafted
 
@@ -183,6 +183,6 @@ def _backwards(settings: Settings, target: float, *, for_epsilon: bool) -> dict[
 
 
 def _chosen(settings: Settings, settled: Settings) -> dict[str, Any]:
-    """Numbers that took the place of `auto`."""
+    """Return the numbers that replaced `auto` in the settings."""
     chosen = {name: setting(settled, name) for name in (f"method.{automatic}" for automatic in settings.automatic)}
     return {"chosen": chosen} if chosen else {}

@@ -57,7 +57,7 @@ def add_run(parser: argparse.ArgumentParser) -> None:
 
 
 def run_folder(chosen: argparse.Namespace) -> Path:
-    """The run folder.
+    """Read the run folder from the command's arguments.
 
     Raises:
         ConfigError: The folder is not a run folder.

@@ -74,7 +74,7 @@ class Progress:
     weaknesses: tuple[str, ...] = ()
 
     def __str__(self) -> str:
-        """The progress in plain words."""
+        """Return the progress in plain words."""
         words = {
             Status.RUNNING: f"running, whole rounds so far: {self.rounds}",
             Status.AWAITING: f"awaiting approval of {listed(self.hospitals)}",
@@ -103,7 +103,7 @@ def progress(folder: Path) -> Progress:
 
 
 def checked(settings: CoordinatorSettings, folder: Path) -> Progress:
-    """Like `progress`; if the run's process has not begun, Flower is asked whether it still may."""
+    """Read the state as `progress` does; if the run's process has not begun, ask Flower whether it still may."""
     flower = last(settings, folder) if progress(folder).status is Status.STARTING else None
     current = progress(folder)  # read again: the folder is written before Flower knows
     if current.status is not Status.STARTING or not flower or not ended(flower):
@@ -171,12 +171,12 @@ def _followed(settings: CoordinatorSettings, folder: Path, at: int) -> Iterator[
 
 
 def command(settings: CoordinatorSettings, verb: str, name: str) -> str:
-    """The text of a command about a run, for the operator to type."""
+    """Return the text of a command about a run, for the operator to type."""
     return shlex.join(["caucus-coordinator", verb, str(settings.folder), name])
 
 
 def last(settings: CoordinatorSettings, folder: Path) -> dict[str, Any] | None:
-    """Flower's record of the folder's last run, or None."""
+    """Return Flower's record of the folder's last run, or None."""
     text = text_of(folder / FLOWER)
     if not text:
         return None
@@ -188,7 +188,7 @@ def last(settings: CoordinatorSettings, folder: Path) -> dict[str, Any] | None:
 
 
 def ended(run: dict[str, Any]) -> bool:
-    """Whether Flower counts a run as over."""
+    """Return whether Flower counts a run as over."""
     return str(run["status"]).startswith(("finished", "stopped"))
 
 
@@ -198,7 +198,7 @@ def listed(names: Sequence[str]) -> str:
 
 
 def _with_last_words(settings: CoordinatorSettings, folder: Path, current: Progress) -> Progress:
-    """Leave the last words of a process that could not: it was killed, or never began."""
+    """Add the reason that a process could not record itself, because it was killed or never began."""
     began = bool(text_of(folder / LOCK))  # the process wrote its number there
     reason = f"{DIED}: {_cause(settings, folder)}" if began else current.reason
     with contextlib.suppress(OSError):  # on a full disk they are printed alone
@@ -224,7 +224,7 @@ def _disk_is_full(folder: Path) -> bool:
 
 
 def _processes(settings: CoordinatorSettings) -> dict[str, int | None]:
-    """The processes that a run depends on."""
+    """Return the processes that a run depends on."""
     children = (processes.status(settings.folder, LOCKS[0]) or {}).get("children", {})
     return {name: children[name]["process"] for name in ("superlink", "executor") if name in children}
 

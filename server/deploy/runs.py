@@ -94,7 +94,7 @@ def register(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") ->
 
 
 def with_hospitals(settings: CoordinatorSettings, overrides: list[str], name: str = "plan") -> Settings:
-    """The checked settings of a run with all enrolled hospitals and their roster.
+    """Return the checked settings of a run with all enrolled hospitals and their roster.
 
     Args:
         settings: Settings of the coordinator.

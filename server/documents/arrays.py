@@ -7,12 +7,12 @@ from numpy.typing import NDArray
 
 
 def packed(array: NDArray[np.floating]) -> str:
-    """The array as text, without its shape."""
+    """Return the array as text, without its shape."""
     return base64.b64encode(array.astype("<f4").tobytes()).decode()
 
 
 def unpacked(text: str, rows: int) -> NDArray[np.float32]:
-    """The inverse of `packed`, as an array of this many rows.
+    """Return the array that `packed` packed, with this many rows.
 
     Raises:
         ValueError: `text` is not base64, or does not fill the rows.

@@ -39,14 +39,14 @@ class CensusNumbers(Document):
 
     Attributes:
         labels: The labels.
-        sums: (labels, directions) noised sums of places.
+        sums: (labels, directions) noised sums of the records' coordinates.
         counts: (labels,) noised counts.
         noise: Standard deviation of the noise in the sums.
         count_noise: Standard deviation of the noise in the counts.
         softness: Spread of a label's records.
-        radius: Largest distance of a place from its centre.
+        radius: Largest distance of a record's coordinates from its label's centre.
         basis: (directions, dimensions) float32, rows one after another, as base64.
-        centres: (labels, dimensions), of the same kind.
+        centres: (labels, dimensions) float32, likewise.
         questionnaire: Answers about the form of the records' texts; None if they were not asked for.
     """
 
@@ -68,7 +68,7 @@ class Released(Document):
 
     Attributes:
         statement: The guarantee in a sentence.
-        run: The run that asked.
+        run: The run that asked the parties.
         plan_digest: Hex digest of its plan.
         encoder: Digest of the encoder of the vectors.
         numbers: The numbers, such as `CensusNumbers`, stored among the other fields.

@@ -38,7 +38,7 @@ class FieldError(ValueError):
 
 
 def to_json(document: Any) -> dict[str, Any]:
-    """The fields in their order, as strict JSON."""
+    """Return the fields in their order, as strict JSON."""
     made: dict[str, Any] = {}
     for attribute in fields(document):
         value = getattr(document, attribute.name)
@@ -50,7 +50,7 @@ def to_json(document: Any) -> dict[str, Any]:
 
 
 def strict(value: Any) -> Any:
-    """The value in strict JSON: the one form for run folders, `report.json` and the output of commands."""
+    """Return the value in strict JSON: the one form for run folders, `report.json` and the output of commands."""
     match value:
         case float() if not math.isfinite(value):
             return None if math.isnan(value) else str(value)
@@ -65,7 +65,7 @@ def strict(value: Any) -> Any:
 
 
 def with_infinities(value: Any) -> Any:
-    """JSON whose infinities are numbers again: the inverse of `strict`, provided that no text is "inf"."""
+    """Return JSON whose infinities are numbers again: the inverse of `strict`, provided that no text is "inf"."""
     match value:
         case dict():
             return {key: with_infinities(inner) for key, inner in value.items()}
@@ -78,7 +78,7 @@ def with_infinities(value: Any) -> Any:
 
 
 def from_json(kind: type[_T], value: Any) -> _T:
-    """The dataclass of this kind with these fields.
+    """Return the dataclass of this kind with these fields.
 
     Raises:
         FieldError: The value is not an object, or a field is missing or of the wrong type.
@@ -111,7 +111,7 @@ def _fields(kind: type) -> dict[str, tuple["Field[Any]", Callable[[Any], Any]]]:
 
 
 def _converter(hint: Any) -> Callable[[Any], Any]:
-    """The function that makes a value of this type from its JSON."""
+    """Return the function that makes a value of this type from its JSON."""
     origin, arguments = typing.get_origin(hint), typing.get_args(hint)
     if origin in {Union, types.UnionType}:
         (inner,) = (_converter(argument) for argument in arguments if argument is not type(None))
@@ -138,7 +138,7 @@ def _of(value: Any, kind: Any) -> Any:
 
 
 def is_number(value: object) -> TypeGuard[float]:
-    """Whether the value is a number of JSON."""
+    """Return whether the value is a JSON number."""
     return isinstance(value, int | float) and not isinstance(value, bool)
 
 

@@ -64,7 +64,7 @@ class FigureGroup(Document):
 
 
 def groups_of(content: Mapping[str, Any]) -> tuple[FigureGroup, ...]:
-    """All groups that have figures, in their order, after the figures outside any group.
+    """Return all groups that have figures, in their order, after the figures outside any group.
 
     Raises:
         AttributeError, TypeError, ValueError: A figure is of the wrong format.
@@ -76,7 +76,7 @@ def groups_of(content: Mapping[str, Any]) -> tuple[FigureGroup, ...]:
 
 
 def shareable(figures: Mapping[str, Any], above: str = "") -> Iterator[tuple[str, float]]:
-    """All finite numbers with their names, joined by slashes, except those that only a simulation can compute."""
+    """Yield all finite numbers with their names, joined by slashes, except those that only a simulation can compute."""
     if simulation_only(figures):
         return
     for name, value in figures.items():
@@ -87,7 +87,7 @@ def shareable(figures: Mapping[str, Any], above: str = "") -> Iterator[tuple[str
 
 
 def finite(value: object) -> float | None:
-    """The value as a finite float; None for anything else."""
+    """Return the value as a finite float; None for anything else."""
     return float(value) if is_number(value) and math.isfinite(value) else None
 
 
@@ -102,7 +102,7 @@ def _as_group(title: str, content: Mapping[str, Any]) -> FigureGroup:
 
 
 def _notes(content: Mapping[str, Any]) -> Iterator[str]:
-    """Texts of a group other than its definition."""
+    """Yield texts of a group other than its definition."""
     for key, value in content.items():
         if isinstance(value, str) and key != "definition" and not _is_figure(value):
             yield value if key == "note" else f"{str(key).replace('_', ' ')}: {value}"
@@ -144,5 +144,5 @@ def _is_group(value: object) -> bool:
 
 
 def simulation_only(content: Mapping[str, Any]) -> bool:
-    """Whether a mapping is marked as computed from private records."""
+    """Return whether a mapping is marked as computed from private records."""
     return bool(content.get("simulation_only"))

@@ -34,12 +34,12 @@ class Document:
     FILE: ClassVar[str]
 
     def to_json(self) -> dict[str, Any]:
-        """The document as strict JSON, with the fields in their order."""
+        """Return the document as strict JSON, with the fields in their order."""
         return to_json(self)
 
     @classmethod
     def from_json(cls, value: object) -> Self:
-        """The inverse of `to_json`, and of what earlier versions wrote.
+        """Read the document back from `to_json`'s form, or from that of an earlier version.
 
         Raises:
             KeyError, TypeError, ValueError: `value` is not the JSON of such a document.
@@ -48,7 +48,7 @@ class Document:
 
     @classmethod
     def parse(cls, text: str) -> Self:
-        """The document in the text of its file.
+        """Return the document in the text of its file.
 
         Raises:
             LaterFormatError, KeyError, TypeError, ValueError: As in `of_file`.
@@ -57,7 +57,7 @@ class Document:
 
     @classmethod
     def of_file(cls, value: object) -> Self:
-        """The document in the JSON of its file.
+        """Return the document in the JSON of its file.
 
         Raises:
             LaterFormatError: A later version of Caucus wrote it.
@@ -74,7 +74,7 @@ class Document:
 
     @classmethod
     def load(cls, folder: Path) -> Self:
-        """The document of a run folder.
+        """Return the document of a run folder.
 
         Raises:
             OSError: There is no such file, or it cannot be opened.
@@ -84,12 +84,12 @@ class Document:
 
     @classmethod
     def load_if_there(cls, folder: Path) -> Self | None:
-        """The document of a run folder; None if there is no such file."""
+        """Return the document of a run folder; None if there is no such file."""
         return cls.load(folder) if (folder / cls.FILE).exists() else None
 
     @classmethod
     def read(cls, folder: Path, problems: list[str], *, needed: bool = True) -> Self | None:
-        """The document of a run folder; or None, with the reason added to `problems`: see `read`."""
+        """Return the document of a run folder; or None, with the reason added to `problems`: see `read`."""
         return read(folder / cls.FILE, cls.parse, problems, needed=needed)
 
     def save(self, folder: Path, name: str | None = None) -> None:
@@ -150,5 +150,5 @@ def read_lines(path: Path, parse: Callable[[Any], _T], problems: list[str]) -> l
 
 
 def split(text: str) -> list[str]:
-    """The lines of a JSON Lines file; `splitlines` would also split at other separators, such as U+2028."""
+    """Return the lines of a JSON Lines file; `splitlines` would also split at other separators, such as U+2028."""
     return [line for line in text.split("\n") if line.strip()]

@@ -54,7 +54,7 @@ class PrivateMap(Document):
 
 
 def _check(points: tuple[Point, ...]) -> None:
-    """Refuse what cannot be drawn.
+    """Refuse points that cannot be drawn.
 
     Raises:
         ValueError: A point is not finite, or does not have two coordinates.

@@ -23,7 +23,7 @@ CLASSIFIERS = (
 
 @dataclass(frozen=True, slots=True)
 class Estimate(Document):
-    """A value of 0 to 1 with its 95 % interval; None where it was not measured."""
+    """A value from 0 to 1 with its 95 % interval; both are None if it was not measured."""
 
     value: float | None = None
     interval: Interval | None = None
@@ -32,7 +32,7 @@ class Estimate(Document):
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Classifier(Document):
-    """Quality of a classifier, trained on one set of texts, on another set.
+    """Quality of a classifier that was trained on one set of texts and tested on another.
 
     Attributes:
         accuracy: The classifier's accuracy.
@@ -64,7 +64,7 @@ class Classifier(Document):
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Gain(Document):
-    """Difference between two accuracies on the same test texts, such as the gain over no hospitals.
+    """Difference between two accuracies on the same test texts, such as the gain over texts without the hospitals.
 
     Attributes:
         value: The difference, -1 to 1.
@@ -121,7 +121,7 @@ class Metrics(Document):
         return metrics
 
     def adding(self, more: Mapping[str, Any]) -> "Metrics":
-        """The same metrics with these figures and groups added; they replace others of the same name."""
+        """Return the same metrics with these figures and groups added; they replace others of the same name."""
         return Metrics({**self.content, **more})
 
     @property
@@ -142,7 +142,7 @@ class Metrics(Document):
 
     @property
     def definition(self) -> str | None:
-        """Description of the small model."""
+        """Description of the small model, the classifier by which the texts are measured."""
         return _text(self.content.get("definition"))
 
     @property
@@ -186,7 +186,7 @@ class Metrics(Document):
 
     @property
     def utility_hard_labels(self) -> Classifier | None:
-        """Like `utility`, but trained only on the most probable labels, if the synthetic texts have probabilities."""
+        """The same small model, trained only on the most probable labels, if the synthetic texts have probabilities."""
         return self._on_these_texts("utility_hard_labels")
 
     @property
@@ -196,7 +196,7 @@ class Metrics(Document):
 
     @property
     def generation_gap(self) -> Gain | None:
-        """The classifier of the released numbers minus one of the same kind that has learned from the texts."""
+        """Accuracy of the released numbers' classifier minus that of one of its kind trained on the synthetic texts."""
         group = self.content.get("released_classifier")
         if not isinstance(group, Mapping) or self.released_classifier is None:
             return None
@@ -204,7 +204,7 @@ class Metrics(Document):
 
     @property
     def released_classifier(self) -> Classifier | None:
-        """The classifier that the released numbers are, without any text."""
+        """The classifier that consists of the released numbers, without any text."""
         return self._on_these_texts("released_classifier")
 
     @property
@@ -229,7 +229,7 @@ class Metrics(Document):
 
     @property
     def federated(self) -> Classifier | None:
-        """A classifier of the synthetic texts, on the parties' own records, by noised counts."""
+        """A classifier trained on the synthetic texts and tested on the parties' records, by noised counts."""
         return self._classifier("federated")
 
     @property
@@ -239,7 +239,7 @@ class Metrics(Document):
         return from_json(LabelShares, shares) if isinstance(shares, Mapping) and shares else None
 
     def _on_these_texts(self, name: str) -> Classifier | None:
-        """A classifier that was tested on the texts of the last evaluation."""
+        """Return a classifier that was tested on the texts of the last evaluation."""
         classifier = self._classifier(name)
         return classifier if classifier and classifier.test == self.test else None
 
@@ -275,7 +275,7 @@ def _classifier(group: object) -> Classifier | None:
 
 
 def _estimate(figure: object) -> Estimate:
-    """A figure with or without an interval; an empty estimate if the value is not a number."""
+    """Return a figure with or without an interval; an empty estimate if the value is not a number."""
     detailed = figure if isinstance(figure, Mapping) else {"value": figure}
     if (value := finite(detailed.get("value"))) is None:
         return Estimate()

@@ -169,10 +169,11 @@ class Privacy(Document):
     """The document `privacy.json`.
 
     Attributes:
-        statement: The guarantee in words: paragraphs.
+        statement: The guarantee in words, as paragraphs.
         epsilon: The epsilon that was asked for.
         delta: A public constant; 0 if nothing is asked.
-        planned_epsilon: Cost of the planned noise; above `epsilon` if the noise is by a paper's formula that is wrong.
+        planned_epsilon: Cost of the planned noise; above `epsilon` if the noise follows a paper's formula that is
+            wrong.
         unproven: Names of the queries that have no privacy proof.
         proven_epsilon: Epsilon of all others.
         pure_epsilon: Epsilon with no delta; None if it is infinite.
@@ -198,7 +199,7 @@ class Privacy(Document):
         plan_digest: Hex digest of the plan.
         simulation: Whether the parties were simulated.
         labels_from_records: Whether the labels were taken from private records.
-        earlier: The run that asked, if this one uses its answers.
+        earlier: The run that asked the parties, if this one uses its answers.
         not_covered: Limits of the guarantee, each item "Heading: explanation.".
     """
 
@@ -237,7 +238,7 @@ class Privacy(Document):
     not_covered: tuple[str, ...] = ()
 
     def before_asking(self, signals: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-        """The JSON of a plan: nothing is spent yet, and each query of this run has its expected signal."""
+        """Return the JSON of a plan: nothing is spent yet, and each query of this run has its expected signal."""
         facts = self.to_json()
         del facts["spent"]
         # Queries of an earlier run, whose answers are used again, are none of this plan.

@@ -66,7 +66,7 @@ class AskedQuery(Document):
         mechanism: The mechanism that noises it.
         scale: Scale of the noise in the answer's unit.
         noise: Standard deviation of the noise in the sum; None for answers that are not summed.
-        survivors: Number of parties whose answers are in it.
+        survivors: Number of parties whose answers are in the result.
         parties: Number of parties that were asked.
     """
 
@@ -124,12 +124,12 @@ class RoundReport(Document):
     epsilon: float | None = field(default=None, metadata=ABSENT)
 
     def to_json(self) -> dict[str, Any]:
-        """Strict JSON; the run's measurements are absent until it has measured the round."""
+        """Return the report as strict JSON; the run's measurements are absent until it has measured the round."""
         line = codec.to_json(self)
         return line if self.seconds is not None else {name: line[name] for name in line if name not in _MEASURED}
 
     def for_readers(self) -> "RoundReport":
-        """The round with its number counted from 1, for people; the program counts from 0."""
+        """Return the round with its number counted from 1, for people; the program counts from 0."""
         return replace(self, round=self.round + 1)
 
     @property

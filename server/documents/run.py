@@ -16,7 +16,7 @@ COMPLETE, PARTIAL = "complete", "partial"
 
 
 def versions() -> dict[str, str]:
-    """The versions of the installed packages that a run depends on."""
+    """Return the versions of the installed packages that a run depends on."""
     installed = {}
     for name in VERSIONS:
         with suppress(PackageNotFoundError):

@@ -33,7 +33,7 @@ _NEVER = -1e6
 
 
 def with_evaluation(queries: Sequence[PlannedQuery], share: float, max_records: int) -> tuple[PlannedQuery, ...]:
-    """Append the count to a method's queries and scale their shares of epsilon down; with share 0, change nothing.
+    """Append the count to a method's queries and scale those queries' epsilon down; with share 0, change nothing.
 
     The noise is Laplace, the smallest for two counts asked once, and pure if all other queries are.
     """
@@ -47,7 +47,7 @@ def with_evaluation(queries: Sequence[PlannedQuery], share: float, max_records: 
 
 
 def planned(plan: Plan) -> bool:
-    """Whether the plan contains the count."""
+    """Return whether the plan contains the count."""
     return any(query.name == NAME for query in plan.queries)
 
 
@@ -70,7 +70,7 @@ def question(vectors: NDArray[np.float32], candidates: Sequence[Candidate], plan
 
 
 def measured(plan: Plan, answered: Answered) -> dict[str, Any]:
-    """Group of `metrics.json`: noised counts, the standard deviation of their noise, and the accuracy from them."""
+    """Make the group of `metrics.json`: noised counts, the standard deviation of their noise, and the accuracy."""
     (query,) = (query for query in plan.queries if query.name == NAME)
     sigma = query.noise_deviation * plan.surplus(query, answered.survivors)
     right, records = (float(value) for value in answered.values)

@@ -24,7 +24,7 @@ Cleaned = Iterable[Mapping[str, Mapping[str, int]]]
 
 
 def of_run(texts: Sequence[str], structure: Structure | None, cleaned: Cleaned) -> dict[str, dict[str, Any]]:
-    """The group of a run's texts, with a note on repaired and dropped texts; None for plain texts."""
+    """Return the group of a run's texts, with a note on repaired and dropped texts; empty for plain texts."""
     if structure is None:
         return {}
     note = _note(cleaned)
@@ -32,7 +32,7 @@ def of_run(texts: Sequence[str], structure: Structure | None, cleaned: Cleaned) 
 
 
 def shares(texts: Sequence[str], structure: Structure) -> dict[str, Any]:
-    """The group of these texts; it counts texts without the structure, and leaves them out of the shares."""
+    """Return the group of these texts; it counts texts without the structure, and leaves them out of the shares."""
     read = [fields for text in texts if (fields := structure.fields(text)) is not None]
     group: dict[str, Any] = {
         "definition": DEFINITION.format(text_field=structure.text_field),
@@ -49,7 +49,7 @@ def shares(texts: Sequence[str], structure: Structure) -> dict[str, Any]:
 
 
 def _note(cleaned: Cleaned) -> str | None:
-    """Sentence on what the cleaner repaired and dropped in all rounds, by kind; None for nothing."""
+    """Return a sentence on what the cleaner repaired and dropped in all rounds, by kind; None for nothing."""
     counts: Counter[str] = Counter()
     for kinds in (kinds for by_model in cleaned for kinds in by_model.values()):
         counts.update(kinds)

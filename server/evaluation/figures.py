@@ -40,7 +40,8 @@ class Measured:
         experiment_seed: Seed of all sampling.
         embed: Replaces `encoder.encode`, for instance by a version with a cache: embedding is the most costly part.
         released: The synthetic texts as they are released, if figures read only one field; None: the candidates.
-        public: Reads the public texts, if the task has any; only figures that are compared with theirs need them.
+        public: Reads the public texts, if the task has any; only figures that are compared with those of public texts
+            need them.
     """
 
     candidates: Sequence[Candidate]
@@ -73,11 +74,11 @@ class Measured:
         return self.embedded([record.text for record in self.test])
 
     def embedded(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        """Embed texts: (texts, dim)."""
+        """Return the embeddings of texts, (texts, dim)."""
         return (self.embed or self.encoder.encode)(texts)
 
     def drawn(self, records: Sequence[Any], purpose: str, most: int | None = None) -> list[Any]:
-        """A random sample of at most `most` records (default: `evaluation.texts`), fixed by the experiment seed."""
+        """Draw a sample of at most `most` records (default: `evaluation.texts`), fixed by the experiment seed."""
         order = rng.experiment(self.experiment_seed, "measures", purpose).permutation(len(records))
         return [records[at] for at in order[: most or self.evaluation.texts]]
 
@@ -85,7 +86,7 @@ class Measured:
 def figure(
     value: Callable[[], float], *, rows: int, interval: Callable[[], intervals.Interval | None] | None = None
 ) -> Figure:
-    """A figure, or the reason why it is missing."""
+    """Return a figure, or the reason why it is missing."""
     try:
         number = value()
     except (CaucusError, ValueError, ArithmeticError) as error:
@@ -96,7 +97,7 @@ def figure(
 
 
 def together(make: Callable[[], Mapping[str, float]], names: Sequence[str], *, rows: int) -> dict[str, Figure]:
-    """Figures from one computation: all of them, or the same reason for each in their place."""
+    """Return the figures from one computation: all of them, or the same reason for each in their place."""
     try:
         values = make()
     except (CaucusError, ValueError, ArithmeticError) as error:
@@ -105,14 +106,14 @@ def together(make: Callable[[], Mapping[str, float]], names: Sequence[str], *, r
 
 
 def missing(names: Iterable[str], error: Exception, *, rows: int) -> dict[str, Figure]:
-    """The reason in place of each figure: our message, or a library's error type, as its message may quote text."""
+    """Give the reason in place of each figure: our message, or a library's error type, as its message may quote."""
     reason = str(error) if isinstance(error, CaucusError) else f"a library failed ({type(error).__name__})"
     log.info("no %s: %s", ", ".join(names), reason)
     return {name: {"value": None, "reason": reason, "rows": rows} for name in names}
 
 
 def classification(measured: Measured, train: Sequence[Candidate | Record], evaluation: Evaluation) -> Group:
-    """Accuracy and macro-F1, on the test texts, of the small model trained on `train`."""
+    """Measure accuracy and macro-F1, on the test texts, of the small model trained on `train`."""
     seeds = evaluation.seeds if evaluation.model != "tfidf" else 1  # the default is deterministic
     right = [record.label for record in measured.test]
     note = None
@@ -137,7 +138,7 @@ def classification(measured: Measured, train: Sequence[Candidate | Record], eval
 def predicted_by(
     measured: Measured, train: Sequence[Candidate | Record], evaluation: Evaluation, number: int
 ) -> tuple[list[str], str | None]:
-    """Labels of the test texts by training `number` of the small model on `train`; see `small_model.predictions`."""
+    """Predict the test texts' labels by the small model's training number `number`; see `small_model.predictions`."""
     return predictions(
         train,
         measured.test,
@@ -148,7 +149,7 @@ def predicted_by(
 
 
 def difference(before: NDArray[np.float64], after: NDArray[np.float64]) -> Figure:
-    """Accuracy of one classifier minus another's, with its interval, from their shares of right answers by row."""
+    """Compute one classifier's accuracy minus another's, with its interval, from shares of right answers by row."""
     interval = intervals.of_paired_shares(before, after)
     return {"value": float(after.mean() - before.mean()), "interval": interval, "rows": len(after)}
 
@@ -156,7 +157,7 @@ def difference(before: NDArray[np.float64], after: NDArray[np.float64]) -> Figur
 def scored(
     score: Callable[[NDArray[np.str_], NDArray[np.str_]], float], answers: Sequence[Sequence[str]], right: Sequence[str]
 ) -> Figure:
-    """Mean score of several trainings' answers, with its interval over these, or over test texts of a single one."""
+    """Average a score over several trainings, with an interval over them or, for one training, over the test texts."""
     first, true = np.array(answers[0]), np.array(right)
     values = [score(np.array(predicted), true) for predicted in answers]
 
@@ -171,7 +172,7 @@ def scored(
 
 
 def language_modelling(measured: Measured, train: Sequence[str]) -> Group:
-    """Perplexity and next-token accuracy, on the test texts, of a language model trained on `train`."""
+    """Measure perplexity and next-token accuracy, on the test texts, of a language model trained on `train`."""
     settings, seeds = measured.evaluation.language_model, measured.evaluation.seeds
     test = [record.text for record in measured.drawn(measured.test, "tested")]
     scores: dict[str, Callable[[NDArray[np.float64]], float]] = {
@@ -203,7 +204,7 @@ def language_modelling(measured: Measured, train: Sequence[str]) -> Group:
 
 
 def real_against_real(measured: Measured, records: Sequence[Record], real: Sequence[Record], about: str) -> Group:
-    """The same figures for real texts in place of the synthetic ones, as the level that these could reach.
+    """Compute the fidelity of real texts in place of the synthetic ones: the level that these could reach.
 
     Args:
         measured: Settings and encoder.
@@ -219,7 +220,7 @@ def real_against_real(measured: Measured, records: Sequence[Record], real: Seque
 
 
 def fidelity(measured: Measured, real: Sequence[Record], vectors: Callable[[], NDArray[np.float32]]) -> Group:
-    """Distances of the synthetic texts from real ones."""
+    """Measure distances of the synthetic texts from real ones."""
     seed = measured.experiment_seed
     ours, theirs, rows = measured.vectors, vectors(), len(real)
     texts, labels = [record.text for record in real], [record.label for record in real]

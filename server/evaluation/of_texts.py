@@ -33,7 +33,7 @@ _CUSTOM = "Metrics of the operator's own code, by `evaluation.own`, on the synth
 
 
 def of_texts(measured: Measured) -> dict[str, Group]:
-    """The chosen groups that need no private record, each with the group of its reference."""
+    """Return the chosen groups that need no private record, each with the group of its reference."""
     groups = {
         "utility": _utility,
         "utility_encoder": _utility_encoder,
@@ -53,7 +53,7 @@ def of_texts(measured: Measured) -> dict[str, Group]:
 
 
 def without_records(chosen: Sequence[str], known: Mapping[str, Any]) -> dict[str, Group]:
-    """For each chosen group that needs private records and has no figures from a simulation, give the reason."""
+    """Give the reason for each chosen group that needs private records and has no figures from a simulation."""
     reason = "it looks at private records, which only a simulation has at hand"
     private = ("fidelity_private", "membership", "canaries", "sites")
     names = [name for name in private if name in chosen and name not in known]
@@ -61,7 +61,7 @@ def without_records(chosen: Sequence[str], known: Mapping[str, Any]) -> dict[str
 
 
 def _utility(measured: Measured) -> dict[str, Group]:
-    """The configured small model; with probabilities, also what the most probable labels alone teach it."""
+    """Measure the configured small model; if texts have probabilities, also trained on the most probable labels."""
     made = {"utility": classification(measured, measured.candidates, measured.evaluation)}
     if any(candidate.probabilities for candidate in measured.candidates):
         hard = [replace(candidate, probabilities=None) for candidate in measured.candidates]
@@ -70,7 +70,7 @@ def _utility(measured: Measured) -> dict[str, Group]:
 
 
 def _utility_encoder(measured: Measured) -> dict[str, Group]:
-    """A second small model in addition to the configured one: on the encoder's vectors."""
+    """Measure a small model on the encoder's vectors, in addition to the configured one."""
     return {"utility_encoder": classification(measured, measured.candidates, by_encoder(measured.evaluation))}
 
 
@@ -79,7 +79,7 @@ def _language(measured: Measured) -> dict[str, Group]:
 
 
 def _fidelity(measured: Measured) -> dict[str, Group]:
-    """Fidelity to the test texts, and of one random half of these to the other; a simulation has more texts for it."""
+    """Measure fidelity to the test texts, and of one random half of these to the other; a simulation has more texts."""
     test = measured.drawn(measured.test, "halves", len(measured.test))
     half = len(test) // 2
     about = "A random half of the test texts in place of the synthetic ones, against the other half."
@@ -110,7 +110,7 @@ def _diversity(measured: Measured) -> dict[str, Group]:
 
 
 def _personal(measured: Measured) -> dict[str, Group]:
-    """Rates in the synthetic texts, and in public ones, which show what the patterns find where there is no secret."""
+    """Measure rates of personal information in the synthetic texts and, for comparison, in public texts."""
     groups = {"privacy": _rates(measured.drawn(measured.whole_texts, "personal", _PERSONAL))}
     try:
         public = measured.public()
@@ -159,7 +159,7 @@ def _custom(measured: Measured) -> Group:
 
 
 def _custom_figure(name: str, metric: Metric, texts: Sequence[str], labels: Sequence[str]) -> Mapping[str, Any]:
-    """The metric's number. Epsilon is spent by the time it is computed, so no error of the metric may end the run."""
+    """Compute the user's metric. Epsilon is spent by then, so no error of the metric may end the run."""
     try:
         number = float(metric(list(texts), list(labels)))
     except Exception as error:  # noqa: BLE001 other people's code; its message may quote a text

@@ -31,7 +31,7 @@ class Projection:
 
     @classmethod
     def fit(cls, vectors: NDArray[np.float32]) -> Self | None:
-        """The two principal components of (texts, dimensions) vectors; None if they do not span a plane."""
+        """Return the two principal components of (texts, dimensions) vectors; None if they do not span a plane."""
         if len(vectors) < 3 or vectors.shape[1] < 2:
             return None
         mean = mean_of(vectors)
@@ -51,19 +51,19 @@ class Projection:
 
     @classmethod
     def of(cls, saved: TextMap) -> Self | None:
-        """The plane of a map, up to rounding; None if the map has none."""
+        """Return the plane of a map, up to rounding; None if the map has none."""
         if saved.explained is None:
             return None
         first, second = saved.explained
         return cls(mean=np.array(saved.mean), axes=np.array(saved.axes), explained=(first, second))
 
     def place(self, vectors: NDArray[np.float32]) -> list[list[float]]:
-        """Two coordinates on the plane for each row of (texts, dimensions) vectors."""
+        """Return two coordinates on the plane for each row of (texts, dimensions) vectors."""
         return [point for rows in blocks(vectors) for point in ((rows - self.mean) @ self.axes.T).round(4).tolist()]
 
 
 def synthetic_map(vectors: NDArray[np.float32]) -> TextMap:
-    """The axes, and a point for each line of `synthetic.jsonl`; no points if the vectors span no plane."""
+    """Return the axes, and a point for each line of `synthetic.jsonl`; no points if the vectors span no plane."""
     projection = Projection.fit(vectors)
     if projection is None:
         return TextMap()
@@ -76,6 +76,6 @@ def synthetic_map(vectors: NDArray[np.float32]) -> TextMap:
 
 
 def evenly(items: Sequence[Any], most: int) -> list[Any]:
-    """Up to `most` of the items, evenly spaced in their order."""
+    """Return up to `most` of the items, evenly spaced in their order."""
     count = min(len(items), most)
     return [items[at * len(items) // count] for at in range(count)]

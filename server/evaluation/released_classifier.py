@@ -1,4 +1,4 @@
-"""What a run's released numbers know of any text: their classifier, and its probabilities for public texts.
+"""What a run's released numbers say about any text: their classifier, and its probabilities for public texts.
 
 Both are functions of released numbers and of public texts, and cost no privacy. The public texts are a *transfer set*:
 they are not synthetic data, and are in a separate file, but a student learns from them which words belong to a
@@ -32,7 +32,7 @@ def transfer_set(
     most: int,
     experiment_seed: int,
 ) -> list[Candidate]:
-    """At most `most` different public texts, drawn at random, with their most probable labels and the probabilities."""
+    """Draw at most `most` different public texts, with their most probable labels and the probabilities."""
     texts = list(dict.fromkeys(public))
     order = rng.experiment(experiment_seed, "transfer set").permutation(len(texts))[:most]
     texts = [texts[place] for place in sorted(order.tolist())]
@@ -48,7 +48,7 @@ def transfer_set(
 def measured_with(
     measured: Measured, classifier: LinearClassifier | None, transfer: Sequence[Candidate]
 ) -> dict[str, Group]:
-    """Groups of `metrics.json`: the classifier itself, and the small model with the public texts added."""
+    """Return the groups of `metrics.json`: the classifier itself, and the small model with the public texts added."""
     groups: dict[str, Group] = {}
     if not measured.test:
         return groups
@@ -66,7 +66,7 @@ def measured_with(
 
 
 def _gap(measured: Measured, answers: Sequence[str], labels: NDArray[np.str_]) -> Group:
-    """What a linear classifier over the same vectors loses that has learned from the texts."""
+    """Return the accuracy lost by a linear classifier over the same vectors that has learned from synthetic texts."""
     candidates = measured.candidates
     if not candidates or len((student := linear_classifier(measured.vectors, candidates)).labels) < 2:
         return {}

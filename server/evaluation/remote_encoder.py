@@ -66,7 +66,7 @@ class RemoteEncoder:
         )
 
     def encode(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        """(len(texts), dimensions) float32, unit norm, in the order of `texts`, of which there is at least one.
+        """Embed at least one text: (len(texts), dimensions) float32, unit norm, in the order of `texts`.
 
         Raises:
             ProviderError: The endpoint fails, or does not return one finite vector of the same width for each text.

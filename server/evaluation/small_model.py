@@ -98,14 +98,14 @@ class Evaluation(EvaluationSettings):
 
 
 def by_encoder(evaluation: Evaluation) -> Evaluation:
-    """The same settings with logistic regression on the encoder's vectors as the small model."""
+    """Return the same settings with logistic regression on the encoder's vectors as the small model."""
     return replace(evaluation, model="encoder", domain_adaptation="none", target=None)
 
 
 def metrics(
     candidates: Sequence[Candidate], held_out: Sequence[Record], evaluation: Evaluation, encoder: Encoder
 ) -> dict[str, Any]:
-    """Fields of `metrics.json` on the small model, trained on the synthetic texts and tested on held-out ones.
+    """Make the fields of `metrics.json` on the small model, trained on the synthetic texts and tested on held-out ones.
 
     A simulation fills in `real_private`, the same model trained on the private records, without adaptation. Empty
     without held-out texts.
@@ -122,7 +122,7 @@ def metrics(
 
 
 def majority_class(held_out: Sequence[Record]) -> dict[str, Any]:
-    """Accuracy, on at least one held-out text, of a model that always answers the most frequent label."""
+    """Measure the accuracy, on at least one held-out text, of a model that always answers the most frequent label."""
     most = max(Counter(record.label for record in held_out).values())
     return {"definition": _MAJORITY, "accuracy": most / len(held_out)}
 
@@ -134,7 +134,7 @@ def score(
     evaluation: Evaluation | None = None,
     encoder: Encoder | None = None,
 ) -> dict[str, Any]:
-    """Accuracy, macro-F1 and recall by label on `test` of the small model trained on `train`; see `predictions`.
+    """Measure accuracy, macro-F1 and recall by label on `test`, after training on `train`; see `predictions`.
 
     Raises:
         DataError: A target text is a test text.
@@ -157,7 +157,7 @@ def predictions(
     encoder: Encoder | None = None,
     experiment_seed: int = 0,
 ) -> tuple[list[str], str | None]:
-    """Labels of the test texts by that model, and the reason if there was nothing to fit.
+    """Return the labels of the test texts by that model, and the reason if there was nothing to fit.
 
     It is trained on the candidates' weights, and on their probabilities of labels where they have any.
 
@@ -206,7 +206,7 @@ def predictions(
 
 
 def labels_of(train: Sequence[Candidate | Record]) -> list[str] | SoftLabels:
-    """Labels to learn: probabilities, if each text has them."""
+    """Return the labels to learn: probabilities, if each text has them."""
     rows = [text.probabilities for text in train if isinstance(text, Candidate) and text.probabilities]
     if not rows or len(rows) < len(train):
         return [text.label for text in train]
@@ -215,7 +215,7 @@ def labels_of(train: Sequence[Candidate | Record]) -> list[str] | SoftLabels:
 
 
 def linear_classifier(vectors: NDArray[np.float32], train: Sequence[Candidate]) -> LinearClassifier:
-    """Logistic regression (L2, C = 10) over the vectors of the texts, (n, dim); of one label, its constant answer."""
+    """Fit a logistic regression (L2, C = 10) to the texts' (n, dim) vectors; for one label, a constant answer."""
     labels = labels_of(train)
     if len(names := tuple(accuracy.sizes(labels))) == 1:
         return LinearClassifier(labels=names, weights=np.zeros((1, vectors.shape[1])), intercepts=np.zeros(1))
@@ -224,12 +224,12 @@ def linear_classifier(vectors: NDArray[np.float32], train: Sequence[Candidate]) 
 
 
 def weights_of(train: Sequence[Candidate | Record]) -> list[float] | None:
-    """Weights of the texts in training; None for records, which have none."""
+    """Return the weights of the texts in training; None for records, which have none."""
     return [text.weight for text in train if isinstance(text, Candidate)] or None
 
 
 def _targets(given: list[str] | SoftLabels) -> tuple[Sequence[str], NDArray[np.int64] | NDArray[np.float64]]:
-    """Names of the labels, and for each text its label's number, (n,), or the probabilities, (n, C)."""
+    """Return the names of the labels, and for each text its label's number, (n,), or the probabilities, (n, C)."""
     if isinstance(given, SoftLabels):
         return given.names, np.array(given.probabilities)
     names = sorted(set(given))
@@ -237,7 +237,7 @@ def _targets(given: list[str] | SoftLabels) -> tuple[Sequence[str], NDArray[np.i
 
 
 def fid_or_none(synthetic: NDArray[np.float32], real: NDArray[np.float32]) -> float | None:
-    """FID of two sets of vectors; None if it cannot be computed, with the reason in the log."""
+    """Return the FID of two sets of vectors; None if it cannot be computed, with the reason in the log."""
     try:
         return fid(synthetic, real)
     except CaucusError as error:
@@ -246,7 +246,7 @@ def fid_or_none(synthetic: NDArray[np.float32], real: NDArray[np.float32]) -> fl
 
 
 def _target(settings: Evaluation, test: Sequence[Record]) -> list[Record]:
-    """The unlabelled texts to adapt to; empty without adaptation."""
+    """Return the unlabelled texts to adapt to; empty without adaptation."""
     if settings.domain_adaptation == "none":
         return []
     with named_by("evaluation.target"):

@@ -1,4 +1,4 @@
-"""A classifier of texts in a file, and in Python: with scikit-learn's interface, and without pickle."""
+"""A classifier of texts, as a file and in Python: with scikit-learn's interface, and without pickle."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -22,7 +22,7 @@ RELEASED = "the released numbers, without any text"
 
 
 def document(trained: LinearClassifier, source: str, *, run: str, encoder: str, privacy: Privacy) -> TrainedClassifier:
-    """A classifier from a run's released numbers or texts, with its guarantee.
+    """Return a classifier from a run's released numbers or texts, with its guarantee.
 
     Args:
         trained: The classifier.
@@ -65,7 +65,7 @@ class TextClassifier:
             encoder: The run's encoder, such as `Encoder.pretrained("minilm")`.
 
         Raises:
-            ConfigError: The file is not such a file, or belongs to another encoder.
+            ConfigError: The file is not a classifier's, or belongs to another encoder.
         """
         classifier = kept(Path(file))
         if classifier.encoder != encoder.digest:
@@ -79,21 +79,21 @@ class TextClassifier:
         return cls(trained_of(classifier), encoder)
 
     def predict_proba(self, texts: Sequence[str]) -> NDArray[np.float64]:
-        """(n, C) probability of each label, in the order of `classes_`.
+        """Return the probability of each label, (n, C), in the order of `classes_`.
 
         Raises:
-            DataError: It is no sequence of texts.
+            DataError: `texts` is not a sequence of texts.
         """
         if isinstance(texts, str) or not all(isinstance(text, str) for text in texts):
             raise DataError("texts", expected="a sequence of texts", got="a single text, or other values")
         return self.trained.probabilities(self.encoder.encode(list(texts)))
 
     def predict(self, texts: Sequence[str]) -> NDArray[np.str_]:
-        """(n,) most probable label."""
+        """Return the most probable label of each text, (n,)."""
         return np.asarray(self.classes_[self.predict_proba(texts).argmax(axis=1)])
 
     def score(self, texts: Sequence[str], labels: Sequence[str]) -> float:
-        """Accuracy, 0 to 1.
+        """Return each text's most probable label, (n,).
 
         Raises:
             DataError: There are not as many labels as texts.
@@ -104,7 +104,7 @@ class TextClassifier:
 
 
 def of_run(run: Path) -> TrainedClassifier | None:
-    """The classifier in a run folder; None if it has none.
+    """Return the classifier in a run folder; None if it has none.
 
     Raises:
         ConfigError: The file is damaged.
@@ -113,10 +113,10 @@ def of_run(run: Path) -> TrainedClassifier | None:
 
 
 def kept(path: Path) -> TrainedClassifier:
-    """The document in a file.
+    """Read the document in a file.
 
     Raises:
-        ConfigError: There is none, or it is damaged.
+        ConfigError: There is no such file, or it is damaged.
     """
     problems: list[str] = []
     classifier = read(path, TrainedClassifier.parse, problems)
@@ -126,7 +126,7 @@ def kept(path: Path) -> TrainedClassifier:
 
 
 def trained_of(classifier: TrainedClassifier) -> LinearClassifier:
-    """The classifier of a document.
+    """Return the classifier of a document.
 
     Raises:
         ConfigError: Its numbers do not fit together, or are not finite.

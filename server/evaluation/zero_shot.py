@@ -2,8 +2,8 @@
 
 What a run's language models write in its first round, before any answer, is what they write without the hospitals: a
 function of the public task alone (`server/tools.py` keeps these texts). The small model is trained on them and on the
-synthetic texts in turn and tested on the same held-out texts. More texts teach more, so both trainings use equally
-many: of the larger set a random part, in which each label keeps its share.
+synthetic texts in turn and tested on the same held-out texts. More texts teach more, so both trainings use the same
+number: the larger set is replaced by a random part, in which each label keeps its share.
 """
 
 from collections.abc import Sequence
@@ -30,7 +30,7 @@ _DEFINITION = (
 
 
 def compared(measured: Measured, zero_shot: Sequence[Candidate]) -> dict[str, Group]:
-    """The comparison for `metrics.json`; empty if there are no held-out, synthetic or zero-shot texts.
+    """Return the comparison for `metrics.json`; empty if there are no held-out, synthetic or zero-shot texts.
 
     Args:
         measured: The synthetic texts, the test texts and the settings.
@@ -54,7 +54,7 @@ def compared(measured: Measured, zero_shot: Sequence[Candidate]) -> dict[str, Gr
 
 
 def _answers(measured: Measured, members: Sequence[Candidate], texts: int) -> list[NDArray[np.str_]]:
-    """Labels of the test texts by models trained on `texts` of the members, one draw and training after another."""
+    """Predict the test texts' labels by models trained on `texts` of the members, one draw and training each."""
     evaluation = measured.evaluation
     trainings = evaluation.seeds
     if evaluation.model == "tfidf":  # it is deterministic
@@ -67,7 +67,7 @@ def _answers(measured: Measured, members: Sequence[Candidate], texts: int) -> li
 
 
 def _part(members: Sequence[Candidate], count: int, generator: np.random.Generator) -> list[Candidate]:
-    """`count` of the members at random; a label has its share of them, rounded up or down."""
+    """Draw `count` of the members at random; a label has its share of them, rounded up or down."""
     if count == len(members):
         return list(members)
     order = sorted(generator.permutation(len(members)).tolist(), key=lambda at: members[at].label)

@@ -12,8 +12,8 @@ noise was planned for.
 
 A query that failed is asked again after a new set-up (`federation.retries`, `resume`). The parties recognise the same
 bytes and answer with the same noise, so a retry costs no privacy. Once the survivors are named, a retry needs exactly
-these survivors, because two sums over different sets could be subtracted. If one of them is gone for good before shares
-were requested, there is a further attempt with fresh noise, provided that the plan has paid for it
+these survivors, because two sums over different sets could be subtracted. If one of them is permanently gone before
+shares were requested, there is a further attempt with fresh noise, provided that the plan has paid for it
 (`federation.max_attempts`). After that no further attempt is made: the parties would refuse a second set for the
 question.
 """
@@ -129,7 +129,7 @@ class Federation:
                 log.warning("query %d failed and is asked again: %s", index, error)
 
     def close(self) -> None:
-        """Let the parties forget the run's keys."""
+        """Tell the parties to forget the run's keys."""
         parties = self._joined.parties if self._joined else ()
         last = self._plan.total_queries - 1
         self._parties.exchange(dict.fromkeys(parties, m.Close()), m.Closed, needed=0, index=last)
@@ -156,7 +156,7 @@ class Federation:
         return Joined(parties=ready.sharers, aggregation=ready, deliveries=deliveries)
 
     def _first_unanswered(self) -> int | None:
-        """Number of the first attempt at the first unanswered query."""
+        """Return the number of the first attempt at the first unanswered query."""
         attempts, total = self._plan.max_attempts, self._plan.total_queries
         for first in range(0, total, attempts):
             if all(self._checkpoint.answer(index) is None for index in range(first, first + attempts)):
@@ -164,9 +164,9 @@ class Federation:
         return None
 
     def _lost(self, index: int, joined: Joined) -> bool:
-        """Whether a party that was named for this attempt is gone, so that only fresh noise and a charge help.
+        """Return whether a survivor named for this attempt is gone, so that only an attempt with fresh noise can help.
 
-        Once shares were asked for, only its return helps, since the sum may be open.
+        Once shares were requested, only the return of that party helps, since the sum may have been opened.
         """
         return any(
             entry.survivors is not None and not entry.unmasked and not entry.survivors <= joined.parties

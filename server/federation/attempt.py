@@ -31,7 +31,7 @@ class Answered:
 
 @dataclass(slots=True, kw_only=True)
 class Joined:
-    """Outcome of a set-up, good for all queries until one fails.
+    """Outcome of a set-up, valid for all queries until one fails.
 
     Attributes:
         parties: The parties that take part.
@@ -50,7 +50,7 @@ class Attempt:
 
     Attributes:
         index: The query's number in the plan.
-        query: The bytes of the query when it was first asked.
+        query: The query, exactly as it was first asked.
         digest: Digest of the query.
         joined: The set-up that it uses.
         named: The survivors that were named before it was interrupted, or None.
@@ -63,7 +63,7 @@ class Attempt:
     named: frozenset[PartyId] | None
 
     def requests(self) -> dict[PartyId, m.Ask]:
-        """The query for each party; a party that has not answered since the set-up gets its shares with it."""
+        """Return the query for each party; a party that has not answered since the set-up gets its shares with it."""
         parties = self.joined.parties if self.named is None else self.joined.parties & self.named
         return {party: m.Ask(self.query, self.joined.deliveries.get(party)) for party in sorted(parties)}
 

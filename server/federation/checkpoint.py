@@ -34,7 +34,7 @@ class Checkpoint:
         self._folder = folder
 
     def load(self) -> dict[str, Any] | None:
-        """The state after the last whole step, or None before the first."""
+        """Return the state after the last whole step, or None before the first."""
         path = self._folder / "state.json"
         if not path.exists():
             return None
@@ -66,7 +66,7 @@ class Checkpoint:
         return query
 
     def answer(self, index: int) -> NDArray[np.int64] | None:
-        """The stored noised total of a query, or None."""
+        """Return the stored noised total of a query, or None."""
         path = self._folder / f"answer-{index:03}.npy"
         return np.load(path, allow_pickle=False) if path.exists() else None
 

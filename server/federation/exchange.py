@@ -42,7 +42,7 @@ class Absence:
 
     @property
     def restarts(self) -> bool:
-        """Whether the party restarts (it is silent) or has restarted (it knows no run)."""
+        """Whether the party may be restarting (it is silent) or has restarted (it does not know the run)."""
         return self.silent or self.refusal is m.Reason.OUT_OF_ORDER
 
 
@@ -78,7 +78,7 @@ class Parties:
         self._absences.clear()
 
     def may_return(self) -> bool:
-        """Whether a missing party restarts, or has just restarted; any other refusal would come again."""
+        """Return whether a missing party may be restarting or has restarted; any other refusal would be repeated."""
         return any(absence.restarts for absence in self._absences.values())
 
     def join(self, request: m.Open | m.Close, kind: type[Body], *, needed: int, index: int) -> dict[PartyId, Body]:
@@ -114,7 +114,7 @@ class Parties:
         return self._read(replies, silent, kind, needed=needed, index=index, where=where)
 
     def _computing(self, request: m.Request, index: int) -> float:
-        """Seconds that a hospital's reply takes by its schedule."""
+        """Return the seconds that a hospital's reply takes by its schedule."""
         return seconds(request, self._plan.max_records_per_party, self._plan, index) or 0.0
 
     def _envelope(self, party: PartyId, body: m.Request, *, index: int) -> m.Envelope:
@@ -172,7 +172,7 @@ class Parties:
         return bodies
 
     def _compared(self, reason: m.Reason) -> str:
-        """The coordinator's side of the comparison that led to a refusal, as far as it is known here."""
+        """Return the coordinator's side of the comparison that led to a refusal, as far as it is known here."""
         match reason:
             case m.Reason.ENCODER:
                 return f"not {self._plan.encoder[:16]}: weights, prompt and pooling are compared"
@@ -183,6 +183,6 @@ class Parties:
 
 
 def _turnout(present: int, absences: Mapping[PartyId, Absence]) -> object:
-    """Number of parties that take part, and the reason why each other party does not."""
+    """Return the number of parties that take part, and the reason why each other party does not."""
     clauses = [Phrase(Party(party), " ", absence.words) for party, absence in sorted(absences.items())]
     return Phrase(present, " (", joined(clauses, "; "), ")") if clauses else present

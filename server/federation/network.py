@@ -29,7 +29,7 @@ GRACE_SECONDS = 5.0
 
 
 class Network(Protocol):
-    """Sends parcels to the parties and returns their replies."""
+    """Transport that sends parcels to the parties and returns their replies."""
 
     def join(self, parcel: Parcel, parties: int, *, computing: float = 0.0) -> dict[PartyId, Parcel]:
         """Send one parcel to every node, wait for up to `parties` of them, and learn which party each node is.
@@ -73,7 +73,7 @@ class FlowerNetwork:
         return max(self._deadline - time.monotonic(), GRACE_SECONDS)
 
     def join(self, parcel: Parcel, parties: int, *, computing: float = 0.0) -> dict[PartyId, Parcel]:
-        """See Network; in a simulation, replies are on no schedule."""
+        """See `Network`; in a simulation, replies are on no schedule."""
         deadline, logged = time.monotonic() + self._timeout, -1
         while len(nodes := sorted(self._grid.get_node_ids())) < parties and time.monotonic() < deadline:
             if len(nodes) != logged:
@@ -97,7 +97,7 @@ class FlowerNetwork:
         return joined
 
     def exchange(self, parcels: Mapping[PartyId, Parcel], *, computing: float = 0.0) -> dict[PartyId, Parcel]:
-        """See Network; in a simulation, replies are on no schedule."""
+        """See `Network`; in a simulation, replies are on no schedule."""
         party_of = {self._nodes[party]: party for party in parcels}
         to = {self._nodes[party]: parcel for party, parcel in parcels.items()}
         replies = self._send(to, self._patience(computing))
@@ -136,6 +136,6 @@ class FlowerNetwork:
         return replies
 
     def _sender(self, node: int) -> object:
-        """A node in a log line: the party, if it is known."""
+        """Name a node for a log line: by its party, if that is known."""
         known = self._enrolled | {node: party for party, node in self._nodes.items()}
         return Party(known[node]) if node in known else f"node {node}"

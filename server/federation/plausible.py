@@ -59,12 +59,12 @@ class Honest:
     largest_noise: float
 
     def room(self, weights: Floats | float = 1.0) -> float:
-        """Largest amount that noise can add to the sum of the coordinates times these weights."""
+        """Return the largest amount that noise can add to the sum of the coordinates times these weights."""
         row = np.atleast_1d(np.asarray(weights, dtype=np.float64))
         return _REACH * self.deviation * float(np.linalg.norm(row)) + self.largest_noise * float(np.abs(row).sum())
 
     def length(self, coordinates: int) -> float:
-        """Length of the longest noise vector with this number of coordinates."""
+        """Return the length of the longest noise vector with this number of coordinates."""
         root = math.sqrt(coordinates)
         return self.deviation * (root + _REACH) + self.largest_noise * root
 
@@ -105,7 +105,7 @@ def check_sum(
 
 
 def _bounded(query: Query, values: Floats, honest: Honest) -> Iterator[Finding]:
-    """All bounded quantities of a sum of this query."""
+    """Yield all bounded quantities of a sum of this query."""
     largest = query.spec.largest
     assert largest is not None
     yield "a coordinate", float(np.abs(values).max(initial=0)), largest * honest.records + honest.room()
@@ -114,12 +114,12 @@ def _bounded(query: Query, values: Floats, honest: Honest) -> Iterator[Finding]:
 
 @singledispatch
 def _of_kind(query: Query, values: Floats, honest: Honest) -> Iterator[Finding]:
-    """Bounded quantities of sums of this kind of query, except the size of a coordinate."""
+    """Return the bounded quantities of sums of this kind of query, except the size of a coordinate."""
     raise NotImplementedError(type(query).__name__)
 
 
 def _counts(values: Floats, most: float, honest: Honest) -> Iterator[Finding]:
-    """Numbers of records that are not negative, and not above `most` in all."""
+    """Yield the numbers of records that are not negative, and not above `most` in total."""
     yield "a negative count", -float(values.min()), honest.room()
     yield "all counts", float(values.sum()), most + honest.room(np.ones(len(values)))
 

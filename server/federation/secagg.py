@@ -1,4 +1,4 @@
-"""The coordinator's side of secure aggregation: it sums vectors that it cannot read. No I/O, no clock.
+"""The coordinator's side of secure aggregation: it sums vectors that it cannot read, without I/O or clock.
 
 `client/secagg.py` mirrors it step by step; `common/secagg/__init__.py` has the threat model.
 
@@ -62,7 +62,7 @@ from common.secagg.rules import (
 def collect_adverts(
     setup: AggregationSetup, adverts: Mapping[PartyId, KeyAdvert], *, roster: Roster | None = None
 ) -> tuple["Sharing", dict[PartyId, KeyAdvert]]:
-    """Step 1: the keys of the parties that answered.
+    """Step 1: check the keys of the parties that answered.
 
     Args:
         setup: The same set-up that every party derives for itself.
@@ -86,7 +86,7 @@ def collect_adverts(
 
 
 class Sharing:
-    """After step 1: waits for the sealed shares of the parties that advertised."""
+    """The state after step 1, which waits for the sealed shares of the parties that advertised."""
 
     __slots__ = ("_state",)
 
@@ -103,7 +103,7 @@ class Sharing:
             The next state; and the ciphertexts by receiver and sender, among the parties that shared.
 
         Raises:
-            MembershipError: If a sender did not advertise, or its receivers are not just its neighbours.
+            MembershipError: If a sender did not advertise, or its receivers are not exactly its neighbours.
             SealError: If a sender sent something that cannot be a ciphertext.
             DropoutError: If too few parties shared, overall or among the neighbours of one of them.
         """
@@ -130,7 +130,7 @@ class Sharing:
 
 
 class Ready:
-    """After the set-up: each round can be opened once, in ascending order; rounds may be skipped.
+    """The state after the set-up: each round can be opened once, in ascending order; rounds may be skipped.
 
     Attributes:
         sharers: U2, to be sent to each of them with its inbox.
@@ -169,7 +169,7 @@ class Ready:
 
 
 class Masking:
-    """A round has begun: masked vectors are added as they arrive, in the memory of one vector."""
+    """The state within step 3: masked vectors are added as they arrive, in the memory of one vector."""
 
     __slots__ = ("_state",)
 
@@ -177,7 +177,7 @@ class Masking:
         self._state = Once(total, step="mask")
 
     def add(self, party: PartyId, vector: NDArray[np.uint64]) -> None:
-        """Step 3: one party's masked vector, (length,) uint64.
+        """Step 3: add one party's masked vector, (length,) uint64.
 
         Raises:
             MembershipError: If the party never shared.
@@ -211,7 +211,7 @@ class Masking:
 
 
 class Agreeing:
-    """After step 3: the survivors are known to the coordinator."""
+    """The state after step 3: the survivors are known to the coordinator."""
 
     __slots__ = ("_state",)
 
@@ -224,7 +224,7 @@ class Agreeing:
         return self._state.get().common.setup.signers
 
     def collect(self, signatures: Mapping[PartyId, bytes]) -> tuple["Unmasking", dict[PartyId, bytes]]:
-        """Step 4: the signatures over the survivors that a party requires.
+        """Step 4: check the survivors' signatures, and select as many as each party requires.
 
         Args:
             signatures: Signatures by survivor; empty in semi-honest mode.
@@ -246,7 +246,7 @@ class Agreeing:
 
 
 class Unmasking:
-    """After step 4: the total is complete and still masked."""
+    """The state after step 4: the total is complete and still masked."""
 
     __slots__ = ("_state",)
 
@@ -305,7 +305,7 @@ class _Common:
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class _Total:
-    """One round: the mask keys of U2, the sum so far, and the parties in it."""
+    """The total of one round: the mask keys of U2, the sum so far, and the parties in it."""
 
     common: _Common
     binding: bytes
@@ -316,7 +316,7 @@ class _Total:
 
 
 def _uncancelled_masks(total: _Total, pairs: Mapping[PartyId, KeyPair]) -> Iterator[tuple[bytes, Sign]]:
-    """Key and sign of each mask that a dropped party would have added; it cancels the mask of its surviving peer."""
+    """Yield key and sign of each mask that a dropped party would have added, to cancel a surviving peer's mask."""
     for party, pair in pairs.items():
         for peer in total.common.graph[party] & total.survivors:
             key = mask_key(pair, total.publics[peer], total.asked, party, peer)
@@ -326,7 +326,7 @@ def _uncancelled_masks(total: _Total, pairs: Mapping[PartyId, KeyPair]) -> Itera
 def _recover(
     total: _Total, shares: Mapping[PartyId, Mapping[PartyId, bytes]], owners: Collection[PartyId]
 ) -> dict[PartyId, Secret]:
-    """Secrets by owner, recovered from the shares of its holders (`shares` is by holder and owner)."""
+    """Recover each owner's secret from its holders' shares (`shares` is by holder, then owner)."""
     threshold = total.common.setup.threshold
     # Owners with the same holders have the same Lagrange basis: on the full graph, all owners.
     groups: defaultdict[tuple[PartyId, ...], dict[Party, dict[int, bytes]]] = defaultdict(dict)

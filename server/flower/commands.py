@@ -58,7 +58,7 @@ def write_bundle(folder: Path, version: str) -> str:
 
 
 def bundle_hash(folder: Path) -> str:
-    """SHA-256 of the bundle that Flower builds from these sources."""
+    """Return the SHA-256 of the bundle that Flower builds from these sources."""
     with tempfile.TemporaryDirectory() as built:
         home = Path(built)
         _run([program("flwr"), "build", "--app", str(folder)], environment(home), home)

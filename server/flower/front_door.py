@@ -133,7 +133,7 @@ async def answer(send: Send, status: int, headers: list[tuple[bytes, bytes]], bo
 def server(
     listen: str, port: int, superlink: str, *, certificate: str, key: str, authority: str, token: str
 ) -> uvicorn.Server:
-    """A server that is ready to run."""
+    """Return a server that is ready to run."""
     context = ssl.create_default_context(cafile=authority)
     client = httpx.AsyncClient(
         base_url=f"https://{superlink}",

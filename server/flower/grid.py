@@ -1,4 +1,4 @@
-"""The Grid of a deployed run, with shorter waits for a reply that is still being sent, and none beyond the exchange."""
+"""The Grid of a deployed run: waits for a reply that is still being sent are short, and end with the exchange."""
 
 from collections.abc import Callable
 
@@ -11,8 +11,8 @@ PART_SECONDS = 0.05
 def ask_for_parts_sooner(seconds_left: Callable[[], float]) -> None:
     """Shorten the waits of Flower's Grid in this process.
 
-    A reply is seen as soon as its node begins to send it. Flower asks for parts that are still to come after a second,
-    and where a network is cut meanwhile, for two hours; here for no longer than the exchange may take.
+    A reply is seen as soon as its node begins to send it. Flower asks again for missing parts after a second and, if
+    the network is cut meanwhile, for up to two hours; here it does so for no longer than the exchange may take.
 
     Args:
         seconds_left: Seconds that a reply of this exchange may still take.

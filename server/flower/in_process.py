@@ -22,20 +22,20 @@ def set_id(message: Message, message_id: str) -> None:
 
 
 def message_bytes(message: Message) -> bytes:
-    """Flower's protobuf bytes of a message, its content included."""
+    """Return Flower's protobuf bytes of a message, its content included."""
     return message_to_proto(message).SerializeToString()
 
 
 def message_of(data: bytes) -> Message:
-    """Inverse of `message_bytes`."""
+    """Return the message that `message_bytes` serialised."""
     return message_from_proto(ProtoMessage.FromString(data))
 
 
 def record_bytes(record: RecordDict) -> bytes:
-    """Flower's protobuf bytes of a message's content."""
+    """Return Flower's protobuf bytes of a message's content."""
     return recorddict_to_proto(record).SerializeToString()
 
 
 def record_of(data: bytes) -> RecordDict:
-    """Inverse of `record_bytes`."""
+    """Return the record that `record_bytes` serialised."""
     return recorddict_from_proto(ProtoRecordDict.FromString(data))

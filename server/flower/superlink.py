@@ -5,10 +5,11 @@
 SuperLink's Control API starts any code that it is sent, as the coordinator's account, and asks for no login; a loopback
 port is open to every user of the machine. So SuperLink stands behind a guard here: each request must have the token,
 which `serve` redraws and leaves in a file that only the coordinator's account can read. Flower's own commands send it
-as they would a login's (`commands.py`), and the front door adds it. Calls of the Runtime API pass without: Flower's
-code that makes them has no place for a token, and SuperLink asks for the executor's secret or a task's token there.
+as they would send a login's token (`commands.py`), and the front door adds it. Calls of the Runtime API pass without:
+Flower's code that makes them has no place for a token, and SuperLink asks for the executor's secret or a task's token
+there.
 
-Other ways with Flower 1.41; the first was run, the next two follow from its source:
+Alternatives with Flower 1.41; the first was tried, and the next two follow from its source:
 
 - Its own accounts are only in Flower's enterprise edition; `FLWR_OIDC_ENABLED=1` ends SuperLink with that message.
 - Client certificates: uvicorn can demand them, but neither `flwr` nor a ServerApp can show one.
@@ -54,7 +55,7 @@ class Guard:
         self._allowed = f"Bearer {token}".encode()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Hand on one request, or refuse it."""
+        """Pass one request on, or refuse it."""
         if scope["type"] == "lifespan" or (scope["type"] == "http" and self._may_pass(scope)):
             await self._application(scope, receive, send)
         elif scope["type"] == "http":
@@ -66,7 +67,7 @@ class Guard:
 
 
 def wait_for_database() -> None:
-    """Let calls wait for the database for `DATABASE_SECONDS`; the later of two settings with one name applies."""
+    """Let calls wait for the database for `DATABASE_SECONDS`; the later of two settings of the same name applies."""
     longer = (*constant.SQLITE_PRAGMAS, ("busy_timeout", f"{1000 * DATABASE_SECONDS}"))
     sql_mixin.SQLITE_PRAGMAS = longer  # type: ignore[assignment, attr-defined]
 

@@ -2,7 +2,7 @@
 
 unknown    there is no readable `privacy.json`
 none       private records were used without a bound: no noise, or no proof (ε = ∞)
-not asked  no question was put to any party (ε = 0)
+not asked  no party was asked anything (ε = 0)
 bounded    ε is finite
 """
 
@@ -27,12 +27,12 @@ class Kind(StrEnum):
 
 
 def unprotected(privacy: Privacy) -> bool:
-    """Whether the texts have no guarantee although they need one; a run without queries needs none."""
+    """Return whether the texts have no guarantee although they need one; a run without queries needs none."""
     return guarantee_kind(privacy) is Kind.NONE
 
 
 def guarantee_kind(privacy: Privacy | None) -> Kind:
-    """The case of a `privacy.json`; pass None for a file that is missing or cannot be read."""
+    """Return the case of a `privacy.json`; pass None for a file that is missing or cannot be read."""
     if privacy is None:
         return Kind.UNKNOWN
     # A baseline that trains on the records themselves asks no party, and plans ε = ∞.
@@ -44,7 +44,7 @@ def guarantee_kind(privacy: Privacy | None) -> Kind:
 
 
 def effective_epsilon(privacy: Privacy) -> float:
-    """ε for one protected unit; if a paper's formula is wrong, the actual cost of the noise."""
+    """Return ε for one protected unit; if a paper's formula is wrong, the actual cost of the noise."""
     match guarantee_kind(privacy):
         case Kind.NONE:
             return math.inf

@@ -16,18 +16,18 @@ def show_delta(delta: float) -> str:
 
 
 def one_in(delta: float) -> str:
-    """The n for which a delta above 0 is one in n, rounded toward the larger chance (beyond 1e-6 of noise)."""
+    """Return the n for which a delta above 0 is one in n, rounded toward the larger chance (beyond 1e-6 of noise)."""
     return f"1 in {int(1.000001 / delta):,}"
 
 
 def at_most_times(epsilon: float) -> str:
-    """Largest factor between a result's probabilities with and without one unit: e^epsilon, rounded up."""
+    """Return the largest factor between a result's probabilities with and without one unit: e^epsilon, rounded up."""
     # Above e^20 the number is meaningless to readers, and above e^709 it is no floating-point number.
     return f"{_up(math.exp(epsilon), 1):,.12g} times (e to the power ε)" if epsilon < 20 else "e^ε times"
 
 
 def right_guesses(epsilon: float, delta: float) -> float:
-    """Largest share of right guesses between two equally likely neighbours, in percent, rounded up.
+    """Return the largest share of right guesses between two equally likely neighbours, in percent, rounded up.
 
     It is (e^epsilon + delta) / (1 + e^epsilon): add up the two inequalities by which a test's errors are bounded,
     P_FA + e^epsilon P_MD >= 1 - delta and its mirror image (Kairouz, Oh and Viswanath, "The composition theorem for

@@ -1,4 +1,4 @@
-"""The card of the report: the meaning of a run's guarantee for its two sides.
+"""The report's card on what a run's guarantee means for its two sides.
 
 On one side are readers of the texts; on the other are the coordinator and the parties, who see the answers that the
 texts were made with.
@@ -36,7 +36,7 @@ class Guarantee(Document):
 
 
 def guarantee(privacy: Privacy | None) -> Guarantee:
-    """The guarantee of a run, in words.
+    """Return the guarantee of a run, in words.
 
     Args:
         privacy: None if `privacy.json` is missing or cannot be read.

@@ -11,7 +11,7 @@ from server.guarantee.rounding import at_most_times, one_in, right_guesses, show
 
 
 def stated(privacy: Privacy) -> Privacy:
-    """The same document with its statement, and with the list of everything that the guarantee does not cover."""
+    """Return the same document with its statement, and with the list of all that the guarantee does not cover."""
     return replace(privacy, statement=statement(privacy), not_covered=tuple(not_covered(privacy)))
 
 
@@ -51,10 +51,10 @@ def statement(privacy: Privacy) -> str:
 
 
 def of_numbers(privacy: Privacy, run: str) -> str:
-    """The guarantee of released numbers, such as a census, in sentences for their file.
+    """Return the guarantee of released numbers, such as a census, in sentences for their file.
 
     Args:
-        privacy: The `privacy.json` of the run that asked.
+        privacy: The `privacy.json` of the run that asked the parties.
         run: Identity of that run.
     """
     if not privacy.noisy or privacy.unproven:
@@ -71,7 +71,7 @@ def of_numbers(privacy: Privacy, run: str) -> str:
 
 
 def cost(privacy: Privacy | None) -> str:
-    """Statement of the planned and spent privacy loss; pass None if `privacy.json` is missing or cannot be read."""
+    """State the planned and spent privacy loss; pass None if `privacy.json` is missing or cannot be read."""
     kind = guarantee_kind(privacy)
     if privacy is None:
         return "not known: privacy.json cannot be read"
@@ -87,7 +87,7 @@ def cost(privacy: Privacy | None) -> str:
 
 
 def _unproven(privacy: Privacy) -> list[str]:
-    """Paragraphs on unproven texts: the paper's claim for a noised choice, and the guarantee of the other queries."""
+    """Write paragraphs on unproven texts: the paper's claim for a noised choice, and the other queries' guarantee."""
     names = privacy.unproven
     paragraphs = [
         (
@@ -116,7 +116,7 @@ def _unproven(privacy: Privacy) -> list[str]:
 
 
 def _reused(run: str) -> str:
-    """Paragraph on a run that asked nobody, and the run whose numbers it used."""
+    """Return a paragraph on a run that asked nobody, and the run whose numbers it used."""
     return (
         "No question was put to any party in this run. Its texts depend on the parties' records only through the "
         f"numbers that run {run} released, and using these again costs nothing more: what follows is the guarantee "
@@ -221,7 +221,7 @@ def _unsummed(privacy: Privacy) -> str:
 
 
 def _figures(privacy: Privacy) -> list[str]:
-    """Figures that differ from the guaranteed one: against outsiders, without δ, and for the papers' formula."""
+    """Return figures that differ from the guaranteed one: against outsiders, without δ, and for the papers' formula."""
     paragraphs = []
     if privacy.released_epsilon < privacy.planned_epsilon:
         paragraphs.append(

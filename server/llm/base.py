@@ -147,7 +147,7 @@ class Request:
         return self.good + self.bad + self.source
 
     def canonical(self) -> str:
-        """The canonical JSON of this request: sorted keys, no spaces, ASCII."""
+        """Return the canonical JSON of this request: sorted keys, no spaces, ASCII."""
         fields = asdict(self)
         if self.structure is None:
             del fields["structure"]  # the form from before there were structures: caches keep their replies
@@ -156,12 +156,12 @@ class Request:
         return json.dumps(fields, sort_keys=True, separators=(",", ":"))
 
     def key(self, provider: str) -> str:
-        """SHA-256 in hexadecimal of a provider's identity and this request: the name of the reply in the cache."""
+        """Return the hex SHA-256 of a provider's identity and this request: the name of the reply in the cache."""
         return hashlib.sha256(f"{provider}\x1f{self.canonical()}".encode()).hexdigest()
 
 
 def accepted(request: Request, declines: frozenset[str]) -> Request:
-    """The request in the form for a model that declines these modes; without contrast, it has only good exemplars.
+    """Adapt the request to a model that declines these modes; without contrast, it has only good exemplars.
 
     Raises:
         InternalError: The request uses another declined mode; a run whose method does so is refused beforehand.
@@ -240,21 +240,21 @@ class Provider(Protocol):
         """
 
     def estimate(self, request: Request) -> tuple[int, int]:
-        """Expected input and output tokens, for the forecast of costs."""
+        """Return the expected input and output tokens, for the forecast of costs."""
 
 
 @runtime_checkable
 class Formed(Protocol):
-    """A model that completes, in prompts of one of the forms of `server/llm/forms.py`."""
+    """A model that completes prompts written in one of the forms of `server/llm/forms.py`."""
 
     @property
     def form(self) -> str | None:
         """Name of the form, or "auto"; None if the model is asked in another way."""
 
     def in_form(self, form: str) -> Provider:
-        """The same model with prompts of this form; not for a model whose form is None."""
+        """Return the same model with prompts of this form; not for a model whose form is None."""
 
 
 def form_of(provider: Provider) -> str | None:
-    """Form of a model's prompts; see `Formed.form`."""
+    """Return the form of a model's prompts; see `Formed.form`."""
     return provider.form if isinstance(provider, Formed) else None

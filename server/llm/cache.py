@@ -84,7 +84,7 @@ class Cached:
         return [replies[key] for key in keys]
 
     def estimate(self, request: Request) -> tuple[int, int]:
-        """Expected tokens: none for a reply that is on disk."""
+        """Return the expected tokens: none for a reply that is on disk."""
         if self._path.exists():
             key = request.key(self.identity)
             with self._database() as database:
@@ -94,7 +94,7 @@ class Cached:
 
     @contextmanager
     def _database(self) -> Iterator[sqlite3.Connection]:
-        """A connection for this call only: connections must not be shared between threads or forks."""
+        """Open a connection for this call only: connections must not be shared between threads or forks."""
         self._path.parent.mkdir(parents=True, exist_ok=True)
         try:
             # Without isolation level each statement commits by itself, so a killed process loses no reply.

@@ -52,12 +52,12 @@ class Cleaner:
     def clean(
         self, texts: Sequence[str], request: Request, *, run_texts: Container[str]
     ) -> tuple[list[str], Counter[str]]:
-        """The remaining texts, and the number of texts that each rule changed, dropped or, for `foreign`, found.
+        """Return the remaining texts, and the number of texts that each rule changed, dropped or, for `foreign`, found.
 
         Args:
             texts: Texts of one reply.
             request: Request that they answer; phrases pass unchanged.
-            run_texts: Texts that the run has already.
+            run_texts: Texts that the run already has.
         """
         changed: Counter[str] = Counter()
         # A model may write half of a surrogate pair, which cannot be encoded in a file.
@@ -79,7 +79,7 @@ class Cleaner:
         return texts_left, +changed
 
     def _bare(self, text: str, changed: Counter[str]) -> str:
-        """The text without its surroundings; the rules are repeated until nothing changes."""
+        """Return the text without its surroundings; the rules are repeated until nothing changes."""
         steps = (("fences", _FENCE), ("prefaces", _PREFACE), ("headings", _HEADING), ("numbering", _NUMBER))
         before = None
         while before != text:
@@ -94,7 +94,7 @@ class Cleaner:
         return text
 
     def _violation(self, text: str, request: Request, shown: set[str]) -> str | None:
-        """The rule that drops this text, if any."""
+        """Name the rule that drops this text, if any."""
         form = _form(text, request)
         if self._rules.copies and form in shown:
             return "copies"
@@ -115,14 +115,14 @@ class Cleaner:
 
 
 def _structured(text: str, structure: Structure, changed: Counter[str]) -> str:
-    """The canonical text; empty if it is not of the structure."""
+    """Return the canonical text; empty if it does not have the structure."""
     bare, said = structure.read(text)
     changed.update(f"{'structure' if bare else 'no structure'}: {kind}" for kind in said)
     return bare or ""
 
 
 def _form(text: str, request: Request) -> str:
-    """Normal form of a text, or of the text field of a structured one."""
+    """Return the normal form of a text, or of the text field of a structured one."""
     return normal(request.structure.reading(text) if request.structure else text)
 
 
@@ -145,7 +145,7 @@ def _unquoted(text: str) -> str:
 
 
 def _without_loop(text: str) -> str:
-    """The text up to the end of the first of several equal runs of words that directly follow each other."""
+    """Return the text up to the end of the first of several equal runs of words that directly follow each other."""
     words = list(re.finditer(r"\S+", text))
     said = [word.group().casefold().strip(_PUNCTUATION) for word in words]
     for start in range(len(said)):
@@ -160,7 +160,7 @@ def _without_loop(text: str) -> str:
 
 @lru_cache(maxsize=64)
 def _prompt(request: Request) -> str:
-    """The words of a prompt without the texts that it shows, which are the rule `copies`."""
+    """Return the words of a prompt without the texts that it shows, which the rule `copies` covers."""
     prompt = "\n".join(render(request))
     for text in request.shown:
         prompt = prompt.replace(text, "\n")
@@ -173,7 +173,7 @@ def _usual_scripts(public: Iterable[str]) -> frozenset[str]:
 
 
 def _scripts(text: str) -> Counter[str]:
-    """Letters by script, as Unicode names them: "LATIN", "CYRILLIC", "CJK"."""
+    """Count the letters by script, as Unicode names them: "LATIN", "CYRILLIC", "CJK"."""
     return Counter(_script(letter) for letter in text if letter.isalpha())
 
 

@@ -92,7 +92,7 @@ class Completion:
         return f"{self._form.closing}{_LINE}{self.end}"
 
     def beginning(self, request: Request, public: Sequence[Example]) -> Beginning:
-        """The prompt of a request. Pure: equal arguments give equal prompts.
+        """Return the prompt of a request. Pure: equal arguments give equal prompts.
 
         Args:
             request: The request; `bad` is left out.
@@ -113,7 +113,7 @@ class Completion:
         )
 
     def read(self, completion: str, request: Request, *, whole: bool) -> str | None:
-        """The new text, or None if it is a fragment.
+        """Return the new text, or None if it is a fragment.
 
         Args:
             completion: Text that the model wrote, with or without the stop.
@@ -134,7 +134,7 @@ class Completion:
 
     @property
     def _between(self) -> str:
-        """What stands between the last word of one text and the next item."""
+        """Characters between the last word of one text and the next item."""
         return f"{self._form.closing}{_LINE}" + ("" if self.end is None else f"{self.end}{_LINE}")
 
     def _first_line(self, request: Request) -> str:
@@ -144,7 +144,7 @@ class Completion:
     def _examples(
         self, request: Request, public: Sequence[Example], stream: np.random.Generator
     ) -> list[tuple[str, str]]:
-        """Pair (topic, text) of each example."""
+        """Return the pair (topic, text) of each example."""
         exemplars = request.good or request.source
         order = stream.permutation(len(exemplars))[: max(self.examples, len(request.source), 1)]
         exemplar_pairs = [(_topic(request), _shortened(exemplars[at], request.words)) for at in order]
@@ -160,7 +160,7 @@ class Completion:
 
 
 def with_topics(public: Sequence[Example]) -> list[Example]:
-    """Public texts with a topic each: where the source names none, the two longest words of the text, in its order.
+    """Give each public text a topic: if the source names none, the two longest words of the text, in its order.
 
     Among examples without topics a model ignores the topic that is requested.
     """
@@ -168,13 +168,13 @@ def with_topics(public: Sequence[Example]) -> list[Example]:
 
 
 def opening_words(request: Request) -> str:
-    """Words with which the new text begins: the source up to the share to be replaced; none if there are no blanks."""
+    """Return the words that begin the new text: the source up to the share to be replaced; none without blanks."""
     words = request.source[0].split() if request.blanks else []
     return " ".join(words[: round(len(words) * (1 - request.blanks))])
 
 
 def _described(request: Request, *, kind: bool) -> list[str]:
-    """The first line if no instruction is set: the public description of all texts of the task; none without any."""
+    """Return the first line without an instruction: the public description of the task's texts; none without any."""
     wording = request.wording
     parts = [f"Kind of text: {request.task_kind}."] if kind else []
     parts += [f"Written by: {wording.writer}."] if wording.writer else []
@@ -183,7 +183,7 @@ def _described(request: Request, *, kind: bool) -> list[str]:
 
 
 def _topic(request: Request) -> str:
-    """Label with its description, and attribute; empty if the prompt must name neither."""
+    """Return the label with its description, and attribute; empty if the prompt must name neither."""
     parts = [] if request.label is None else [_named(request.label, request.description)]
     return ", ".join([*parts, *([request.attribute] if request.attribute else [])])
 
@@ -202,7 +202,7 @@ def _shortened(text: str, words: int | None) -> str:
 
 
 def _public(public: Sequence[Example], request: Request, count: int, stream: np.random.Generator) -> list[Example]:
-    """Public texts of other topics than the task's labels, drawn at random; of about the requested length, if any."""
+    """Draw public texts of other topics than the task's labels, of about the requested length if there are any."""
     task_labels = {name.replace("_", " ").lower() for name, _ in request.labels}
     others = [example for example in public if (example.topic or "").lower() not in task_labels]
     drawn, words = [others[at] for at in stream.permutation(len(others))[: count * _CHOICE]], request.words

@@ -1,4 +1,4 @@
-"""The form of a completing model's prompts where `completion.form` is auto, chosen before anything private is asked.
+"""The form of a completing model's prompts if `completion.form` is auto, chosen before anything private is asked.
 
 Each form writes a few zero-shot texts for the same requests. The margin of a text is its cosine, under the run's
 encoder, with the public description of the requested label, minus that with the nearest other description.
@@ -33,7 +33,7 @@ chosen by 10 % of random samples of this size on banking10, and by 2 % on mts_no
 def in_chosen_forms(
     providers: Mapping[str, Provider], task: Task, encoder: TextEncoder, *, cleaner: Cleaner, experiment_seed: int
 ) -> dict[str, Provider]:
-    """The models, where each one with the form auto gets the form that suits it and the task.
+    """Return the models; each one with the form auto gets the form that suits it and the task.
 
     Args:
         providers: Language models by name.
@@ -62,14 +62,14 @@ def in_chosen_forms(
 
 
 def forms_in_words(providers: Mapping[str, Provider]) -> dict[str, str]:
-    """Form of the prompts of each model that completes a list, as far as it is known before a run."""
+    """Return the form of the prompts of each model that completes a list, as far as it is known before a run."""
     choice = f"auto: chosen before the first round, by {TEXTS} zero-shot texts in each of {', '.join(FORMS)}"
     forms = {name: form for name, provider in providers.items() if (form := form_of(provider))}
     return {name: choice if form == AUTO else form for name, form in forms.items()}
 
 
 def margin(provider: Provider, task: Task, encoder: TextEncoder, *, cleaner: Cleaner, experiment_seed: int) -> float:
-    """Mean margin of the zero-shot texts that a model writes; minus infinity if it writes none."""
+    """Return the mean margin of the zero-shot texts that a model writes; minus infinity if it writes none."""
     name, labels = provider.name, list(task.labels)
     stream, plain = rng.experiment(experiment_seed, "form", name), replace(task, structure=None)
     drawn = stream.permutation(np.resize(np.arange(len(labels)), max(TEXTS, len(labels))))[:TEXTS]

@@ -47,7 +47,7 @@ class Form:
     grouped: bool = False
 
     def title(self, request: Request, topic: str) -> str:
-        """The words before a text of this topic; an empty topic means no topic."""
+        """Return the words before a text of this topic; an empty topic means no topic."""
         term = request.wording.label
         kind, kinds = ("subtopic", "subtopics") if request.phrases else (request.task_kind, plural_of(request))
         named = topic.replace('"', "'")
@@ -60,7 +60,7 @@ class Form:
         )
 
     def item(self, request: Request, text: str) -> str:
-        """A text as an item of the list, with its opening but without its closing."""
+        """Return a text as an item of the list, with its opening but without its closing."""
         opening = self.opening.format(noun="Subtopic" if request.phrases else "Text")
         return opening + (text.replace(self.closing, "'") if self.closing else text)
 
@@ -77,12 +77,12 @@ AUTO = "auto"
 
 
 def plural_of(request: Request) -> str:
-    """The plural of the task's kind: the setting, or else that of the kind's noun."""
+    """Return the plural of the task's kind: the setting, or else that of the kind's noun."""
     return request.wording.plural or plural(request.task_kind)
 
 
 def plural(kind: str) -> str:
-    """Plural of a kind of text by English rules: of its noun, the last word before a clause, "of", "to" and the like.
+    """Form a plural by English rules: of the kind's noun, the last word before a clause, "of", "to" and the like.
 
     Irregular nouns, and kinds in other languages, need the setting `task.wording.plural`.
     """
@@ -94,5 +94,5 @@ def plural(kind: str) -> str:
 
 
 def _capitalised(words: str) -> str:
-    """Words with a capital first letter and all other letters unchanged."""
+    """Return the words with a capital first letter and all other letters unchanged."""
     return words[:1].upper() + words[1:]

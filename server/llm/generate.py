@@ -1,4 +1,4 @@
-"""Generation of a round's texts: requests from each model the texts ordered from it, and reports missing texts."""
+"""Generation of a round's texts: each model is asked for the texts ordered from it; missing texts are reported."""
 
 import logging
 import threading
@@ -106,7 +106,7 @@ def generate(
         texts_per_request: Texts asked for in one request.
         experiment_seed: Seed of prompts and of random subsets.
         cleaner: Rules for the texts.
-        run_texts: Texts that the run has already.
+        run_texts: Texts that the run already has.
         progress: Called with the number of texts of each reply, as it comes.
 
     Raises:
@@ -176,7 +176,7 @@ def write(
         providers: Language models by name.
         requests: Name of the model, and the request to it.
         cleaner: Rules for the texts.
-        run_texts: Texts that the run has already.
+        run_texts: Texts that the run already has.
         progress: Called with the number of texts of each reply, as it comes.
     """
     written = Written(texts=[])
@@ -205,13 +205,13 @@ def complete(
     use: Use,
     progress: Callable[[int], object],
 ) -> list[list[str]]:
-    """One pass: ask all models at once, clean their replies, count both.
+    """Make one pass: ask all models at once, clean their replies, count both.
 
     Args:
         providers: Language models by name.
         requests: Name of the model, and the request to it.
         cleaner: Rules for the texts.
-        known: Texts that the run has already; the new ones are added.
+        known: Texts that the run already has; the new ones are added.
         use: Account of the requests; the new ones are added.
         progress: Called with the number of texts of each reply, as it comes.
 
@@ -246,18 +246,18 @@ def refuse_missing(labels: Iterable[str], candidates: Iterable[Candidate], *, pa
 
 
 def _missing(labels: Iterable[str], candidates: Iterable[Candidate]) -> list[str]:
-    """The labels without a candidate."""
+    """Return the labels without a candidate."""
     written = {candidate.label for candidate in candidates}
     return [label for label in labels if label not in written]
 
 
 def _sizes(missing: int, most: int) -> list[int]:
-    """Number of texts of each request, `missing` in all."""
+    """Return the number of texts of each request, `missing` in total."""
     return [min(most, missing - start) for start in range(0, missing, most)]
 
 
 def _cut(texts: list[str], order: Order, stream: np.random.Generator) -> list[str]:
-    """A random subset of the ordered size, in the same order; all texts if there are no more."""
+    """Return a random subset of the ordered size, in the same order; all texts if there are no more."""
     if len(texts) <= order.count:
         return texts
     return [texts[i] for i in sorted(stream.choice(len(texts), order.count, replace=False))]
@@ -266,7 +266,7 @@ def _cut(texts: list[str], order: Order, stream: np.random.Generator) -> list[st
 def _ask(
     providers: Mapping[str, Provider], requests: Sequence[tuple[str, Request]], progress: Callable[[int], object]
 ) -> list[Reply]:
-    """Replies in order. Each remote model has its own thread; the models on this machine run one after another.
+    """Return replies in order. Each remote model has its own thread; the models on this machine run one after another.
 
     If a model fails, the others finish first, so that their paid replies reach the cache.
 
@@ -306,7 +306,7 @@ def _ask(
 
 
 class _EarlierTexts:
-    """Texts that the run has already: texts from before the call, and texts of this call."""
+    """Texts that the run already has: texts from before the call, and texts of this call."""
 
     def __init__(self, before: Container[str]) -> None:
         self._before = before

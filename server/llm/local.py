@@ -3,7 +3,8 @@
 A model is prompted in one of two ways. In a chat it gets the prompts of `render` in the form of its template; a causal
 model without a template gets them as one text that ends in `["`, so that the continuation is the requested list. Or it
 completes a list of examples (`completion`), which small models do better. The tokens come from one of two engines:
-transformers for any checkpoint on any device, OpenVINO for GGUF files on processors, several times as fast.
+transformers for any checkpoint on any device; OpenVINO for GGUF files and exported models on processors, several times
+as fast.
 """
 
 import copy
@@ -48,7 +49,7 @@ class Local:
     Args:
         name: Name in reports and candidates.
         model: Folder, name in `common/models/catalogue.yaml`, or name of a model in the local cache.
-        engine: "transformers", or "openvino" for a folder with a GGUF file.
+        engine: "transformers", or "openvino" for a folder with a GGUF file, or one that optimum-intel exported.
         completion: Form of the model's prompts, each for one text; None prompts it in a chat.
         public_examples: Public texts that a completion may show.
         device: Device of transformers, as torch names it: "cpu", "cuda", "cuda:1"; None: the GPU, if there is one.
@@ -153,7 +154,7 @@ class Local:
         return f"local/{checkpoints.digest(self._folder, **settings)}/wording={wording}"
 
     def check(self) -> None:
-        """No check is needed: the constructor has checked the checkpoint."""
+        """Do nothing, since the constructor has checked the checkpoint."""
 
     def generate(self, requests: Sequence[Request], *, arrived: Arrived | None = None) -> list[Reply]:
         """See `Provider.generate`. A prompt that is longer than the model's context counts as lost.
@@ -191,7 +192,7 @@ class Local:
         return [replies[place] for place in range(len(jobs))]
 
     def estimate(self, request: Request) -> tuple[int, int]:
-        """Expected input tokens, by the characters per token of the first prompt, and output tokens, 1.4 per word."""
+        """Estimate input tokens, by the characters per token of the first prompt, and output tokens, 1.4 per word."""
         prompt = (
             render(request)
             if self._completion is None
@@ -219,7 +220,7 @@ class Local:
         )
 
     def _job(self, request: Request) -> Job:
-        """The request as an engine gets it."""
+        """Convert the request to a job for an engine."""
         seed = int.from_bytes(hashlib.sha256(request.canonical().encode()).digest()[:8], "big") >> 1
         if self._completion is None:
             return Job(
@@ -241,7 +242,7 @@ class Local:
         )
 
     def _room(self, request: Request, beginning: Beginning) -> int:
-        """Bound on one completion: what the requested length, or the longest example, lets expect, and some more."""
+        """Bound the tokens of one completion, by the requested length or the longest example, with a margin."""
         words = request.words or beginning.longest or self._max_new_tokens
         return min(max(math.ceil(words * _TOKENS_PER_WORD * _ROOM), _SHORTEST), self._max_new_tokens)
 
@@ -261,7 +262,7 @@ class Local:
         return Reply(texts=texts, input_tokens=len(job.ids), output_tokens=sum(len(ids) for ids in written), loss=loss)
 
     def _begun(self, request: Request) -> str:
-        """Fixed beginning of the model's answer."""
+        """Return the fixed beginning of the model's answer."""
         if self._tokenizer.chat_template or self._config.is_encoder_decoder:
             return ""
         return _OBJECTS if request.structure else _LIST
@@ -285,6 +286,6 @@ class Local:
 
 
 def _context(config: Any, tokenizer: Any) -> int:
-    """Tokens that a network has positions for; where these are relative, what its tokenizer says it was trained on."""
+    """Return the largest number of tokens: the network's positions or, if these are relative, its tokenizer's limit."""
     stated = getattr(config.get_text_config(), "max_position_embeddings", None)
     return int(stated or tokenizer.model_max_length)

@@ -25,7 +25,7 @@ RequestMaker = Callable[[Order, int, np.random.Generator], Request]
 
 
 def even_orders(samples: int, task: Task, models: Sequence[str]) -> list[Order]:
-    """Orders of `samples` texts in total, balanced across models and labels (±1).
+    """Make orders of `samples` texts in total, balanced across models and labels (±1).
 
     Labels are balanced because the number of records with a label is private.
     """
@@ -33,7 +33,7 @@ def even_orders(samples: int, task: Task, models: Sequence[str]) -> list[Order]:
 
 
 def make_orders(shares: NDArray[np.integer], task: Task, models: Sequence[str]) -> list[Order]:
-    """Orders of `shares` texts, (models, labels)."""
+    """Make the orders for `shares`, the (models, labels) numbers of texts."""
     return [
         Order(model=model, label=label, count=int(shares[k, c]))
         for k, model in enumerate(models)

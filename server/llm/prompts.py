@@ -31,7 +31,7 @@ def by_example(
     temperature: float = 1.0,
     words: int | None = None,
 ) -> Request:
-    """A request with task, label, one public attribute, and exemplars.
+    """Make a request with task, label, one public attribute, and exemplars.
 
     Without exemplars the prompt is zero-shot (WASP, section 4.3; DPGA-TextSyn's first population, with a keyword as the
     attribute and a length); with good ones alone it asks for more texts of the kind (PrE-Text's expansion of its
@@ -64,7 +64,7 @@ def paraphrase(
     temperature: float = 1.0,
     words: int | None = None,
 ) -> Request:
-    """A paraphrase of the source (Aug-PE; DPGA-TextSyn's first mutation, in the source's length; RPSG, Table 6)."""
+    """Request a paraphrase (Aug-PE; DPGA-TextSyn's first mutation, in the source's length; RPSG, Table 6)."""
     return replace(_plain(task, label, texts, rng, temperature=temperature, words=words), source=(source,))
 
 
@@ -77,7 +77,7 @@ def abstracts(
     temperature: float = 1.0,
     words: int | None = None,
 ) -> Request:
-    """Short abstracts of possible texts, RPSG's public pool. Each names one of the task's attributes."""
+    """Request short abstracts of possible texts, RPSG's public pool. Each names one of the task's attributes."""
     plain = by_example(task, label, texts=texts, rng=rng, temperature=temperature, words=words)
     return replace(plain, abstract=True, structure=None)
 
@@ -92,7 +92,7 @@ def from_abstract(
     temperature: float = 1.0,
     words: int | None = None,
 ) -> Request:
-    """A realistic text of which this could be the abstract (RPSG, section 3.3 and Table 6)."""
+    """Request a realistic text of which this could be the abstract (RPSG, section 3.3 and Table 6)."""
     plain = _plain(task, label, texts, rng, temperature=temperature, words=words)
     return replace(plain, source=(abstract,), abstract=True)
 
@@ -108,7 +108,7 @@ def fill_in(
     temperature: float = 1.0,
     words: int | None = None,
 ) -> Request:
-    """The source with a share `blanks`, in (0, 1], of its words replaced (Aug-PE; DPGA-TextSyn's second mutation)."""
+    """Request the source with a share `blanks` of its words replaced (Aug-PE; DPGA-TextSyn's second mutation)."""
     positive(blanks=blanks)
     in_range(0, 1, blanks=blanks)
     return replace(
@@ -127,7 +127,7 @@ def crossover(
     temperature: float = 1.0,
     words: int | None = None,
 ) -> Request:
-    """A text from two parents (DPGA-TextSyn, section 3.4.2: `words` is their mean length, `attribute` a keyword)."""
+    """Request a text from two parents (DPGA-TextSyn, 3.4.2: `words` is their mean length, `attribute` a keyword)."""
     return replace(
         _plain(task, label, texts, rng, temperature=temperature, words=words), source=parents, attribute=attribute
     )
@@ -144,7 +144,7 @@ def with_keyphrases(
     temperature: float = 1.0,
     words: int | None = None,
 ) -> Request:
-    """A text that contains the phrases (DP-KPS, section 2, step 5).
+    """Request a text that contains the phrases (DP-KPS, section 2, step 5).
 
     Args:
         task: Public description of the data, of which the prompt contains only the kind of text.
@@ -175,9 +175,10 @@ def from_words(
     temperature: float = 1.0,
     words: int | None = None,
 ) -> Request:
-    """A text around `count` random words of a vocabulary, without class: Aug-PE+'s first texts (DP-KPS, section 3).
+    """Request a text around random words of a vocabulary, without class: Aug-PE+'s first texts (DP-KPS, section 3).
 
-    The same prompt as `with_keyphrases`, so that the two methods differ only in the choice of words.
+    The prompt, with `count` words, is that of `with_keyphrases`, so that the two methods differ only in the choice of
+    words.
     """
     in_range(1, len(vocabulary), count=count)
     sample = [vocabulary[at] for at in rng.choice(len(vocabulary), size=count, replace=False)]
@@ -187,7 +188,7 @@ def from_words(
 def subtopics(
     task: Task, label: str | None, *, phrases: int, rng: np.random.Generator, temperature: float = 1.0
 ) -> Request:
-    """A list of short phrases, possible subtopics of a label's texts (DPGA-TextSyn, section 3.2 and appendix I)."""
+    """Request short phrases, possible subtopics of a label's texts (DPGA-TextSyn, section 3.2 and appendix I)."""
     plain = _plain(task, label, phrases, rng, temperature=temperature, words=None)
     return replace(plain, phrases=True, structure=None)
 
@@ -195,7 +196,7 @@ def subtopics(
 def _plain(
     task: Task, label: str | None, count: int, rng: np.random.Generator, *, temperature: float, words: int | None
 ) -> Request:
-    """The common part of all modes: a zero-shot request."""
+    """Return the common part of all modes: a zero-shot request."""
     return Request(
         task_kind=task.kind,
         labels=tuple(task.labels.items()),

@@ -81,8 +81,8 @@ def cleaner(rules: Rules | None, task: Task, public_texts: Callable[[], list[str
 
     Args:
         rules: None for no rules.
-        task: The task whose descriptions count for the usual scripts.
-        public_texts: Reads the public texts, which count for them too.
+        task: The task, whose descriptions tell which scripts are usual.
+        public_texts: Reads the public texts, which tell this too.
     """
     if rules is None:
         return Cleaner(Rules.none())

@@ -30,7 +30,7 @@ _LONGEST_PHRASE = 8  # words; a longer item of a list of phrases counts as prose
 
 
 def render(request: Request) -> tuple[str, str]:
-    """The (system, user) prompts of one request. Pure: equal requests give equal prompts.
+    """Return the (system, user) prompts of one request. Pure: equal requests give equal prompts.
 
     The system prompt contains everything that the requests of a run have in common, such as the task, so that a
     provider may cache it; it contains labels only if the prompt may name one.
@@ -63,7 +63,7 @@ def parse(completion: str, n: int, *, phrases: bool = False, objects: bool = Fal
 
 
 def _task(request: Request) -> str:
-    """The common properties of all texts of the task."""
+    """Return the common properties of all texts of the task."""
     wording = request.wording
     lines = [f"Kind of text: {request.task_kind}."]
     if wording.writer:
@@ -82,7 +82,7 @@ def _task(request: Request) -> str:
 
 
 def _exemplars(request: Request) -> list[str]:
-    """The part of the prompt with exemplars or source texts."""
+    """Return the part of the prompt with exemplars or source texts."""
     kind = request.task_kind
     if request.bad:
         return [_numbered(f"Weak {kind}", request.bad), _numbered(f"Strong {kind}", request.good)]
@@ -100,7 +100,7 @@ def _exemplars(request: Request) -> list[str]:
 
 
 def _instruction(request: Request) -> list[str]:
-    """The instruction, followed by the conditions for each new text."""
+    """Return the instruction, followed by the conditions for each new text."""
     kind, many = request.task_kind, f"{request.n} new" if request.n > 1 else "1 new"
     if request.bad:
         steps = [
@@ -162,7 +162,7 @@ def _conditions(request: Request) -> str:
 
 
 def _subtopics(request: Request) -> str:
-    """The prompt for a list of phrases."""
+    """Return the prompt for a list of phrases."""
     kind, term = request.task_kind, request.wording.label
     about = f"what a text of this kind ({kind}) may be about"
     if request.label is None:
@@ -179,12 +179,12 @@ def _subtopics(request: Request) -> str:
 
 
 def _label_text(label: str, description: str) -> str:
-    """A label with its description, unless the description only repeats the label."""
+    """Return a label with its description, unless the description only repeats the label."""
     return label if normal(label.replace("_", " ")) == normal(description) else f"{label} ({description})"
 
 
 def _capitalised(words: str) -> str:
-    """Words with a capital first letter and all other letters unchanged, as in "ECG report"."""
+    """Return the words with a capital first letter and all other letters unchanged, as in "ECG report"."""
     return words[:1].upper() + words[1:]
 
 
@@ -203,7 +203,7 @@ def _numbered(title: str, texts: tuple[str, ...]) -> str:
 
 
 def _masked(request: Request) -> str:
-    """The source with a share of its words blanked, evenly spread and shifted by the seed, so rendering is pure.
+    """Return the source with a share of its words blanked, evenly spread and shifted by the seed, so rendering is pure.
 
     Of a structured text only the text field is blanked.
     """
@@ -220,7 +220,7 @@ def _masked(request: Request) -> str:
 
 
 def _json_items(text: str, *, nested: bool) -> list[str] | None:
-    """The strings of the first JSON list in the text, of a truncated list the complete ones; None if there is no list.
+    """Return the strings of the first JSON list in the text, the complete ones of a truncated list; None without one.
 
     An object in the list counts as its first string or, if `nested`, as the strings of the list inside it.
     """
@@ -244,7 +244,7 @@ def _json_items(text: str, *, nested: bool) -> list[str] | None:
 
 
 def _objects(text: str) -> Iterator[str]:
-    """Each object in the text, or in a list inside one, as JSON; one that is no JSON is kept up to its brace."""
+    """Yield each object in the text, or in a list inside one, as JSON; one that is not JSON is kept up to its brace."""
     decoder, place = json.JSONDecoder(strict=False), text.find("{")
     while place >= 0:
         try:
@@ -260,16 +260,16 @@ def _objects(text: str) -> Iterator[str]:
 
 
 def _listed_items(text: str) -> list[str]:
-    """Items of a numbered or bulleted list, without its introduction. Other prose may be a refusal and is no text."""
+    """Return the items of a numbered or bulleted list, without its introduction. Other prose may be a refusal."""
     return [item.strip().strip('"') for item in _ITEM.split(text)[1:]]
 
 
 def _lines(text: str) -> list[str]:
-    """Bare lines that are not sentences, if there are at least two: a single one may be a refusal."""
+    """Return bare lines that are not sentences, if there are at least two: a single one may be a refusal."""
     lines = [line for line in text.splitlines() if line.strip() and not line.rstrip().endswith((".", ":", "!", "?"))]
     return lines if len(lines) > 1 else []
 
 
 def normal(text: str) -> str:
-    """Normal form of a text, its letters and digits in lower case; texts with equal forms are the same."""
+    """Return the normal form of a text, its letters and digits in lower case; texts with equal forms are the same."""
     return _LETTERS.sub(" ", text).strip().casefold()

@@ -69,7 +69,7 @@ class Price:
         at_least(0, input=self.input, output=self.output, cached=self.cached or 0, kept=self.kept or 0)
 
     def of(self, usage: Usage) -> float:
-        """Cost of this usage."""
+        """Return the cost of this usage."""
         cached = self.input if self.cached is None else self.cached
         kept_price = self.input if self.kept is None else self.kept
         money = usage.input * self.input + usage.cached * cached + usage.kept * kept_price + usage.output * self.output
@@ -153,7 +153,7 @@ class Spending:
 
         Returns:
             "held" if the cost is reserved; "wait" if a cap forbids it unless requests under way cost less than their
-            maximum; "no" if a cap forbids it for good.
+            maximum; "no" if a cap forbids it in any case.
         """
         cost = price.of(most) if price else 0.0
         with self._lock:
@@ -181,7 +181,7 @@ class Spending:
                 self._write(model, paid)
 
     def exhausted(self, model: str, most: Usage, price: Price | None) -> ProviderError:
-        """The error for a run that a cap stops, with the way to resume it."""
+        """Make the error for a run that a cap stops, with the way to resume it."""
         spent, tokens = self.cost(), sum(paid.usage.tokens for paid in self.paid().values())
         capped = [f"{self.max_cost:g} (llm.max_cost)"] if self.max_cost is not None else []
         capped += [f"{self.max_tokens:g} tokens (llm.max_tokens)"] if self.max_tokens is not None else []
@@ -195,12 +195,12 @@ class Spending:
         )
 
     def paid(self) -> dict[str, Paid]:
-        """Payments by model since the start of the run."""
+        """Return the payments by model since the start of the run."""
         with self._lock:
             return dict(self._paid)
 
     def cost(self) -> float | None:
-        """Money spent; None if there were payments, but none at a known price."""
+        """Return the money spent; None if there were payments, but none at a known price."""
         costs = [paid.cost for paid in self.paid().values() if paid.cost is not None]
         return sum(costs) if costs or not self.paid() else None
 
@@ -216,7 +216,7 @@ class Spending:
 
 
 def _read(path: Path) -> dict[str, Paid]:
-    """The sums of an account; an incomplete last line of a killed run is ignored."""
+    """Return the sums of an account; an incomplete last line of a killed run is ignored."""
     paid: dict[str, Paid] = {}
     for line in path.read_text(encoding="utf-8").split("\n"):
         try:

@@ -17,7 +17,7 @@ from server.llm.base import Request
 
 
 def plain(request: Request) -> Request:
-    """The request for such a model, with text fields in place of structured texts."""
+    """Return the request for such a model, with text fields in place of structured texts."""
     if request.structure is None:
         return request
     good, bad, source = (
@@ -27,7 +27,7 @@ def plain(request: Request) -> Request:
 
 
 def structured(texts: Sequence[str], request: Request, model: str) -> tuple[str, ...]:
-    """Texts of such a model with the other fields around each, if the request is for structured texts.
+    """Return texts of such a model with the other fields around each, if the request is for structured texts.
 
     Raises:
         ProviderError: A required field cannot be drawn.
@@ -52,7 +52,7 @@ def structured(texts: Sequence[str], request: Request, model: str) -> tuple[str,
 
 
 def _others(structure: Structure, shown: Sequence[Object], stream: np.random.Generator) -> Object:
-    """Fields for one text."""
+    """Choose the other fields of one text: those of a random text that was shown, or else drawn ones."""
     if shown:
         return shown[int(stream.integers(len(shown)))]
     return dict(_drawn(structure, stream))

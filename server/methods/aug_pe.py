@@ -3,7 +3,7 @@
 One round t of T, on a population of N candidates, N/C of each label:
 1. At t = 0 write the population: about the label and a public attribute drawn at random; Aug-PE+: around random words
    of the private records' vocabulary, noised, without class.
-2. Look ahead: a candidate is voted on by the mean embedding of k variations of it (k = 0: by its own).
+2. Look ahead: in the votes, the mean embedding of k variations of a candidate stands for it (k = 0: its own embedding).
 3. Ask for Top-1 nearest votes.
 4. N/(C L) candidates of each label survive: those with the most votes, or draws in proportion to votes.
 5. Survivors and variations of them, N/C of each label again, are the next population.
@@ -53,18 +53,18 @@ class AugPeMemory:
     ahead: Ahead = field(default_factory=dict)
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain values, ready for JSON."""
+        """Return the memory as plain values, ready for JSON."""
         return asdict(self)
 
     @classmethod
     def from_dict(cls, saved: Mapping[str, Any]) -> "AugPeMemory":
-        """The inverse of `to_dict` after a trip through JSON."""
+        """Read the memory back from `to_dict`'s form, after a round trip through JSON."""
         return cls(**saved)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AugPe(AugPeSettings):
-    """The method; its settings are those of `server.settings.voting.AugPeSettings`."""
+    """The method Aug-PE; its settings are those of `server.settings.voting.AugPeSettings`."""
 
     memory: ClassVar[type[AugPeMemory]] = AugPeMemory
 
@@ -74,7 +74,7 @@ class AugPe(AugPeSettings):
         return modes(self.variation) | ({"keyphrases": "method=aug_pe"} if self.vocabulary else {})
 
     def plan(self, task: Task, target: PrivacyTarget, membership: Membership) -> tuple[PlannedQuery, ...]:
-        """T queries for votes; Aug-PE+ first asks for the vocabulary histogram."""
+        """Plan T queries for votes; Aug-PE+ first asks for the vocabulary histogram."""
         del membership
         if self.samples < self.expansion * len(task.labels):
             raise ConfigError(
@@ -93,17 +93,17 @@ class AugPe(AugPeSettings):
         )
 
     def max_texts(self, task: Task, models: Sequence[str]) -> int:
-        """The first population, then in each round at most N variations, and k variations of each new candidate."""
+        """Count the first population, at most N variations in each round, and k variations of each new candidate."""
         del task, models
         return self.samples * (1 + self.rounds * (1 + self.look_ahead))
 
     def compared(self, task: Task) -> dict[str, int]:
-        """The population, and the selected terms."""
+        """Return the size of the population, and number of selected terms."""
         del task
         return {VOTES: self.samples} | ({VOCABULARY: self.kept_terms} if self.vocabulary else {})
 
     def start(self, tools: Tools) -> State[AugPeMemory]:
-        """A state without texts."""
+        """Return a state without texts."""
         del tools
         return State(memory=AugPeMemory())
 
@@ -174,7 +174,7 @@ class AugPe(AugPeSettings):
         )
 
     def _first(self, tools: Tools) -> Generated:
-        """The population of round 0."""
+        """Return the population of round 0."""
         orders = even_orders(self.samples, tools.task, tools.models)
         return tools.generate(orders, self._writer(tools), round_number=0)
 
@@ -199,7 +199,7 @@ class AugPe(AugPeSettings):
         return write
 
     def _noised_terms(self, tools: Tools) -> tuple[str, ...]:
-        """V': the terms with the highest noised counts."""
+        """Return V', the terms with the highest noised counts."""
         terms = self._terms()
         counts = tools.ask(VOCABULARY, 0, terms=encode_terms(terms))
         return keyphrases.private_vocabulary(terms, counts, self.kept_terms)

@@ -14,9 +14,9 @@ One round t of T:
 6. The 2 S texts to which a label is most probable are its next pool. A model's weight is the squared mean probability
    of the labels that were requested of it. A label needs more texts the larger its share is, and the fewer texts of D
    most probably have it.
-7. After the last round each text gets the probability of each label, softened as far as a model learns most, and
-   corrected to the labels' shares (`server/operators/distillation.py`); the label that was requested of a reliable
-   model is evidence too. Weights give the labels their shares.
+7. After the last round each text gets the probability of each label, softened to the degree at which a model learns
+   most, and corrected to the labels' shares (`server/operators/distillation.py`); the label that was requested of a
+   reliable model is evidence too. Weights give the labels their shares.
 
 After T rounds, and one private query, D is the synthetic data set. The answer is in `census.json` of the run folder:
 another run can begin with it (`census`), with other models, and asks nothing.
@@ -99,18 +99,18 @@ class CensusMemory:
     reliable: Sequence[str] = ()
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain values, ready for JSON."""
+        """Return the memory as plain values, ready for JSON."""
         return asdict(self)
 
     @classmethod
     def from_dict(cls, saved: Mapping[str, Any]) -> "CensusMemory":
-        """The inverse of `to_dict` after a trip through JSON."""
+        """Read the memory back from `to_dict`'s form, after a round trip through JSON."""
         return cls(**saved)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CensusMethod(CensusSettings):
-    """The method; its settings are those of `server.settings.methods.CensusSettings`."""
+    """The method census; its settings are those of `server.settings.methods.CensusSettings`."""
 
     memory: ClassVar[type[CensusMemory]] = CensusMemory
 
@@ -124,7 +124,7 @@ class CensusMethod(CensusSettings):
         return None if self.census is None else census_file.read(Path(self.census))[1]
 
     def plan(self, task: Task, target: PrivacyTarget, membership: Membership) -> tuple[PlannedQuery, ...]:
-        """One query, or none with the census of a finished run."""
+        """Plan one query, or none with the census of a finished run."""
         del membership
         if self.samples // self.rounds < len(task.labels):
             raise ConfigError(
@@ -159,17 +159,17 @@ class CensusMethod(CensusSettings):
         return (PlannedQuery(name=CLASS_SUMS, spec=QuestionnaireSpec(**sums, **weights)),)
 
     def max_texts(self, task: Task, models: Sequence[str]) -> int:
-        """N, the number of texts of the run, and with a questionnaire those of which they are chosen."""
+        """Return N, the number of texts of the run, and with a questionnaire those of which they are chosen."""
         del task, models
         return sum(self._texts(number) for number in range(self.rounds))
 
     def compared(self, task: Task) -> dict[str, int]:
-        """Empty: records are summed, and choose among nothing."""
+        """Return an empty mapping, since records are summed and do not choose among candidates."""
         del task
         return {}
 
     def start(self, tools: Tools) -> State[CensusMemory]:
-        """A state without texts, with equal weights, and with the census of a finished run, if one is named."""
+        """Return a state without texts, with equal weights, and with the census of a finished run, if one is named."""
         weights = {model: 1 / len(tools.models) for model in tools.models}
         memory = CensusMemory(weights=weights)
         if self.census is None:
@@ -253,7 +253,7 @@ class CensusMethod(CensusSettings):
         return distillation.with_shares(posterior, estimated.shares, np.ones(len(vectors)))
 
     def _texts(self, number: int) -> int:
-        """Number of texts of a round."""
+        """Return the number of texts of a round."""
         before, after = (self.samples * done // self.rounds for done in (number, number + 1))
         return (after - before) * (self.best_of if number and self.questionnaire != "none" else 1)
 
@@ -287,7 +287,7 @@ class CensusMethod(CensusSettings):
         return write
 
     def _ask(self, texts: Written, written: Sequence[str], tools: Tools) -> Census:
-        """Ask for the places of records along directions and about centres, which are public and so cost nothing."""
+        """Ask for the records' coordinates along public directions, relative to public centres."""
         described = [description or label for label, description in tools.task.labels.items()]
         space = subspace(
             texts.vectors,
@@ -337,7 +337,7 @@ class CensusMethod(CensusSettings):
     def _remember(
         self, coming: int, texts: Written, posterior: Floats, *, shares: Floats, reliability: Floats, tools: Tools
     ) -> CensusMemory:
-        """Weights, needs and pools of the coming round."""
+        """Set the weights, needs and pools of the coming round."""
         labels = list(tools.task.labels)
         weights = np.full(len(tools.models), 1 / len(tools.models))
         if self.model_weighting:
@@ -354,14 +354,14 @@ class CensusMethod(CensusSettings):
         return memory
 
     def _reliability(self, census: Census, estimated: Estimates, texts: Written, tools: Tools) -> Floats:
-        """(K,) share of each model's texts that have the requested label; 0 for the ablation, where none is trusted."""
+        """Estimate the share of each model's texts that have the requested label, (K,); 0 in the ablation."""
         models = len(tools.models)
         return reliabilities(census, estimated, texts, models) if self.evidence else np.zeros(models)
 
     def _final(
         self, candidates: Sequence[Candidate], posterior: Floats, names: tuple[str, ...], shares: Floats
     ) -> tuple[Candidate, ...]:
-        """D with its final labels and weights."""
+        """Return D with its final labels and weights."""
         labels = np.array([names.index(candidate.label) for candidate in candidates])
         kept = np.arange(len(candidates))
         if self.labels == "probabilities":
@@ -379,12 +379,12 @@ class CensusMethod(CensusSettings):
         return tuple(replace(text, weight=float(weight)) for text, weight in zip(texts, weights, strict=True))
 
     def _weights(self, labels: NDArray[np.int64], shares: Floats) -> Floats:
-        """(n,) weights of texts with these labels."""
+        """Return the weights of texts with these labels, (n,)."""
         return steering.text_weights(labels, shares, floor=FLOOR) if self.share_weights else np.ones(len(labels))
 
 
 def _softness(state: State[CensusMemory], census: Census) -> float:
-    """Softness of the released probabilities; runs of earlier versions released none."""
+    """Return the softness of the released probabilities; runs of earlier versions released none."""
     return float(state.rounds[-1].figures.get(_SOFTNESS, census.softness))
 
 
@@ -393,5 +393,5 @@ def _census(released: Mapping[str, Mapping[str, Any]]) -> Census:
 
 
 def _released(census: Census) -> dict[str, dict[str, Any]]:
-    """Numbers that the run releases in addition to its texts."""
+    """Return the numbers that the run releases in addition to its texts."""
     return {Released.FILE: census_file.numbers_of(census).to_json()}

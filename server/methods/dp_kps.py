@@ -1,6 +1,7 @@
 """DP-KPS: prompts seeded with keyphrases from a private density ("Private Text Generation by Seeding LLM Prompts").
 
-1. Ask for the vocabulary histogram of a public vocabulary, each record's first k terms; keep the |V'| most counted.
+1. Ask for the vocabulary histogram of a public vocabulary, each record's first k terms; keep the |V'| terms with the
+    highest counts.
 2. Embed V' with the agreed encoder; draw frequencies from the public experiment seed.
 3. Ask for sketches of the density of each label's phrases: one over single phrases (`independent`), or an ensemble over
    sequences' prefixes (`iterative`), of K sketches or of ceil(log2 K).
@@ -51,7 +52,7 @@ Example = tuple[str, tuple[str, ...]]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DpKps(DpKpsSettings):
-    """The method; its settings are those of `server.settings.seeded.DpKpsSettings`."""
+    """The method DP-KPS; its settings are those of `server.settings.seeded.DpKpsSettings`."""
 
     memory: ClassVar[type[NoMemory]] = NoMemory
 
@@ -61,7 +62,7 @@ class DpKps(DpKpsSettings):
         return {"keyphrases": None} if self.ablation == "none" else {}
 
     def plan(self, task: Task, target: PrivacyTarget, membership: Membership) -> tuple[PlannedQuery, ...]:
-        """The histogram, then the sketches; no query if the models write without phrases."""
+        """Plan the histogram, then the sketches; no query if the models write without phrases."""
         if self.samples < len(task.labels):
             expected = f"at least one text for each of {len(task.labels)} labels"
             raise ConfigError("method.samples", expected=expected, got=self.samples)
@@ -80,17 +81,17 @@ class DpKps(DpKpsSettings):
         return (first, *rest)
 
     def max_texts(self, task: Task, models: Sequence[str]) -> int:
-        """N, or 0 if the models write nothing."""
+        """Return N, or 0 if the models write nothing."""
         del task, models
         return 0 if self.ablation == "no_llm" else self.samples
 
     def compared(self, task: Task) -> dict[str, int]:
-        """Number of selected terms."""
+        """Return the number of selected terms."""
         del task
         return {} if self.ablation == "only_llm" else {VOCABULARY: self.kept_terms}
 
     def start(self, tools: Tools) -> State[NoMemory]:
-        """A state without texts."""
+        """Return a state without texts."""
         del tools
         return State(memory=NoMemory())
 
@@ -140,7 +141,7 @@ class DpKps(DpKpsSettings):
     def _seeded(
         self, seeds: Sequence[tuple[str, tuple[str, ...]]], examples: Sequence[Example], tools: Tools
     ) -> tuple[list[Candidate], Written]:
-        """Write from one prompt a sequence, models in turn; a phrase that was drawn twice is named once."""
+        """Write one text for each sequence, with the models in turn; a phrase that was drawn twice is named once."""
         requests = []
         for i, (_, phrases) in enumerate(seeds):
             request = prompts.with_keyphrases(
@@ -163,12 +164,12 @@ class DpKps(DpKpsSettings):
         return candidates, written
 
     def _raw(self, seeds: Sequence[tuple[str, tuple[str, ...]]]) -> tuple[list[Candidate], Written]:
-        """Sequences for texts (section B.2.2)."""
+        """Use the sequences themselves as texts (section B.2.2)."""
         candidates = [Candidate(text="; ".join(phrases), label=label, model=RAW, round=0) for label, phrases in seeds]
         return candidates, Written(texts=[])
 
     def _unseeded(self, tools: Tools) -> tuple[list[Candidate], Generated]:
-        """Texts that models write from the label alone (section B.2.3)."""
+        """Return texts that models write from the label alone (section B.2.3)."""
 
         def write(order: Order, texts: int, generator: np.random.Generator) -> Request:
             return prompts.by_example(
@@ -201,7 +202,7 @@ class DpKps(DpKpsSettings):
         return State(round=state.round + 1, candidates=tuple(candidates), rounds=(report,), memory=NoMemory())
 
     def _prefixes(self) -> tuple[int, ...]:
-        """Phrases before the one that a sketch is about, for each sketch; 0: single phrases."""
+        """Return the number of phrases that make up a point of each sketch (`SketchSpec.prefix`); 0: single phrases."""
         return keyphrases.ensemble_prefixes(self.length, self.ensemble) if self.sequence == "iterative" else (0,)
 
     def _sketches(self, task: Task, target: PrivacyTarget, membership: Membership) -> tuple[SketchSpec, ...]:
@@ -217,7 +218,7 @@ class DpKps(DpKpsSettings):
         return tuple(replace(spec, prefix=prefix, first=max(prefix, self.first_terms)) for prefix in prefixes)
 
     def _finest_grid(self, share: float, target: PrivacyTarget, membership: Membership) -> int:
-        """B, as fine as is useful and as the table of Laplace shares allows, up to b = sqrt(2) I m B / epsilon = 2e4.
+        """Choose B, as fine as useful and as the table of Laplace shares allows: b = sqrt(2) I m B / epsilon <= 2e4.
 
         A record's feature is rounded toward zero by less than 1/B. That moves a density by at most sqrt(2)/B of the
         label's records, by about a tenth of it as a rule, and mostly makes all densities smaller together, which
@@ -242,7 +243,7 @@ class DpKps(DpKpsSettings):
         return keyphrases.public_vocabulary(self.vocabulary, at_least=self.kept_terms)
 
     def _examples(self, terms: tuple[str, ...]) -> list[Example]:
-        """The recipient's texts, each with its first K terms of the public vocabulary."""
+        """Return the recipient's texts, each with its first K terms of the public vocabulary."""
         if self.few_shot is None:
             return []
         extractor = Extractor(terms)
@@ -261,7 +262,7 @@ def _name(prefix: int) -> str:
 
 
 def _notes(drawn: Sequence[Sequences], task: Task, length: int) -> list[str]:
-    """Labels whose noise left no density above 0 for some phrase."""
+    """Note the labels whose noise left no density above 0 for some phrase."""
     return [
         f"{label}: no noised density above 0 for {sequences.uniform} of {len(sequences.phrases) * length} phrases, "
         "which were drawn uniformly"

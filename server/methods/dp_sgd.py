@@ -18,13 +18,13 @@ TEXTS = "fine-tuned samples"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DpSgd(DpSgdSettings, PartyTexts):
-    """The method; its settings are those of `server.settings.methods.DpSgdSettings`."""
+    """The method DP-SGD; its settings are those of `server.settings.methods.DpSgdSettings`."""
 
     query: ClassVar[str] = TEXTS
     balanced: ClassVar[bool] = True
 
     def plan(self, task: Task, target: PrivacyTarget, membership: Membership) -> tuple[PlannedQuery, ...]:
-        """The method's only query."""
+        """Plan the method's only query."""
         check(self.samples, task)
         labels = len(task.labels)
         # A multiple of the labels, so that together all parties have enough of each.

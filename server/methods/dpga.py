@@ -64,18 +64,18 @@ class DpgaMemory:
     metadata: Metadata | None = None
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain values, ready for JSON."""
+        """Return the memory as plain values, ready for JSON."""
         return asdict(self)
 
     @classmethod
     def from_dict(cls, saved: Mapping[str, Any]) -> "DpgaMemory":
-        """The inverse of `to_dict` after a trip through JSON."""
+        """Read the memory back from `to_dict`'s form, after a round trip through JSON."""
         return cls(metadata=Metadata(**saved["metadata"]) if saved["metadata"] else None)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Dpga(DpgaSettings):
-    """The method; its settings are those of `server.settings.voting.DpgaSettings`."""
+    """The method DPGA-TextSyn; its settings are those of `server.settings.voting.DpgaSettings`."""
 
     texts_per_request: ClassVar[int] = 1  # each has a separate keyword and length
     memory: ClassVar[type[DpgaMemory]] = DpgaMemory
@@ -93,7 +93,7 @@ class Dpga(DpgaSettings):
         return {mode: f"method.{setting}=0" for mode, setting, used in operators if used}
 
     def plan(self, task: Task, target: PrivacyTarget, membership: Membership) -> tuple[PlannedQuery, ...]:
-        """Queries for the wanted metadata, and T queries for votes with the rest of epsilon."""
+        """Plan queries for the wanted metadata, and T queries for votes with the rest of epsilon."""
         del membership
         if self.samples < len(task.labels):
             raise ConfigError(
@@ -134,18 +134,18 @@ class Dpga(DpgaSettings):
         )
 
     def max_texts(self, task: Task, models: Sequence[str]) -> int:
-        """Keywords, the first population, and the offspring of all generations but the last."""
+        """Count the keywords, the first population, and the offspring of all generations but the last."""
         del models
         return self.keywords * len(task.labels) + self._times(self.initial) + (self.rounds - 1) * self._offspring
 
     def compared(self, task: Task) -> dict[str, int]:
-        """The keywords of all labels, and the largest population: the first, or elites with their offspring."""
+        """Count the keywords of all labels, and the largest population: the first, or elites with offspring."""
         later = self.samples + self._offspring if self.rounds > 1 else 0
         votes = {VOTES: max(self._times(self.initial), later)}
         return votes | ({KEYWORDS: self.keywords * len(task.labels)} if self.keywords else {})
 
     def start(self, tools: Tools) -> State[DpgaMemory]:
-        """A state without texts and metadata."""
+        """Return a state without texts or metadata."""
         del tools
         return State(memory=DpgaMemory())
 
@@ -199,7 +199,7 @@ class Dpga(DpgaSettings):
         )
 
     def _metadata(self, tools: Tools) -> tuple[Metadata, Written, list[str]]:
-        """Step 0."""
+        """Do step 0: ask for the metadata."""
         labels, notes = metadata.label_shares(tools.ask(LABELS, 0), tools.task)
         lengths: list[tuple[int, int, float]] = []
         if self.length:
@@ -227,7 +227,7 @@ class Dpga(DpgaSettings):
         return Metadata(labels=labels, lengths=lengths, keywords=keywords, tau=tau), listing, notes
 
     def _births(self, state: State[DpgaMemory], genes: Metadata, tools: Tools) -> list[Birth]:
-        """Step 1."""
+        """Do step 1: list the requests for the texts of this generation."""
         births = Births(tools=tools, genes=genes, number=state.round, temperature=self.temperature)
         if state.round == 0:
             return list(births.new(self._times(self.initial)))
@@ -241,7 +241,7 @@ class Dpga(DpgaSettings):
 
     @property
     def _offspring(self) -> int:
-        """Texts that are born in a generation after the first."""
+        """Number of texts that are written in each generation after the first."""
         return sum(map(self._times, (self.rewritten, self.filled, self.crossed, self.fresh)))
 
     def _times(self, share: float) -> int:

@@ -43,18 +43,18 @@ class FuseGenMemory:
     pool: Mapping[str, Sequence[int]] = field(default_factory=dict)
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain values, ready for JSON."""
+        """Return the memory as plain values, ready for JSON."""
         return asdict(self)
 
     @classmethod
     def from_dict(cls, saved: Mapping[str, Any]) -> "FuseGenMemory":
-        """The inverse of `to_dict` after a trip through JSON."""
+        """Read the memory back from `to_dict`'s form, after a round trip through JSON."""
         return cls(**saved)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FuseGen(FuseGenSettings):
-    """The method; its settings are those of `server.settings.methods.FuseGenSettings`."""
+    """The method FuseGen; its settings are those of `server.settings.methods.FuseGenSettings`."""
 
     memory: ClassVar[type[FuseGenMemory]] = FuseGenMemory
 
@@ -64,7 +64,7 @@ class FuseGen(FuseGenSettings):
         return {}
 
     def plan(self, task: Task, target: PrivacyTarget, membership: Membership) -> tuple[PlannedQuery, ...]:
-        """The method asks no query."""
+        """Plan no query, as the method asks nothing."""
         del target, membership
         if self.samples // self.rounds < len(task.labels):
             raise ConfigError(
@@ -75,17 +75,17 @@ class FuseGen(FuseGenSettings):
         return ()
 
     def max_texts(self, task: Task, models: Sequence[str]) -> int:
-        """N, the number of texts of the run."""
+        """Return N, the number of texts of the run."""
         del task, models
         return self.samples
 
     def compared(self, task: Task) -> dict[str, int]:
-        """Empty, since the method asks no query."""
+        """Return an empty mapping, since the method asks no query."""
         del task
         return {}
 
     def start(self, tools: Tools) -> State[FuseGenMemory]:
-        """A state without texts and exemplars."""
+        """Return a state without texts or exemplars."""
         return State(memory=FuseGenMemory(pool={label: [] for label in tools.task.labels}))
 
     def step(self, state: State[FuseGenMemory], tools: Tools) -> State[FuseGenMemory]:
@@ -132,7 +132,7 @@ class FuseGen(FuseGenSettings):
         return write
 
     def _pool(self, learned: Dynamics, labels: NDArray[np.integer], task: Task) -> dict[str, list[int]]:
-        """R/2 easy texts of each label, then R - R/2 ambiguous ones; all texts of a label that has no more than R."""
+        """Select R/2 easy texts of each label, then R - R/2 ambiguous ones; all texts if a label has no more than R."""
         pools: dict[str, list[int]] = {}
         for number, label in enumerate(task.labels):
             members = np.flatnonzero(labels == number)

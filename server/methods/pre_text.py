@@ -2,7 +2,7 @@
 
 One round t of T, on a population of a fixed number of seeds, evenly over the labels:
 1. At t = 0 write the population, zero-shot.
-2. Look ahead: a candidate is voted on by the mean embedding of k variations of it.
+2. Look ahead: in the votes, the mean embedding of k variations of a candidate stands for it.
 3. Ask for Top-1 nearest votes; with `privacy.unit=user` the noise hides all records of a party.
 4. Draw as many survivors of each label as it has seeds, with replacement, by votes above the threshold.
 5. The variations of the drawn texts are the next population; in the last round the survivors are the DP seeds.
@@ -42,12 +42,12 @@ _MOST_SEEDS = 400
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PreText(PreTextSettings):
-    """The method; its settings are those of `server.settings.voting.PreTextSettings`."""
+    """The method PrE-Text; its settings are those of `server.settings.voting.PreTextSettings`."""
 
     memory: ClassVar[type[NoMemory]] = NoMemory
 
     def population(self, task: Task) -> int:
-        """Number of seeds: a fifth of N, at most 400, but `shots` for each label, and never more than N.
+        """Return the number of seeds: a fifth of N, at most 400, but `shots` for each label, and never more than N.
 
         The last prompts show `shots` different seeds of a label; with more seeds the same votes would be split among
         them, and each costs 1 + k texts in every round, which is not worthwhile for few samples.
@@ -62,7 +62,7 @@ class PreText(PreTextSettings):
         return modes(self.variation) if self.rounds > 1 or self.look_ahead else {}
 
     def plan(self, task: Task, target: PrivacyTarget, membership: Membership) -> tuple[PlannedQuery, ...]:
-        """Votes in each of the T rounds."""
+        """Plan votes in each of the T rounds."""
         del membership
         for name, value in (("samples", self.samples), ("seeds", self.population(task))):
             if value < len(task.labels):
@@ -71,7 +71,7 @@ class PreText(PreTextSettings):
         return (PlannedQuery(name=VOTES, spec=spec, times=self.rounds),)
 
     def max_texts(self, task: Task, models: Sequence[str]) -> int:
-        """T populations, k variations of each of their texts to look ahead with, and N final texts."""
+        """Count T populations, k variations of each of their texts to look ahead with, and N final texts."""
         del models
         return self.population(task) * self.rounds * (1 + self.look_ahead) + self.samples
 
@@ -81,11 +81,11 @@ class PreText(PreTextSettings):
         return replace(self, samples=max(fewest, round(share * self.samples)), seeds=max(fewest, round(share * seeds)))
 
     def compared(self, task: Task) -> dict[str, int]:
-        """Size of the population."""
+        """Return the size of the population."""
         return {VOTES: self.population(task)}
 
     def start(self, tools: Tools) -> State[NoMemory]:
-        """A state without texts."""
+        """Return a state without texts."""
         del tools
         return State(memory=NoMemory())
 

@@ -56,7 +56,7 @@ Seeds = tuple[list[Candidate], Parents, Generated, list[str]]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rpsg(RpsgSettings):
-    """The method; its settings are those of `server.settings.seeded.RpsgSettings`."""
+    """The method RPSG; its settings are those of `server.settings.seeded.RpsgSettings`."""
 
     memory: ClassVar[type[NoMemory]] = NoMemory
 
@@ -68,7 +68,7 @@ class Rpsg(RpsgSettings):
         return {"abstracts": None, "rewriting": None}
 
     def plan(self, task: Task, target: PrivacyTarget, membership: Membership) -> tuple[PlannedQuery, ...]:
-        """The method's only query."""
+        """Plan the method's only query."""
         for name, value in (("samples", self.samples), ("pool", self.pool)):
             if value < len(task.labels):
                 expected = f"at least one text for each of {len(task.labels)} labels"
@@ -88,7 +88,7 @@ class Rpsg(RpsgSettings):
                 return (PlannedQuery(name=ABSTRACTS, spec=self._abstracted(choices, max_records), mechanism=mechanism),)
 
     def max_texts(self, task: Task, models: Sequence[str]) -> int:
-        """The pool, a variant of each seed and a rephrasing of each variant."""
+        """Count the pool, a variant of each seed and a rephrasing of each variant."""
         del models
         return self.pool * (self.candidates != "seed_unproven") + 2 * sum(self._needed(task))
 
@@ -103,17 +103,17 @@ class Rpsg(RpsgSettings):
         )
 
     def compared(self, task: Task) -> dict[str, int]:
-        """The pool, or a record's own abstracts, which are only compared with each other."""
+        """Return the size of the pool; empty for a record's own abstracts, which are only compared with each other."""
         del task
         return {name: self.pool for name, kind in ((CHOICES, "pool"), (VOTES, "histogram")) if kind == self.candidates}
 
     def start(self, tools: Tools) -> State[NoMemory]:
-        """A state without texts."""
+        """Return a state without texts."""
         del tools
         return State(memory=NoMemory())
 
     def step(self, state: State[NoMemory], tools: Tools) -> State[NoMemory]:
-        """A variant of each seed; then a rephrasing of each, refined."""
+        """Write a variant of each seed; in the second step, rephrase each variant and refine the result."""
         return self._variants(state, tools) if state.round == 0 else self._rephrasings(state, tools)
 
     def _variants(self, state: State[NoMemory], tools: Tools) -> State[NoMemory]:
@@ -171,7 +171,7 @@ class Rpsg(RpsgSettings):
         )
 
     def _chosen(self, tools: Tools) -> Seeds:
-        """Seeds that records chose from a public pool."""
+        """Return seeds that records chose from a public pool."""
         pool, notes = self._pool(tools)
         labels = selection.label_numbers(pool.candidates, tools.task)
         vectors = tools.embed([abstract.text for abstract in pool.candidates])
@@ -196,7 +196,7 @@ class Rpsg(RpsgSettings):
         return pool.candidates, parents, pool, notes
 
     def _voted(self, tools: Tools) -> Seeds:
-        """Draws in proportion to the records' noised votes for a public pool."""
+        """Return seeds drawn from a public pool in proportion to the records' noised votes."""
         pool, notes = self._pool(tools)
         labels = selection.label_numbers(pool.candidates, tools.task)
         vectors = tools.embed([abstract.text for abstract in pool.candidates])
@@ -215,7 +215,7 @@ class Rpsg(RpsgSettings):
         return pool.candidates, parents, pool, [*notes, *more]
 
     def _released(self, tools: Tools) -> Seeds:
-        """Abstracts of records, which the parties release without proof; public ones for a label that nobody has."""
+        """Return abstracts of records, released by parties without proof; public ones for a label that nobody has."""
         labels, spec = list(tools.task.labels), tools.spec(ABSTRACTS)
         assert isinstance(spec, AbstractedSeedsSpec), "as planned"
         read, unreadable = text_codec.readable(tools.ask(ABSTRACTS, 0), spec.texts, spec.longest, len(labels))
@@ -257,7 +257,7 @@ class Rpsg(RpsgSettings):
     def _write(
         self, sources: Sequence[Candidate], prompt: Callable[..., Request], round_number: int, tools: Tools
     ) -> tuple[list[Candidate], list[int], Written]:
-        """A text for each source by its own model; and for each that was written, the position of its source.
+        """Write a text for each source by the source's model; return also the position of each text's source.
 
         Raises:
             ProviderError: A label got no text from any model.
@@ -284,16 +284,16 @@ class Rpsg(RpsgSettings):
         return new, [at for at, _ in first_texts], written
 
     def _texts_per_label(self, task: Task) -> list[int]:
-        """Number of texts of each label that are to be left."""
+        """Return the number of texts of each label that should remain after refinement."""
         sizes: list[int] = per_label(np.array([self.samples]), len(task.labels))[0].tolist()
         return sizes
 
     def _needed(self, task: Task) -> list[int]:
-        """Number of seeds of each label."""
+        """Return the number of seeds of each label."""
         return [self.refinement.needed(size) for size in self._texts_per_label(task)]
 
     def _nearest(self, target: PrivacyTarget) -> int:
-        """Number, rounded, that tells most of how many records are nearest to each abstract (Ye and Barg 2018)."""
+        """Return the number of abstracts whose choice is most informative about the records (Ye and Barg 2018)."""
         if self.nearest is not None:
             return self.nearest
         epsilon = target.epsilon / target.max_records
@@ -306,6 +306,6 @@ class Rpsg(RpsgSettings):
 
 
 def _dealt(members: NDArray[np.integer], label: str, tools: Tools) -> list[int]:
-    """Members in random order: where there are more than are needed, no model and no party comes first."""
+    """Return members in random order, so that no model or party is preferred if there are more than needed."""
     dealt: list[int] = rng.experiment(tools.experiment_seed, "seeds", label).permutation(members).tolist()
     return dealt

@@ -20,13 +20,13 @@ TEXTS = "rewritten records"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rupta(RuptaSettings, PartyTexts):
-    """The method; its settings are those of `server.settings.methods.RuptaSettings`."""
+    """The method RUPTA; its settings are those of `server.settings.methods.RuptaSettings`."""
 
     query: ClassVar[str] = TEXTS
     balanced: ClassVar[bool] = False  # the label of a text is that of its record
 
     def plan(self, task: Task, target: PrivacyTarget, membership: Membership) -> tuple[PlannedQuery, ...]:
-        """The method's only query."""
+        """Plan the method's only query."""
         check(self.samples, task)
         return (
             PlannedQuery(

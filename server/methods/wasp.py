@@ -54,18 +54,18 @@ class WaspMemory:
     ahead: Ahead = field(default_factory=dict)
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain values, ready for JSON."""
+        """Return the memory as plain values, ready for JSON."""
         return asdict(self)
 
     @classmethod
     def from_dict(cls, saved: Mapping[str, Any]) -> "WaspMemory":
-        """The inverse of `to_dict` after a trip through JSON."""
+        """Read the memory back from `to_dict`'s form, after a round trip through JSON."""
         return cls(**saved)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Wasp(WaspSettings):
-    """The method; its settings are those of `server.settings.voting.WaspSettings`."""
+    """The method WASP; its settings are those of `server.settings.voting.WaspSettings`."""
 
     memory: ClassVar[type[WaspMemory]] = WaspMemory
 
@@ -76,7 +76,7 @@ class Wasp(WaspSettings):
         return modes | ({"rewriting": "method.look_ahead=0"} if self.look_ahead else {})
 
     def plan(self, task: Task, target: PrivacyTarget, membership: Membership) -> tuple[PlannedQuery, ...]:
-        """T - 1 queries; the last round's texts are released without a vote."""
+        """Plan T - 1 queries; the last round's texts are released without a vote."""
         del membership
         if self.samples // self.rounds < len(task.labels):
             raise ConfigError(
@@ -91,16 +91,16 @@ class Wasp(WaspSettings):
         return (PlannedQuery(name=VOTES, spec=spec, times=self.rounds - 1),)
 
     def max_texts(self, task: Task, models: Sequence[str]) -> int:
-        """N texts with their paraphrases, and the texts that rounding up for each model and label may add."""
+        """Count N texts with their paraphrases, and the texts that rounding up for each model and label may add."""
         return max(self.samples * (1 + self.look_ahead), self.rounds * len(task.labels) * len(models))
 
     def compared(self, task: Task) -> dict[str, int]:
-        """Size of D before the last round, with all texts so far."""
+        """Return the size of D before the last round, with all texts so far."""
         del task
         return {VOTES: self.samples * (self.rounds - 1) // self.rounds}
 
     def start(self, tools: Tools) -> State[WaspMemory]:
-        """A state without texts, with equal weights."""
+        """Return a state without texts, with equal weights."""
         weights = {model: 1 / len(tools.models) for model in tools.models}
         return State(memory=WaspMemory(weights=weights))
 
@@ -162,7 +162,7 @@ class Wasp(WaspSettings):
         return write
 
     def _vote(self, nth: int, candidates: Sequence[Candidate], ahead: Ahead, tools: Tools) -> NDArray[np.float64]:
-        """Nearest and, for contrast, furthest votes: (1 or 2, candidates)."""
+        """Ask for nearest and, for contrast, furthest votes: (1 or 2, candidates)."""
         numbers = selection.label_numbers(candidates, tools.task)
         embedded = vectors(candidates, tools, ahead)
         votes = tools.ask(VOTES, nth, vectors=embedded, labels=numbers).reshape(-1, len(candidates))
@@ -175,7 +175,7 @@ class Wasp(WaspSettings):
         votes: NDArray[np.float64] | None,
         tools: Tools,
     ) -> tuple[WaspMemory, list[str]]:
-        """Exemplars and weights by these votes, and what a reader should know; unchanged without votes."""
+        """Choose exemplars and weights by these votes, and note what readers should know; without votes, keep them."""
         if votes is None:
             return memory, []
         labels, numbers = list(tools.task.labels), selection.label_numbers(candidates, tools.task)

@@ -32,7 +32,7 @@ _LEAST_PROBABILITY = 0.01
 
 @dataclass(frozen=True, slots=True)
 class SoftLabels:
-    """Probabilities of labels in place of labels: the student's side of distillation (Hinton et al. 2015, section 2).
+    """Probabilities of labels in place of labels: a student's targets in distillation (Hinton et al. 2015, section 2).
 
     Attributes:
         names: The C labels, sorted.
@@ -43,18 +43,18 @@ class SoftLabels:
     probabilities: tuple[tuple[float, ...], ...]
 
     def __len__(self) -> int:
-        """Number of training texts."""
+        """Return the number of training texts."""
         return len(self.probabilities)
 
     def likely(self) -> NDArray[np.float64]:
-        """The probabilities without the negligible ones."""
+        """Return the probabilities without the negligible ones."""
         matrix = np.array(self.probabilities)
         matrix[matrix < np.minimum(_LEAST_PROBABILITY, matrix.max(axis=1, keepdims=True))] = 0
         return np.asarray(matrix / matrix.sum(axis=1, keepdims=True))
 
 
 def sizes(labels: Sequence[str] | SoftLabels) -> Mapping[str, float]:
-    """Number of texts of each label that has any; with probabilities, their sum."""
+    """Return the number of texts of each label that has any; with probabilities, their sum."""
     if not isinstance(labels, SoftLabels):
         return Counter(labels)
     sums = labels.likely().sum(axis=0).tolist()
@@ -62,7 +62,7 @@ def sizes(labels: Sequence[str] | SoftLabels) -> Mapping[str, float]:
 
 
 def logistic_regression(vectors: Any, labels: Sequence[str] | SoftLabels, weights: Sequence[float]) -> Any:
-    """scikit-learn's logistic regression (L2, C = 10), trained; a text has a row for each label that is likely.
+    """Train scikit-learn's logistic regression (L2, C = 10); a text has a row for each label that is likely.
 
     Args:
         vectors: (n, dim), dense or sparse.
@@ -83,7 +83,7 @@ class TextEncoder(Hashable, Protocol):
     """Interface of an encoder, which maps texts to vectors."""
 
     def encode(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        """Embed texts: (texts, dimensions)."""
+        """Return the embeddings of texts, (texts, dimensions)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -139,12 +139,12 @@ def train_and_test(
 
 
 def accuracy(predicted: Sequence[str] | NDArray[np.str_], right: Sequence[str] | NDArray[np.str_]) -> float:
-    """Share of predictions that are right, 0 to 1."""
+    """Return the share of predictions that are right, 0 to 1."""
     return float((np.asarray(predicted) == np.asarray(right)).mean())
 
 
 def macro_f1(predicted: Sequence[str] | NDArray[np.str_], right: Sequence[str] | NDArray[np.str_]) -> float:
-    """Mean F1 over the classes among the right answers, 0 to 1; a class that is never predicted counts 0.
+    """Return the mean F1 over the classes among the right answers, 0 to 1; a class that is never predicted counts 0.
 
     Equal to scikit-learn's, without its checks: an interval calls it hundreds of times.
     """
@@ -158,7 +158,7 @@ def macro_f1(predicted: Sequence[str] | NDArray[np.str_], right: Sequence[str] |
 
 
 def recall_by_label(predicted: Sequence[str], right: Sequence[str]) -> dict[str, float]:
-    """Share of each label's texts that the classifier gives this label, 0 to 1; labels without a text are left out."""
+    """Return the share of each label's texts that the classifier gives this label; labels without texts are absent."""
     given, true = np.asarray(predicted), np.asarray(right)
     return {label: float((given[true == label] == label).mean()) for label in sorted(set(right))}
 
@@ -178,7 +178,7 @@ def predict(
     train_weights: Sequence[float] | None = None,
     encoder: TextEncoder | None = None,
 ) -> tuple[list[str], str | None]:
-    """Labels of the test texts by the pipeline of `DEFINITION`, and the reason if there was nothing to fit.
+    """Return the labels of the test texts by the pipeline of `DEFINITION`, and the reason if there was nothing to fit.
 
     Raises:
         DataError: As in `train_and_test`.

@@ -34,7 +34,7 @@ _RATE = 1e-3
 
 
 def coral(source: Tensor, target: Tensor) -> Tensor:
-    """||cov(source) - cov(target)||_F^2 / (4 d^2) of outputs (n, d) and (m, d), each of at least two rows."""
+    """Return ||cov(source) - cov(target)||_F^2 / (4 d^2) of outputs (n, d) and (m, d), each of at least two rows."""
     difference = _covariance(source) - _covariance(target)
     return (difference**2).sum() / (4 * source.shape[1] ** 2)
 
@@ -96,7 +96,7 @@ def train_and_predict(
 
 
 def _covariance(outputs: Tensor) -> Tensor:
-    """(d, d) covariance, unbiased: divided by n - 1, as in the paper."""
+    """Return the unbiased covariance, (d, d): divided by n - 1, as in the paper."""
     centred = outputs - outputs.mean(dim=0)
     return centred.T @ centred / (len(outputs) - 1)
 
@@ -114,7 +114,7 @@ def _network(dim: int, labels: int, generator: torch.Generator) -> nn.Sequential
 
 
 def _batches(count: int, generator: torch.Generator) -> Iterator[Tensor]:
-    """Endless epochs of shuffled positions, in batches of at least two, which a covariance needs."""
+    """Yield shuffled positions, epoch after epoch, in batches of at least two, which a covariance needs."""
     pieces = max(1, count // _BATCH)
     while True:
         yield from torch.randperm(count, generator=generator).tensor_split(pieces)

@@ -48,7 +48,7 @@ class Divergences:
 
 
 def divergences(synthetic: NDArray[np.floating], real: NDArray[np.floating], *, seed: int = 0) -> Divergences:
-    """MAUVE, KL and total variation of (n, d) and (m, d) vectors; n and m at least 20, for two clusters.
+    """Return MAUVE, KL and total variation of (n, d) and (m, d) vectors; n and m at least 20, for two clusters.
 
     Raises:
         DataError: Shapes do not fit, there are too few rows, a value is not finite, or all vectors are the same.
@@ -78,7 +78,7 @@ def divergences(synthetic: NDArray[np.floating], real: NDArray[np.floating], *, 
 
 @contextlib.contextmanager
 def _without_advice() -> Iterator[None]:
-    """Hide what faiss writes about few points a cluster: from C++, past Python's streams and loggers."""
+    """Hide faiss's warnings about few points per cluster, which C++ writes past Python's streams and loggers."""
     sys.stderr.flush()
     kept, nowhere = os.dup(2), os.open(os.devnull, os.O_WRONLY)
     os.dup2(nowhere, 2)
@@ -91,6 +91,6 @@ def _without_advice() -> Iterator[None]:
 
 
 def _smoothed(shares: NDArray[np.float64], rows: int) -> NDArray[np.float64]:
-    """Positive shares: half a vector is added to each cluster (Krichevsky and Trofimov)."""
+    """Make all shares positive by adding half a vector to each cluster (Krichevsky and Trofimov)."""
     counts = shares * rows + 0.5
     return np.asarray(counts / counts.sum())

@@ -47,7 +47,7 @@ class Duplicates:
 
 
 def self_bleu(texts: Sequence[str], *, sample: int = SAMPLE, seed: int = 0) -> float:
-    """Mean BLEU of each text against all others in a sample, 0 to 1; 1 if all are the same.
+    """Return the mean BLEU of each text against all others in a sample, 0 to 1; 1 if all are the same.
 
     Raises:
         DataError: There are fewer than two texts.
@@ -65,7 +65,7 @@ def self_bleu(texts: Sequence[str], *, sample: int = SAMPLE, seed: int = 0) -> f
 
 
 def _bleu_against_others(bleu: "BLEU", counted: Sequence[tuple[Counter[tuple[str, ...]], int]]) -> list[float]:
-    """`bleu.sentence_score` of each text against all others, from n-grams counted once a text, not once a pair.
+    """Return `bleu.sentence_score` of each text against all others, from n-grams counted once per text, not per pair.
 
     Args:
         bleu: The score's settings.
@@ -99,7 +99,7 @@ def _bleu_against_others(bleu: "BLEU", counted: Sequence[tuple[Counter[tuple[str
 
 
 def distinct(texts: Sequence[str], n: int) -> float:
-    """Share of different n-grams among all n-grams of the texts, 0 to 1 (Li et al. 2016, distinct-n).
+    """Return the share of different n-grams among all n-grams of the texts, 0 to 1 (Li et al. 2016, distinct-n).
 
     Raises:
         DataError: No text has n words.
@@ -117,7 +117,7 @@ def distinct(texts: Sequence[str], n: int) -> float:
 
 
 def self_similarity(vectors: NDArray[np.floating]) -> float:
-    """Mean cosine of all pairs of different rows of (n, d) unit vectors, n at least 2.
+    """Return the mean cosine of all pairs of different rows of (n, d) unit vectors, n at least 2.
 
     The sum over pairs is |sum of rows|^2 minus the squared norms, so no pair is computed.
 
@@ -131,7 +131,7 @@ def self_similarity(vectors: NDArray[np.floating]) -> float:
 
 
 def duplicates(texts: Sequence[str], vectors: NDArray[np.floating]) -> Duplicates:
-    """Shares of texts that repeat an earlier text.
+    """Return the shares of texts that repeat an earlier text.
 
     Args:
         texts: At least two texts.

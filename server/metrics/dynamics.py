@@ -58,7 +58,7 @@ def cross_model_dynamics(
 def self_boosted_weights(
     vectors: NDArray[np.floating], labels: NDArray[np.integer], *, rounds: int, epochs: int
 ) -> NDArray[np.float64]:
-    """Weights of texts by how well a small model trained on all of them learns each (self-boosting weight adjustment).
+    """Weigh texts by how well a small model trained on all of them learns each (self-boosting weight adjustment).
 
     In each round a small model is trained with the weights so far; e_i being one minus its probability of text i's
     label, the weight of a text that it labels correctly is multiplied by β^e_i and that of any other text by β^-e_i,
@@ -92,7 +92,7 @@ def self_boosted_weights(
 def _beliefs(
     vectors: NDArray[np.floating], labels: NDArray[np.integer], part: NDArray[np.bool_], epochs: int
 ) -> NDArray[np.float64]:
-    """(n,) probability of each text's label by a model trained on `part` alone, mean over epochs."""
+    """Return the probabilities of texts' labels, (n,), by a model trained on `part` alone, averaged over epochs."""
     classes = np.unique(labels)
     if len(classes) < 2:
         return np.ones(len(labels))

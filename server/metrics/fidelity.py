@@ -15,7 +15,7 @@ _BLOCK = 16_384
 
 
 def fid(a: NDArray[np.floating], b: NDArray[np.floating]) -> float:
-    """Fréchet distance between the Gaussians fitted to two sets of vectors (Heusel et al. 2017, equation 6).
+    """Return the Fréchet distance between the Gaussians fitted to two sets of vectors (Heusel et al. 2017, equation 6).
 
         |μ_a − μ_b|² + tr(Σ_a) + tr(Σ_b) − 2 tr((Σ_a Σ_b)^½)
 
@@ -48,10 +48,11 @@ def _distance(a: _Gaussian, b: _Gaussian) -> float:
 
 
 def fid_error(a: NDArray[np.floating], b: NDArray[np.floating]) -> float | None:
-    """Standard error of the FID by the choice of the rows of `a`: a jackknife of five groups (Efron and Stein 1981).
+    """Return the FID's standard error by the choice of rows of `a`: a jackknife of five groups (Efron and Stein 1981).
 
-    Rows are dealt to the groups in turn, so that each has about as many of every label and model. `b` stays fixed: sets
-    that are compared with the same real texts share its error. For few texts a jackknife overestimates.
+    Rows are dealt to the groups in turn, so that every label and model has about the same number of rows in each group.
+    `b` stays fixed: sets that are compared with the same real texts share its error. For few texts a jackknife
+    overestimates.
 
     Args:
         a: (n, d).
@@ -87,20 +88,20 @@ def comparable(what: str, *sets: NDArray[np.floating], least: int = 2) -> None:
 
 
 def drawn(vectors: NDArray[np.floating], most: int, *, seed: int = 0) -> NDArray[np.floating]:
-    """All rows, or a random sample of `most` of them without replacement, fixed by the experiment seed."""
+    """Return all rows, or a random sample of `most` of them without replacement, fixed by the experiment seed."""
     if len(vectors) <= most:
         return vectors
     return vectors[np.sort(np.random.default_rng(seed).choice(len(vectors), most, replace=False))]
 
 
 def blocks(vectors: NDArray[np.floating]) -> Iterator[NDArray[np.float64]]:
-    """The rows of (n, d) vectors in float64, one block at a time, as all of them would take twice the memory."""
+    """Yield the rows of (n, d) vectors in float64, one block at a time, as all of them would take twice the memory."""
     for first in range(0, len(vectors), _BLOCK):
         yield vectors[first : first + _BLOCK].astype(np.float64)
 
 
 def mean_of(vectors: NDArray[np.floating]) -> NDArray[np.float64]:
-    """(d,) mean of (n, d) vectors in float64."""
+    """Return the mean, (d,), of (n, d) vectors, computed in float64."""
     sums = [rows.sum(axis=0) for rows in blocks(vectors)]
     return np.asarray(np.sum(sums, axis=0) / len(vectors))
 

@@ -68,7 +68,7 @@ class Training:
         positive(rate=self.rate)
 
     def checked_folder(self) -> Path:
-        """The checkpoint's folder, after checks that load no weights.
+        """Return the checkpoint's folder, after checks that load no weights.
 
         Raises:
             ConfigError: The folder or its tokenizer is missing, or the network supports no classification head.
@@ -176,7 +176,7 @@ def _fit(
 
 
 def _set_aside(labels: NDArray[np.integer], share: float) -> tuple[Tensor, Tensor]:
-    """Positions of the training and validation set; of each class at least one text stays in the training set.
+    """Split positions into training and validation set; of each class at least one text stays in the training set.
 
     The validation set has at least one text of each class with two or more; if it is empty, it is the training set.
     """
@@ -206,7 +206,7 @@ def _model(folder: Path, labels: int, device: str) -> Any:
 
 @torch.no_grad()
 def _outputs(model: Any, ids: "_Ids", tokens: list[list[int]]) -> Tensor:
-    """(texts, labels) float32 logits, without dropout."""
+    """Return the logits, (texts, labels) float32, without dropout."""
     model.eval()
     logits = torch.empty((len(tokens), model.config.num_labels), device=model.device)
     for batch in by_tokens([len(ids_of_text) for ids_of_text in tokens], _TEST_TOKENS):
@@ -215,7 +215,7 @@ def _outputs(model: Any, ids: "_Ids", tokens: list[list[int]]) -> Tensor:
 
 
 class _Ids:
-    """Tokenizer of a checkpoint, and padding to tensors."""
+    """Tokenizer of a checkpoint, which also pads batches to tensors."""
 
     def __init__(self, folder: Path, longest: int, device: str) -> None:
         self._tokenizer: Any = checkpoints.tokenizer(folder)

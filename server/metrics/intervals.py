@@ -14,7 +14,7 @@ Interval = tuple[float, float]
 
 
 def over_rows(figure: Callable[[NDArray[np.intp]], float], rows: int, *, draws: int = 500, seed: int = 0) -> Interval:
-    """Percentile bootstrap (Efron 1979): `figure` of rows drawn with replacement.
+    """Return the percentile bootstrap interval (Efron 1979) of `figure`, over rows drawn with replacement.
 
     Args:
         figure: Function from positions (rows,) to the figure of those rows.
@@ -29,7 +29,7 @@ def over_rows(figure: Callable[[NDArray[np.intp]], float], rows: int, *, draws: 
 
 
 def over_seeds(figures: Sequence[float]) -> Interval | None:
-    """Student's t interval of the mean over independent trainings; None for fewer than two."""
+    """Return Student's t interval of the mean over independent trainings; None for fewer than two."""
     if len(figures) < 2:
         return None
     half = stats.t.ppf((1 + LEVEL) / 2, len(figures) - 1) * np.std(figures, ddof=1) / math.sqrt(len(figures))
@@ -37,7 +37,7 @@ def over_seeds(figures: Sequence[float]) -> Interval | None:
 
 
 def of_share(hits: int, rows: int) -> Interval:
-    """Exact interval of a share, `hits` of `rows` (Clopper and Pearson 1934)."""
+    """Return the exact interval of a share, `hits` of `rows` (Clopper and Pearson 1934)."""
     between = stats.binomtest(hits, rows).proportion_ci(LEVEL)
     return float(between.low), float(between.high)
 
@@ -45,7 +45,7 @@ def of_share(hits: int, rows: int) -> Interval:
 def of_paired_shares(
     before: NDArray[np.bool_] | NDArray[np.float64], after: NDArray[np.bool_] | NDArray[np.float64]
 ) -> Interval:
-    """Interval of the mean of `after` minus that of `before`, of the same rows (Bonett and Price 2012).
+    """Return the interval of the mean of `after` minus that of `before`, for the same rows (Bonett and Price 2012).
 
     One row is added for either change, so that the interval has a width even where no row changes.
 
@@ -59,7 +59,7 @@ def of_paired_shares(
 
 
 def area_under_curve(members: NDArray[np.floating], others: NDArray[np.floating]) -> tuple[float, Interval]:
-    """Probability that a member scores higher than another (a tie is half), and its interval by DeLong et al. (1988).
+    """Return the chance that a member scores higher than another (a tie is half), with DeLong et al.'s (1988) interval.
 
     The variance is that of the two samples' placements: for each member the share of others below it, and for each
     other the share of members above it. With midranks (Sun and Xu 2014) no pairs are compared. If the placements do not

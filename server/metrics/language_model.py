@@ -99,22 +99,22 @@ class LanguageModel:
         return trained
 
     def nll(self, texts: Sequence[str]) -> NDArray[np.float64]:
-        """(texts,) mean negative log likelihood of each text's tokens, in nats per token (RPSG, equation 3)."""
+        """Return each text's mean negative log likelihood, (texts,), in nats per token (RPSG, equation 3)."""
         losses, tokens, _ = self.totals(texts)
         return losses / tokens
 
     def perplexity(self, texts: Sequence[str]) -> float:
-        """Exponential of the mean negative log likelihood over all tokens of at least one text."""
+        """Return the exponential of the mean negative log likelihood over all tokens of at least one text."""
         losses, tokens, _ = self.totals(texts)
         return float(np.exp(losses.sum() / tokens.sum()))
 
     def accuracy(self, texts: Sequence[str]) -> float:
-        """Share of all tokens of at least one text that are the model's first guess, 0 to 1."""
+        """Return the share of all tokens of at least one text that are the model's first guess, 0 to 1."""
         _, tokens, right = self.totals(texts)
         return float(right.sum() / tokens.sum())
 
     def totals(self, texts: Sequence[str]) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
-        """(texts,) each: negative log likelihood in nats, number of tokens, and number of correct first guesses.
+        """Return three (texts,) arrays: negative log likelihood in nats, number of tokens, and of right first guesses.
 
         Raises:
             DataError: There is no text; the same holds for the figures above.
@@ -154,7 +154,7 @@ class LanguageModel:
         self._model.eval()
 
     def _read(self, ids: Sequence[Sequence[int]]) -> tuple["Tensor", "Tensor", "Tensor"]:
-        """(batch, tokens) each: negative log likelihood, 1 if it is a token, 1 if the first guess; 0 at padding."""
+        """Return arrays (batch, tokens), 0 at padding: negative log likelihood, 1 for tokens, 1 for right guesses."""
         import torch
 
         longest = max(map(len, ids))
@@ -213,7 +213,7 @@ def _loaded(start: str | Path) -> tuple[Any, Any]:
 
 
 def _signs(tokenizer: Any) -> tuple[int, int]:
-    """Start and end token of a text; the end token serves as both if the tokenizer has no start token."""
+    """Return a text's start and end token: the end token for both if the tokenizer has no start token."""
     end = tokenizer.eos_token_id if tokenizer.eos_token_id is not None else tokenizer.sep_token_id
     if end is None:
         raise ConfigError("tokenizer", expected="a sign for the end of a text", got="none")

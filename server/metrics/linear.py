@@ -1,4 +1,4 @@
-"""A linear classifier of texts by their vectors, whatever it was learned from."""
+"""A linear classifier of texts by their vectors, regardless of what it was trained on."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -16,7 +16,7 @@ _DIGITS = 6
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class LinearClassifier:
-    """The probability of label c for a vector v is the softmax of v . w_c + b_c.
+    """A linear classifier: the probability of label c for a vector v is the softmax of v . w_c + b_c.
 
     Attributes:
         labels: Names of the C labels.
@@ -30,21 +30,21 @@ class LinearClassifier:
 
     @classmethod
     def of_regression(cls, model: Any) -> Self:
-        """The same classifier as scikit-learn's logistic regression, which has one row for two labels: the second's."""
+        """Convert scikit-learn's logistic regression, which for two labels has only the row of the second."""
         weights, intercepts = model.coef_, model.intercept_
         if len(model.classes_) == 2:
             weights, intercepts = np.concatenate([0 * weights, weights]), np.concatenate([0 * intercepts, intercepts])
         return cls(labels=tuple(map(str, model.classes_)), weights=weights, intercepts=intercepts)
 
     def probabilities(self, vectors: Vectors) -> NDArray[np.float64]:
-        """(n, C) probability of each label for each of n vectors, (n, dim)."""
+        """Return the probability of each label for each of n vectors (n, dim): (n, C)."""
         return np.asarray(softmax(vectors @ self.weights.T + self.intercepts, axis=1), dtype=np.float64)
 
     def predict(self, vectors: Vectors) -> list[str]:
-        """The most probable label of each of n vectors, (n, dim)."""
+        """Return the most probable label of each of n vectors, (n, dim)."""
         return [self.labels[place] for place in self.probabilities(vectors).argmax(axis=1)]
 
 
 def by_label(labels: Sequence[str], probabilities: NDArray[np.floating]) -> list[dict[str, float]]:
-    """Probability of each label for each text, rounded for a file, from a matrix, (texts, labels)."""
+    """Map the labels of each text to their probabilities, rounded for a file; the matrix is (texts, labels)."""
     return [dict(zip(labels, row, strict=True)) for row in probabilities.round(_DIGITS).tolist()]

@@ -90,7 +90,7 @@ def overlap(
 
 
 def _radii(vectors: NDArray[np.float32], neighbours: tuple[int, ...]) -> list[NDArray[np.float32]]:
-    """(n,) squared distance of each vector to its k-th nearest neighbour, for each k."""
+    """Return each vector's squared distance to its k-th nearest neighbour, an (n,) array for each k."""
     radii = np.empty((len(neighbours), len(vectors)), dtype=np.float32)
     for first in range(0, len(vectors), _ROWS):
         rows = np.arange(first, min(first + _ROWS, len(vectors)))
@@ -102,7 +102,7 @@ def _radii(vectors: NDArray[np.float32], neighbours: tuple[int, ...]) -> list[ND
 
 
 def _squared(a: NDArray[np.float32], b: NDArray[np.float32]) -> NDArray[np.float32]:
-    """(n, m) squared distances; values below the rounding error are 0, so that duplicates are at distance 0."""
+    """Return squared distances, (n, m); values below the rounding error are 0, so that duplicates are at distance 0."""
     norms = np.einsum("nd,nd->n", a, a)[:, None] + np.einsum("nd,nd->n", b, b)
     distances: NDArray[np.float32] = a @ b.T
     distances *= -2

@@ -20,7 +20,7 @@ SENTIMENTS = ("negative", "neutral", "positive")
 
 
 def length_distance(texts: Sequence[str], others: Sequence[str]) -> float:
-    """Wasserstein-1 distance of the length distributions, in words separated by white space.
+    """Return the Wasserstein-1 distance of the length distributions, in words separated by white space.
 
     Raises:
         DataError: A set is empty.
@@ -31,7 +31,7 @@ def length_distance(texts: Sequence[str], others: Sequence[str]) -> float:
 
 
 def sentiments(texts: Sequence[str]) -> NDArray[np.intp]:
-    """(texts,) position among `SENTIMENTS`, by VADER's rules for English (Hutto and Gilbert 2014)."""
+    """Return each text's position in `SENTIMENTS`, (texts,), by VADER's rules for English (Hutto and Gilbert 2014)."""
     from vaderSentiment.vaderSentiment import SentimentIntensityAnalyzer
 
     analyser = SentimentIntensityAnalyzer()
@@ -40,7 +40,7 @@ def sentiments(texts: Sequence[str]) -> NDArray[np.intp]:
 
 
 def pairwise_agreement(texts: Sequence[str], rewritten: Sequence[str]) -> float:
-    """Share of texts with the same sentiment as their rewriting, for methods that rewrite each text (RPSG, 4.3.1).
+    """Return the share of texts with the same sentiment as their rewriting, for methods that rewrite (RPSG, 4.3.1).
 
     Raises:
         DataError: There is no text, or the numbers of texts differ.
@@ -52,7 +52,7 @@ def pairwise_agreement(texts: Sequence[str], rewritten: Sequence[str]) -> float:
 
 
 def agreement(texts: Sequence[str], labels: Sequence[str], real: Sequence[str], real_labels: Sequence[str]) -> float:
-    """Agreement of the sentiments of both sets within each label, 0 to 1; 0 for a label without `texts`.
+    """Return the agreement of the sentiments of both sets within each label, 0 to 1; 0 for a label without `texts`.
 
     Raises:
         DataError: A set is empty.

@@ -25,7 +25,7 @@ _LARGEST_EXPONENT = 600
 
 
 def wasserstein(a: NDArray[np.floating], b: NDArray[np.floating], *, seed: int = 0) -> float:
-    """Wasserstein-1 distance between the rows of a (n, d) and of b (m, d): the minimum mean transport distance.
+    """Return the Wasserstein-1 distance between the rows of a (n, d) and b (m, d): the minimum mean transport.
 
     Raises:
         DataError: Shapes do not fit, a set is empty, a value is not finite, or the solver does not converge.
@@ -42,7 +42,7 @@ def wasserstein(a: NDArray[np.floating], b: NDArray[np.floating], *, seed: int =
 
 
 def sinkhorn(a: NDArray[np.floating], b: NDArray[np.floating], *, entropy: float = 0.05, seed: int = 0) -> float:
-    """Sinkhorn divergence S(a, b) = OT(a, b) - OT(a, a) / 2 - OT(b, b) / 2, 0 for equal sets.
+    """Return the Sinkhorn divergence S(a, b) = OT(a, b) - OT(a, a) / 2 - OT(b, b) / 2, 0 for equal sets.
 
     OT is the minimum of the mean cost |x - y|^2 / 2 plus `entropy` times the KL divergence of the transport from
     independence (Feydy et al. 2019, equations 1 and 3): a blur of sqrt(entropy).
@@ -76,7 +76,7 @@ def _entropic(x: NDArray[np.floating], y: NDArray[np.floating], entropy: float) 
 
 
 def _half_squared(x: NDArray[np.float64], y: NDArray[np.float64]) -> NDArray[np.float64]:
-    """(n, m) of |x - y|^2 / 2, by one product of matrices: `cdist` takes ten times as long."""
+    """Return |x - y|^2 / 2 for all pairs, (n, m), by one matrix product: `cdist` takes ten times as long."""
     costs = -(x @ y.T)
     costs += np.einsum("nd,nd->n", x, x)[:, None] / 2
     costs += np.einsum("nd,nd->n", y, y) / 2
@@ -84,7 +84,7 @@ def _half_squared(x: NDArray[np.float64], y: NDArray[np.float64]) -> NDArray[np.
 
 
 def _numpy_alone() -> AbstractContextManager[None]:
-    """Within it, POT is imported with one of its backends, and without graphs, which take as long as all else."""
+    """Return a context in which POT is imported with numpy as its only backend and without graphs, in half the time."""
     return blocked_import("torch", "networkx")
 
 

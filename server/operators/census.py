@@ -12,7 +12,7 @@ share: an offset is shrunk by v / (v + e), averaged over the posterior of v, whi
 e is (sigma / n)^2 and, as the records are a sample themselves, about 1 / (4 k n), with n records half a radius long. So
 a census without any signal above the noise leaves the centres unchanged. Numbers of records are shrunk towards equal
 numbers in the same way. The estimated mean is the centre plus the shrunk offset, in all dimensions: outside the
-subspace only the public centre is known, and it is valuable.
+subspace only the public centre is known, which is a useful estimate.
 """
 
 import math
@@ -68,7 +68,7 @@ def subspace(
     description: float,
     quantile: float,
 ) -> Subspace:
-    """The subspace of a round's candidates.
+    """Return the subspace of a round's candidates.
 
     Args:
         vectors: (n, dim) candidates, at least one.
@@ -89,7 +89,7 @@ def subspace(
 
 
 def label_means(vectors: Vectors, labels: Labels, label_count: int) -> Floats:
-    """(C, dim) mean of each label's candidates; the mean of all candidates for a label without any."""
+    """Return the mean of each label's candidates, (C, dim); of all candidates, for a label that has none."""
     sums = np.zeros((label_count, vectors.shape[1]))
     np.add.at(sums, labels, vectors)
     sizes = np.bincount(labels, minlength=label_count)[:, None]
@@ -97,7 +97,7 @@ def label_means(vectors: Vectors, labels: Labels, label_count: int) -> Floats:
 
 
 def basis(vectors: Vectors, labels: Labels, label_count: int, directions: int) -> Floats:
-    """(k, dim) orthonormal directions: those in which the labels' means differ, then those within labels.
+    """Return orthonormal directions, (k, dim): those in which the labels' means differ, then those within labels.
 
     The differences of C labels span at most C - 1 directions; the rest are the principal directions in which candidates
     differ from their label's mean. If candidates are too few or too alike for that, directions orthogonal to all these
@@ -116,7 +116,7 @@ def basis(vectors: Vectors, labels: Labels, label_count: int, directions: int) -
 
 
 def _principal(rows: Floats) -> Floats:
-    """Orthonormal directions that span these rows, by how much of them they hold."""
+    """Return orthonormal directions that span these rows, in descending order of singular values."""
     _, lengths, directions = np.linalg.svd(rows, full_matrices=False)
     return _signed(directions[lengths > max(_NEGLIGIBLE * lengths.max(initial=0), 1e-9)])
 
@@ -127,7 +127,7 @@ def _signed(directions: Floats) -> Floats:
 
 
 def softness(vectors: Vectors, labels: Labels, centres: Vectors) -> float:
-    """The softness at which a nearest-mean classifier fits the candidates' labels best: see `posteriors`.
+    """Return the softness at which a nearest-mean classifier fits the candidates' labels best: see `posteriors`.
 
     It depends on public candidates and centres alone. It maximises the likelihood of the requested labels, where a
     share of the candidates may have any label instead of the requested one.
@@ -141,12 +141,12 @@ def softness(vectors: Vectors, labels: Labels, centres: Vectors) -> float:
 
 
 def posteriors(vectors: Vectors, means: Vectors, soft: float) -> Floats:
-    """(n, C) probability of each label for each text: softmax((v . m_c - |m_c|^2 / 2) / softness)."""
+    """Return the probability of each label for each text, (n, C): softmax((v . m_c - |m_c|^2 / 2) / softness)."""
     return np.asarray(softmax((vectors @ means.T - _half_squares(means)) / soft, axis=1))
 
 
 def _half_squares(means: Vectors) -> Floats:
-    """(C,) half the squared length of each mean."""
+    """Return half the squared length of each mean, (C,)."""
     return np.asarray((means.astype(np.float64) ** 2).sum(axis=1) / 2)
 
 
@@ -198,7 +198,7 @@ class Estimates:
 
 
 def estimates(census: Census, *, shrinkage: bool = True) -> Estimates:
-    """Shares and means, shrunk according to their noise; with `shrinkage` off, as measured."""
+    """Return the shares and means, shrunk according to their noise; with `shrinkage` off, as measured."""
     sizes = _sizes(census.counts, census.count_noise if shrinkage else 0.0)
     offsets = census.sums / sizes[:, None]
     sampling = _SPREAD / (offsets.shape[1] * sizes)
@@ -214,13 +214,13 @@ def estimates(census: Census, *, shrinkage: bool = True) -> Estimates:
 
 
 def classifier(census: Census, estimated: Estimates, soft: float) -> LinearClassifier:
-    """The classifier by the estimated means whose probabilities are `posteriors`."""
+    """Return the classifier by the estimated means whose probabilities are `posteriors`."""
     means = estimated.means
     return LinearClassifier(labels=census.labels, weights=means / soft, intercepts=-_half_squares(means) / soft)
 
 
 def figures(census: Census, estimated: Estimates, requested: Labels, posterior: Floats) -> dict[str, Any]:
-    """Figures in a round's report: the signal, and by label its share, its shrinkage and its relabelled texts."""
+    """Make the figures of a round's report: the signal, and by label its share, shrinkage and relabelled texts."""
     relabelled = np.bincount(requested[posterior.argmax(axis=1) != requested], minlength=len(census.labels))
     by_label = {"shares": estimated.shares, "shrinkage": estimated.kept, "relabelled": relabelled}
     return {
@@ -230,7 +230,7 @@ def figures(census: Census, estimated: Estimates, requested: Labels, posterior: 
 
 
 def _sizes(counts: Floats, noise: float) -> Floats:
-    """(C,) numbers of records, shrunk towards equal ones; none is below a quarter of the average, itself at least 1."""
+    """Shrink numbers of records, (C,), towards equal ones; none is below a quarter of the average, itself 1 or more."""
     labels = len(counts)
     average = max(float(counts.sum()), labels) / labels
     signal = max(0.0, float(((counts - average) ** 2).sum()) / max(1, labels - 1) - noise**2)
@@ -239,7 +239,7 @@ def _sizes(counts: Floats, noise: float) -> Floats:
 
 
 def _shrinkage(offsets: Floats, errors: Floats) -> Floats:
-    """(C, 1) shrinkage of offsets (C, k), with noise of these variances (C, 1), averaged over the prior variance."""
+    """Return factors (C, 1) that shrink offsets (C, k), whose noise has variances (C, 1), averaged over the prior."""
     logs = np.array([-0.5 * ((offsets**2 / (v + errors)) + np.log(v + errors)).sum() for v in _VARIANCES])
     factors = np.array([v / (v + errors) for v in _VARIANCES])
     return np.asarray(np.tensordot(softmax(logs), factors, axes=1))

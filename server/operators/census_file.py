@@ -35,7 +35,7 @@ _ROUNDING = 1e-6
 
 
 def numbers_of(census: Census) -> CensusNumbers:
-    """The numbers in the form of the file."""
+    """Return the numbers in the form of the file."""
     space = census.subspace
     return CensusNumbers(
         labels=census.labels,
@@ -52,7 +52,7 @@ def numbers_of(census: Census) -> CensusNumbers:
 
 
 def census_of(numbers: CensusNumbers) -> Census:
-    """The inverse of `numbers_of`, even after a trip through JSON."""
+    """Return the census that `numbers_of` turned into numbers, even after a round trip through JSON."""
     sums = np.array(numbers.sums, dtype=np.float64)
     return Census(
         labels=numbers.labels,
@@ -109,10 +109,10 @@ def check_labels(census: Census, labels: tuple[str, ...], path: Path) -> None:
 
 
 def _parsed(path: Path, kind: type[_D]) -> _D:
-    """The document in a file.
+    """Return the document in a file.
 
     Raises:
-        ConfigError: There is no such file, or no JSON object in it.
+        ConfigError: There is no such file, or it does not contain a JSON object.
         FieldError: It is another document.
     """
     try:
@@ -130,7 +130,7 @@ def _parsed(path: Path, kind: type[_D]) -> _D:
 
 
 def _checked(numbers: CensusNumbers, path: Path) -> Census:
-    """The census, if its numbers fit together as those of a query and its answer do."""
+    """Return the census if its numbers are as consistent as those of a query and its answer; otherwise refuse it."""
     if not numbers.labels:
         _refuse("labels: a list of names", "none", path)
     try:
@@ -198,7 +198,7 @@ def _check_privacy(earlier: Earlier, path: Path) -> None:
 
 
 def _check_ledger(earlier: Earlier, path: Path) -> None:
-    """Refuse what the run's charges contradict: another plan, none of this run, or a smaller epsilon than charged."""
+    """Refuse what contradicts the run's charges: another plan, none of this run, or a smaller epsilon than charged."""
     file = path.parent / LEDGER
     if earlier.privacy.earlier or not file.exists():
         return

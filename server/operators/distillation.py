@@ -1,9 +1,9 @@
-"""How texts carry what a census knows: the probabilities of labels from which a model learns (Hinton et al. 2015).
+"""Distillation of a census into texts: probabilities of labels, from which a model learns (Hinton et al. 2015).
 
 The means of a census are a classifier, the teacher; a model trained on texts with its probabilities is the student.
 
-Softness: probabilities that are nearly 0 or 1 tell a student where the teacher's borders are only if a text lies near
-them; in flat ones everything but the differences is weak. The best softness depends on the texts, so it is chosen by
+Softness: probabilities that are nearly 0 or 1 tell a student where the teacher's decision borders are only if a text
+lies near them; flat ones have only weak differences. The best softness depends on the texts, so it is chosen by
 cross-validation: how often a student agrees with the teacher on texts that it did not see.
 
 Shares: the teacher takes all labels to be equally frequent, which a student of soft probabilities would learn. They are
@@ -29,7 +29,7 @@ _MOST_TEXTS = 600
 
 
 def student_softness(vectors: Vectors, means: Floats) -> float:
-    """The least softness at which students agree with the teacher as often as at the best, within two standard errors.
+    """Return the least softness at which students agree with the teacher as often as at best, to two standard errors.
 
     Agreement varies little near its best, and a student that reads words learns more from sharper probabilities.
 
@@ -47,7 +47,7 @@ def student_softness(vectors: Vectors, means: Floats) -> float:
 
 
 def with_shares(probabilities: Floats, shares: Floats, weights: Floats) -> Floats:
-    """The probabilities, corrected from the shares that the labels have in them to the given ones.
+    """Correct probabilities from the shares that the labels have in them to the given shares.
 
     Args:
         probabilities: (n, C).
@@ -60,7 +60,7 @@ def with_shares(probabilities: Floats, shares: Floats, weights: Floats) -> Float
 
 
 def _agreement(vectors: Vectors, probabilities: Floats) -> float:
-    """Share of the texts to which a student that has not seen them gives the teacher's most probable label."""
+    """Return the share of texts to which a student that has not seen them gives the teacher's most probable label."""
     teacher = probabilities.argmax(axis=1)
     fold = np.random.default_rng(0).permutation(len(vectors)) % _FOLDS  # texts come in a regular order of labels
     names = tuple(map(str, range(probabilities.shape[1])))

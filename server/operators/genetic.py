@@ -38,7 +38,7 @@ class Births:
     temperature: float
 
     def new(self, count: int) -> Iterator[Birth]:
-        """`count` texts from the metadata alone, dealt to the models in turn."""
+        """Request `count` texts from the metadata alone, dealt to the models in turn."""
         for place, label in enumerate(self.genes.deal(count)):
             generator = self._generator("new", place)
             model = self.tools.models[place % len(self.tools.models)]
@@ -54,15 +54,15 @@ class Births:
             yield Candidate(text="", label=label, model=model, round=self.number), request
 
     def rewritten(self, elites: Sequence[Candidate], count: int) -> Iterator[Birth]:
-        """`count` paraphrases of the elites, in turn."""
+        """Request `count` paraphrases of the elites, in turn."""
         return self._varied("rewritten", prompts.paraphrase, elites, count)
 
     def filled(self, elites: Sequence[Candidate], count: int, *, mask: float) -> Iterator[Birth]:
-        """`count` copies of the elites, in turn, with a share `mask` of their words replaced."""
+        """Request `count` copies of the elites, in turn, with a share `mask` of their words replaced."""
         return self._varied("filled in", partial(prompts.fill_in, blanks=mask), elites, count)
 
     def crossed(self, elites: Sequence[Candidate], count: int) -> Iterator[Birth]:
-        """`count` crossovers of two random elites of one label, with a keyword; none if no label has two elites."""
+        """Request `count` crossovers of two random elites of one label, with a keyword; none if no label has two."""
         for place, (first, second) in enumerate(_pairs(elites, count, self._generator("pairs", 0))):
             generator = self._generator("crossed", place)
             request = prompts.crossover(
@@ -105,7 +105,7 @@ def _words(parent: Candidate) -> int:
 
 
 def _pairs(elites: Sequence[Candidate], count: int, generator: np.random.Generator) -> Iterator[Sequence[Candidate]]:
-    """`count` pairs of different elites of one label."""
+    """Draw `count` pairs of different elites of one label."""
     by_label: dict[str, list[Candidate]] = {}
     for elite in elites:
         by_label.setdefault(elite.label, []).append(elite)

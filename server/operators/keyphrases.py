@@ -37,7 +37,7 @@ Floats = NDArray[np.float32]
 
 
 def public_vocabulary(path: str, *, at_least: int) -> tuple[str, ...]:
-    """The terms of a file, one per line, without terms that have no word or repeat the words of an earlier term.
+    """Return the terms of a file, one per line, without terms that have no word or repeat the words of an earlier term.
 
     Raises:
         DataError: The file cannot be read, or is empty.
@@ -60,14 +60,14 @@ def public_vocabulary(path: str, *, at_least: int) -> tuple[str, ...]:
 
 
 def private_vocabulary(terms: Sequence[str], counts: NDArray[np.float64], kept: int) -> tuple[str, ...]:
-    """V': the `kept` terms with the highest noised counts, in descending order."""
+    """Return V', the `kept` terms with the highest noised counts, in descending order."""
     return tuple(terms[i] for i in np.argsort(-counts, kind="stable")[:kept])
 
 
 def draw_frequencies(
     spec: SketchSpec, dim: int, bandwidth: float, generator: np.random.Generator
 ) -> tuple[Floats, Floats]:
-    """Frequencies and phases of a sketch, in the form that `common.queries.sketch.Sketch` expects.
+    """Return the frequencies and phases of a sketch, in the form that `common.queries.sketch.Sketch` expects.
 
     Each of j blocks has an effective squared norm of 1/j, so that one bandwidth serves sequences of any length (section
     A.2, bandwidth selection). The vectors have norm 1, so the frequencies include that factor.
@@ -109,13 +109,13 @@ class Density:
         )
 
     def at(self, points: Floats) -> Floats:
-        """(labels, n) densities of points (n, columns), padded with zeros to the width of a frequency."""
+        """Return the densities, (labels, n), at points (n, columns), padded with zeros to the width of a frequency."""
         angles = self.phases + self.angles(points)
         sums: Floats = self.cosines @ np.cos(angles).T + self.sines @ np.sin(angles).T
         return sums / np.float32(len(self.phases))
 
     def of_extensions(self, label: int, prefixes: Floats, waves: Floats) -> Floats:
-        """(m, n) densities under a label of each of m prefixes extended by each of n phrases.
+        """Return the densities, (m, n), under a label of m prefixes, each extended by each of n phrases.
 
         cos(a + p) and sin(a + p) are sums of products of functions of a, the angle of the prefix, and p, the angle of
         the phrase, so one matrix product gives all extensions.
@@ -134,13 +134,13 @@ class Density:
         return scores
 
     def waves(self, vectors: Floats, place: int) -> Floats:
-        """(n, 2 * rows) cosines and sines of the angles that phrases (n, dim) add at a position, counted from 0."""
+        """Return the cosines and sines, (n, 2 * rows), of the angles that phrases (n, dim) add at a position from 0."""
         dim = vectors.shape[1]
         angles = math.sqrt(2) * (vectors @ self.frequencies[:, place * dim : (place + 1) * dim].T)
         return np.concatenate([np.cos(angles), np.sin(angles)], axis=1)
 
     def angles(self, points: Floats) -> Floats:
-        """(n, rows) angles of points (n, columns), without phases."""
+        """Return the angles, (n, rows), of points (n, columns), without phases."""
         columns = points.shape[1]
         angles: Floats = np.float32(math.sqrt(2)) * (points @ self.frequencies[:, :columns].T)
         return angles
@@ -193,7 +193,7 @@ def iterative(
 
 
 def ensemble_prefixes(length: int, ensemble: str) -> tuple[int, ...]:
-    """Number of blocks of each sketch in an ensemble for sequences of `length` phrases (section A.2).
+    """Return the number of blocks of each sketch in an ensemble for sequences of `length` phrases (section A.2).
 
     "linear": 1, 2, ..., K. "logarithmic": 2, 4, ... up to the smallest power of two that is at least K,
     ceil(log2 K) sketches, so that no prefix is padded with more blocks than it has.
@@ -204,7 +204,7 @@ def ensemble_prefixes(length: int, ensemble: str) -> tuple[int, ...]:
 
 
 def _draws(weights: Floats, count: int, generator: np.random.Generator) -> tuple[NDArray[np.int64], int]:
-    """(rows, count) positions drawn in proportion to the positive weights of each row, and how many uniformly."""
+    """Draw (rows, count) positions in proportion to each row's positive weights; return also how many uniformly."""
     sums = np.cumsum(np.maximum(weights, 0), axis=1, dtype=np.float64)
     empty = sums[:, -1] <= 0
     sums[empty] = np.arange(1, weights.shape[1] + 1)

@@ -43,17 +43,17 @@ class Metadata:
     tau: float
 
     def deal(self, texts: int) -> list[str]:
-        """A label for each of n new texts, in proportion to the shares (+-1 text)."""
+        """Return a label for each of `texts` new texts, in proportion to the shares (+-1 text)."""
         counts = allocate(texts, np.array(list(self.labels.values())))
         return [label for label, count in zip(self.labels, counts, strict=True) for _ in range(count)]
 
     def draw_keyword(self, label: str, generator: np.random.Generator) -> str | None:
-        """A random keyword of the label, or None if it has none."""
+        """Return a random keyword of the label, or None if it has none."""
         keywords = self.keywords.get(label)
         return str(generator.choice(list(keywords), p=list(keywords.values()))) if keywords else None
 
     def draw_length(self, generator: np.random.Generator) -> int | None:
-        """A length in words, at least 1, uniform in a bin drawn by its share; None if there are no bins."""
+        """Return a length in words, at least 1, uniform in a bin drawn by its share; None if there are no bins."""
         if not self.lengths:
             return None
         first, last, _ = self.lengths[generator.choice(len(self.lengths), p=[share for *_, share in self.lengths])]
@@ -61,7 +61,7 @@ class Metadata:
 
 
 def label_shares(counts: Counts, task: Task) -> tuple[dict[str, float], list[str]]:
-    """Share of each label, and notes, from the noised label histogram, (labels,)."""
+    """Return the share of each label, and notes, from the noised label histogram, (labels,)."""
     shares, empty = _shares(counts)
     if empty:
         return dict(zip(task.labels, shares, strict=True)), ["no label's noised count is above zero: equal shares"]
@@ -74,7 +74,7 @@ def label_shares(counts: Counts, task: Task) -> tuple[dict[str, float], list[str
 
 
 def length_range(ends: NDArray[np.float64], cap: int) -> tuple[Span, list[str]]:
-    """One range from the parties' ranges, (parties, 2): the medians of the low and of the high ends.
+    """Merge the parties' ranges, (parties, 2), into one: the medians of the low and of the high ends.
 
     Each end comes from a separate noised search, which often stops too early, at any length, in a party with few
     records. This changes the extremes over all parties, but hardly their medians; the same holds for one dishonest
@@ -104,7 +104,7 @@ def bins(span: Span, count: int) -> tuple[NDArray[np.int32], list[Span]]:
 
 
 def length_shares(counts: Counts, spans: Sequence[Span]) -> tuple[list[tuple[int, int, float]], list[str]]:
-    """Share of each span, and notes, from the noised length histogram, (bins,), whose first bins have these spans."""
+    """Return each span's share, and notes, from the noised length histogram, (bins,), which begins with these spans."""
     shares, empty = _shares(counts[: len(spans)])
     notes = ["no length's noised count is above zero: all lengths of the range equally"] if empty else []
     return [(first, last, share) for (first, last), share in zip(spans, shares, strict=True)], notes
@@ -113,7 +113,7 @@ def length_shares(counts: Counts, spans: Sequence[Span]) -> tuple[list[tuple[int
 def list_keywords(
     tools: Tools, labels: Sequence[str], count: int, *, temperature: float
 ) -> tuple[dict[str, list[str]], Written, list[str]]:
-    """Subtopics of each label, listed by the models in equal parts.
+    """Return subtopics of each label, listed by the models in equal parts.
 
     Args:
         tools: Task, models and experiment seed.
@@ -151,7 +151,7 @@ def list_keywords(
 def keyword_shares(
     votes: Counts, keywords: Mapping[str, Sequence[str]], *, softmax: float
 ) -> dict[str, dict[str, float]]:
-    """Share of each keyword: a softmax over the votes for the keywords of each label (section 3.2.2).
+    """Return the share of each keyword: a softmax over the votes for the keywords of each label (section 3.2.2).
 
     Args:
         votes: Noised votes for the keywords of all labels, in order.
@@ -168,7 +168,7 @@ def keyword_shares(
 
 
 def first_tau(answer: NDArray[np.float64]) -> tuple[float, list[str]]:
-    """Mean cosine of pairs of private records, from the noised sum of cosines and the noised number of pairs.
+    """Return the mean cosine of pairs of private records, from the noised sum of cosines and noised number of pairs.
 
     If the noise makes the number of pairs smaller than 1 or takes the mean outside of 0 to 1, the threshold tau starts
     at 0, and therefore ends at the lowest value that leaves enough elites.
@@ -180,7 +180,7 @@ def first_tau(answer: NDArray[np.float64]) -> tuple[float, list[str]]:
 
 
 def _shares(counts: Counts) -> tuple[list[float], bool]:
-    """Shares of the positive counts, and whether there are none; the shares are then equal."""
+    """Return the shares of the positive counts, and whether there are none; the shares are then equal."""
     above = np.maximum(0.0, counts)
     total = float(above.sum())
     if total > 0:

@@ -20,7 +20,7 @@ from server.settings.methods import PartyTextsSettings
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PartyTexts(PartyTextsSettings):
-    """A method with a single query whose answers are the texts themselves; a subclass has the plan.
+    """A method with a single query whose answers are the texts themselves; a subclass defines the plan.
 
     Attributes:
         query: Name of the query in the plan.
@@ -37,22 +37,22 @@ class PartyTexts(PartyTextsSettings):
         return {}
 
     def max_texts(self, task: Task, models: Sequence[str]) -> int:
-        """Zero, as the parties write all texts."""
+        """Return zero, as the parties write all texts."""
         del task, models
         return 0
 
     def compared(self, task: Task) -> dict[str, int]:
-        """Empty, since the query compares nothing."""
+        """Return an empty mapping, since the query compares nothing."""
         del task
         return {}
 
     def start(self, tools: Tools) -> State[NoMemory]:
-        """A state without texts."""
+        """Return a state without texts."""
         del tools
         return State(memory=NoMemory())
 
     def step(self, state: State[NoMemory], tools: Tools) -> State[NoMemory]:
-        """Ask, and release the answers."""
+        """Ask the query, and release the answers."""
         del state
         spec, answers = tools.spec(self.query), tools.ask(self.query, 0)
         assert isinstance(spec, TextSpec), "as planned"
@@ -73,7 +73,7 @@ def check(samples: int, task: Task) -> None:
 def released(
     answers: NDArray[np.float64], spec: TextSpec, tools: Tools, *, name: str, samples: int, balanced: bool
 ) -> State[NoMemory]:
-    """The state after the only round.
+    """Return the state after the only round.
 
     Args:
         answers: (parties, coordinates).

@@ -40,7 +40,7 @@ class Refinement(RefinementSettings):
             device_here(self.device, "method.refinement.device")
 
     def needed(self, wanted: int) -> int:
-        """Number of texts of a label to write, so that `wanted` remain."""
+        """Return the number of texts of a label to write, so that `wanted` remain."""
         return _up(_up(wanted / self.nll) / self.similarity)
 
     def select(
@@ -53,7 +53,7 @@ class Refinement(RefinementSettings):
         wanted: Mapping[str, int],
         experiment_seed: int,
     ) -> list[int]:
-        """Positions of the texts to keep, ascending.
+        """Return the positions of the texts to keep, ascending.
 
         Args:
             texts: Texts with labels.
@@ -90,7 +90,7 @@ class Rehearsed(Refinement):
 
 
 def redacted(texts: Sequence[Candidate]) -> list[Candidate]:
-    """The texts, with anything that looks like personal information masked (the paper's last step)."""
+    """Return the texts, with anything that looks like personal information masked (the paper's last step)."""
     return [replace(text, text=redact(text.text)) for text in texts]
 
 
@@ -101,7 +101,7 @@ def _lowest(
     share: float,
     most: Mapping[str, int] | None = None,
 ) -> list[int]:
-    """The `share` of each label's members with the lowest scores, at least one, ascending; ties go to the first."""
+    """Select the `share` of each label's members with the lowest scores, at least one; ties go to the first."""
     chosen = []
     for label in dict.fromkeys(labels[at] for at in members):
         positions = [at for at in members if labels[at] == label]

@@ -43,7 +43,7 @@ class Written:
 
 
 def reliabilities(census: Census, estimated: Estimates, texts: Written, model_count: int) -> Floats:
-    """(K,) share of each model's texts that have the requested label, from that of a guess, 1 / C, to 0.95.
+    """Estimate the share of each model's texts with the requested label, (K,), from 1 / C, a guess, to 0.95.
 
     Args:
         census: The released numbers.
@@ -60,7 +60,7 @@ def reliabilities(census: Census, estimated: Estimates, texts: Written, model_co
 
 
 def with_evidence(probabilities: Floats, texts: Written, reliability: Floats, *, sharpness: float) -> Floats:
-    """The probabilities of labels, (n, C), times those by the requested label, for the models that are trusted.
+    """Multiply the probabilities of labels, (n, C), by those that the requested labels imply for trusted models.
 
     Args:
         probabilities: (n, C).
@@ -76,7 +76,7 @@ def with_evidence(probabilities: Floats, texts: Written, reliability: Floats, *,
 
 
 def _right(census: Census, estimated: Estimates, vectors: Vectors, labels: Labels) -> float:
-    """Share of the points about the estimated means that means with as much noise again give the right label."""
+    """Return the share of points around the estimated means that means with the same noise again classify correctly."""
     generator, space = np.random.default_rng(0), census.subspace
     scatter = vectors - label_means(vectors, labels, len(census.labels))[labels]
     sizes = np.maximum(census.counts, 1.0)[:, None]

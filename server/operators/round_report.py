@@ -20,7 +20,7 @@ def make_report(
     notes: Iterable[str] = (),
     figures: Mapping[str, Any] | None = None,
 ) -> RoundReport:
-    """The method's part of a round's report.
+    """Make the method's part of a round's report.
 
     Args:
         number: Number of the round.
@@ -54,7 +54,7 @@ def make_report(
 
 
 def _merged(counts: Iterable[Mapping[str, Counter[str]]]) -> dict[str, dict[str, int]]:
-    """Sums of counts by model and kind; kinds that did not occur are omitted."""
+    """Return the sums of counts by model and kind; kinds that did not occur are omitted."""
     merged: dict[str, Counter[str]] = {}
     for by_model in counts:
         for model, kinds in by_model.items():

@@ -17,13 +17,13 @@ Votes = NDArray[np.integer] | NDArray[np.floating]
 
 
 def label_numbers(candidates: Sequence[Candidate], task: Task) -> NDArray[np.int32]:
-    """(candidates,) position of each candidate's label in the plan."""
+    """Return the positions of the candidates' labels in the plan, (candidates,)."""
     labels = list(task.labels)
     return np.array([labels.index(candidate.label) for candidate in candidates], dtype=np.int32)
 
 
 def top_per_label(scores: Votes, labels: NDArray[np.integer], k: int, label_count: int) -> list[NDArray[np.int64]]:
-    """The k candidates of each label with the highest scores (section 4.4: the good and the bad set).
+    """Return the k candidates of each label with the highest scores (section 4.4: the good and the bad set).
 
     Args:
         scores: (n,) votes.
@@ -44,7 +44,7 @@ def top_per_label(scores: Votes, labels: NDArray[np.integer], k: int, label_coun
 
 
 def model_weights(nearest_scores: Votes, model_ids: NDArray[np.integer], models: int) -> NDArray[np.float64] | None:
-    """Weighs models by the nearest votes for their texts (equation 8, then normalised).
+    """Weigh models by the nearest votes for their texts (equation 8, then normalised).
 
         s_i = H[i] / Σ H,    w_k = (Σ over D_k of s_i) / (|D_k| / |D|)
 
@@ -73,7 +73,7 @@ def model_weights(nearest_scores: Votes, model_ids: NDArray[np.integer], models:
 def exemplars(
     good_pool: Sequence[T], bad_pool: Sequence[T], size: int, rng: np.random.Generator
 ) -> tuple[list[T], list[T]]:
-    """Draws a prompt's exemplars without replacement: S − ⌊S/2⌋ good and ⌊S/2⌋ bad (Algorithm 1).
+    """Draw a prompt's exemplars without replacement: S − ⌊S/2⌋ good and ⌊S/2⌋ bad (Algorithm 1).
 
     Args:
         good_pool: Up to S candidates of one label; they may come from any model.

@@ -40,7 +40,7 @@ _NOISES = 9
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Label:
-    """The candidates of one label that differ.
+    """Those candidates of one label that differ, and the directions in which they do.
 
     Attributes:
         members: (n,) their positions.
@@ -56,7 +56,7 @@ class _Label:
 def smoothed(
     scores: NDArray[np.float64], vectors: NDArray[np.floating], labels: NDArray[np.integer], *, noise: float
 ) -> NDArray[np.float64]:
-    """Votes, predicted from the votes for all candidates of the same label as far as embeddings explain them.
+    """Predict votes from those for all candidates of the same label, as far as embeddings explain them.
 
     Args:
         scores: (n,) noised votes; or (k, n): k kinds of votes for the same candidates, each smoothed separately.
@@ -86,7 +86,7 @@ def _principal(members: NDArray[np.int64], vectors: NDArray[np.float64]) -> _Lab
 
 
 def _smoothed(scores: NDArray[np.float64], groups: list[_Label], noise: float) -> NDArray[np.float64]:
-    """(n,) scores of one kind, smoothed; `noise` is a variance."""
+    """Smooth (n,) scores of one kind; `noise` is a variance."""
     groups = [label for label in groups if len(label.spread)]
     deviations = [scores[label.members] - scores[label.members].mean() for label in groups]
     variance = float(sum(group @ group for group in deviations)) / max(1, sum(len(group) - 1 for group in deviations))
@@ -108,7 +108,7 @@ def _smoothed(scores: NDArray[np.float64], groups: list[_Label], noise: float) -
 def _fit(
     deviations: NDArray[np.float64], label: _Label, s: NDArray[np.float64], v: NDArray[np.float64]
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Log-likelihood of one label's scores for all s and v, and (r,) the scores along its directions."""
+    """Return one label's log-likelihood of the scores for all s and v, and the scores along its directions, (r,)."""
     along = label.directions.T @ deviations
     explained = s * label.spread + v
     # The directions that embeddings do not span have noise alone.

@@ -2,8 +2,8 @@
 
 Everything here is a function of public texts and of noised numbers (`server/operators/census.py`), so nothing can cost
 privacy. A text's posterior is the probability of each label by the means of the records: a private classifier. Texts
-are not weighted or chosen by their nearness to the records within a label: with texts of real models that selected a
-single style, at the cost of diversity and accuracy.
+are not weighted or chosen by their nearness to the records within a label: with texts of real models, such a choice
+selected a single style, at the cost of diversity and accuracy.
 """
 
 from collections import Counter
@@ -18,7 +18,7 @@ _HALVINGS = 30
 
 
 def exemplars(posterior: Floats, models: Labels, size: int) -> list[list[int]]:
-    """Texts with the highest posterior for each label, whichever label they were requested with.
+    """Return texts with the highest posterior for each label, whichever label they were requested with.
 
     They are chosen among the texts whose most probable label it is, if there are enough, and otherwise among all. At
     most 60 % (rounded up) come from one model, as long as there are others.
@@ -48,7 +48,7 @@ def exemplars(posterior: Floats, models: Labels, size: int) -> list[list[int]]:
 
 
 def needs(posterior: Floats, shares: Floats, coming: int) -> Floats:
-    """(C,) relative number of the next round's texts that each label needs, above 0.
+    """Return the relative number of the next round's texts that each label needs, (C,), above 0.
 
     The aim for a label is half an equal part of all texts, those to come included, and half its estimated share of
     them. It needs the difference between this aim and its present number of texts, by most probable labels, and at
@@ -66,7 +66,7 @@ def needs(posterior: Floats, shares: Floats, coming: int) -> Floats:
 
 
 def model_weights(posterior: Floats, requested: Labels, models: Labels, model_count: int) -> Floats:
-    """(K,) shares of the models, sum 1: the squared mean posterior of the labels that were requested of their texts.
+    """Return the models' shares, (K,), sum 1: the squared mean posterior of the labels requested of their texts.
 
     A model without texts gets the mean of all models.
     """
@@ -78,7 +78,7 @@ def model_weights(posterior: Floats, requested: Labels, models: Labels, model_co
 
 
 def most_probable_labels(posterior: Floats) -> NDArray[np.int64]:
-    """(n,) most probable label of each text; a label without texts gets the text for which it is most probable.
+    """Return each text's most probable label, (n,); a label without texts gets its most probable text.
 
     No text is taken from a label with a single one.
     """
@@ -92,7 +92,7 @@ def most_probable_labels(posterior: Floats) -> NDArray[np.int64]:
 
 
 def kept_by_gate(posterior: Floats, labels: Labels) -> NDArray[np.int64]:
-    """Positions of texts whose most probable label is their own, or for a label without any, its most probable text."""
+    """Return the positions of texts whose most probable label is the requested one, or each label's best text."""
     kept = posterior.argmax(axis=1) == labels
     for label in np.unique(labels):
         of_label = labels == label
@@ -102,7 +102,7 @@ def kept_by_gate(posterior: Floats, labels: Labels) -> NDArray[np.int64]:
 
 
 def text_weights(labels: Labels, shares: Floats, *, floor: float) -> Floats:
-    """(n,) weights of texts, mean 1, that give the labels these shares, or come as near as the floor allows.
+    """Return weights of the texts, (n,), mean 1, that give the labels these shares, as nearly as the floor allows.
 
     The weight of a label is its share divided by that of its texts. If the effective sample is below `floor`, the
     weights are raised to the largest power below 1 at which it reaches the floor: at power 0 all are equal.
@@ -120,5 +120,5 @@ def text_weights(labels: Labels, shares: Floats, *, floor: float) -> Floats:
 
 
 def effective_sample(weights: Floats) -> float:
-    """Effective sample size as a share of the number of weights, (sum)^2 / sum of squares / n: 1 if all are equal."""
+    """Return the effective sample size as a share of the number of weights, (sum)^2 / sum of squares / n."""
     return float(weights.sum() ** 2 / (weights**2).sum() / len(weights))

@@ -59,7 +59,7 @@ def suppress(
 
 
 def self_similarity(vectors: NDArray[np.float32]) -> float | None:
-    """Mean cosine of all pairs of (n, dim) unit vectors: the paper's measure of diversity. None for fewer than two."""
+    """Return the mean cosine of all pairs of (n, dim) unit vectors, the paper's diversity; None for fewer than two."""
     n = len(vectors)
     if n < 2:
         return None
@@ -79,7 +79,7 @@ class _Rows:
         return len(self._vectors)
 
     def behind(self, place: int, remaining: NDArray[np.bool_]) -> NDArray[np.float64]:
-        """(n - place - 1,) cosines; `remaining` marks the candidates that are not dropped."""
+        """Return the candidate's (n - place - 1,) cosines; `remaining` marks the candidates that are not dropped."""
         if place not in self._cosines:
             ahead = (place + np.flatnonzero(remaining[place:])[: 2 * _BLOCK]).tolist()
             block = [other for other in ahead if other not in self._cosines][:_BLOCK]
@@ -89,7 +89,7 @@ class _Rows:
 
 
 def _walk(rows: _Rows, count: int, tau: float, *, least: int) -> list[int] | None:
-    """Positions of the first `count` elites at this threshold; None if there are fewer than `least`."""
+    """Return the positions of the first `count` elites at this threshold; None if there are fewer than `least`."""
     if tau >= 1:
         return list(range(count))
     remaining = np.ones(len(rows), dtype=bool)

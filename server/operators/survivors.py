@@ -26,7 +26,7 @@ def choose(
     rng: np.random.Generator,
     task: Task,
 ) -> tuple[Parents, list[str]]:
-    """Parents of each label, and notes for the report.
+    """Return the parents of each label, and notes for the report.
 
     Args:
         votes: (n,) noisy votes.
@@ -56,7 +56,7 @@ def choose(
 
 
 def offspring(parents: Sequence[int], count: int) -> list[tuple[int, int]]:
-    """Assigns `count` variations to one label's parents in turn, so that a parent drawn twice gets twice as many.
+    """Assign `count` variations to one label's parents in turn, so that a parent drawn twice gets twice as many.
 
     Returns:
         (position, variations) of each distinct parent, in the order of `parents`; 0 variations for the last of them if

@@ -2,7 +2,7 @@
 
 A parent's own model writes its variations: paraphrases, or texts with a share of the words masked and replaced, with a
 length drawn around the parent's. With look-ahead, votes for a candidate depend on the mean embedding of some variations
-of it instead of its own embedding, and so on the place of its offspring.
+of it instead of its own embedding, and so on the position of its offspring.
 """
 
 from collections import Counter
@@ -28,7 +28,7 @@ Ahead = Mapping[str, Sequence[str]]
 
 
 def modes(variation: Variation) -> dict[str, str | None]:
-    """The mode of a variation's requests, and the setting that avoids it; see `server.method.Method`."""
+    """Return the mode of a variation's requests, and the setting that avoids it; see `server.method.Method`."""
     if variation.kind == "fill_in":
         return {"blanks": "method.variation.kind=paraphrase"}
     return {"rewriting": "method.variation.kind=fill_in"}
@@ -108,7 +108,7 @@ def _length(variation: Variation, text: str, generator: np.random.Generator) -> 
 
 
 def family_sizes(parents: Sequence[tuple[Candidate, int]]) -> Counter[str]:
-    """Number of requested variations, by model."""
+    """Return the number of requested variations, by model."""
     sizes: Counter[str] = Counter()
     for parent, count in parents:
         sizes[parent.model] += count
@@ -116,7 +116,7 @@ def family_sizes(parents: Sequence[tuple[Candidate, int]]) -> Counter[str]:
 
 
 def children(parents: Sequence[tuple[Candidate, int]], written: Written, round_number: int) -> list[Candidate]:
-    """The variations as candidates, with label and model of their parents."""
+    """Return the variations as candidates, with label and model of their parents."""
     return [
         Candidate(text=text, label=parent.label, model=parent.model, round=round_number)
         for (parent, _), texts in zip(parents, written.texts, strict=True)
@@ -136,7 +136,7 @@ def look_ahead(
     temperature: float = 1.0,
     with_label: bool = True,
 ) -> tuple[dict[str, list[str]], Written]:
-    """Variations of each candidate to look ahead with, and the models' use for writing them.
+    """Write variations that stand for each candidate in the votes; return them and what the models wrote.
 
     Args:
         candidates: All candidates to be voted on.
@@ -167,10 +167,10 @@ def look_ahead(
 
 
 def vectors(candidates: Sequence[Candidate], tools: Tools, ahead: Ahead) -> NDArray[np.float32]:
-    """Vectors by which candidates are voted on: (candidates, dimensions) float32, unit norm.
+    """Return the vectors that stand for the candidates in the votes: (candidates, dimensions) float32, unit norm.
 
-    The mean embedding of a candidate's variations, scaled to norm 1; its own embedding if there are none, or if they
-    cancel out.
+    Each is the mean embedding of a candidate's variations, scaled to norm 1; or the candidate's own embedding if there
+    are none, or if they cancel out.
     """
     own_vectors = tools.embed([candidate.text for candidate in candidates])
     texts = list(dict.fromkeys(text for variations in ahead.values() for text in variations))

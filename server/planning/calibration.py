@@ -27,7 +27,7 @@ _PRECISION = 1e-5
 
 
 def calibrate(plan: Plan, epsilon: float, *, calibration: str = "tight") -> Plan:
-    """The plan with the least noise that keeps (epsilon, delta).
+    """Return the plan with the least noise that keeps (epsilon, delta).
 
     Args:
         plan: A plan without noise: epsilon is infinite and all scales are 0. Its delta is kept.
@@ -72,7 +72,7 @@ def calibrate(plan: Plan, epsilon: float, *, calibration: str = "tight") -> Plan
 
 
 def _beside_unproven(plan: Plan, epsilon: float, calibration: str) -> Plan:
-    """Noise for each query of a plan whose epsilon stays infinite; an unproven query has it for each answer alone."""
+    """Set the noise of each query in a plan of infinite epsilon; for an unproven query, as for one answer alone."""
     proven = [query for query in plan.queries if not query.unproven]
     share = math.fsum(query.share for query in proven)
     noised = plan
@@ -89,7 +89,7 @@ def _beside_unproven(plan: Plan, epsilon: float, calibration: str) -> Plan:
 
 
 def _common_factor(plan: Plan, epsilon: float) -> float:
-    """Factor for all scales but those of pure queries with which the whole plan costs epsilon."""
+    """Return the factor on the scales of all but pure queries with which the whole plan costs epsilon."""
     from scipy.optimize import brentq
 
     releases = [(query.pure, release) for query in plan.queries for release in plan.releases_of(query)]
@@ -110,7 +110,7 @@ def _common_factor(plan: Plan, epsilon: float) -> float:
 
 
 def _scale(plan: Plan, query: PlannedQuery, epsilon: float) -> float:
-    """Scale of the noise with which the answers to this query alone cost epsilon."""
+    """Return the scale of the noise with which the answers to this query alone cost epsilon."""
     times, sensitivity = query.times * query.steps * plan.max_attempts, query.spec.sensitivity
     if query.mechanism == "gaussian" and query.rate == 1:
         # At most a millionth too small: it tells whether the grid is fine enough, which no nudging upward may hide.
@@ -129,7 +129,7 @@ def _scale(plan: Plan, query: PlannedQuery, epsilon: float) -> float:
 
 
 def _paper_scale(plan: Plan, query: PlannedQuery, epsilon: float) -> float:
-    """Sigma of the classical Gaussian mechanism, as WASP and Aug-PE use it."""
+    """Return the sigma of the classical Gaussian mechanism, as WASP and Aug-PE use it."""
     if not isinstance(query.spec, VotesSpec) or query.mechanism != "gaussian" or query.rate < 1:
         raise PlanError(
             "calibration", expected="tight, for all but Gaussian votes of all records", got=f"paper, for {query.name}"

@@ -59,7 +59,7 @@ def collusion(plan: Plan, share: float) -> Collusion:
 
 
 def _further(plan: Plan, share: float) -> int:
-    """The least n for which L + n hospitals with colluders have the same signal to noise as L hospitals without any."""
+    """Return the least n for which L + n hospitals with colluders have the signal to noise of L without any."""
     wanted, parties = plan.parties * plan.survivors, plan.parties
     while parties * (parties - plan.max_dropouts - rounded_up(share, parties)) < wanted:
         parties += 1
@@ -67,7 +67,7 @@ def _further(plan: Plan, share: float) -> int:
 
 
 def advice(price: Collusion, epsilon: float) -> list[str]:
-    """A sentence if hospitals will count a larger epsilon than the plan's; otherwise none.
+    """Return a sentence if hospitals will count a larger epsilon than the plan's; otherwise none.
 
     Args:
         price: Price of the coalition that hospitals assume.

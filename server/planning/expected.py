@@ -116,7 +116,7 @@ class Setting:
 
 @singledispatch
 def expected(spec: Spec, setting: Setting) -> Expected | str:
-    """Signal and noise of a query with this specification, or the reason why there is no estimate."""
+    """Return the signal and noise of a query with this specification, or the reason why there is no estimate."""
     del spec, setting
     return "there is no formula for this kind of query"
 

@@ -62,7 +62,7 @@ def rehearse(
 
 
 def _followed(larger: dict[Kind, Forecast], smaller: dict[Kind, Forecast], times: float) -> Iterator[Forecast]:
-    """Calls of each kind plus `times` the difference of the two rehearsals; tokens per call as in the larger one."""
+    """Extrapolate each kind's calls by `times` the rehearsals' difference; tokens per call as in the larger one."""
     for kind, use in larger.items():
         calls = use.calls + times * (use.calls - smaller.get(kind, Forecast()).calls)
         yield use.scaled(max(0.0, calls) / use.calls)
@@ -87,7 +87,7 @@ def _resized(method: Method[Any], share: float, task: Task) -> Method[Any]:
 
 
 def _scaled(planned: PlannedQuery, share: float) -> PlannedQuery:
-    """The query, with a share of the texts that it asks each party for."""
+    """Return the query, with a share of the texts that it asks each party for."""
     if isinstance(planned.spec, AbstractedSeedsSpec):
         return replace(planned, spec=replace(planned.spec, choices=max(1, round(share * planned.spec.choices))))
     return planned
@@ -112,7 +112,7 @@ def forecast(
         providers: Language models by name.
         prices: Prices of the remote models; None if unknown.
         dimensions: Width of the encoder's vectors.
-        records: Expected number of all records; None: so many that noise does not change the requested lengths.
+        records: Expected number of all records; None: enough that noise does not change the requested lengths.
 
     Returns:
         Includes `texts`, the largest number of texts that the run requests; a model's `cost` is None if its price is

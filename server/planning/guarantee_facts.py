@@ -40,7 +40,7 @@ def describe(
     labels_from_records: bool = False,
     earlier: Earlier | None = None,
 ) -> Privacy:
-    """`privacy.json`: the plan's guarantee, its assumptions and limits, and the part of it that has been spent.
+    """Make `privacy.json`: the plan's guarantee, its assumptions and limits, and the part of it that has been spent.
 
     Texts that are made only from an earlier run's released numbers have the guarantee of those numbers.
     """
@@ -93,7 +93,7 @@ def describe(
 
 
 def released(plan: Plan, run: str, privacy: Privacy, numbers: Mapping[str, Any]) -> Released:
-    """The file of a run's released numbers, with the run that asked for them, and its guarantee in a sentence."""
+    """Make the file of a run's released numbers, with the run that asked for them, and its guarantee in a sentence."""
     source = privacy.earlier or Origin(run=run, plan_digest=plan.digest().hex(), encoder=plan.encoder)
     return Released(
         statement=of_numbers(privacy, source.run),
@@ -106,7 +106,7 @@ def released(plan: Plan, run: str, privacy: Privacy, numbers: Mapping[str, Any])
 
 
 def _of_earlier(plan: Plan, earlier: Earlier, *, simulation: bool, labels_from_records: bool) -> Privacy:
-    """The earlier run's facts, which hold for all uses of its answers, and the fact that this run asked nothing."""
+    """Return the earlier run's facts, which hold for all uses of its answers, and that this run asked nothing."""
     assert not plan.queries
     before = earlier.privacy
     return stated(
@@ -145,10 +145,10 @@ def _query(plan: Plan, planned: PlannedQuery) -> StatedQuery:
 
 
 def _density_errors(plan: Plan, planned: PlannedQuery) -> dict[str, float] | None:
-    """Root mean square error that noise adds to a sketched density, times the label's number of records (private).
+    """Return the root mean square error that noise adds to a sketched density, times the label's (private) records.
 
-    As planned; and for comparison with both mechanisms in their best setting at this query's share of epsilon: single
-    features with pure Laplace noise, and paired features with Gaussian noise.
+    It is given as planned and, for comparison, for both mechanisms in their best setting at this query's share of
+    epsilon: single features with pure Laplace noise, and paired features with Gaussian noise.
     """
     spec = planned.spec
     if not isinstance(spec, SketchSpec) or planned.scale == 0:
@@ -164,7 +164,7 @@ def _density_errors(plan: Plan, planned: PlannedQuery) -> dict[str, float] | Non
 
 
 def _choice(plan: Plan, planned: PlannedQuery) -> Choice | None:
-    """Epsilon of one noised choice among a record's abstractions: by the paper, and if the candidates were public."""
+    """Return the epsilon of one noised choice among abstractions: by the paper, and if candidates were public."""
     spec = planned.spec
     if not isinstance(spec, AbstractedSeedsSpec):
         return None
@@ -176,7 +176,7 @@ def _choice(plan: Plan, planned: PlannedQuery) -> Choice | None:
 
 
 def _mechanisms(plan: Plan) -> str:
-    """Names of the mechanisms that add noise, in the order of the queries."""
+    """Return the names of the mechanisms that add noise, in the order of the queries."""
     names = {"gaussian": "distributed discrete Gaussian", "laplace": "distributed discrete Laplace"}
     names["dp-sgd"] = "DP-SGD with discrete Gaussian noise"
     noised = (names.get(query.mechanism, query.mechanism) for query in plan.queries if query.scale > 0)
@@ -184,7 +184,7 @@ def _mechanisms(plan: Plan) -> str:
 
 
 def noise_error(mechanism: str, scale: float, rows: float) -> float:
-    """Root mean square error that noise adds to a sketched density, times the number of records.
+    """Return the root mean square error that noise adds to a sketched density, times the number of records.
 
     The error at a point is the mean of noise times feature over the rows. Its variance is the variance of the noise
     divided by the number of rows, since the squared features of a point average to 1 for each row: sqrt(2) cos, or a

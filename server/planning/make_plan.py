@@ -22,7 +22,7 @@ _LARGE_DELTA = 1e-3
 
 
 def colluders(secagg: Secagg, parties: int) -> int:
-    """Number of parties that are assumed to tell the coordinator their noise, if the settings do not give it.
+    """Return the number of parties that are assumed to tell the coordinator their noise, unless the settings give it.
 
     If the coordinator is not trusted, it is the number against which the masks hold, as hospitals assume. Otherwise the
     coordinator follows the protocol, and is assumed to act alone.
@@ -31,7 +31,7 @@ def colluders(secagg: Secagg, parties: int) -> int:
 
 
 def large_delta(delta: float, number: int | None, of: str) -> list[str]:
-    """A warning if δ is above one over the number of records or users; none if that number is 0 or unknown."""
+    """Return a warning if δ is above one over the number of records or users; none if that number is 0 or unknown."""
     if not number or delta * number <= 1:
         return []
     advice = "choose a smaller, as a mechanism that publishes one of them whole would satisfy it"

@@ -41,7 +41,7 @@ def refuse_declined(method: Method[Any], providers: Mapping[str, Provider]) -> N
 
 
 def simplified(method: Method[Any], providers: Mapping[str, Provider]) -> list[str]:
-    """Sentences on the models that decline contrast, if the method uses it."""
+    """Return sentences on the models that decline contrast, if the method uses it."""
     return [
         f"{name} declines contrast: its prompts show good exemplars alone"
         for name, model in providers.items()

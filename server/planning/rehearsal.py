@@ -50,7 +50,7 @@ class Forecast:
     output_tokens: float = 0.0
 
     def scaled(self, factor: float) -> "Forecast":
-        """This forecast, multiplied by a factor."""
+        """Return this forecast, multiplied by a factor."""
         return Forecast(factor * self.calls, factor * self.input_tokens, factor * self.output_tokens)
 
 
@@ -106,7 +106,7 @@ class Rehearsal:
         return np.asarray(rows / np.linalg.norm(rows, axis=1, keepdims=True), dtype=np.float32)
 
     def spec(self, name: str) -> Spec:
-        """The specification of a planned query."""
+        """Return the specification of a planned query."""
         return self._planned[name].spec
 
     def ask(self, name: str, nth: int, **arrays: NDArray[Any]) -> NDArray[np.float64]:
@@ -133,7 +133,7 @@ class Rehearsal:
     def _sketch(
         self, spec: SketchSpec, deviation: float, arrays: Mapping[str, NDArray[Any]], generator: np.random.Generator
     ) -> NDArray[np.float64]:
-        """Sums of features of equally many records of each label, with terms evenly from the whole vocabulary."""
+        """Simulate sums of features: equally many records of each label, whose terms cover the vocabulary evenly."""
         records, vectors = (self._records or _UNKNOWN) / spec.labels, arrays["vectors"]
         if spec.prefix:
             drawn = generator.integers(len(vectors), size=(_UNKNOWN, spec.prefix))
@@ -143,11 +143,11 @@ class Rehearsal:
         return np.tile(sums, spec.labels) + noise
 
     def _lengths(self, records: int) -> NDArray[np.int64]:
-        """Lengths of `records` records in words: evenly from half to one and a half times that of a model's texts."""
+        """Return the lengths of `records` records: evenly from half to one and a half times that of a model's texts."""
         return np.linspace(0.5 * self._words, 1.5 * self._words, max(1, records)).round().astype(np.int64)
 
     def _length_ranges(self, cap: int, scale: float, generator: np.random.Generator) -> NDArray[np.float64]:
-        """Range that each party's search finds: with few records, noise ends the search anywhere below the cap."""
+        """Return the range that each party's search finds; with few records, noise may end it before the cap."""
         lengths = self._lengths((self._records or _UNKNOWN) // self._parties)
         if not (self._records and scale):
             return np.tile([float(lengths[0]), float(lengths[-1])], (self._parties, 1))
@@ -156,7 +156,7 @@ class Rehearsal:
         return np.array([mechanisms.length_range(lengths, cap, scale, key) for key in keys], np.float64)
 
     def noise(self, name: str, nth: int) -> float:
-        """Standard deviation of the planned noise; see `server.method.Tools`."""
+        """Return the standard deviation of the planned noise; see `server.method.Tools`."""
         del nth
         return self._planned[name].noise_deviation
 

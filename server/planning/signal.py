@@ -53,7 +53,7 @@ class Signal:
         return self.expected.signal / self.expected.noise if self.expected.noise else math.inf
 
     def to_dict(self) -> dict[str, object]:
-        """The estimate in the form for JSON."""
+        """Return the estimate in the form for JSON."""
         if self.expected is None:
             return {"not_estimated": self.reason, "clear_from_records": self.clear_from}
         return {
@@ -66,7 +66,7 @@ class Signal:
 
 
 def signals(plan: Plan, compared: Mapping[str, int], records: int | None) -> list[Signal]:
-    """The expected signal of each query of a calibrated plan, in the plan's order.
+    """Return the expected signal of each query of a calibrated plan, in the plan's order.
 
     Args:
         plan: The plan with its noise.
@@ -87,7 +87,7 @@ def of_questionnaires(plan: Plan, records: int | None) -> list[Signal]:
 
 
 def weakest(estimates: Sequence[Signal]) -> Signal:
-    """The query with the lowest signal to noise.
+    """Return the query with the lowest signal to noise.
 
     Raises:
         PlanError: No query has an estimate.
@@ -99,7 +99,7 @@ def weakest(estimates: Sequence[Signal]) -> Signal:
 
 
 def records_for(ratio: float, plan: Plan, planned: PlannedQuery, compared: int, part: str = "") -> int | None:
-    """The smallest number of records at which a query's signal is `ratio` times its noise; None if none is enough."""
+    """Return the smallest number of records at which a query's signal is `ratio` times its noise; None without one."""
 
     def enough(records: int) -> bool:
         estimate = _expected(plan, planned, compared, records, part)
@@ -138,12 +138,12 @@ def _expected(plan: Plan, planned: PlannedQuery, compared: int, records: float, 
 
 
 def hopeless(estimates: Sequence[Signal]) -> dict[str, str]:
-    """A sentence on each query whose answers will be noise, by the query's name."""
+    """Return a sentence on each query whose answers will be noise, by the query's name."""
     return {signal.query: _sentence(signal) for signal in estimates if signal.ratio < HOPELESS}
 
 
 def advice(estimates: Sequence[Signal]) -> list[str]:
-    """A sentence on each query whose answers will be noise or weak, or that has no estimate."""
+    """Return a sentence on each query whose answers will be noise or weak, or that has no estimate."""
     return [_sentence(signal) for signal in estimates if not signal.ratio >= CLEAR]
 
 

@@ -17,7 +17,7 @@ _FIRST = 100
 
 
 def least_epsilon(ratio: Callable[[float], float], target: float) -> float:
-    """The smallest epsilon, in hundredths, at which the weakest answer's signal is `target` times its noise.
+    """Return the smallest epsilon, in hundredths, at which the weakest answer's signal is `target` times its noise.
 
     Args:
         ratio: Signal to noise of the weakest answer at an epsilon; it increases with epsilon.
@@ -57,7 +57,7 @@ def least_epsilon(ratio: Callable[[float], float], target: float) -> float:
 
 
 def least_records(plan: Plan, compared: Mapping[str, int], target: float) -> int:
-    """The smallest number of records at which the weakest answer's signal is `target` times its noise.
+    """Return the smallest number of records at which the weakest answer's signal is `target` times its noise.
 
     Args:
         plan: The plan with its noise.

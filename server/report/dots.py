@@ -46,7 +46,7 @@ Points = Sequence[Sequence[float]]
 
 
 def dots(key: str, title: str, note: str, sources: Mapping[str, Mapping[str, Points]]) -> Dots | None:
-    """Points by source and label on a square; None if there are no points."""
+    """Return the points by source and label on a square; None if there are no points."""
     all_points = [point for labels in sources.values() for points in labels.values() for point in points]
     if not all_points:
         return None

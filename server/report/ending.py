@@ -15,7 +15,7 @@ from server.run_folder import TEXTS
 
 
 def ending(run: Path, following: str | None = None) -> Iterator[str]:
-    """Six lines about a complete run folder.
+    """Yield six lines about a complete run folder.
 
     Args:
         run: The run folder.
@@ -33,7 +33,7 @@ def ending(run: Path, following: str | None = None) -> Iterator[str]:
 
 
 def _accuracy(metrics: Metrics) -> str:
-    """Accuracies of models trained on the texts and on references, and of the most frequent label."""
+    """Return the accuracies of models trained on the texts and on references, and of the most frequent label."""
     measured = accuracies(metrics)
     shown = [
         f"{words} {100 * share:.1f} %{more}"
@@ -50,7 +50,7 @@ def _accuracy(metrics: Metrics) -> str:
 
 
 def _gain(gain: Gain | None) -> str:
-    """The gain and its interval, which are of equally many texts."""
+    """Return the gain and its interval, for the same number of texts."""
     if gain is None:
         return ""
     low, high = (points(end) for end in gain.interval)

@@ -77,7 +77,7 @@ class Facts:
 
     @cached_property
     def guarantee(self) -> Guarantee:
-        """The promise of the run."""
+        """The run's guarantee, in words."""
         return guarantee(self.privacy)
 
     @cached_property
@@ -102,11 +102,11 @@ class Facts:
 
     @cached_property
     def words(self) -> Histogram | None:
-        """The texts by their number of words."""
+        """Histogram of the texts' numbers of words; None without texts."""
         return histogram_of([len(text.text.split()) for text in self.texts], whole=True) if self.texts else None
 
     def to_json(self) -> dict[str, Any]:
-        """`report.json`, which is also the input of the page's templates."""
+        """Return `report.json`, which is also the input of the page's templates."""
         texts, run, privacy = self.texts, self.run, self.privacy
         facts = {
             "run": run and _UNKNOWN | run.to_json(),
@@ -185,7 +185,7 @@ def _census(run: Path, problems: list[str]) -> CensusNumbers | None:
 def _map(
     run: Path, privacy: Privacy | None, texts: Sequence[Candidate], problems: list[str]
 ) -> tuple[dict[str, list[Point]], Places]:
-    """Points by label, synthetic and private. Private points are read only in a simulation, even if the file exists."""
+    """Return points by label, synthetic and private; private ones are read only in a simulation."""
     drawn = TextMap.read(run, problems, needed=False) or TextMap()
     synthetic: dict[str, list[Point]] = {}
     if drawn.points and len(drawn.points) != len(texts):
@@ -202,7 +202,7 @@ def _map(
 
 
 def _why_partial(run: RunSummary | None, privacy: Privacy | None) -> str | None:
-    """Sentences on why a run is partial; None for a complete one."""
+    """Return sentences on why a run is partial; None for a complete one."""
     if run is not None and run.complete:
         return None
     reason = "The run did not reach its end." if run is None else "The run stopped before its end."
@@ -214,20 +214,20 @@ def _why_partial(run: RunSummary | None, privacy: Privacy | None) -> str | None:
 
 
 def _warning(privacy: Privacy | None) -> str | None:
-    """Warning at the top of the page; None if the texts have a guarantee, or need none."""
+    """Return the warning at the top of the page; None if the texts have a guarantee, or need none."""
     if privacy is None:
         return UNKNOWN
     return privacy.statement.split("\n\n")[0] if guarantee_kind(privacy) is Kind.NONE else None
 
 
 def _round(report: RoundReport) -> dict[str, Any]:
-    """A round with all of its measurements, which no baseline has."""
+    """Return a round with all of its fields; measurements that a baseline lacks are null, empty or zero."""
     line = {"fid": None, "paid": {}} | report.to_json()
     return line | {"seconds": dict.fromkeys(WORK, 0.0) | dict(report.seconds or {})}
 
 
 def _cost(run: RunSummary | None, rounds: Sequence[RoundReport]) -> dict[str, Any]:
-    """Model calls, tokens, seconds (wall time of a finished run, else the sum over its rounds), money if known."""
+    """Sum model calls, tokens, seconds (wall time of a finished run, else the sum over its rounds) and known cost."""
     return {
         "calls": sum(report.calls for report in rounds),
         "input_tokens": sum(report.tokens.input for report in rounds),
@@ -239,7 +239,7 @@ def _cost(run: RunSummary | None, rounds: Sequence[RoundReport]) -> dict[str, An
 
 
 def _money(rounds: Sequence[RoundReport]) -> dict[str, float | None]:
-    """Cost of all rounds by model, in the currency of the prices; None for a model whose price is unknown."""
+    """Return the cost of all rounds by model, in the prices' currency; None for a model whose price is unknown."""
     sums: dict[str, float | None] = {}
     for report in rounds:
         for model, paid in report.paid.items():

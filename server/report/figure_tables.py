@@ -28,7 +28,7 @@ _LOWER = {
 
 
 def better(name: str) -> str | None:
-    """The direction in which a figure of this name is better, "higher" or "lower"; None if it has no such direction."""
+    """Return the direction in which a figure of this name is better: "higher", "lower", or None for neither."""
     last = name.rpartition(": ")[2]
     if last in _LOWER or "of a kind: " in name:
         return "lower"
@@ -36,7 +36,7 @@ def better(name: str) -> str | None:
 
 
 def tables(groups: Iterable[FigureGroup]) -> list[dict[str, Any]]:
-    """The tables of a page, without the figures that it shows elsewhere.
+    """Return the tables of a page, without the figures that it shows elsewhere.
 
     Args:
         groups: The groups of `metrics.json`.
@@ -57,7 +57,7 @@ def tables(groups: Iterable[FigureGroup]) -> list[dict[str, Any]]:
 
 
 def _without_others(group: FigureGroup) -> FigureGroup | None:
-    """The group without the figures that the tables of utility and labels show; None if no figure is left."""
+    """Return the group without the figures that the tables of utility and labels show; None if no figure is left."""
     title, figures = group.title, group.figures
     if title == "label shares":
         return None
@@ -108,7 +108,7 @@ def _table(stack: Sequence[FigureGroup]) -> dict[str, Any]:
 
 
 def _notes(headings: Sequence[str], stack: Sequence[FigureGroup]) -> Iterable[dict[str, str]]:
-    """Definitions, each once, and notes of the columns."""
+    """Yield the definitions, each once, and notes of the columns."""
     said: set[str] = set()
     for heading, group in zip(headings, stack, strict=True):
         for text in (group.note and f"{group.note}.", group.definition):

@@ -60,7 +60,7 @@ def by_label(
     metrics: Metrics,
     texts: Sequence[Candidate],
 ) -> LabelTable:
-    """The table of labels of a run folder, whose documents may be missing."""
+    """Return the table of labels of a run folder, whose documents may be missing."""
     shares, exact = record_shares(privacy, rounds, metrics)
     number = _number(metrics) if exact else None
     weights, words = weights_of(texts), _words(texts)
@@ -84,7 +84,7 @@ def by_label(
 
 
 def weights_of(texts: Sequence[Candidate]) -> Counter[str]:
-    """Sum of the texts' weights by label."""
+    """Return the sum of the texts' weights by label."""
     weights: Counter[str] = Counter()
     for text in texts:
         weights[text.label] += text.weight  # type: ignore[assignment]
@@ -94,7 +94,7 @@ def weights_of(texts: Sequence[Candidate]) -> Counter[str]:
 def record_shares(
     privacy: Privacy | None, rounds: Sequence[RoundReport], metrics: Metrics
 ) -> tuple[Mapping[str, float], bool]:
-    """Share of each label among the records, and whether it is exact; no shares without a source.
+    """Return each label's share of the records, and whether it is exact; no shares if there is no source for them.
 
     Only a simulation has exact shares. A method that asks for them has noised shares in its rounds; if its answers have
     no noise, these are counts of private records, and are not used.
@@ -109,7 +109,7 @@ def record_shares(
 
 
 def _number(metrics: Metrics) -> int | None:
-    """Number of all private records; folders of earlier versions have it only with their scores."""
+    """Return the number of all private records; folders of earlier versions have it only with their scores."""
     counted = metrics.label_shares and metrics.label_shares.count
     return counted if counted is not None else metrics.real_private and metrics.real_private.records
 

@@ -93,7 +93,7 @@ def lines(
     logarithmic: bool = False,
     height: int = _HEIGHT,
 ) -> Lines | None:
-    """Lines over evenly spaced places, or over numbers with both axes logarithmic; None if there is nothing to draw.
+    """Lay out lines over evenly spaced places, or over numbers with both axes logarithmic; None without values.
 
     Args:
         key: See `Frame`.
@@ -168,7 +168,7 @@ def bars(
     open_end: bool = False,
     shade: tuple[float, float] | None = None,
 ) -> Bars:
-    """A histogram of at least one bin.
+    """Return a histogram of at least one bin.
 
     Args:
         key: See `Frame`.
@@ -210,7 +210,7 @@ def bars(
 
 
 def steps(low: float, high: float) -> list[float]:
-    """A few round numbers, from the last one not above `low` to the first one not below `high`."""
+    """Return a few round numbers, from the last one not above `low` to the first one not below `high`."""
     span = high - low
     if span <= 0:
         return [0.0, 1.0]
@@ -221,13 +221,13 @@ def steps(low: float, high: float) -> list[float]:
 
 
 def _decades(values: Sequence[float]) -> list[float]:
-    """Powers of ten around all values."""
+    """Return powers of ten around all values."""
     low, high = math.floor(math.log10(min(values))), math.ceil(math.log10(max(values)))
     return [10.0**power for power in range(low, max(high, low + 1) + 1)]
 
 
 def _axis(values: Sequence[float], start: float, end: float, *, logarithmic: bool = False) -> Callable[[float], float]:
-    """Position of a value on an axis from the first of the values to the last; the middle if there is only one."""
+    """Return the position of a value on an axis from the first to the last value; the middle for a single one."""
     scale: Callable[[float], float] = math.log10 if logarithmic else float
     low, high = scale(values[0]), scale(values[-1])
 

@@ -54,7 +54,7 @@ _BOOKKEEPING = {"population", "metadata"}
 
 
 def of_rounds(rounds: Sequence[RoundReport], groups: Sequence[FigureGroup] = ()) -> list[plots.Lines]:
-    """One plot for each figure of the rounds, known figures first, with a single line or a line for each model.
+    """Return one plot for each figure of the rounds, known figures first, with a single line or a line for each model.
 
     Args:
         rounds: The rounds.
@@ -73,7 +73,7 @@ def of_rounds(rounds: Sequence[RoundReport], groups: Sequence[FigureGroup] = ())
 
 
 def _reference(groups: Sequence[FigureGroup], rounds: int) -> dict[str, list[float | None]]:
-    """FID of real texts from real ones, as a line; empty if it was not measured."""
+    """Return the FID of real texts from real ones, as a line; empty if it was not measured."""
     figures = [figure for group in groups if group.title == "fidelity real" for figure in group.figures]
     return {
         f"real against real{' (simulation only)' * figure.simulation_only}": [value] * rounds
@@ -83,7 +83,7 @@ def _reference(groups: Sequence[FigureGroup], rounds: int) -> dict[str, list[flo
 
 
 def _values(values: Sequence[object], name: str) -> dict[str, list[float | None]]:
-    """Values by round for each line; a figure that is never a mapping has one line."""
+    """Return the values by round for each line; a figure that is never a mapping has one line."""
     inner = dict.fromkeys(key for value in values if isinstance(value, Mapping) for key in value)
     if not inner:
         return {name.replace("_", " "): [finite(value) for value in values]}
@@ -93,7 +93,7 @@ def _values(values: Sequence[object], name: str) -> dict[str, list[float | None]
 
 
 def of_texts(facts: Facts) -> list[Dots | plots.Bars]:
-    """The map of the texts and the histogram of their lengths."""
+    """Return the map of the texts and the histogram of their lengths."""
     words = facts.words
     lengths = words and plots.bars(
         "lengths",
@@ -132,7 +132,7 @@ def _thinned(places: Places) -> Places:
 
 
 def of_votes(votes: Sequence[Votes]) -> list[plots.Bars]:
-    """Histograms of the votes of the last query, one for each direction."""
+    """Return histograms of the votes of the last query, one for each direction."""
     return [
         plots.bars(
             f"votes-{number}",

@@ -19,14 +19,14 @@ WITHOUT = "the same models without the hospitals"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Accuracies(Document):
-    """Accuracy, 0 to 1, on the held-out texts; None where it was not measured.
+    """Accuracy, 0 to 1, on the held-out texts; None if it was not measured.
 
     Attributes:
         synthetic: Accuracy of the small model trained on the synthetic texts.
         interval: 95 % interval of `synthetic`.
         trained_on: Number of the synthetic texts.
         zero_shot: Accuracy of the same model trained on what the same language models wrote without the hospitals.
-        released: Accuracy of the classifier that the released numbers are, without any text.
+        released: Accuracy of the classifier that consists of the released numbers, without any text.
         gain: The synthetic texts' accuracy minus `zero_shot`, for equally many texts.
         real: Accuracy of the same model trained on all private records: only in a simulation.
         majority: Share of the test texts' most frequent label.
@@ -79,14 +79,14 @@ class UtilityRow(Document):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Utility(Document):
-    """The table, with sentences on the measurements."""
+    """The table of accuracies, with sentences on the measurements."""
 
     rows: tuple[UtilityRow, ...]
     notes: tuple[str, ...]
 
 
 def accuracies(metrics: Metrics) -> Accuracies:
-    """The accuracies that were measured."""
+    """Return the accuracies that were measured."""
     # Several trainings have a mean, of which the plain figure is the first.
     synthetic = _first(_accuracy(metrics.utility), _accuracy(metrics.synthetic))
     return Accuracies(
@@ -103,12 +103,12 @@ def accuracies(metrics: Metrics) -> Accuracies:
 
 
 def counted(metrics: Metrics) -> float | None:
-    """Share of the parties' own records that a classifier trained on the texts labels correctly, by a noised count."""
+    """Return the share of the parties' records that a classifier of the texts labels correctly, by a noised count."""
     return _accuracy(metrics.federated).value
 
 
 def utility(metrics: Metrics) -> Utility:
-    """The table; without figures it has no rows."""
+    """Return the table; without figures it has no rows."""
     rows = tuple(_rows(metrics))
     definitions = {
         "The classifier": metrics.definition,
@@ -155,7 +155,7 @@ def _rows(metrics: Metrics) -> Iterator[UtilityRow]:
 
 
 def _by_probabilities(metrics: Metrics) -> Iterator[UtilityRow]:
-    """What the probabilities of the labels add, and the classifier that they are of."""
+    """Yield rows that show what the probabilities of the labels add, and the classifier that gives them."""
     for name, classifier in (
         ("synthetic texts, most probable labels alone", metrics.utility_hard_labels),
         ("synthetic texts and public texts (transfer.jsonl)", metrics.utility_with_transfer),
@@ -166,7 +166,7 @@ def _by_probabilities(metrics: Metrics) -> Iterator[UtilityRow]:
 
 
 def _without_hospitals(metrics: Metrics, trained: int | None) -> Iterator[UtilityRow]:
-    """The zero-shot texts, and where these are fewer, as many of the synthetic ones, of which there are `trained`."""
+    """Yield rows of the zero-shot texts and, if these are fewer than `trained`, of as many of the synthetic texts."""
     zero_shot, tested = metrics.zero_shot, metrics.test_records
     if zero_shot is None:
         return
@@ -183,7 +183,7 @@ def _row(
     *classifiers: Classifier | None,
     simulation_only: bool = False,
 ) -> UtilityRow:
-    """A row: each figure is of the first classifier that has it, the reason for none of the first of all."""
+    """Make a row: each figure comes from the first classifier that has it, and a reason from the first of all."""
     known = [classifier for classifier in classifiers if classifier]
     accuracy = _first(*(classifier.accuracy for classifier in known))
     return UtilityRow(

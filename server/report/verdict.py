@@ -36,7 +36,7 @@ class Verdict(Document):
 
 
 def verdict(guarantee: Guarantee, metrics: Metrics, *, texts: int, weaknesses: int) -> Verdict:
-    """The verdict on a run with these numbers of texts and weaknesses."""
+    """Return the verdict on a run with these numbers of texts and weaknesses."""
     measured = accuracies(metrics)
     sentence = _taught(measured, counted(metrics), texts, asked=guarantee.kind is not Kind.NOT_ASKED)
     if texts and weaknesses:
@@ -74,7 +74,7 @@ def _taught(measured: Accuracies, share: float | None, texts: int, *, asked: boo
 
 
 def _judged(measured: Accuracies, synthetic: float, *, asked: bool) -> str:
-    """Against guessing, and if that is clearly surpassed, against the same models and real records."""
+    """Compare with guessing and, if that is clearly surpassed, with the same models and real records."""
     if measured.majority is None:
         return "what guessing would reach is not known"
     if measured.majority == 1:
@@ -93,11 +93,11 @@ def _judged(measured: Accuracies, synthetic: float, *, asked: bool) -> str:
 
 
 def gained(gain: Gain, trained_on: int | None) -> str:
-    """What the hospitals' answers add, with its interval, in a clause.
+    """Say in a clause what the hospitals' answers add, with its interval.
 
     Args:
         gain: The difference from the same models without the hospitals.
-        trained_on: Number of all synthetic texts; if not all were compared, the difference says how many were.
+        trained_on: Number of all synthetic texts; if not all were compared, the clause says how many were.
     """
     low, high = gain.interval
     of = "" if gain.texts == trained_on else f", with {gain.texts:,} texts of each"
@@ -119,7 +119,7 @@ def _against_real(synthetic: float, majority: float, real: float) -> str:
 
 
 def _counted(share: float | None) -> str:
-    """Sentence on the parties' noised counts, where there are no test texts."""
+    """Return a sentence on the parties' noised counts, if there are no test texts."""
     if share is None:
         return "The usefulness of the texts was not measured: that takes test texts (task.test)"
     return (

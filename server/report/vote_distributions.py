@@ -71,7 +71,7 @@ class Votes(Document):
 
 
 def distributions(run: Path, privacy: Privacy, rounds: Sequence[RoundReport]) -> Iterator[Votes]:
-    """The distribution of votes over the candidates, for each answered query and each of its directions.
+    """Yield the distribution of votes over the candidates, for each answered query and each of its directions.
 
     Answers that are missing or cannot be read are left out.
     """
@@ -129,7 +129,7 @@ def histogram_of(values: Sequence[float], *, whole: bool = False) -> Histogram:
 
 
 def _nice(width: float, *, whole: bool) -> float:
-    """The first of 1, 2, 5, 10, 20, ... (or tenths of these) that is not below `width`."""
+    """Return the first of 1, 2, 5, 10, 20, ... (or tenths of these) that is not below `width`."""
     if width <= 0:
         return 1.0
     unit = 10.0 ** np.floor(np.log10(width))

@@ -72,7 +72,7 @@ class Weakness(Document):
     simulation_only: bool = False
 
     def __str__(self) -> str:
-        """One line."""
+        """Write the weakness in one line."""
         return f"{self.what}{' (simulation only)' if self.simulation_only else ''}; {self.do}"
 
 
@@ -86,7 +86,7 @@ def weaknesses(
     votes: Sequence[Votes],
     share_noise: float = 0.0,
 ) -> tuple[Weakness, ...]:
-    """All weaknesses of a run folder; `share_noise` is the standard deviation of a label's released share."""
+    """Return all weaknesses of a run folder; `share_noise` is the standard deviation of a label's released share."""
     return (
         *_accuracy(run, rounds, metrics, texts),
         *_gain(run, privacy, metrics),
@@ -100,7 +100,7 @@ def weaknesses(
 
 
 def read_weaknesses(run: Path) -> list[Weakness]:
-    """The weaknesses in the report of a run folder; none if the report is missing or damaged."""
+    """Return the weaknesses in the report of a run folder; none if the report is missing or damaged."""
     path = run / "report.json"
     try:
         facts = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
@@ -137,7 +137,7 @@ def _accuracy(
 
 
 def _gain(run: RunSummary, privacy: Privacy | None, metrics: Metrics) -> Iterator[Weakness]:
-    """The hospitals' answers have added nothing that the test texts show."""
+    """Yield a weakness if the hospitals' answers have added nothing that the test texts show."""
     measured = accuracies(metrics)
     gain = measured.gain
     if gain is None or gain.clear:
@@ -154,7 +154,7 @@ def _gain(run: RunSummary, privacy: Privacy | None, metrics: Metrics) -> Iterato
 
 
 def _generation_gap(metrics: Metrics, texts: Sequence[Candidate]) -> Iterator[Weakness]:
-    """The released numbers know more of the labels than the texts teach."""
+    """Yield a weakness if the released numbers tell more about the labels than the texts teach."""
     gap, public, small = metrics.generation_gap, metrics.utility_with_transfer, accuracies(metrics).synthetic
     if gap is None or gap.value <= GAP or not gap.clear:
         return
@@ -170,7 +170,7 @@ def _generation_gap(metrics: Metrics, texts: Sequence[Candidate]) -> Iterator[We
 
 
 def _fid(run: RunSummary, privacy: Privacy | None, rounds: Sequence[RoundReport]) -> Iterator[Weakness]:
-    """FID is biased upward for few texts: rounds with more texts than the last have a lower one for that alone."""
+    """Yield a weakness if FID rises; rounds with more texts than the last are ignored, as their bias is lower."""
     measured = [
         (report.fid, report.fid_error, report)
         for report in rounds
@@ -193,7 +193,7 @@ def _fid(run: RunSummary, privacy: Privacy | None, rounds: Sequence[RoundReport]
 
 
 def _votes(run: RunSummary, privacy: Privacy | None, votes: Sequence[Votes]) -> Iterator[Weakness]:
-    """Votes that came, by query over all rounds; and warnings of queries without such."""
+    """Yield weaknesses of the votes of each query over all rounds, and warnings of queries without votes."""
     warnings = run.warnings or {}
     answers: dict[str, list[tuple[int, float, float]]] = {}
     for vote in votes:
@@ -260,7 +260,7 @@ def _labels(
 def _crowded(
     run: RunSummary, texts: Sequence[Candidate], shares: tuple[Mapping[str, float], bool], share_noise: float
 ) -> Iterator[Weakness]:
-    """Labels that attract texts of no label, or of others: a description that fits everything does.
+    """Yield labels that attract texts of other labels or of none, as a description that fits everything does.
 
     A method may request equally many texts of each label, so an equal share is always supported. Released shares may be
     wrong by twice their noise, and a number of texts by twice its standard deviation if the labels were drawn.

@@ -78,7 +78,7 @@ def render(template: str, **view: object) -> str:
 
 @functools.cache
 def _environment() -> jinja2.Environment:
-    """The templates, which take as long to compile as ten pages to render."""
+    """Return the templates, cached because compiling them takes as long as rendering ten pages."""
     environment = jinja2.Environment(
         loader=jinja2.FunctionLoader(_source),
         autoescape=True,
@@ -103,12 +103,12 @@ def _environment() -> jinja2.Environment:
 
 
 def _source(name: str) -> str:
-    """The text of a file of `templates/`."""
+    """Return the text of a file of `templates/`."""
     return (resources.files(__package__) / "templates" / name).read_text("utf-8")
 
 
 def _columns(texts: Sequence[Candidate]) -> dict[str, Any]:
-    """All texts, with labels and models as indices into lists, which halves the page for short texts."""
+    """Return all texts, with labels and models as indices into lists, which halves the page for short texts."""
     labels, models, rounds = (
         {name: at for at, name in enumerate(dict.fromkeys(names))}
         for names in (
@@ -127,7 +127,7 @@ def _columns(texts: Sequence[Candidate]) -> dict[str, Any]:
 
 
 def _examples(texts: Sequence[Candidate]) -> dict[str, dict[str, Any]]:
-    """Number of texts of each label and a few of them, at even distances over the run."""
+    """Return the number of texts of each label and a few of them, at even distances over the run."""
     by_label: dict[str, list[Candidate]] = {}
     for text in texts:
         by_label.setdefault(text.label, []).append(text)

@@ -28,7 +28,7 @@ ROUNDS = (5, 4, 3, FEWEST_ROUNDS)
 
 
 def settled(settings: Settings, task: Task | None = None) -> Settings:
-    """The settings with a number for each `auto`. A run stores these, so that it is resumed with the same plan.
+    """Return the settings with a number for each `auto`. A run stores these, so that it is resumed with the same plan.
 
     Args:
         settings: The settings, which are not changed.
@@ -50,7 +50,7 @@ def settled(settings: Settings, task: Task | None = None) -> Settings:
 
 
 def expected_records(settings: Settings) -> int | None:
-    """M, the public guess of the number of all records; by default, in a simulation, the number that it deals out.
+    """Return M, the public guess of the number of all records; in a simulation, by default the number it deals out.
 
     None if there is no guess, and a simulation's records are in a file. The file is not read here: the run counts its
     records.
@@ -64,7 +64,7 @@ def expected_records(settings: Settings) -> int | None:
 
 
 def directions(ratio: float) -> int:
-    """k, the number of directions of class sums: ten times the signal to noise, to the nearest in `DIRECTIONS`.
+    """Choose k, the number of directions of class sums: the one in `DIRECTIONS` nearest to ten times `ratio`.
 
     Args:
         ratio: Signal to noise of a class mean along one direction, which k does not change.
@@ -74,7 +74,7 @@ def directions(ratio: float) -> int:
 
 
 def rounds(ratio: Callable[[int], float]) -> int:
-    """The largest number of rounds with which the answers are not noise; the smallest one if they always are.
+    """Return the largest number of rounds with which the answers are not noise; the smallest one if they always are.
 
     Args:
         ratio: Signal to noise of the weakest answer with that number of rounds.
@@ -83,7 +83,7 @@ def rounds(ratio: Callable[[int], float]) -> int:
 
 
 def _directions(settings: Settings, task: Task, records: int | None) -> int:
-    """Number of directions that suits the signal of the class sums."""
+    """Return the number of directions that suits the signal of the class sums."""
     plan, _ = drafted(changed(settings, {"method.directions": DIRECTIONS[0]}), task)
     estimates = signals(plan, {}, records)
     kinds = {ClassSumsSpec.kind, QuestionnaireSpec.kind}
@@ -93,7 +93,7 @@ def _directions(settings: Settings, task: Task, records: int | None) -> int:
 
 
 def _rounds(settings: Settings, task: Task, records: int | None) -> int:
-    """Number of rounds that suits the answers that more rounds repeat; the largest one if none are repeated."""
+    """Return the number of rounds that suits the answers that more rounds repeat; the largest if none are."""
 
     def with_rounds(number: int) -> Settings:
         return changed(settings, {"method.rounds": number})

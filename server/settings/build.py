@@ -113,7 +113,7 @@ def method_of(settings: Settings) -> Method[Any]:
 
 
 def plan_of(settings: Settings, method: Method[Any], task: Task, *, encoder: str, roster: Roster | None) -> Plan:
-    """The calibrated plan. The encoder's digest and the roster change none of its figures."""
+    """Return the calibrated plan. The encoder's digest and the roster change none of its figures."""
     privacy, federation, secagg = settings.privacy, settings.federation, settings.secagg
     assumed = colluders(secagg, federation.parties) if federation.colluders is None else federation.colluders
     # Without a roster yet, any digest gives the same figures of the plan.
@@ -145,12 +145,12 @@ def plan_of(settings: Settings, method: Method[Any], task: Task, *, encoder: str
 
 
 def roster_of(settings: Settings) -> Roster | None:
-    """The parties' identities, if the settings name them."""
+    """Return the parties' identities, if the settings name them."""
     path = settings.secagg.roster
     return Roster.from_json(Path(path).read_bytes()) if path else None
 
 
 def drafted(settings: Settings, task: Task) -> tuple[Plan, Mapping[str, int]]:
-    """The plan of settings without `auto`, with no encoder yet, and the method's `compared` numbers."""
+    """Return the plan of settings without `auto`, with no encoder yet, and the method's `compared` numbers."""
     method = method_of(settings)
     return plan_of(settings, method, task, encoder="none yet", roster=None), method.compared(task)

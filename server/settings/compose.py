@@ -69,7 +69,7 @@ def composed(overrides: Sequence[str], config_name: str = "simulation") -> Setti
 
 
 def typed(config: object) -> Settings:
-    """Typed settings of a configuration that Hydra has composed."""
+    """Convert a configuration that Hydra has composed to typed settings."""
     try:
         resolved: Any = OmegaConf.to_container(config, resolve=True, throw_on_missing=True)
     except MissingMandatoryValue as error:
@@ -86,7 +86,7 @@ def typed(config: object) -> Settings:
 
 
 def overridden(settings: Settings, overrides: Sequence[str]) -> Settings:
-    """A coordinator's stored settings with an operator's overrides, checked as in `composed`.
+    """Return a coordinator's stored settings with an operator's overrides, checked as in `composed`.
 
     Args:
         settings: The settings that the run stored.
@@ -118,7 +118,7 @@ def overridden(settings: Settings, overrides: Sequence[str]) -> Settings:
 def misprint(
     error: Exception, overrides: Sequence[str], config_name: str = "simulation", *, sweep: bool = False
 ) -> ConfigError:
-    """The line for an error of Hydra's when these overrides were composed (`misprints.py`)."""
+    """Explain in one line an error that Hydra raised when these overrides were composed (`misprints.py`)."""
     parsed: list[Override] = []
     for text in overrides:
         with contextlib.suppress(OverrideParseException):  # the folder of an option, or what the error says itself
@@ -135,7 +135,7 @@ def misprint(
 
 
 def simulated(settings: Settings) -> SimulationSettings:
-    """The same settings, checked to be those of a simulation.
+    """Return the same settings, checked to be those of a simulation.
 
     Raises:
         ConfigError: The settings are those of a coordinator.
@@ -162,12 +162,12 @@ def write(config: object, path: Path) -> None:
 
 
 def values(path: Path) -> dict[str, Any]:
-    """The unchecked settings in a file: for tables of many runs, some of which failed, and for Hydra's own files."""
+    """Read unchecked settings from a file: for tables of many runs, some of which failed, and for Hydra's own files."""
     return plain(OmegaConf.load(path))
 
 
 def plain(config: object) -> dict[str, Any]:
-    """The configuration that Hydra composed, as plain values."""
+    """Return the configuration that Hydra composed, as plain values."""
     container: dict[str, Any] = OmegaConf.to_container(config)  # type: ignore[assignment]
     return container
 

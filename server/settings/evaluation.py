@@ -70,7 +70,7 @@ class EvaluationSettings:
             keyphrases that are released as texts (DP-KPS, section B.2.2). None leaves texts as they are.
         metrics: Other groups of figures, from `METRICS`; see `server/evaluation/of_texts.py`.
         federated: Share of epsilon, up to 0.5, spent on the noised count of the parties' records on which a classifier
-            of the synthetic texts is right (`server/evaluation/federated_count.py`); 0 does not ask.
+            of the synthetic texts is right (`server/evaluation/federated_count.py`); 0: no such query.
         language_model: Language model for the groups "language" and "membership".
         texts: Maximum number of texts that one language model is trained or evaluated on.
         shadows: Number of shadow models of the attack LIRA.

@@ -32,7 +32,7 @@ PATHS_OR_NAMES = (
 
 
 def given_paths(settings: Settings, names: Sequence[str]) -> Iterator[tuple[str, str]]:
-    """The settings among these that have a value, with their values."""
+    """Yield the settings among these that have a value, with their values."""
     for name in names:
         if value := setting(settings, name):
             yield name, str(value)

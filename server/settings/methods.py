@@ -25,7 +25,7 @@ class FuseGenSettings(PromptingSettings):
         samples: N, total number of synthetic texts; the paper has 6,000.
         rounds: T, generation rounds; the first is zero-shot.
         shots: S, exemplars in a prompt.
-        pool: R, exemplars to draw from, of each label, half easy and half ambiguous; at least 2.
+        pool: R, exemplars of each label to draw from, half easy and half ambiguous; at least 2.
         epochs: Epochs of each small model's training.
         boosts: Number of adjustments of the texts' weights; 0 leaves them equal, for the ablation.
     """
@@ -62,11 +62,11 @@ class CensusSettings(PromptingSettings):
         shots: S, exemplars in a prompt, drawn from 2 S of each label.
         shrinkage: Shrink the estimates according to their known noise; off for the ablation.
         model_weighting: Weigh models by the estimates; off for the ablation.
-        steering: Exemplars by the estimates; off for the ablation: all rounds are zero-shot.
+        steering: Choose exemplars by the estimates; off for the ablation: all rounds are zero-shot.
         need: Labels get texts according to need; off for the ablation: all get the same number.
         labels: Labels of released texts: "probabilities", of each label, and the most probable one; "census", only the
             most probable one; "requested", for models that write what they are asked for; or "gate": as requested,
-            and texts to which another one is more probable are left out.
+            without the texts to which another label is more probable.
         evidence: Count the requested label as evidence for the probabilities of a text, where the released numbers
             support that its model writes what is requested; off for the ablation.
         share_weights: Weigh the released texts by the estimated shares of the labels; off for the ablation.
@@ -147,7 +147,7 @@ class DpSgdSettings(PartyTextsSettings):
         resolution: B, whole numbers in C; B² must be 14 times the weights that are trained.
         learning_rate: Learning rate of Adam; a pretrained checkpoint needs a lower one.
         lora: Rank of adapters that are trained in place of the weights; 0 trains all weights.
-        max_tokens: Tokens of a record that count, and of a text, including those of its label.
+        max_tokens: Largest number of tokens of a record that count, and of a text, including those of its label.
         temperature: Temperature of sampling.
         top_p: Total probability of the likeliest tokens that sampling draws from; 1: all tokens.
     """
@@ -172,14 +172,14 @@ class DpSgdSettings(PartyTextsSettings):
         self.spec(texts=1, max_records=1)
 
     def spec(self, *, texts: int, max_records: int) -> FineTunedSpec:
-        """The specification of the query, with this number of texts of a party; bounds are checked there."""
+        """Return the specification of the query, with this number of texts per party; bounds are checked there."""
         training = {field.name: getattr(self, field.name) for field in fields(FineTunedSpec) if has(self, field.name)}
         return FineTunedSpec(texts=texts, max_records=max_records, **training)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RuptaSettings(PartyTextsSettings):
-    """RUPTA, whose `samples` can be no more than there are records.
+    """RUPTA, which releases at most as many texts (`samples`) as there are records.
 
     Attributes:
         rewritings: Largest number of rounds of rewriting a record, 1 to 256.

@@ -1,4 +1,4 @@
-"""Hydra's errors about settings that it cannot compose, in one line of ours: the fault, and the likely intention.
+"""Hydra's errors about settings that it cannot compose, in one line that we write: the fault, and the likely intention.
 
 Hydra advises adding an unknown setting with `+`, but then no code would read it; here it is reported as a misprint.
 """
@@ -68,7 +68,7 @@ def explained(
 
 
 def _wrong(override: Override, known: Collection[str], *, sweep: bool) -> Iterator[ConfigError]:
-    """The fault of an override, if it has one."""
+    """Yield the fault of an override, if it has one."""
     name, added = override.key_or_group, override.is_add() or override.is_force_add()
     if override.is_sweep_override():
         value = str(override.input_line).partition("=")[2]
@@ -88,17 +88,17 @@ def _wrong(override: Override, known: Collection[str], *, sweep: bool) -> Iterat
 
 
 def no_choice(group: str) -> ConfigError:
-    """The error about a group without a choice."""
+    """Make the error about a group without a choice."""
     return ConfigError(group, expected=f"one of {', '.join(_choices(group))}", got="none", do=f"Add {group}=CHOICE")
 
 
 def is_group(name: str) -> bool:
-    """Whether a setting chooses one of our files."""
+    """Return whether a setting chooses one of our files."""
     return (files(CONFIGS) / name.partition("@")[0]).is_dir()
 
 
 def names(config: DictConfig, above: str = "") -> Iterator[str]:
-    """The full names of all settings."""
+    """Yield the full names of all settings."""
     for key in map(str, config):
         yield f"{above}{key}"
         node = config._get_node(key)  # noqa: SLF001 the values may be missing, or refer to missing ones
@@ -118,7 +118,7 @@ def _unknown(name: str, known: Collection[str]) -> ConfigError:
 
 
 def _choices(group: str) -> dict[str, set[str]]:
-    """The choices of a group, each with the names of its settings; none if it is no group."""
+    """Return the choices of a group, each with the names of its settings; none if it is not a group."""
     folder = files(CONFIGS) / group
     names = sorted(path.name for path in folder.iterdir() if path.is_file()) if group and is_group(group) else []
     loaded = {name.removesuffix(".yaml"): OmegaConf.create((folder / name).read_text("utf-8")) for name in names}
@@ -126,7 +126,7 @@ def _choices(group: str) -> dict[str, set[str]]:
 
 
 def _named(choice: str, loaded: Mapping[str, Any]) -> set[str]:
-    """The names of the settings of a file of a group, and of the files that it begins with."""
+    """Return the names of the settings of a file of a group, and of the files that it begins with."""
     settings = set(loaded[choice]) - {"defaults"}
     for base in map(str, loaded[choice].get("defaults", ())):
         if base in loaded:
@@ -137,7 +137,7 @@ def _named(choice: str, loaded: Mapping[str, Any]) -> set[str]:
 
 
 def _quoting(override: str) -> str:
-    """How to write an override that cannot be parsed: lists and mappings have no quotes around them, texts have two."""
+    """Advise how to write an override that cannot be parsed: lists and mappings have no quotes, texts have two."""
     name, _, value = override.rpartition("=")
     if value.startswith(("[", "{")) or (not name and value.endswith(("]", "}"))):
         return "A list is 'NAME=[a, b]' and a mapping 'NAME={a: b}', with quotes around the whole and none around names"

@@ -120,7 +120,7 @@ def build_parts(settings: Settings, *, folder: Path | None = None) -> Parts:
 
 
 def _check_structure(method: Method[Any], task: Task) -> None:
-    """Refuse structured texts where parties' own models write the texts, which read no schema.
+    """Refuse structured texts for a method whose texts parties' own models write, since these read no schema.
 
     Raises:
         ConfigError: The method is refused; the message names it.

@@ -30,7 +30,7 @@ _KINDS = {bool: "true or false", int: "a whole number", str: "text"}
 
 
 def settings_of(values: Mapping[str, Any]) -> Settings:
-    """The typed settings of a mapping. Settings of a simulation are recognised by their engine.
+    """Return the typed settings of a mapping. Settings of a simulation are recognised by their engine.
 
     A run without an identity gets one. Missing settings have their defaults.
 
@@ -52,7 +52,7 @@ def settings_of(values: Mapping[str, Any]) -> Settings:
 
 
 def mapping_of(settings: Settings) -> dict[str, Any]:
-    """The inverse of `settings_of`: the content of `config.yaml`."""
+    """Return the content of `config.yaml` from which `settings_of` reads these settings."""
     values: dict[str, Any] = as_mapping(settings)
     automatic, others = values.pop("automatic"), values.pop("others")
     values["method"] |= dict.fromkeys(automatic, AUTO)
@@ -61,7 +61,7 @@ def mapping_of(settings: Settings) -> dict[str, Any]:
 
 
 def defaults(schema: type[Any]) -> dict[str, Any]:
-    """The defaults of a section, as `configs/` would state them; ??? for a setting without a default."""
+    """Return the defaults of a section, as `configs/` would state them; ??? for a setting without a default."""
     values = {TARGET: schema.made_by} if getattr(schema, "made_by", "") else {}
     for field in fields(schema):
         made = field.default_factory() if field.default_factory is not MISSING else field.default
@@ -99,7 +99,7 @@ def read(schema: type[S], values: object, section: str = "") -> S:
 
 
 def within(section: str, error: InputError, names: Mapping[str, object]) -> InputError:
-    """The error of a part, which knows only short names of its settings, with the full name."""
+    """Return the error of a part, which knows only short names of its settings, with the full name."""
     if not section or error.what not in names:
         return error
     what = f"{section}.{error.what}"
@@ -107,7 +107,7 @@ def within(section: str, error: InputError, names: Mapping[str, object]) -> Inpu
 
 
 def of_kind(name: str, value: object, hint: Any) -> Any:
-    """The value, checked to be of the kind in a field's annotation.
+    """Return the value, checked to be of the kind in a field's annotation.
 
     Raises:
         ConfigError: The value is of the wrong kind.
@@ -132,10 +132,10 @@ def of_kind(name: str, value: object, hint: Any) -> Any:
 
 
 def number(name: str, value: object, *, null: bool = False) -> float:
-    """A number, or inf in any spelling, but not nan, which passes any limit.
+    """Return a number, or inf in any spelling, but not nan, which passes any limit.
 
     Raises:
-        ConfigError: The value is no such number; the message names the setting.
+        ConfigError: The value is not a number, or nan; the message names the setting.
     """
     with contextlib.suppress(ValueError):
         converted = float(str(value).replace(".inf", "inf"))
@@ -145,7 +145,7 @@ def number(name: str, value: object, *, null: bool = False) -> float:
 
 
 def full(section: str, name: str) -> str:
-    """Full name of a setting."""
+    """Return the full name of a setting."""
     return f"{section}.{name}" if section else name
 
 
@@ -155,7 +155,7 @@ def shown(value: object) -> str:
 
 
 def _one_of_ours(name: str, value: object, base: type[Any]) -> Any:
-    """A section that one of our classes makes; or a part of the user's own."""
+    """Read a section whose object one of our classes makes, or else a part of the user's own."""
     value = _as_mapping(name, value)
     schemas: Sequence[type[Any]] = METHODS if base is MethodSettings else TASKS
     for schema in schemas:
@@ -206,6 +206,6 @@ _READERS: dict[Any, Callable[[str, object, Any], Any]] = {
 
 
 def _hints(schema: type[Any]) -> dict[str, Any]:
-    """The annotations of the fields of a section, by name."""
+    """Return the annotations of the fields of a section, by name."""
     hints = get_type_hints(schema)
     return {field.name: hints[field.name] for field in fields(schema)}

@@ -73,11 +73,11 @@ class Federation:
         parties: L, at least 1.
         hospitals: Names from the roster in a deployment, by number; None: "party 0" and so on.
         max_records: Public bound on the number of records of a party; in a deployment, the roster's bound; None: 2^20.
-        max_dropouts: Parties that may be missing from a round, not all; each costs noise.
+        max_dropouts: Parties that may be missing from a round, fewer than all; each increases the noise.
         max_attempts: Attempts at each query, at least 1, all paid for: with 2, and secagg=malicious, a run survives the
             loss of a party between its answer and the agreement on who has answered.
-        colluders: Parties assumed to tell the coordinator their noise, not all; each costs noise. None: with
-            secagg=malicious as many as `secagg.corrupt`, which is what hospitals assume; otherwise none.
+        colluders: Parties assumed to tell the coordinator their noise, fewer than all; each increases the noise. None:
+            with secagg=malicious as many as `secagg.corrupt`, which is what hospitals assume; otherwise none.
         expected_records: M, at least 1, a public guess of the number of all records: `plan` compares their signal with
             the noise. None: unknown, or in a simulation the number of records that it deals out.
         timeout: Seconds to wait for replies and for nodes to connect, at least 0.
@@ -187,7 +187,7 @@ class Rules:
         loops: Cut a text where it begins to repeat the same words, three times or more in a row, after the first time.
         echoes: Drop a text that is a piece of the prompt.
         copies: Drop a text that the prompt showed, regardless of case and punctuation.
-        duplicates: Drop an exact duplicate of a text that the run has already.
+        duplicates: Drop an exact duplicate of a text that the run already has.
         foreign: Drop a text with more than 30 % of its letters in scripts that the public texts do not use; such texts
             are counted in any case.
     """
@@ -205,7 +205,7 @@ class Rules:
 
     @classmethod
     def none(cls) -> "Rules":
-        """The rules with all of them off."""
+        """Return the rules with all of them off."""
         return cls(**dict.fromkeys((rule.name for rule in fields(cls)), False))
 
 
@@ -257,7 +257,7 @@ class Settings:
         evaluation: The evaluation.
         automatic: The method's settings that are `auto`; until a number is chosen they have the value for an unknown
             number of records.
-        others: Further settings at the top, to which those of the user may refer as ${NAME}.
+        others: Further settings at the top, to which the user's settings may refer as ${NAME}.
     """
 
     run: str

@@ -121,12 +121,12 @@ S = TypeVar("S")
 
 
 def given(**values: float | None) -> dict[str, Any]:
-    """The values that are not None, for checks of bounds, which do not apply to an absent value."""
+    """Return the values that are not None, for checks of bounds, which do not apply to an absent value."""
     return {name: value for name, value in values.items() if value is not None}
 
 
 def has(section: object, name: str) -> bool:
-    """Whether a section has a setting with this name."""
+    """Return whether a section has a setting with this name."""
     if isinstance(section, Part):
         return name in section.settings
     if isinstance(section, Mapping):
@@ -135,7 +135,7 @@ def has(section: object, name: str) -> bool:
 
 
 def setting(section: object, name: str) -> Any:
-    """The value of a setting, such as "task.labels" of all settings; None if the section has no such setting."""
+    """Return the value of a setting, such as "task.labels" of all settings; None if the section has no such setting."""
     first, _, rest = name.partition(".")
     if not has(section, first):
         return None
@@ -146,7 +146,7 @@ def setting(section: object, name: str) -> Any:
 
 
 def changed(section: S, values: Mapping[str, Any]) -> S:
-    """A copy of a section with other values of the named settings, such as {"privacy.epsilon": 4.0}."""
+    """Return a copy of a section with other values of the named settings, such as {"privacy.epsilon": 4.0}."""
     for name, value in values.items():
         first, _, rest = name.partition(".")
         inner = changed(setting(section, first), {rest: value}) if rest else value
@@ -160,7 +160,7 @@ def changed(section: S, values: Mapping[str, Any]) -> S:
 
 
 def as_mapping(value: Any) -> Any:
-    """The same section as lists and mappings, in the form for YAML and Hydra."""
+    """Return the same section as lists and mappings, in the form for YAML and Hydra."""
     if isinstance(value, Part):
         return as_mapping(value.settings)
     if isinstance(value, Mapping):

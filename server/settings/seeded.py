@@ -30,17 +30,17 @@ class DpKpsSettings(PromptingSettings):
             epsilon 1 or 5 for it, and 5 or 10 for the densities.
         mechanism: "laplace": pure DP, single features, the paper's; "gaussian": (epsilon, delta), paired features, far
             less noise.
-        features: I of each sketch. With Laplace noise and M records of a label, about epsilon M / 2 or fewer.
-        grid: B of each sketch, its fixed point; None: as fine as the noise's table allows, at most 256.
+        features: I, number of features of each sketch. With Laplace noise and M records of a label, about epsilon M / 2
+            or fewer.
+        grid: B, grid units in 1 for each sketch; None: as fine as the noise's table allows, at most 256.
         bandwidth: h of the kernel exp(-|x - y|^2 / h^2), for vectors and sequences of norm 1. The paper's is 1, for
-            encoders in which unrelated terms are near each other; where their cosine is 0, terms barely stand out
-            from a background of exp(-2).
+            encoders in which unrelated terms are near each other; where their cosine is 0, terms barely stand out from
+            a background of exp(-2).
         sequence: "independent"; or "iterative": each phrase given those before it, which needs very many records.
         ensemble: Ensemble of iterative sequences: "linear", K sketches; or "logarithmic", ⌈log2 K⌉.
         length: K, phrases in a sequence, at most `kept_terms`.
-        few_shot: A file of texts from the recipient of the data; each prompt shows all of them, with their own
-            phrases. They do not belong to the parties, are not protected, and must not be test texts. None: no such
-            texts.
+        few_shot: A file of texts from the recipient of the data; each prompt shows all of them, with their own phrases.
+            They do not belong to the parties, are not protected, and must not be test texts. None: no such texts.
         ablation: "none"; "no_llm": the sequences themselves are released; "only_llm": prompts have the label and no
             phrases, and nothing is asked.
         rounds: 1: no later round asks anything.
@@ -123,7 +123,7 @@ class RpsgSettings(PromptingSettings):
             made from records leave their party.
         pool: Abstracts that the models write, evenly over labels and models, at least 2.
         abstract_words: Requested length of an abstract in words; None leaves it open.
-        choices: Seeds that each party chooses, or releases, a public number; None: together `samples`, and of
+        choices: Seeds that each party chooses, or releases, a public number; None: together `samples`, and with
             "seed_unproven" one for each text that is written at first. A party with fewer records than choices chooses
             the others at random, which is worse than fewer choices, each of which serves for several texts.
         mechanism: Mechanism of the query. With "pool": "exponential", or, with `nearest` 0, "permute and flip"; with
@@ -133,8 +133,8 @@ class RpsgSettings(PromptingSettings):
         top: With "histogram": votes of a record, halved from one to the next.
         threshold: With "histogram": noised votes that an abstract must exceed; about the noise's scale.
         fine: With "histogram": grid units in a vote.
-        smoothing: With "histogram": votes are smoothed over the embeddings (`server/operators/smoothing.py`); lower
-            the threshold then.
+        smoothing: With "histogram": votes are smoothed over the embeddings (`server/operators/smoothing.py`); lower the
+            threshold then.
         abstracts: With "seed_unproven": K, abstracts of a record to choose from (Table 4; the party decides in
             client.yaml how they are made).
         longest: With "seed_unproven": bytes of a released abstract.

@@ -10,7 +10,7 @@ from server.settings.sections import TaskSettings
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DemoNotesSettings(TaskSettings):
-    """Invented hospital notes: four confusable diagnoses, a house style for each hospital. No real patient.
+    """Invented hospital notes, of no real patient: four confusable diagnoses, a house style for each hospital.
 
     Attributes:
         records_per_party: Private notes of each hospital, at least 0.

@@ -46,7 +46,7 @@ class WaspSettings(PromptingSettings):
         shots: S, exemplars in a prompt, and size of each pool, at least 2.
         contrast: Bad exemplars in addition to good ones, and furthest votes to find them; off for the ablation.
         weighting: Weigh models by votes; off for the ablation.
-        look_ahead: k, paraphrases of a candidate by whose mean embedding it is voted on (Aug-PE); 0: by its own.
+        look_ahead: k, paraphrases whose mean embedding stands for a candidate in votes (Aug-PE); 0: its own does.
         smoothing: Noised votes are smoothed over the embeddings, which costs no privacy
             (`server/operators/smoothing.py`).
     """
@@ -86,7 +86,7 @@ class AugPeSettings(PromptingSettings):
     Attributes:
         samples: N, total number of synthetic texts, and size of the population.
         rounds: T, each with a private query.
-        select: Choice of survivors: "rank", the most voted; "sample", draws in proportion to votes above the
+        select: Choice of survivors: "rank", those with the most votes; "sample", draws in proportion to votes above the
             threshold.
         threshold: Votes that a survivor must exceed; where none do, survivors are drawn uniformly, and a note says so.
         expansion: L, at least 2: one text in L of the next population is a survivor, the others are variations.
@@ -146,7 +146,7 @@ class AugPePlusSettings(AugPeSettings):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PreTextSettings(PromptingSettings):
-    """PrE-Text.
+    """PrE-Text: seeds evolve by votes, and texts are then written from them.
 
     Attributes:
         samples: N, total number of synthetic texts, written in the last phase.
@@ -154,7 +154,7 @@ class PreTextSettings(PromptingSettings):
             costs 1 + k texts in every round: 400 would write 20,000 texts to release N = 100.
         rounds: T, each with a private query.
         threshold: Votes that a survivor must exceed; where none do, survivors are drawn uniformly, and a note says so.
-        look_ahead: k, variations by whose mean embedding a candidate is voted on; 0: by its own.
+        look_ahead: k, variations whose mean embedding stands for a candidate in votes; 0: its own does.
         shots: Seeds in a prompt of the last phase.
         variation: Kind and length of the variations.
         words: Length of a first or last text to ask for; None leaves it open.

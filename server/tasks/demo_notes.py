@@ -133,7 +133,7 @@ _UNUSUAL = ("hardly anyone with {1} {0}", "not {1} if {0}", "with {0}, think aga
 
 
 def private_notes(hospital: int, count: int, experiment_seed: int) -> list[Record]:
-    """`count` notes of one hospital, in its style, with all four diagnoses about equally often.
+    """Write `count` notes of one hospital, in its style, with all four diagnoses about equally often.
 
     Args:
         hospital: Number from 0; the first three differ in both wording and layout, the first eighteen in some way.
@@ -145,18 +145,18 @@ def private_notes(hospital: int, count: int, experiment_seed: int) -> list[Recor
 
 
 def test_notes(count: int, experiment_seed: int, hospitals: int = 3) -> list[Record]:  # noqa: PT028 — no test
-    """`count` notes for testing, each in the style of one of the first `hospitals` hospitals, drawn at random."""
+    """Write `count` notes for testing, each in the style of one of the first `hospitals` hospitals, drawn at random."""
     rng = experiment(experiment_seed, "test notes")
     return [_record(rng, _style(int(rng.integers(hospitals)))) for _ in range(count)]
 
 
 def public_text(count: int, experiment_seed: int) -> list[str]:
-    """The texts of `public_examples`, without their topics."""
+    """Return the texts of `public_examples`, without their topics."""
     return [example.text for example in public_examples(count, experiment_seed)]
 
 
 def public_examples(count: int, experiment_seed: int) -> list[Example]:
-    """`count` public texts: notes of other wards in every style, most on reasons for admission, some on the conditions."""
+    """Write `count` public texts: notes of other wards in every style, most on admissions, some on conditions."""
     return list(_public_examples(count, experiment_seed))
 
 
@@ -171,7 +171,7 @@ test_notes.__test__ = False  # type: ignore[attr-defined]
 
 
 def _style(hospital: int) -> tuple[int, int, bool]:
-    """(wording, layout, whether the examination comes first): the first three share neither wording nor layout."""
+    """Return wording, layout, and whether the examination is first; no two of the first three share either."""
     return hospital % 3, (hospital + hospital // 3) % 3, hospital // 9 % 2 == 1
 
 
@@ -181,7 +181,7 @@ def _record(rng: np.random.Generator, style: tuple[int, int, bool]) -> Record:
 
 
 def _draw_findings(rng: np.random.Generator, column: int, wording: int) -> dict[str, list[str]]:
-    """Present and absent findings by section, in one wording; the column gives the frequencies."""
+    """Return the present and absent findings by section, in one wording; the column gives the frequencies."""
     findings: dict[str, list[str]] = {section: [] for section in _SECTIONS}
     for place in rng.permutation(len(_FINDINGS)):
         section, percents, ways = _FINDINGS[place]
@@ -192,7 +192,7 @@ def _draw_findings(rng: np.random.Generator, column: int, wording: int) -> dict[
 
 
 def _elsewhere(rng: np.random.Generator) -> Example:
-    """A note of another ward, in a style drawn at random. The patient may also have one of the four conditions."""
+    """Write a note of another ward, in a random style. The patient may also have one of the four conditions."""
     style = (int(rng.integers(3)), int(rng.integers(3)), bool(rng.integers(2)))
     findings = _draw_findings(rng, int(rng.integers(len(LABELS))) if rng.random() < _BESIDES else len(LABELS), style[0])
     for section, phrases in findings.items():
@@ -205,7 +205,7 @@ def _elsewhere(rng: np.random.Generator) -> Example:
 def _note(
     rng: np.random.Generator, style: tuple[int, int, bool], findings: dict[str, list[str]], complaint: str
 ) -> str:
-    """One note: patient, measurements, and the sections in the style's wording, layout and order."""
+    """Write one note: patient, measurements, and the sections in the style's wording, layout and order."""
     wording, layout, examined_first = style
     order = "EHBTP" if examined_first else _SECTIONS
     age, woman, days = int(rng.integers(28, 94)), bool(rng.integers(2)), int(rng.integers(2, 9))
@@ -237,7 +237,7 @@ def _note(
 
 
 def _sentence(rng: np.random.Generator, section: str, phrases: list[str], wording: int, *, woman: bool) -> str:
-    """One section as running text."""
+    """Write one section as running text."""
     joined = phrases[0] if len(phrases) == 1 else f"{', '.join(phrases[:-1])} and {phrases[-1]}"
     she = "She" if woman else "He"
     leads = {
@@ -251,7 +251,7 @@ def _sentence(rng: np.random.Generator, section: str, phrases: list[str], wordin
 
 
 def _about(rng: np.random.Generator) -> Example:
-    """Some sentences on one of the four conditions, as a textbook, a patient's leaflet or a pocket card has them."""
+    """Write some sentences on one of the four conditions, as in a textbook, a patient's leaflet or a pocket card."""
     column, wording = int(rng.integers(len(LABELS))), int(rng.integers(3))
     condition = _CONDITIONS[column]
     sentences = []

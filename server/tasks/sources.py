@@ -23,16 +23,16 @@ class Source(Protocol):
     """Source of the data of one task."""
 
     def task(self) -> Task:
-        """Public description of the data."""
+        """Return the public description of the data."""
 
     def public_texts(self) -> list[str]:
-        """Texts from which the built-in models may learn."""
+        """Return texts from which the built-in models may learn."""
 
     def public_examples(self) -> list[Example]:
-        """The public texts that a prompt may show, with their topics; may be empty."""
+        """Return the public texts that a prompt may show, with their topics; may be empty."""
 
     def held_out(self) -> list[Record]:
-        """Real texts that do not belong to any party; may be empty."""
+        """Return real texts that do not belong to any party; may be empty."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,19 +40,19 @@ class DemoNotes(DemoNotesSettings):
     """The demo: artificial hospital notes from our own grammar, without any real patient."""
 
     def task(self) -> Task:
-        """See Source."""
+        """See `Source`."""
         return demo_notes.TASK
 
     def public_texts(self) -> list[str]:
-        """See Source."""
+        """See `Source`."""
         return demo_notes.public_text(self.public_notes, self.corpus_seed)
 
     def public_examples(self) -> list[Example]:
-        """See Source; topics are complaints on other wards, and the four conditions."""
+        """See `Source`; topics are complaints on other wards, and the four conditions."""
         return demo_notes.public_examples(self.public_notes, self.corpus_seed)
 
     def held_out(self) -> list[Record]:
-        """See Source."""
+        """See `Source`."""
         return demo_notes.test_notes(self.test_records, self.corpus_seed)
 
 
@@ -72,7 +72,7 @@ class LabelledFiles(LabelledFilesSettings):
             )
 
     def task(self) -> Task:
-        """The public description of the data, as `Source.task` defines it.
+        """Return the public description of the data, as `Source.task` defines it.
 
         Raises:
             ConfigError: No labels are named.
@@ -97,7 +97,7 @@ class LabelledFiles(LabelledFilesSettings):
         )
 
     def public_texts(self) -> list[str]:
-        """Texts from which the built-in models may learn, as `Source.public_texts` defines them.
+        """Return texts from which the built-in models may learn, as `Source.public_texts` defines them.
 
         Raises:
             ConfigError: `public_text` is not set.
@@ -113,21 +113,21 @@ class LabelledFiles(LabelledFilesSettings):
             return list(map(self._reading(), read_texts(self.public_text)))
 
     def public_examples(self) -> list[Example]:
-        """See Source; none if `public_text` is not set."""
+        """See `Source`; none if `public_text` is not set."""
         with named_by("task.public_text"):
             topics = read_topics(self.public_text) if self.public_text else ()
         reading = self._reading()
         return [Example(text=reading(text), topic=topic and topic.strip().replace("_", " ")) for text, topic in topics]
 
     def held_out(self) -> list[Record]:
-        """See Source."""
+        """See `Source`."""
         if not self.test:
             return []
         with named_by("task.test"):
             return self.checked(read_records(self.test, list(self.task().labels), show_names=True), self.test)
 
     def checked(self, records: list[Record], path: str) -> list[Record]:
-        """The records of a file of this task.
+        """Return the records of a file of this task.
 
         Raises:
             DataError: Their texts do not have the task's structure.
@@ -137,5 +137,5 @@ class LabelledFiles(LabelledFilesSettings):
         return records
 
     def _reading(self) -> Callable[[str], str]:
-        """Reading of a public text: the text field of an object of the structure, any other text as a whole."""
+        """Return the reader of public texts: the text field of an object of the structure, all of any other text."""
         return Structure.of(self.structure, "task.structure").reading if self.structure else str

@@ -74,7 +74,8 @@ def simulate(
         >>> result.texts.head(), result.privacy["epsilon"], result.report
 
     Args:
-        train: Private records, which are dealt out to the parties; None takes the task of `overrides`, the demo's.
+        train: Private records, which are dealt out to the parties; None takes the task of `overrides`, by default the
+            demo's.
         test: Held-out records, on which the texts are measured.
         public_text: Public text, from which built-in models learn, and from which prompts show examples.
         labels: None takes them from `train`, which only a simulation may do.
@@ -180,7 +181,7 @@ def plan(
 
 
 def _files(tables: Mapping[str, Table | Texts | None], folder: Path, unread: Sequence[str] = ()) -> dict[str, Path]:
-    """The files of the tables that are given; of one that is in memory and unread, a name alone."""
+    """Return the files of the given tables; a table in memory that is not read gets a path without a file."""
     if tables.get("train") is not None and tables.get("train") is tables.get("public_text"):
         raise ConfigError("public_text", expected="texts that are public", got="the private records, train")
     return {
@@ -201,7 +202,7 @@ def _settings(
     epsilon: float,
     delta: float,
 ) -> Settings:
-    """The settings that the arguments make, each checked, below the overrides."""
+    """Make the settings from the arguments, each of which is checked; overrides take precedence."""
     validate.integers(1, parties=parties)
     if epsilon != float("inf"):
         validate.positive(epsilon=epsilon)
@@ -227,7 +228,7 @@ def _settings(
 
 
 def _quoted(text: str) -> str:
-    """The text in quotes of Hydra's grammar, where backslashes count before a quote alone."""
+    """Return the text in quotes of Hydra's grammar, where a backslash is special only before a quote."""
     return "'" + re.sub(r"(\\*)('|$)", lambda match: match[1] * 2 + ("\\'" if match[2] else ""), text) + "'"
 
 
@@ -255,7 +256,7 @@ def _new_folder(method: str) -> Path:
 
 @contextlib.contextmanager
 def _errors_of_ours() -> Iterator[None]:
-    """Translate an error of Hydra into one of ours, without Hydra's fifty lines of traceback."""
+    """Translate an error of Hydra into one of our errors, without Hydra's fifty lines of traceback."""
     try:
         yield
     except WRONG_SETTINGS as error:
@@ -268,7 +269,7 @@ def _errors_of_ours() -> Iterator[None]:
 
 @contextlib.contextmanager
 def _hydra_of_ours() -> Iterator[None]:
-    """Compose our configurations, also in a program that has its own by Hydra."""
+    """Compose our configurations, even in a program that uses Hydra for its own."""
     theirs = GlobalHydra.instance().hydra
     GlobalHydra.instance().clear()
     try:
@@ -279,7 +280,7 @@ def _hydra_of_ours() -> Iterator[None]:
 
 @contextlib.contextmanager
 def _logging_to(folder: Path) -> Iterator[None]:
-    """Write the log into the folder's `run.log`; warnings are shown where nobody handles them, as Python does."""
+    """Write the log into the folder's `run.log`; warnings that no handler receives are shown, as by Python."""
     folder.mkdir(parents=True, exist_ok=True)
     logger = logging.getLogger("caucus")
     level, file = logger.level, logging.FileHandler(folder / "run.log")

@@ -39,7 +39,7 @@ class Report:
     path: Path
 
     def _repr_html_(self) -> str:
-        """The page in a separate frame, whose script cannot reach the notebook."""
+        """Return the page in a separate frame, whose script cannot reach the notebook."""
         page = html.escape(self.path.read_text(encoding="utf-8"))
         style = f"width: 100%; height: {_HEIGHT}px; border: 0"
         return f'<iframe title="report" sandbox="allow-scripts" style="{style}" srcdoc="{page}"></iframe>'
@@ -94,7 +94,7 @@ class Result:
 
     @property
     def classifier(self) -> TextClassifier:
-        """The classifier that the released numbers of a census are: it has scikit-learn's `predict` and `score`.
+        """The classifier that consists of a census's released numbers; it has scikit-learn's `predict` and `score`.
 
         Raises:
             ConfigError: The method's released numbers are not a classifier, or the run is partial.

@@ -31,7 +31,7 @@ _OPTIONAL = {LABELLED: ("user",), PUBLIC: ("topic", "label")}
 
 
 def as_file(name: str, table: object, columns: tuple[str, ...], folder: Path) -> Path:
-    """The file of a table: the given path, or a new file in `folder` that no other account can read.
+    """Return the file of a table: the given path, or a new file in `folder` that no other account can read.
 
     Args:
         name: Name of the table, for errors and the new file.
@@ -51,12 +51,12 @@ def as_file(name: str, table: object, columns: tuple[str, ...], folder: Path) ->
 
 
 def is_path(table: object) -> TypeGuard[str | PathLike[str]]:
-    """Whether the table is already in a file."""
+    """Return whether the table is already in a file."""
     return isinstance(table, str | PathLike)
 
 
 def _checked(name: str, table: object, columns: tuple[str, ...]) -> Iterator[dict[str, str]]:
-    """The rows of a table, each with texts alone."""
+    """Yield the rows of a table, whose values are all texts."""
     empty = True
     rows = _of_frame(name, table, columns) if isinstance(table, pd.DataFrame) else _of_rows(name, table, columns)
     for where, row in rows:
@@ -121,7 +121,7 @@ def _check(column: str, value: object, where: str) -> None:
 
 
 def _column_names(names: Sequence[object]) -> str:
-    """Names of columns, if all look like names, or their number."""
+    """Return the names of columns, if all look like names, or their number."""
     if not names:
         return "no column"
     if not look_like_names(names):

@@ -100,7 +100,7 @@ def _written(
     shown: Mapping[str, Sequence[str]],
     held_out: Sequence[Record],
 ) -> tuple[State[NoMemory], dict[str, Any]]:
-    """The texts, and their figures; both are as unprotected as the records."""
+    """Return the texts, and their figures; both are as unprotected as the records."""
     measured = with_records(settings, [])
     evaluation, encoder = measured.evaluation, measured.encoder
     models: dict[str, Provider] = providers.providers(

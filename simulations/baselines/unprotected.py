@@ -27,7 +27,7 @@ from simulations.federation import parties
 
 
 def records_of(settings: SimulationSettings) -> tuple[Source, list[Record], list[Record]]:
-    """The task, the private records of all parties together, and the held-out records.
+    """Return the task, the private records of all parties together, and the held-out records.
 
     Raises:
         ConfigError: There are no held-out texts to measure on.

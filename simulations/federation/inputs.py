@@ -107,5 +107,5 @@ def _other_files(source: Source, private: Sequence[Record]) -> Iterator[str]:
 
 
 def _normal(text: str) -> str:
-    """A text regardless of case and of white space."""
+    """Return a text regardless of case and of white space."""
     return " ".join(text.casefold().split())

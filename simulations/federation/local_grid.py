@@ -40,7 +40,7 @@ def deliver(_: int, message: Message) -> Iterable[Message]:
 
 
 class LocalGrid(Grid):
-    """One node for each party; its client app runs when a message is pushed.
+    """A Grid with one node for each party, whose client app runs when a message is pushed.
 
     Args:
         client_app: The ClientApp of every node.
@@ -75,22 +75,22 @@ class LocalGrid(Grid):
         self.bytes_received = 0
 
     def set_run(self, run: Run) -> None:
-        """See Grid."""
+        """See Flower's `Grid`."""
         self._run = run
 
     @property
     def run(self) -> Run:
-        """See Grid."""
+        """See Flower's `Grid`."""
         return self._run
 
     def create_message(
         self, content: RecordDict, message_type: str, dst_node_id: int, group_id: str, ttl: float | None = None
     ) -> Message:
-        """See Grid."""
+        """See Flower's `Grid`."""
         return Message(content, dst_node_id, message_type, group_id=group_id, ttl=ttl)
 
     def get_node_ids(self) -> Iterable[int]:
-        """Node ids, from 1; 0 is not a node."""
+        """Return the node ids, from 1; 0 is not a node."""
         return range(1, self._parties + 1)
 
     def push_messages(self, messages: Iterable[Message]) -> Iterable[str]:
@@ -115,7 +115,7 @@ class LocalGrid(Grid):
         return self.pull_messages(self.push_messages(messages))
 
     def _deliver(self, message: Message, bulk: "_SharedBulk") -> tuple[str, Message | None, int, int]:
-        """Id of the message, the last reply that came back, bytes sent and bytes received."""
+        """Return the id of the message, the last reply that came back, bytes sent and bytes received."""
         message_id = uuid.uuid4().hex
         set_id(message, message_id)
         partition = message.metadata.dst_node_id - 1
@@ -143,7 +143,7 @@ class LocalGrid(Grid):
 
 
 class _SharedBulk:
-    """Messages on the wire; a record of arrays that the last message had too is not turned into bytes again."""
+    """Transport of messages; a record of arrays that the last message had too is not serialised again."""
 
     def __init__(self) -> None:
         self._lock = Lock()
@@ -151,7 +151,7 @@ class _SharedBulk:
         self._arrived, self._size = ArrayRecord(), 0
 
     def transported(self, message: Message) -> tuple[Message, int]:
-        """The message as it arrives, and its number of bytes."""
+        """Return the message as it arrives, and its number of bytes."""
         content = message.content
         if BULK not in content:
             data = message_bytes(message)

@@ -17,7 +17,7 @@ from simulations.private_evaluation.of_records import MeasuredWithRecords
 
 
 def with_records(settings: SimulationSettings, candidates: Sequence[Candidate]) -> MeasuredWithRecords:
-    """The input of the figures of a simulated run: these texts, and the records dealt out according to its settings.
+    """Make the input of a simulated run's figures: these texts, and the records dealt out according to its settings.
 
     The run's guarantee is not in its settings: see `promised`.
     """
@@ -44,6 +44,6 @@ def with_records(settings: SimulationSettings, candidates: Sequence[Candidate]) 
 
 
 def promised(measured: MeasuredWithRecords, folder: Path) -> MeasuredWithRecords:
-    """The same input with a run folder's guarantee: ε is 0 if there is no private answer, infinite without a proof."""
+    """Add a run folder's guarantee to the input: ε is 0 if there is no private answer, infinite without a proof."""
     privacy = Privacy.load(folder)
     return replace(measured, epsilon=privacy.planned_epsilon, delta=privacy.delta)

@@ -34,12 +34,12 @@ log = logging.getLogger("caucus.simulation")
 
 
 def prepared(settings: SimulationSettings, folder: Path) -> SimulationSettings:
-    """The settings that a run stores: with labels, identities, a number of records, and a number for each `auto`."""
+    """Complete the settings that a run stores: labels, identities, a number of records, a number for each `auto`."""
     return simulated(settled(with_number(with_identities(with_labels(settings), folder))))
 
 
 def with_labels(settings: SimulationSettings) -> SimulationSettings:
-    """In a simulation, take missing labels from the training file; elsewhere labels are public knowledge."""
+    """Take missing labels from the training file in a simulation; elsewhere labels are public knowledge."""
     train = setting(settings, "task.train")
     if not train or setting(settings, "task.labels"):
         return settings
@@ -68,7 +68,7 @@ def with_identities(settings: SimulationSettings, folder: Path) -> SimulationSet
 
 
 def with_number(settings: SimulationSettings) -> SimulationSettings:
-    """In a simulation, take the expected number of records from the training file if the settings have no guess."""
+    """Take the expected number of records from a simulation's training file if the settings have no guess."""
     if expected_records(settings) or not isinstance(settings.task, LabelledFilesSettings):
         return settings
     number = len(_pool(build(settings.task), settings.federation.parties))
@@ -76,7 +76,7 @@ def with_number(settings: SimulationSettings) -> SimulationSettings:
 
 
 def parties(settings: SimulationSettings, folder: Path) -> dict[int, PartyService]:
-    """One service for each simulated party, with its own records, limits and ledger."""
+    """Return one service for each simulated party, with its own records, limits and ledger."""
     encoder: Encoder = build(settings.embedding)
     hospital = party_settings(settings.client)
     writers = hospital.writers()
@@ -99,7 +99,7 @@ def parties(settings: SimulationSettings, folder: Path) -> dict[int, PartyServic
 
 
 def party_settings(client: Mapping[str, Any]) -> PartySettings:
-    """The settings that all simulated parties share.
+    """Return the settings that all simulated parties share.
 
     Raises:
         ConfigError: An unknown key, or a limit out of range.
@@ -108,7 +108,7 @@ def party_settings(client: Mapping[str, Any]) -> PartySettings:
 
 
 def deal(settings: SimulationSettings) -> list[list[Record]]:
-    """The private records of each party, by the configured partition, with a planted site's style and planted canaries.
+    """Deal the private records to the parties, as configured, with a planted site's style and planted canaries.
 
     Raises:
         ConfigError: The configuration asks for more records or canaries than exist, or the partition is unknown.

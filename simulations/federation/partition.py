@@ -19,8 +19,8 @@ T = TypeVar("T")
 def dirichlet(labels: Sequence[str], parties: int, alpha: float, rng: np.random.Generator) -> list[NDArray[np.int64]]:
     """Split the records of each class by shares of the parties from a symmetric Dirichlet distribution.
 
-    The partition of Yurochkin et al. 2019 (section 4), which WASP uses with alpha = 1. (Hsu et al. 2019 draw shares of
-    classes for each party instead, with parties of equal size.)
+    This is the partition of Yurochkin et al. 2019 (section 4), which WASP uses with alpha = 1. (Hsu et al. 2019 draw
+    shares of classes for each party instead, with parties of equal size.)
 
     Args:
         labels: Label of each record.
@@ -67,7 +67,7 @@ def iid(records: int, parties: int, rng: np.random.Generator) -> list[NDArray[np
 
 
 def subsample(records: Sequence[T], size: int, rng: np.random.Generator) -> list[T]:
-    """`size` different records, uniformly at random, in their original order.
+    """Draw `size` different records, uniformly at random, in their original order.
 
     Raises:
         ConfigError: There are fewer records than `size`.

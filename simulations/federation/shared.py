@@ -7,7 +7,7 @@ from common.compute import Arguments, Compute, Result
 
 
 class Shared(Compute):
-    """The last value of each function, for every party that needs the same value.
+    """A cache of the last value of each function, for every party that needs the same value.
 
     A party gets a value that another party computed only if all arguments are equal, down to the last byte, so an
     unchecked value never skips a check. A function that raised is called again. The parties get one question after
@@ -21,7 +21,7 @@ class Shared(Compute):
     def __call__(
         self, function: Callable[Arguments, Result], *arguments: Arguments.args, **named: Arguments.kwargs
     ) -> Result:
-        """The value of the function, computed unless the last one was for equal arguments."""
+        """Return the value of the function, computed unless the last one was for equal arguments."""
         computed_for, value = self._last.get(function, (None, None))
         if computed_for != (arguments, named):
             value = function(*arguments, **named)

@@ -52,7 +52,7 @@ class Likelihood(Protocol):
     """A model that gives texts a likelihood, such as `LanguageModel`."""
 
     def nll(self, texts: Sequence[str]) -> NDArray[np.float64]:
-        """(texts,) mean negative log likelihood per token, in nats."""
+        """Return each text's mean negative log likelihood per token, (texts,), in nats."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -102,7 +102,7 @@ def attacks(
     seed: int = 0,
     training: Training = FROM_SCRATCH,
 ) -> dict[str, Attack]:
-    """PPL, REFER and LIRA against the synthetic texts.
+    """Run the attacks PPL, REFER and LIRA on the synthetic texts.
 
     Args:
         synthetic: At least one text; the training texts of the attacked model.
@@ -138,7 +138,7 @@ def scored(
     members: Sequence[str],
     others: Sequence[str],
 ) -> dict[str, Attack]:
-    """PPL, REFER and LIRA with trained models."""
+    """Run the attacks PPL, REFER and LIRA with trained models."""
     texts = [*members, *others]
     nll = target.nll(texts)
     scores = {
@@ -151,7 +151,7 @@ def scored(
 
 
 def exposure(model: Likelihood, canary: str, alternatives: Sequence[str]) -> float:
-    """Exposure of a canary in bits: log2 of the number of candidates over its rank (Carlini et al. 2019).
+    """Return the exposure of a canary in bits: log2 of the number of candidates over its rank (Carlini et al. 2019).
 
     Args:
         model: Model trained on texts that may contain the canary.
@@ -173,7 +173,7 @@ def exposure(model: Likelihood, canary: str, alternatives: Sequence[str]) -> flo
 
 
 def nearest(synthetic: NDArray[np.floating], members: NDArray[np.floating], others: NDArray[np.floating]) -> Distances:
-    """Distances of records and of held-out texts to the synthetic texts; all are unit vectors (n, d).
+    """Return the distances of records and of held-out texts to the synthetic texts; all are unit vectors (n, d).
 
     Raises:
         DataError: Shapes do not fit, a set is empty, or a value is not finite.
@@ -189,7 +189,7 @@ def nearest(synthetic: NDArray[np.floating], members: NDArray[np.floating], othe
 
 
 def _distances(from_: NDArray[np.floating], to: NDArray[np.floating]) -> NDArray[np.float64]:
-    """(n,) cosine distance of each row to its nearest row of `to`."""
+    """Return each row's cosine distance to its nearest row of `to`, (n,)."""
     pieces = [1 - (from_[at : at + _ROWS] @ to.T).max(axis=1) for at in range(0, len(from_), _ROWS)]
     # Set to 0: rounding would otherwise give duplicates a positive distance.
     return np.where((joined := np.concatenate(pieces)) < 1e-6, 0.0, joined)

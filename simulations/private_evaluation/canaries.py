@@ -41,7 +41,7 @@ class Canary:
 
     Attributes:
         label: The record's label.
-        subject: Subject of this record alone.
+        subject: Subject, which no other record has.
         code: Nine random digits, in groups of three.
         inside: Whether it is inserted.
     """
@@ -57,12 +57,12 @@ class Canary:
         return Record(FORM.format(subject=self.subject, code=self.code), self.label)
 
     def alternatives(self, experiment_seed: int) -> list[str]:
-        """The canary's text with codes that no record has."""
+        """Return the canary's text with codes that no record has."""
         return [FORM.format(subject=self.subject, code=code) for code in _codes(experiment_seed, "alternatives")]
 
 
 def canaries(count: int, labels: Sequence[str], experiment_seed: int) -> list[Canary]:
-    """`count` canaries, of each label in turn, each inside with probability 1/2, independently of all others.
+    """Make `count` canaries, of each label in turn, each inserted with probability 1/2, independently of all others.
 
     The settings bound their number by `MOST_CANARIES`, the number of subjects.
     """

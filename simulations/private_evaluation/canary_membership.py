@@ -2,8 +2,8 @@
 
 Each canary was inserted on the toss of a coin, which the attacker does not know; the attacker knows everything else.
 The score of a canary is 1 if its code is in a released text, plus the approach of its label's texts to it: the mean
-cosine to the nearest `NEAREST` of them, minus that to as many of the texts to compare with (`change.py`). The second
-part can be revealed by methods that show no record to a model: a canary votes for texts near to it.
+cosine to the nearest `NEAREST` of them, minus that to the same number of the texts to compare with (`change.py`). The
+second part can be revealed by methods that show no record to a model: a canary votes for texts near to it.
 
 A lower bound of ε follows as in an audit with one run (Steinke, Nasr and Jagielski 2023, theorem 5.2): the attacker
 guesses "in" for the highest quarter of the scores and "out" for the lowest. Under (ε, δ)-DP the number of right guesses
@@ -44,7 +44,7 @@ DEFINITION = (
 def scores(
     canaries: Sequence[Canary], vectors: NDArray[np.float32], texts: Sequence[str], before: Labelled, after: Labelled
 ) -> NDArray[np.float64]:
-    """Scores of the canaries, (canaries,); a higher score means that a canary was more likely inserted.
+    """Return the scores of the canaries, (canaries,); a higher score means that a canary was more likely inserted.
 
     Args:
         canaries: All canaries, inserted or not.
@@ -64,7 +64,7 @@ def scores(
 def figures(
     scored: NDArray[np.float64], inside: NDArray[np.bool_], *, epsilon: float, delta: float
 ) -> dict[str, Figure]:
-    """Area under the curve, rate of true positives, and a lower bound of epsilon with the stated one.
+    """Return the area under the curve, rate of true positives, and a lower bound of epsilon with the stated one.
 
     Args:
         scored: (canaries,) scores.
@@ -98,13 +98,13 @@ def figures(
 
 
 def guessed(scored: NDArray[np.float64], inside: NDArray[np.bool_]) -> tuple[int, int]:
-    """Number of right guesses, and of guesses: "in" for the highest quarter, "out" for the lowest."""
+    """Return the number of right guesses, and of guesses: "in" for the highest quarter, "out" for the lowest."""
     order, quarter = np.argsort(scored, kind="stable"), len(scored) // 4
     return int((~inside[order[:quarter]]).sum() + inside[order[-quarter:]].sum()), 2 * quarter
 
 
 def lower_bound(right: int, guesses: int, *, of: int, delta: float, level: float = 1 - intervals.LEVEL) -> float:
-    """Largest ε, 0 or more, that this number of right guesses rejects.
+    """Return the largest ε, 0 or more, that this number of right guesses rejects.
 
     Args:
         right: Number of right guesses.
@@ -123,7 +123,7 @@ def lower_bound(right: int, guesses: int, *, of: int, delta: float, level: float
 
 
 def _probability(right: int, guesses: int, of: int, epsilon: float, delta: float) -> float:
-    """Bound on the probability of `right` or more right guesses under (ε, δ)-DP.
+    """Return a bound on the probability of `right` or more right guesses under (ε, δ)-DP.
 
     Given the coins before it, the toss of a canary is x = in or out, and the output y has the density p_x(y). A guess g
     at y is right with probability p_g / (p_in + p_out), which is above e^ε / (1 + e^ε) only by the part of p_g that is
@@ -140,5 +140,5 @@ def _probability(right: int, guesses: int, of: int, epsilon: float, delta: float
 
 
 def _nearness(vector: NDArray[np.float32], texts: NDArray[np.float32]) -> float:
-    """Mean cosine to the nearest texts; 0 without any."""
+    """Return the mean cosine to the nearest texts; 0 without any."""
     return float(np.sort(texts @ vector)[-NEAREST:].mean()) if len(texts) else 0.0

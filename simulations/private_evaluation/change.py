@@ -34,7 +34,7 @@ class Labelled:
     labels: NDArray[np.str_]
 
     def of(self, label: str) -> NDArray[np.float32]:
-        """Vectors of one label, (m, d)."""
+        """Return the vectors of one label, (m, d)."""
         vectors: NDArray[np.float32] = self.vectors[self.labels == label]
         return vectors
 
@@ -45,7 +45,7 @@ def before_and_after(
     held_out: Sequence[Record],
     held_out_vectors: NDArray[np.float32],
 ) -> tuple[Labelled, Labelled]:
-    """The texts to compare with, and the texts that the private answers may have steered."""
+    """Return the texts to compare with, and the texts that the private answers may have steered."""
     labels = np.array([candidate.label for candidate in candidates])
     rounds = np.array([candidate.round for candidate in candidates])
     first = rounds == rounds.min()

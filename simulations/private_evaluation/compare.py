@@ -46,7 +46,7 @@ def compare(folder: Path, measured: MeasuredWithRecords) -> None:
 def real_private(
     private: Sequence[Record], test: Sequence[Record], evaluation: Evaluation, encoder: Encoder | None
 ) -> dict[str, Any]:
-    """Accuracy and macro-F1 of the run's small model trained on the private records, without adaptation.
+    """Return the accuracy and macro-F1 of the run's small model trained on the private records, without adaptation.
 
     Raises:
         ConfigError: The model would send the records to an endpoint.

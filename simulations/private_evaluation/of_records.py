@@ -71,7 +71,7 @@ class MeasuredWithRecords(Measured):
 
 
 def of_records(measured: MeasuredWithRecords) -> dict[str, Group]:
-    """The chosen groups of figures that are computed from private records."""
+    """Return the chosen groups of figures that are computed from private records."""
     groups = {
         "utility": ("utility_real", _utility_real),
         "language": ("language_real", _language_real),
@@ -90,7 +90,7 @@ def of_records(measured: MeasuredWithRecords) -> dict[str, Group]:
 
 
 def _utility_real(measured: MeasuredWithRecords) -> Group:
-    """The same model trained on as many private records as there are synthetic texts, or on all if there are fewer."""
+    """Measure the same model trained on as many private records as synthetic texts, or on all if there are fewer."""
     if measured.evaluation.uses_endpoint:
         reason = "evaluation.embedding is an endpoint, and private text is never sent anywhere"
         return {"value": None, "reason": reason}
@@ -107,7 +107,7 @@ def _language_real(measured: MeasuredWithRecords) -> Group:
 
 
 def _fidelity_real(measured: MeasuredWithRecords) -> Group:
-    """Fidelity of as many private records as there are texts, so that their number biases the figures equally."""
+    """Measure the fidelity of as many private records as there are texts, so that their number biases both equally."""
     records = measured.drawn(measured.private, "real", len(measured.candidates))
     about = f"{len(records)} private records in place of the synthetic texts, against the test texts."
     return real_against_real(measured, records, measured.test, about)
@@ -153,7 +153,7 @@ def _membership(measured: MeasuredWithRecords) -> Group:
 
 
 def _canaries(measured: MeasuredWithRecords) -> Group:
-    """Extraction of canaries, verbatim or as texts that a language model prefers, and their membership."""
+    """Measure the extraction of canaries, verbatim or as texts that a language model prefers, and their membership."""
     seed, inserted = measured.experiment_seed, [canary for canary in measured.canaries if canary.inside]
     about = (
         f"{len(inserted)} records with codes drawn at random. extracted: share whose code is in a "

@@ -101,7 +101,7 @@ def of_change(
     *,
     experiment_seed: int,
 ) -> dict[str, int]:
-    """The hospital to which the change of each label's texts points, for labels with texts both before and after.
+    """Return the hospital to which each label's change points, for labels with texts both before and after.
 
     Args:
         private: The records of all hospitals.
@@ -137,7 +137,7 @@ def figures(
     *,
     style_site: int | None,
 ) -> dict[str, Figure]:
-    """The figures of `DEFINITION`; "planted" only with a planted style.
+    """Return the figures of `DEFINITION`; "planted" only with a planted style.
 
     Args:
         attribution: Success of the attribution of records to their hospitals.
@@ -166,13 +166,13 @@ def figures(
 
 
 def _largest(private: Labelled, sites: NDArray[np.int64], labels: Sequence[str]) -> list[int]:
-    """Hospital with most records of each label, the first if several have as many; -1 for a label without records."""
+    """Return the hospital with most records of each label, the first in a tie; -1 for a label without records."""
     counts = [np.bincount(sites[private.labels == label], minlength=1) for label in labels]
     return [int(count.argmax()) if count.any() else -1 for count in counts]
 
 
 def halves(sites: NDArray[np.int64], experiment_seed: int) -> NDArray[np.bool_]:
-    """(records,) whether a record is held back: a random half of each hospital's.
+    """Hold back a random half of each hospital's records: (records,) whether a record is held back.
 
     Raises:
         DataError: There are too few records, or fewer than two hospitals have more than one.
@@ -188,7 +188,7 @@ def halves(sites: NDArray[np.int64], experiment_seed: int) -> NDArray[np.bool_]:
 
 
 def _features(texts: Labelled, names: NDArray[np.str_]) -> NDArray[np.float64]:
-    """(texts, d + labels): an attacker knows a record's label, too, and hospitals differ in their labels."""
+    """Make features of texts, (texts, d + labels): an attacker knows the labels too, and hospitals differ in them."""
     return np.concatenate([texts.vectors, texts.labels[:, None] == names], axis=1).astype(np.float64)
 
 

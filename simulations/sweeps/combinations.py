@@ -65,7 +65,7 @@ class SweepCallback(Callback):
 
 
 def planned(sweep: Path) -> list[list[str]]:
-    """The overrides of each run of a sweep, in order."""
+    """Return the overrides of each run of a sweep, in order."""
     hydra = values(sweep / PLANNED)["hydra"]
     typed = [f"{name}={value}" for name, value in (hydra["sweeper"]["params"] or {}).items()]
     typed += hydra["overrides"]["task"]
@@ -74,7 +74,7 @@ def planned(sweep: Path) -> list[list[str]]:
 
 
 def again(sweep: Path) -> list[str]:
-    """The arguments with which a stopped sweep continues."""
+    """Return the arguments with which a stopped sweep continues."""
     hydra = values(sweep / PLANNED)["hydra"]
     typed = hydra["overrides"]
     of_hydra = [override for override in typed["hydra"] if not override.startswith(("hydra.mode=", "hydra.sweep.dir="))]
@@ -88,13 +88,13 @@ def again(sweep: Path) -> list[str]:
 
 
 def config_dir(sources: Iterable[Mapping[str, Any]]) -> list[str]:
-    """The arguments that name a folder of the user's own configurations, if there are any."""
+    """Return the arguments that name a folder of the user's own configurations, if there are any."""
     given = [source["path"] for source in sources if source["provider"] == "command-line"]
     return [part for path in given for part in ("--config-dir", path)]
 
 
 def in_row(settings: SimulationSettings, overrides: Sequence[str]) -> SimulationSettings:
-    """The settings of one run of a sweep: settings of its row, then overrides of the command line.
+    """Return the settings of one run of a sweep: settings of its row, then overrides of the command line.
 
     Raises:
         ConfigError: The experiment has no such row.
@@ -110,14 +110,14 @@ def in_row(settings: SimulationSettings, overrides: Sequence[str]) -> Simulation
 
 
 def continued(settings: SimulationSettings, overrides: Sequence[str], folder: Path) -> Settings:
-    """The stored settings of the same run of the same sweep, if it stopped before its end; otherwise these."""
+    """Return the stored settings of the same run of the same sweep, if it stopped before its end; otherwise these."""
     if (folder / RunSummary.FILE).exists() and values(folder / FILE).get("overrides") == list(overrides):
         return reloaded(folder, [])
     return replace(settings, overrides=tuple(overrides))
 
 
 def complete(folder: Path) -> bool:
-    """Whether the run of this folder reached its end."""
+    """Return whether the run of this folder reached its end."""
     if (folder / FAILURE).exists():
         return False
     ended = RunSummary.load_if_there(folder)
@@ -125,7 +125,7 @@ def complete(folder: Path) -> bool:
 
 
 def named_by(overrides: Sequence[str]) -> list[str]:
-    """Row of a run that no experiment names: its overrides except for the seed."""
+    """Return the row of a run that no experiment names: its overrides except for the seed."""
     return [override for override in overrides if not override.startswith(SEED)]
 
 
@@ -144,7 +144,7 @@ def failed(settings: Mapping[str, Any], overrides: Sequence[str], folder: Path, 
 
 
 def remaining_runs(sweep: Path) -> str:
-    """Sentence on the finished runs of a stopped sweep, with the command that runs the rest."""
+    """Return a sentence on the finished runs of a stopped sweep, with the command that runs the rest."""
     runs = planned(sweep)
     done = [number for number, _ in enumerate(runs, 1) if complete(sweep / str(number - 1))]
     said = f"run{'s' * (len(done) > 1)} {', '.join(map(str, done))} of {len(runs)} done" if done else "no run is done"
@@ -152,10 +152,10 @@ def remaining_runs(sweep: Path) -> str:
 
 
 def near(folder: Path) -> Path:
-    """The path of the folder as a user would type it here."""
+    """Return the path of the folder as a user would type it here."""
     return folder.relative_to(Path.cwd()) if folder.is_relative_to(Path.cwd()) else folder
 
 
 def resumption(folder: Path) -> str:
-    """Clause with the command that continues the run or the sweep of a folder."""
+    """Return a clause with the command that continues the run or the sweep of a folder."""
     return f"caucus-simulate {RESUME} {shlex.quote(str(folder))} goes on"

@@ -28,7 +28,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 
 def curves(sweep: Path, of: str) -> pd.Series:
-    """The runs' values of a figure, by row of a sweep and by round, counted from 1.
+    """Return the runs' values of a figure, by row of a sweep and by round, counted from 1.
 
     Raises:
         CheckpointError: The folder contains no run with this figure in its rounds.
@@ -40,7 +40,7 @@ def curves(sweep: Path, of: str) -> pd.Series:
 
 
 def as_markdown(values: pd.Series, of: str) -> str:
-    """One line for each row, one column for each round."""
+    """Write one line for each row, one column for each round."""
     rounds = sorted(values.index.unique("round"))
     lines = [[of, *map(str, rounds)], ["---"] * (1 + len(rounds))]
     lines += [[row, *(_cell(values.get((row, at), ())) for at in rounds)] for row in values.index.unique("row")]
@@ -48,7 +48,7 @@ def as_markdown(values: pd.Series, of: str) -> str:
 
 
 def _cell(values: Sequence[float]) -> str:
-    """The mean and its interval; empty if no run reached the round."""
+    """Return the mean and its interval; empty if no run reached the round."""
     if not values:
         return ""
     interval = over_seeds(values)

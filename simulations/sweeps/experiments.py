@@ -22,7 +22,7 @@ from common.errors import ConfigError
 
 
 def rows(experiment: Mapping[str, Any] | None) -> dict[str, dict[str, Any]]:
-    """All rows by name, in the order of the table, with their `set`, `paper` and `against`, if any.
+    """Return all rows by name, in the order of the table, with their `set`, `paper` and `against`, if any.
 
     Raises:
         ConfigError: Two columns of `each` differ in length, or the number of lists of figures differs from it.
@@ -37,12 +37,12 @@ def rows(experiment: Mapping[str, Any] | None) -> dict[str, dict[str, Any]]:
 
 
 def run_names(experiment: Mapping[str, Any] | None) -> list[str]:
-    """Names of the rows that are run."""
+    """Return the names of the rows that are run."""
     return [name for name, row in rows(experiment).items() if "set" in row]
 
 
 def _repeated(name: str, row: Mapping[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
-    """A row as it is written, for each of its values."""
+    """Yield a row once for each of its values, filled in with it."""
     if "each" not in row:
         yield name, dict(row)
         return
@@ -56,7 +56,7 @@ def _repeated(name: str, row: Mapping[str, Any]) -> Iterator[tuple[str, dict[str
 
 
 def _repetitions(name: str, group: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """The values by name, for each repetition; one repetition without values where there is no `each`."""
+    """Return the values by name, for each repetition; one repetition without values if there is no `each`."""
     columns = group.get("each", {})
     lengths = {len(column) for column in columns.values()} or {1}
     if len(lengths) > 1:
@@ -65,7 +65,7 @@ def _repetitions(name: str, group: Mapping[str, Any]) -> list[dict[str, Any]]:
 
 
 def _filled(written: Any, values: Mapping[str, Any]) -> Any:
-    """The same, with the values in its texts."""
+    """Fill in the values in all texts of what is written."""
     if isinstance(written, str):
         return Template(written).safe_substitute(values)
     if isinstance(written, Mapping):

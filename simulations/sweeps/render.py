@@ -39,7 +39,7 @@ def write_table(folder: Path) -> Table:
 
 
 def as_markdown(table: Table) -> str:
-    """The table in Markdown, with the meaning of its figures."""
+    """Return the table in Markdown, with the meaning of its figures."""
     head, *rows = _cells(table)
     lines = [head, ["---"] * len(head), *rows]
     body = "".join(f"| {' | '.join(cells)} |\n" for cells in lines)
@@ -48,7 +48,7 @@ def as_markdown(table: Table) -> str:
 
 
 def as_text(table: Table) -> str:
-    """The table for a terminal: aligned columns, numbers to the right."""
+    """Return the table for a terminal: aligned columns, numbers to the right."""
     lines = _cells(table)
     widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
     lines.insert(1, ["─" * width for width in widths])
@@ -61,7 +61,7 @@ def as_text(table: Table) -> str:
 
 
 def _cells(table: Table) -> list[list[str]]:
-    """Head and rows."""
+    """Return the heading and rows of the table, as texts."""
     gains = any(GAIN in row.figures for row in table.rows)
     head = ["row", "runs", "accuracy", *["gain"] * gains, "ε"]
     against = list(dict.fromkeys(other for row in table.rows for other in row.against))
@@ -120,14 +120,14 @@ def _epsilon(value: float) -> str:
 
 
 def _figure(row: Row, name: str) -> str:
-    """Mean and, for two or more values, standard deviation of a figure over the runs that have it."""
+    """Return the mean and, for two or more values, standard deviation of a figure over the runs that have it."""
     if name not in row.figures:
         return "–"
     return f"{row.figures[name]:.4g}" + (f" ± {row.deviations[name]:.2g}" if name in row.deviations else "")
 
 
 def _difference(other: Difference | None) -> str:
-    """Mean and half the width of its 95 % interval, in percentage points."""
+    """Return the mean difference and half the width of its 95 % interval, in percentage points."""
     if other is None or not other.differences:
         return "–"
     mean = f"{100 * other.mean:+.1f}"
@@ -139,7 +139,7 @@ def _number(value: float | None, decimals: int) -> str:
 
 
 def as_page(folder: Path, table: Table) -> str:
-    """The page of a sweep, with links to the pages of its runs in this folder."""
+    """Return the page of a sweep, with links to the pages of its runs in this folder."""
     by_row = pd.DataFrame([row.figures for row in table.rows if row.runs], dtype="float64")
     runs = table.runs.astype("object").where(table.runs.notna(), None)
     return render(
@@ -157,7 +157,7 @@ def as_page(folder: Path, table: Table) -> str:
 
 
 def _by_setting(runs: pd.DataFrame, axis: str) -> plots.Lines | None:
-    """Mean accuracy along an axis, one line for each row without that setting; None if no line has two points."""
+    """Plot the mean accuracy along an axis, one line for each row without that setting; None without a line."""
     setting, name, title = _AXES[axis]
     by_row = runs.assign(rest=runs["row"].map(lambda row: _without(setting, row)))
     means = by_row.pivot_table("accuracy", "rest", axis, sort=False).sort_index(axis="columns")
@@ -177,7 +177,7 @@ def _by_setting(runs: pd.DataFrame, axis: str) -> plots.Lines | None:
 
 
 def _interval(accuracies: Sequence[float]) -> tuple[float, float] | None:
-    """95 % interval of the mean, within 0 and 1; None for one run."""
+    """Return the 95 % interval of the mean, within 0 and 1; None for one run."""
     interval = over_seeds(accuracies)
     return interval and (max(0.0, interval[0]), min(1.0, interval[1]))
 

@@ -47,7 +47,7 @@ BY_ROUND = ("fid", "self_similarity", "tau")
 
 
 def runs_of(sweep: Path) -> pd.DataFrame:
-    """The runs of a sweep by the names of their folders, with the columns `FACTS`; failed runs included.
+    """Return the runs of a sweep by the names of their folders, with the columns `FACTS`; failed runs included.
 
     `row` is the row of the table and `seed` the experiment seed, which pairs runs of different rows. The other columns
     are those of `read_run`; for a failed run they are missing.
@@ -68,7 +68,7 @@ def runs_of(sweep: Path) -> pd.DataFrame:
 
 
 def rounds_of(sweep: Path, runs: pd.DataFrame) -> pd.DataFrame:
-    """Each round of these runs: the columns `row`, `round` (from 1) and `BY_ROUND`."""
+    """Return each round of these runs: the columns `row`, `round` (from 1) and `BY_ROUND`."""
     rounds = [
         {"row": row, "round": number, **line}
         for name, row in runs["row"].items()
@@ -78,7 +78,7 @@ def rounds_of(sweep: Path, runs: pd.DataFrame) -> pd.DataFrame:
 
 
 def read_run(folder: Path) -> dict[str, Any]:
-    """Facts about a run from its folder; a run without a result has only the reason, as `error`.
+    """Return the facts about a run from its folder; a run without a result has only the reason, as `error`.
 
     Bytes are means for each party and answer, keys included. `accuracy`, 0 to 1, is that of the small model,
     `zero_shot` that of the same models without the hospitals, and `gain` the difference for equally many texts.
@@ -112,7 +112,7 @@ def read_run(folder: Path) -> dict[str, Any]:
 
 
 def read_rounds(folder: Path) -> Iterator[dict[str, float | None]]:
-    """The figures `BY_ROUND` of each round of a run, in order; None if a figure was not measured."""
+    """Return the figures `BY_ROUND` of each round of a run, in order; None if a figure was not measured."""
     lines = ({**report.figures, "fid": report.fid} for report in _reports(folder))
     return ({name: line.get(name) for name in BY_ROUND} for line in lines)
 
@@ -122,7 +122,7 @@ def _reports(folder: Path) -> list[RoundReport]:
 
 
 def _names(rows: Sequence[Any]) -> list[str]:
-    """Row of each run: the row of the experiment, or the overrides that are not common to all runs."""
+    """Return the row of each run: the row of the experiment, or the overrides that are not common to all runs."""
     lists = [list(row) for row in rows if row is not None and not isinstance(row, str)]
     shared = set.intersection(*map(set, lists)) if lists else set()
     return [

@@ -97,7 +97,7 @@ class Table:
         runs: All runs, including failed ones, as `runs_of` has them.
         traffic: Whether to show the traffic.
         columns: Additional figures to show, by name, such as "fidelity: mauve".
-        difference: Name of the figure of which rows show their difference from others.
+        difference: Name of the figure whose differences from other rows are shown.
     """
 
     title: str
@@ -118,7 +118,7 @@ class Table:
         return tuple(dict.fromkeys(name for row in self.rows for name in row.paper))
 
     def to_dict(self) -> dict[str, object]:
-        """Plain values, ready for JSON."""
+        """Return the table as plain values, ready for JSON."""
         return {"title": self.title, "rows": self.rows, "runs": len(self.runs), "failures": self.failures}
 
 
@@ -183,7 +183,7 @@ def _row(
 
 
 def _by_seed(runs: pd.DataFrame, row: str, figure: str) -> Mapping[int, float]:
-    """A figure of a row's runs by their seed, without seeds that several runs have: nothing pairs those."""
+    """Return a figure of a row's runs by their seed, without seeds that several runs have: nothing pairs those."""
     mine = runs[(runs["row"] == row) & runs["error"].isna() & runs["seed"].notna()]
     mine = mine[~mine["seed"].duplicated(keep=False)].set_index("seed")
     column = mine["accuracy"] if figure == "accuracy" else mine["figures"].map(lambda figures: figures.get(figure))
@@ -191,23 +191,23 @@ def _by_seed(runs: pd.DataFrame, row: str, figure: str) -> Mapping[int, float]:
 
 
 def paired(mine: Mapping[Any, float], theirs: Mapping[Any, float]) -> Difference:
-    """The differences between figures with the same key, in the order of the keys, without keys that one side lacks."""
+    """Return the differences between figures with the same key, in the order of keys that both sides have."""
     differences = tuple(mine[key] - theirs[key] for key in sorted(mine.keys() & theirs.keys()))
     return Difference(differences=differences, interval=over_seeds(differences))
 
 
 def _mean(values: pd.Series) -> float | None:
-    """Mean of the values that are not missing; None if all are."""
+    """Return the mean of the values that are not missing; None if all are."""
     there = values.dropna()
     return None if there.empty else statistics.fmean(there)
 
 
 def _deviation(values: pd.Series) -> float | None:
-    """Sample standard deviation of the values that are there, exact for equal ones; None for fewer than two."""
+    """Return the sample standard deviation of the values, without missing ones; None for fewer than two."""
     there = values.dropna()
     return None if len(there) < 2 else statistics.stdev(there)
 
 
 def _column(name: str) -> str:
-    """The report's name of a figure in `metrics.json`: "fidelity.fid" becomes "fidelity: fid"."""
+    """Return the report's name of a figure in `metrics.json`: "fidelity.fid" becomes "fidelity: fid"."""
     return name.replace(".", ": ").replace("_", " ")

@@ -54,7 +54,7 @@ class TextComposer:
         known: Normal forms of the public texts, none of which may be returned.
         shapes: Number of passages, at the end of `passages`, that serve only as patterns of a text's shape.
         meaning: Ratio of each word's frequency under the label to that under the other labels.
-        terms: Rare words of the label's name and description, in runs.
+        terms: Rare words of the label's name and description, as runs of tokens.
         common: Words that occur in many texts.
         focus: Inverse temperature of the cosine similarities.
         noise: Share of words that depend on the preceding word only.
@@ -95,7 +95,7 @@ class TextComposer:
         self._drafts = Drafts(self._pool, self._factors, between)
 
     def texts(self) -> tuple[str, ...]:
-        """Up to `n` texts, none of them a copy of a public text, of a text in the request, or of another one."""
+        """Write up to `n` texts, none of them a copy of a public text, of a text in the request, or of another one."""
         request = self._request
         forms = {normal(text) for text in request.good + request.bad + request.source} | {""}
         texts: list[str] = []
@@ -127,7 +127,7 @@ class TextComposer:
         return untokenise([text, *(token for part in missing for token in part)])
 
     def _keyphrase_sentences(self) -> list[Sentence]:
-        """Sentences with one keyphrase each, or with several if the requested length is short."""
+        """Write sentences with one keyphrase each, or with several if the requested length is short."""
         phrases = [tokenise(phrase) for phrase in self._request.must]
         groups = len(phrases)
         if self._request.words is not None:
@@ -140,7 +140,7 @@ class TextComposer:
         return parts
 
     def _imitate(self, leader: Passage | None) -> list[Sentence]:
-        """A text with the structure of the leading exemplar; without one, or from an abstract, of a random passage."""
+        """Write a text with the structure of the leading exemplar, or of a random passage if none leads or suits."""
         shape = None if self._request.abstract else leader
         shape = shape or self._rng.choice(self._passages[-self._shapes :] if self._shapes else self._passages)
         plan = self._plan(shape.parts)
@@ -177,7 +177,7 @@ class TextComposer:
         return parts
 
     def _lean(self, leader: Passage | None, shaped: float) -> NDArray[np.float64]:
-        """Random weight of each passage and exemplar for one text, higher near the target and near the leader."""
+        """Draw the weight of each passage and exemplar for one text, higher near the target and near the leader."""
         near = np.array([passage.near for passage in self._passages])
         if leader is not None:
             near = near + self._vectors @ leader.vector
@@ -200,7 +200,7 @@ class TextComposer:
         return np.stack([passage.vector for passage in self._passages])
 
     def _plan(self, parts: Sequence[Sentence]) -> list[Sentence]:
-        """Model sentences to imitate, one for each new sentence; their number gives the requested length."""
+        """Return the model sentences to imitate, one for each new sentence; their number gives the requested length."""
         if self._request.words is None:
             return list(parts)
         mean_tokens = max(1.0, sum(map(len, parts)) / len(parts))
@@ -210,7 +210,7 @@ class TextComposer:
     def _windowed(
         self, weights: NDArray[np.float64], place: float, model: Sentence, heads: set[str]
     ) -> NDArray[np.float64]:
-        """Weights for one sentence of a longer text: higher at a similar position and with a similar beginning."""
+        """Weigh passages for one sentence of a longer text: more at a similar position and with a similar beginning."""
         local_weights = weights * np.exp(-np.abs(self._position - place) / _WIDTH)
         factors = np.ones(len(self._head_number) + 1)
         factors[self._head_number.get(_head(model), -1)] = _SAME_HEAD
@@ -220,7 +220,7 @@ class TextComposer:
         return local_weights
 
     def _refill(self, parts: Sequence[Sentence], share: float, *, strict: bool) -> list[Sentence]:
-        """Sentences with a share of their words replaced by others that fit."""
+        """Replace a share of the words of sentences by others that fit."""
         sentences = []
         for part in parts:
             words = [at for at, token in enumerate(part) if bare(token)[:1].isalnum()]
@@ -246,12 +246,12 @@ class TextComposer:
         )
 
     def _around(self, phrase: Sentence) -> Sentence:
-        """One sentence that contains the phrase."""
+        """Write one sentence that contains the phrase."""
         leader = self._rng.choice(self._anchors) if self._request.good_must else None
         weights = self._lean(leader, _SHAPED_SENTENCE)[self._owner].tolist()
         return self._drafts.around(phrase, weights, self._loose, self._rng)
 
 
 def _head(part: Sentence) -> str:
-    """Head of a sentence: its first two tokens, so that a heading and its colon are one head."""
+    """Return the first two tokens of a sentence, so that a heading and its colon count as one head."""
     return "".join(part[:2])

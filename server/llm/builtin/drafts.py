@@ -29,7 +29,7 @@ class Drafts:
         self._merit = {word: math.log(factor) for word, factor in boost.items()}
 
     def best(self, begin: Sequence[str], weights: Sequence[float], looseness: float, rng: random.Random) -> Sentence:
-        """The draft with the highest score; for the arguments see `Walk.write`."""
+        """Return the draft with the highest score; for the arguments see `Walk.write`."""
         best, top = tuple(begin), -math.inf
         for _ in range(_DRAFTS):
             draft = self._walk.write(begin, weights, looseness, rng)
@@ -39,7 +39,7 @@ class Drafts:
         return best
 
     def around(self, phrase: Sentence, weights: Sequence[float], looseness: float, rng: random.Random) -> Sentence:
-        """One sentence that contains the phrase, written outward from it in both directions."""
+        """Return one sentence that contains the phrase, written outward from it in both directions."""
         end = self._walk.write(phrase, weights, looseness, rng)
         sentence = self._backward.write(end[::-1], weights, looseness, rng)[::-1]
         if len(sentence) > len(phrase):
@@ -50,7 +50,7 @@ class Drafts:
         return host[:at] + phrase + host[at:]
 
     def _score(self, draft: Sentence) -> float:
-        """Merit of the draft's words, less penalties for unread runs of words and for a copy."""
+        """Score a draft: the merit of its words, minus penalties for unread word sequences and for a copy."""
         merit = math.fsum(self._merit.get(word, 0.0) for word in {bare(token) for token in draft})
         score = merit / math.sqrt(len(draft) + 1) - _UNHEARD * self._between.unheard(draft)
         return score - (_COPIED if draft in self._copies else 0.0)
@@ -69,7 +69,7 @@ class Drafts:
 
 
 def word_factors(request: Request, meaning: Mapping[str, float]) -> dict[str, float]:
-    """Factor on the weight of each word, from the label's meaning and from the good and bad exemplars.
+    """Return the factor on the weight of each word, from the label's meaning and from the good and bad exemplars.
 
     Args:
         request: A word's factor rises with its frequency in good exemplars and falls with that in bad ones.

@@ -34,8 +34,8 @@ class Sense:
     Attributes:
         vector: (dimensions,) float32, unit norm.
         words: Ratio of each word's frequency under the label to that under the other labels.
-        terms: Rare words of its description, in runs, whether ever read or not; if it is only a name, its words of
-            letters.
+        terms: Rare words of the label's description, as runs of tokens, whether the model has read them or not; if
+            there is only a name, its words that consist of letters.
     """
 
     vector: Vector
@@ -87,7 +87,7 @@ class Library:
         self.known = frozenset(normal(text) for text in texts)
 
     def sense(self, labels: tuple[tuple[str, str], ...]) -> dict[str, Sense]:
-        """Sense of each label's description, computed once for a set of labels.
+        """Return the sense of each label's description, computed once for a set of labels.
 
         It is taken from the passages nearest to the description (relevance feedback: Rocchio 1971 for the vector,
         Lavrenko and Croft 2001 for the words), each relative to that of the other labels.
@@ -111,7 +111,7 @@ class Library:
         return self._senses[labels]
 
     def _telling(self, seen: list[Counter[str]], at: int, count: int) -> dict[str, float]:
-        """Ratio of each word's frequency in a label's passages to the geometric mean of those elsewhere.
+        """Return the ratio of each word's frequency in a label's passages to the geometric mean of those elsewhere.
 
         The mean is over the other labels' passages and all texts.
         """
@@ -149,35 +149,35 @@ class Library:
         return Phrases(self.parts)
 
     def centred(self, raw: Vector) -> Vector:
-        """Unit vectors after subtraction of the mean of all texts that were read."""
+        """Subtract the mean of all texts that were read, and scale to unit norm."""
         return unit(raw - self._mean)
 
 
 @lru_cache(maxsize=1)
 def _encoded(texts: tuple[str, ...], encoder: TextEncoder) -> Vector:
-    """(texts, dimensions) float32, unit norm, encoded once for all models of a run."""
+    """Encode texts, once for all models of a run: (texts, dimensions) float32, unit norm."""
     return encoder.encode(texts)
 
 
 def described(label: str, description: str) -> str:
-    """A label's name and description in one text."""
+    """Return a label's name and description in one text."""
     return f"{label.replace('_', ' ')}: {description}"
 
 
 def _apart(vectors: Vector) -> Vector:
-    """Each of some vectors with the mean of the others taken off in part; (labels, dimensions) float32, unit norm."""
+    """Subtract from each vector a part of the mean of the others: (labels, dimensions) float32, unit norm."""
     rest = (vectors.sum(axis=0) - vectors) / max(1, len(vectors) - 1)
     return unit(vectors - np.float32(_AGAINST_OTHERS) * rest)
 
 
 def unit(vectors: Vector) -> Vector:
-    """Vectors scaled to unit norm; a vector of almost zero length stays as it is."""
+    """Scale vectors to unit norm; a vector of almost zero length stays as it is."""
     norms = np.linalg.norm(vectors, axis=-1, keepdims=True)
     scaled: Vector = (vectors / np.maximum(norms, np.float32(1e-6))).astype(np.float32)
     return scaled
 
 
 def whole_numbers(vectors: Vector) -> Vector:
-    """Unit vectors as integers, so that a cosine has the same bits whichever requests share a batch."""
+    """Convert unit vectors to integers, so that a cosine has the same bits whichever requests share a batch."""
     whole: Vector = np.rint(vectors * np.float32(NORM))
     return whole

@@ -93,7 +93,7 @@ class BuiltinModel:
         self._share, self._focus, self._noise, self._seed = share, focus, noise, experiment_seed
 
     def check(self) -> None:
-        """No check is needed: the model runs on this machine."""
+        """Do nothing, since the model runs on this machine."""
 
     def generate(self, requests: Sequence[Request], *, arrived: Arrived | None = None) -> list[Reply]:
         """See `Provider.generate`. Each reply is a function of this model and its request alone."""
@@ -118,7 +118,7 @@ class BuiltinModel:
         return replies
 
     def estimate(self, request: Request) -> tuple[int, int]:
-        """Expected input and output tokens, for the forecast; they cost nothing here."""
+        """Return the expected input and output tokens, for the forecast; they cost nothing here."""
         fields = (request.good, request.bad, request.source, request.must, (request.description,))
         read = sum(len(text.split()) for field in fields for text in field)
         around = len(request.must) * self._words_around if not request.source else 0.0  # a sentence for each keyphrase
@@ -133,25 +133,25 @@ class BuiltinModel:
 
     @cached_property
     def _words_around(self) -> float:
-        """Words of a sentence that holds a given word: a sentence counts as often as it has words."""
+        """Mean length, in words, of the sentence around a word: a sentence counts as often as it has words."""
         parts = (part for text in self._texts for part in sentences(text))
         lengths = np.array([len("".join(part).split()) for part in parts])
         return float((lengths**2).sum() / lengths.sum())
 
     @cached_property
     def _library(self) -> Library:
-        """Read at the first request: a run that resumes from its cache never needs it."""
+        """The library, read at the first request: a run that resumes from its cache never needs it."""
         part = (self._share, self._seed, self.name) if self._share < 1 else (1.0, 0, "")
         return _library(tuple(self._texts), self._encoder, *part)
 
     def _vectors(self, requests: Sequence[Request]) -> dict[str, Vector]:
-        """Vectors of all texts that the requests show, each text encoded once."""
+        """Return the vectors of all texts that the requests show, each text encoded once."""
         shown = dict.fromkeys(text for request in requests for text in _input_texts(request))
         raw = self._library.centred(self._encoder.encode(list(shown)))
         return dict(zip(shown, raw, strict=True))
 
     def _write(self, request: Request, near: Vector, vectors: dict[str, Vector]) -> tuple[str, ...]:
-        """One request: draw passages near the target, then write."""
+        """Answer one request: draw passages near the target, then write."""
         library = self._library
         sense = None if request.label is None else library.sense(request.labels)[request.label]
         rng = experiment(self._seed, "embedded model", self.name, request.seed)
@@ -185,7 +185,7 @@ class BuiltinModel:
         ).texts()
 
     def _listed(self, request: Request, near: Vector) -> tuple[str, ...]:
-        """Phrases that tell the passages nearest to the label from those nearest to the others."""
+        """Find phrases that distinguish the passages nearest to the label from those nearest to the other labels."""
         library = self._library
         senses = [sense for label, sense in library.sense(request.labels).items() if request.label not in (None, label)]
         anything = request.label is None and request.attribute is None
@@ -200,7 +200,7 @@ class BuiltinModel:
         )
 
     def _drawn(self, near: Vector, count: int, rng: np.random.Generator) -> NDArray[np.intp]:
-        """Passages drawn without replacement in proportion to exp(focus · nearness), by Gumbel noise on the scores."""
+        """Draw passages without replacement in proportion to exp(focus · nearness), by Gumbel noise on the scores."""
         short = np.argpartition(-near, min(_SHORTLIST, len(near)) - 1)[:_SHORTLIST]
         short = short[np.lexsort((short, -near[short]))]
         scores = self._focus * near[short] + rng.gumbel(size=len(short))
@@ -210,7 +210,7 @@ class BuiltinModel:
 
 @lru_cache(maxsize=2)
 def _library(texts: tuple[str, ...], encoder: TextEncoder, share: float, seed: int, name: str) -> Library:
-    """`Library`, read once for all models of a run that read everything."""
+    """Make a `Library`, once for all models of a run that read everything."""
     return Library(texts, encoder, share, seed, name)
 
 
@@ -225,7 +225,7 @@ def _input_texts(request: Request) -> Iterable[str]:
 
 
 def _target(request: Request, vectors: dict[str, Vector], sense: dict[str, Sense]) -> Vector:
-    """Point in the encoder's space near which the texts are to lie."""
+    """Return the point in the encoder's space near which the texts should lie."""
     target = np.zeros_like(next(iter(sense.values())).vector)
     weight = 1.0
     if request.source:

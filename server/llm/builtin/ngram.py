@@ -23,29 +23,29 @@ _LONGEST = 60  # tokens of one sentence; a walk that has gone round in circles i
 
 
 def tokenise(text: str) -> Sentence:
-    """The tokens of a text, each with the white space before it; the first gets a blank, like all others."""
+    """Split a text into tokens, each with the white space before it; the first gets a blank, like all others."""
     return tuple(_TOKEN.findall(" " + text.strip()))
 
 
 def untokenise(tokens: Sequence[str]) -> str:
-    """The text of a sequence of tokens."""
+    """Join tokens into a text."""
     return "".join(tokens).strip()
 
 
 @lru_cache(maxsize=1 << 16)
 def bare(token: str) -> str:
-    """A token without white space and case, for comparing words."""
+    """Return a token without white space and case, for comparing words."""
     return token.strip().casefold()
 
 
 def normal(text: str) -> str:
-    """Normal form of a text, by which copies are found: its words, without case, white space and punctuation."""
+    """Return the normal form of a text, by which copies are found: its words, without case and punctuation."""
     return " ".join(_WORD.findall(text.casefold()))
 
 
 @lru_cache(maxsize=1 << 14)
 def sentences(text: str) -> tuple[Sentence, ...]:
-    """The sentences of a text; a new line also begins a sentence. Cached, as a run's models read the same texts."""
+    """Split a text into sentences; a new line also begins a sentence. Cached, as a run's models read the same texts."""
     runs: list[list[str]] = [[]]
     previous = ""
     for token in tokenise(text):
@@ -74,7 +74,7 @@ class Between:
                 _count(self.inside[left, right], middle)
 
     def unheard(self, tokens: Sentence) -> int:
-        """Number of sequences of three tokens in a sentence that the model has never read."""
+        """Return the number of sequences of three tokens in a sentence that the model has never read."""
         path = (_BEGIN, *tokens, _END)
         inside = self.inside
         return sum(
@@ -85,10 +85,10 @@ class Between:
     def refill(
         self, tokens: Sentence, holes: Sequence[int], boost: Mapping[str, float], rng: random.Random, *, strict: bool
     ) -> Sentence:
-        """The tokens with each hole refilled by another token that fits its neighbours, if such a token exists.
+        """Refill each hole by another token that fits its neighbours, if such a token exists.
 
-        If none was ever read between the two, a token is used that fits on either side or, unless `strict`, on one
-        side.
+        If none was ever read between the two, a token is used that was read after the left and before the right one or,
+        unless `strict`, next to one of them.
         """
         path = [_BEGIN, *tokens, _END]
         for hole in holes:
@@ -131,7 +131,7 @@ class Walk:
         self._two: dict[tuple[str, str], list[_Seen]] = {}
 
     def write(self, begin: Sequence[str], weights: Sequence[float], looseness: float, rng: random.Random) -> Sentence:
-        """Continues `begin` to the end of a sentence.
+        """Continue `begin` to the end of a sentence.
 
         Args:
             begin: Tokens written already, in writing direction; empty at the start of a sentence.
@@ -161,7 +161,7 @@ class Walk:
         return tuple(tokens)
 
     def _after(self, b: str, c: str) -> list[_Seen]:
-        """Occurrences after these two tokens, sought at first use: a few sentences meet few of all pairs."""
+        """Return occurrences after these two tokens, collected at first use, since a text needs few of all pairs."""
         seen = self._two.get((b, c))
         if seen is None:
             seen = [occurrence for occurrence in self._one.get(c, ()) if occurrence[3] == b]
@@ -170,7 +170,7 @@ class Walk:
 
 
 def cross(first: Sentence, second: Sentence, joins: Callable[[str, str], int], rng: random.Random) -> Sentence:
-    """A beginning of the first sentence and an ending of the second, joined at the seam that was read most often."""
+    """Join a beginning of the first sentence and an ending of the second where the join was read most often."""
     best, seam = (-1.0, 0.0), (len(first), 0)
     for left in range(max(1, len(first) // 4), max(2, 3 * len(first) // 4 + 1)):
         for right in range(max(0, len(second) // 4), max(1, 3 * len(second) // 4 + 1)):

@@ -49,11 +49,11 @@ class Phrases:
         temperature: float,
         rng: np.random.Generator,
     ) -> tuple[str, ...]:
-        """Up to `count` phrases, the likeliest first, none of which contains the words of another.
+        """Return up to `count` phrases, the likeliest first, none of which contains the words of another.
 
         Args:
-            near: Numbers of the passages to tell apart.
-            others: Numbers of the passages to compare them with; may be empty.
+            near: Indices of the passages to characterise.
+            others: Indices of the passages to compare them with; may be empty.
             count: Number of phrases requested.
             temperature: Spread of the draw among the best; 0 takes the best.
             rng: The request's own random numbers.

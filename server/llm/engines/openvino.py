@@ -1,5 +1,8 @@
 """OpenVINO GenAI on the processors of this machine: it reads a GGUF file itself and reuses common prefixes.
 
+It reads GGUF files of a few architectures alone (Llama, Qwen); a model of any other it reads as optimum-intel exported
+it, for which ../README.md has an example.
+
 Measured against transformers and others by `make bench-models`. Continuous batching needs no sorting of prompts; the
 keys and values of a prompt's beginning are computed once, for all continuations of a job and for later jobs.
 
@@ -30,17 +33,18 @@ from server.llm.engines.base import GREEDY, Job, Sampled
 _TOGETHER = 64  # jobs between two reports: a killed run loses no more
 _CACHE_GB = 1  # keys and values; sequences that do not fit wait
 _BATCHED_TOKENS = 16384  # of prompts, in one step; the longest prompt must fit, since none is split
+_EXPORTED = "openvino_model.xml"  # name that optimum-intel gives the network
 
 
 class OpenVino:
-    """A GGUF file, loaded by OpenVINO GenAI.
+    """A GGUF file or an exported model, loaded by OpenVINO GenAI.
 
     Args:
-        folder: The checkpoint, with one GGUF file.
+        folder: The checkpoint, with one GGUF file, or as optimum-intel exported it.
         name: Name of the model, for errors.
 
     Raises:
-        ConfigError: The package is not installed, or the folder has no GGUF file that it reads.
+        ConfigError: The package is not installed, or the folder has no weights that it reads.
     """
 
     def __init__(self, folder: Path, *, name: str) -> None:
@@ -71,17 +75,19 @@ class OpenVino:
 
 
 def weights(folder: Path, *, name: str) -> Path:
-    """The GGUF file of a checkpoint; checks that file and package exist before anything is loaded.
+    """Return the folder of an exported model, or else its GGUF file; check that weights and package exist.
 
     Raises:
-        ConfigError: The package is not installed, or the folder has no GGUF file, or several.
+        ConfigError: The package is not installed, or the folder has no exported model and not exactly one GGUF file.
     """
     needs(f"engine of {name}", "openvino_genai", extra="models")
+    if (folder / _EXPORTED).is_file():
+        return folder
     files = sorted(folder.glob("*.gguf"))
     if len(files) != 1:
         raise ConfigError(
             f"language model {name}",
-            expected="one GGUF file for the engine openvino",
+            expected=f"one GGUF file, or {_EXPORTED}, for the engine openvino",
             got=f"{len(files)}",
             where=folder,
             do="Choose engine: transformers, or copy the file there",
@@ -90,7 +96,7 @@ def weights(folder: Path, *, name: str) -> Path:
 
 
 def _packages() -> tuple[Any, Any]:
-    """The modules openvino and openvino_genai."""
+    """Return the modules openvino and openvino_genai."""
     # openvino reports each import over the network unless this package of it is missing.
     sys.modules.setdefault("openvino_telemetry", cast("ModuleType", None))
     import openvino
@@ -100,8 +106,8 @@ def _packages() -> tuple[Any, Any]:
 
 
 @lru_cache(maxsize=2)
-def _pipeline(file: Path) -> Any:
-    """The loaded model: once for all personas of the same weights."""
+def _pipeline(weights: Path) -> Any:
+    """Load the model, once for all personas with the same weights."""
     _, genai = _packages()
     import torch
 
@@ -120,13 +126,13 @@ def _pipeline(file: Path) -> Any:
     }
     try:
         with progress("loading the language model"):
-            return genai.ContinuousBatchingPipeline(file, scheduler, "CPU", settings)
+            return genai.ContinuousBatchingPipeline(weights, scheduler, "CPU", settings)
     except RuntimeError as error:
         raise ConfigError(
             "the language model cannot be loaded",
-            expected="a GGUF file that openvino-genai reads",
+            expected="a GGUF file or an exported model that openvino-genai reads",
             got=type(error).__name__,
-            where=file,
+            where=weights,
             do="Fetch it again, or choose engine: transformers",
         ) from error
 

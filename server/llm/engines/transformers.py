@@ -64,7 +64,7 @@ class Transformers:
             done(place, [next(written) for _ in range(jobs[place].count)])
 
     def _written(self, rows: list[tuple[Job, int]]) -> list[list[int]]:
-        """The continuation of each row, a job and which of its continuations, up to the end that the model set."""
+        """Continue each row, a job and the number of its continuation, up to the end that the model set."""
         import torch
         from transformers import GenerationConfig, LogitsProcessorList
 
@@ -106,7 +106,7 @@ class Transformers:
 
 
 class Noise:
-    """A logits processor that turns the greedy choice into a draw, which for each row depends on its own job."""
+    """A logits processor that turns the greedy choice into a random draw, seeded for each row by its job."""
 
     def __init__(self, rows: Sequence[tuple[Job, int]], top_p: float) -> None:
         self._keys = [f"{job.seed}/{nth}".encode() for job, nth in rows]
@@ -137,7 +137,7 @@ class Noise:
 
 
 def _mixed(words: "Tensor") -> "Tensor":
-    """MurmurHash3's 32-bit finaliser on int64 entries below 2^32: any bit changes each other with about one half."""
+    """Apply MurmurHash3's 32-bit finaliser to int64 entries below 2^32: each bit affects all others."""
     words = words ^ (words >> 16)
     words = (words * _MIX_1) & _32
     words = words ^ (words >> 13)

@@ -39,14 +39,14 @@ def provider(
     spending: Spending | None = None,
     **shared: Any,
 ) -> Provider:
-    """One Claude model, from the flat settings of its YAML.
+    """Build one Claude model, from the flat settings of its YAML.
 
     Args:
         key_variable: See `RemoteSettings`.
         prompt_caching: See `Messages`.
         batches: Send the requests of each round as Message Batches: half the price, up to a day's wait.
         poll: Seconds between two requests for the status of a batch.
-        folder: Folder of the notes on batches under way, by which a killed run finds them again.
+        folder: Folder of the notes on batches in progress, by which a killed run finds them again.
         spending: Account of the run.
         shared: Further fields of `RemoteSettings`.
 
@@ -99,7 +99,7 @@ class Messages:
         )
 
     def parameters(self, system: str, user: str) -> MessageCreateParamsNonStreaming:
-        """The body of one request."""
+        """Return the body of one request."""
         body: MessageCreateParamsNonStreaming = {
             "model": self.settings.model,
             "max_tokens": self.settings.max_tokens,
@@ -120,7 +120,7 @@ class Messages:
         return completion(message)
 
     def model_is_unknown(self, error: Any) -> bool:
-        """Whether a 404 comes from the API itself; a gateway without a list of models answers with another 404."""
+        """Return whether a 404 comes from the API itself; a gateway without a list of models answers with its own."""
         return bool(error.type == "not_found_error")
 
 

@@ -54,7 +54,7 @@ class RemoteSettings:
         self.key()
 
     def key(self) -> str:
-        """The key, read from the environment each time so that no object holds it.
+        """Return the key, read from the environment each time so that no object holds it.
 
         Raises:
             ProviderError: The environment variable is not set.
@@ -72,7 +72,7 @@ class RemoteSettings:
         return key
 
     def token_price(self) -> Price | None:
-        """The price of this model's tokens, if it is known."""
+        """Return the price of this model's tokens, if it is known."""
         return Price(**self.price) if self.price else None
 
 
@@ -111,7 +111,7 @@ class Chat(Protocol):
         """Exceptions of the SDK, and those of unreadable answers."""
 
     def client(self) -> AbstractAsyncContextManager[Any]:
-        """A new client of the SDK, with the SDK's own retries off."""
+        """Return a new client of the SDK, with the SDK's own retries off."""
 
     async def complete(self, client: Any, system: str, user: str, request: Request) -> Completion:
         """Send one prompt.
@@ -121,4 +121,4 @@ class Chat(Protocol):
         """
 
     def model_is_unknown(self, error: Any) -> bool:
-        """Whether a 404 says that the model does not exist; otherwise the server has no list of models."""
+        """Return whether a 404 says that the model does not exist; otherwise the server has no list of models."""

@@ -30,7 +30,7 @@ class BatchChat(Chat, Protocol):
     """A chat whose requests may be sent in batches."""
 
     def parameters(self, system: str, user: str) -> Any:
-        """The body of one request."""
+        """Return the body of one request."""
 
     def completed(self, message: object) -> Completion:
         """Convert one answer of a batch."""
@@ -112,7 +112,7 @@ class MessageBatches:
                     remaining.pop(key, None)
 
     def _hold(self, left: Mapping[str, Request]) -> tuple[dict[str, Usage], Usage | None, str]:
-        """The requests that the cap allows, each with its maximum usage; the first that it forbids, and the verdict."""
+        """Reserve requests as the cap allows; return their usages, that of the first forbidden one, and the verdict."""
         reserved: dict[str, Usage] = {}
         for key, request in list(left.items())[:_MOST_REQUESTS]:
             most = worst(render(request), self._max_tokens)
@@ -153,7 +153,7 @@ class MessageBatches:
         return [line async for line in await client.messages.batches.results(batch)]
 
     def _read(self, result: Any) -> Completion:
-        """Completion of one result, which has succeeded, errored, expired or been cancelled."""
+        """Read the completion of one result, which has succeeded, errored, expired or been cancelled."""
         if result.type != "succeeded":
             return Completion(text="", usage=Usage(), loss="failed")
         try:
@@ -162,7 +162,7 @@ class MessageBatches:
             return Completion(text="", usage=Usage(), loss="malformed")
 
     async def _answer(self, ask: Callable[[], Any]) -> Any:
-        """One call of the service, with the retry policy of all requests."""
+        """Make one call of the service, with the retry policy of all requests."""
         try:
             return await self._retries.answer(ask, errors=self._chat.errors)
         except UnansweredError as error:
@@ -176,7 +176,7 @@ class MessageBatches:
 
 
 class _Notes:
-    """Batches under way, with the keys of their requests."""
+    """Batches in progress, with the keys of their requests."""
 
     def __init__(self, path: Path | None) -> None:
         self._path = path

@@ -31,7 +31,7 @@ def provider(
     spending: Spending | None = None,
     **shared: Any,
 ) -> Provider:
-    """One model behind chat completions, from the flat settings of its YAML.
+    """Build one model behind chat completions, from the flat settings of its YAML.
 
     Args:
         key_variable: See `RemoteSettings`.
@@ -100,7 +100,7 @@ class ChatCompletions:
         return completion(await client.chat.completions.create(**body))
 
     def model_is_unknown(self, error: Any) -> bool:
-        """Whether a 404 names the model; a server without a list of models answers with another 404."""
+        """Return whether a 404 names the model; a server without a list of models answers with another 404."""
         return bool(error.code == "model_not_found")
 
 

@@ -87,7 +87,7 @@ class Remote:
         return job.replies
 
     def estimate(self, request: Request) -> tuple[int, int]:
-        """Expected input and output tokens: four characters per token, and 1.4 tokens per word if words are known."""
+        """Estimate input and output tokens: four characters per token, and 1.4 tokens per word if words are known."""
         return estimate(request, self._max_tokens)
 
     async def _all(self, job: "Job") -> None:
@@ -95,7 +95,7 @@ class Remote:
             await asyncio.gather(*(self._work(client, job) for _ in range(min(self._concurrency, len(job.requests)))))
 
     async def _work(self, client: Any, job: "Job") -> None:
-        """One of `concurrency` workers: takes requests until none are left or all stop."""
+        """Work as one of `concurrency` tasks: take requests until none are left or all stop."""
         while job.todo and job.stop is None:
             place = job.todo.popleft()
             prompt = render(job.requests[place])

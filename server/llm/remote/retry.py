@@ -3,7 +3,7 @@
     what failed                                              what follows
     408, 409, 429, 5xx, no connection, no answer in time     again, after Retry-After or with backoff and jitter
     401, 402, 403, 404, an account without credit            the model is given up at once
-    too long a prompt, a content filter, other 4xx, no JSON  one item is lost
+    too long a prompt, a content filter, other 4xx, not JSON  one item is lost
 
 The SDKs' own retries are off, so that no wait is served twice. Time is an argument, so that tests do not wait.
 """
@@ -100,7 +100,7 @@ def failure_of(  # noqa: PLR0911 one for each line of the table above
 
 
 def server_message(error: Exception) -> str:
-    """A server's message about an error, after a colon, for a request whose prompt may be shown; empty if it has none.
+    """Return a server's message about an error, after a colon, if the prompt may be shown; empty if it has none.
 
     A message about a key is left out, since it may quote it.
     """
@@ -179,7 +179,7 @@ class Retries:
         raise AssertionError
 
     def _backoff(self, attempt: int) -> float:
-        """Seconds before retry `attempt`, from 0: uniform in the upper half of a doubling span."""
+        """Return the seconds before retry `attempt`, from 0: uniform in the upper half of a doubling span."""
         return float(min(self.longest, self.first * 2**attempt)) * (0.5 + self.clock.chance() / 2)
 
 
@@ -223,7 +223,7 @@ class RateLimiter:
 
 
 def _retry_after(error: Exception, date: float) -> float | None:
-    """Seconds of a Retry-After header, which holds seconds or a date; None without one that can be read."""
+    """Return the seconds of a Retry-After header, which holds seconds or a date; None if missing or unreadable."""
     header = getattr(getattr(error, "response", None), "headers", {}).get("retry-after")
     if header is None:
         return None

@@ -29,7 +29,7 @@ def read(completion: Completion, request: Request) -> Reply:
 
 
 def estimate(request: Request, max_tokens: int) -> tuple[int, int]:
-    """Expected input and output tokens: four characters per token, and 1.4 tokens per word if the words are known."""
+    """Estimate input and output tokens: four characters per token, and 1.4 tokens per word if the words are known."""
     size = sum(map(len, render(request))) / _CHARACTERS_PER_TOKEN
     shown = request.good or request.source
     unseen = _WORDS_OF_A_PHRASE if request.phrases else _USUAL_WORDS
@@ -39,7 +39,7 @@ def estimate(request: Request, max_tokens: int) -> tuple[int, int]:
 
 
 def counted(completion: Completion, request: Request, max_tokens: int) -> Completion:
-    """The completion, with estimated tokens if the server does not count them, so that a cap holds in any case."""
+    """Add estimated tokens to the completion if the server does not count them, so that a cap holds in any case."""
     if completion.usage.tokens:
         return completion
     read_in, _ = estimate(request, max_tokens)
@@ -47,5 +47,5 @@ def counted(completion: Completion, request: Request, max_tokens: int) -> Comple
 
 
 def worst(prompt: tuple[str, str], max_tokens: int) -> Usage:
-    """Maximum usage of one request: no token is shorter than a byte, and all may be written to a prompt cache."""
+    """Return a request's maximum usage: no token is shorter than a byte, and all may be written to a prompt cache."""
     return Usage(kept=sum(len(part.encode()) for part in prompt) + _AROUND_A_PROMPT, output=max_tokens)

@@ -5,7 +5,7 @@ subsample, the same sample of choosers and the same coins. A mechanism inside a 
 to which it would add noise are recorded.
 
     sums             (1, coordinates): counts, bounded as in a real answer
-    length range     (2, cap): numbers of records longer than x, and of shorter ones
+    length range     (2, cap): numbers of records longer than x, and of records shorter than x
     seed choice      (choices, candidates): each chooser's utilities
     fine-tuning      (steps, weights): each step's sum of clipped gradients
 
@@ -57,7 +57,7 @@ class Replay:
         self._drawn = 0
 
     def before_noise(self, private: PartyRecords, *, max_records_per_party: int | None = None) -> NDArray[np.int64]:
-        """(rows, length) contribution of a party with these records, before noise is added.
+        """Return the contribution, (rows, length), of a party with these records, before noise is added.
 
         Args:
             private: The records.
@@ -169,7 +169,7 @@ def _none(_scale: float, size: int, _key: bytes, **_: int) -> NDArray[np.int64]:
 
 
 def _bound(ours: Any, real: Any) -> Any:
-    """A method in place of `real`, which it gets."""
+    """Make a method that takes the place of `real` and gets it as an argument."""
 
     def method(tuner: Any, *arguments: Any, **how: Any) -> Any:
         return ours(real, tuner, *arguments, **how)

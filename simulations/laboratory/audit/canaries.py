@@ -1,4 +1,4 @@
-"""Power of the pipeline's Gaussian answers to reveal which canary records are in, as mu, compared with the promise.
+"""Power of the pipeline's Gaussian answers to reveal which canary records were inserted, compared with the promise.
 
 A canary moves coordinates that no other record moves, by all of the query's sensitivity, and this change is public. Its
 score is the inner product of the answers with that change, over all rounds, in units of its norm. By the lemma of
@@ -30,7 +30,7 @@ TOP = 4
 
 
 def of_votes(epsilon: float, *, labels: int, rounds: int, parties: int = 3) -> Finding:
-    """Canaries near 2 Q candidates of their label, to which no other record is near: Q lie close by, and Q opposite."""
+    """Measure canaries near 2 Q candidates of their label, to which no other record is near: Q close by, Q opposite."""
     near = candidates()
     of_label = np.repeat(np.arange(labels, dtype=np.int32), len(near))
     question = Votes(spec=VotesSpec(top=TOP, fine=4), vectors=np.tile(near, (labels, 1)), labels=of_label)
@@ -41,7 +41,7 @@ def of_votes(epsilon: float, *, labels: int, rounds: int, parties: int = 3) -> F
 
 
 def of_class_sums(epsilon: float, *, labels: int, rounds: int, parties: int = 3) -> Finding:
-    """Canaries that are the only record of their label, on the diagonal of four directions, beyond the radius."""
+    """Measure canaries that are their label's only record, on the diagonal of four directions, beyond the radius."""
     basis = np.zeros((4, AXES), dtype=np.float32)
     basis[:, :4] = np.array([[1, 1, 1, 1], [1, -1, 1, -1], [1, 1, -1, -1], [1, -1, -1, 1]]) / 2
     spec = ClassSumsSpec(labels=labels, directions=4, count=32, grid=64)
@@ -54,7 +54,7 @@ def of_class_sums(epsilon: float, *, labels: int, rounds: int, parties: int = 3)
 
 
 def candidates() -> NDArray[np.float32]:
-    """(2 * axes * Q, axes) of norm 1: for each axis Q vectors at increasing distance, then all their opposites."""
+    """Return unit vectors, (2 * axes * Q, axes): for each axis Q at increasing distance, then all their opposites."""
     angles = 0.1 * np.arange(1, TOP + 1)
     axes = np.eye(AXES)
     near = np.cos(angles)[:, None] * axes[:, None] + np.sin(angles)[:, None] * np.roll(axes, 1, axis=1)[:, None]
@@ -62,14 +62,14 @@ def candidates() -> NDArray[np.float32]:
 
 
 def _tossed(labels: int, axes: int) -> NDArray[np.bool_]:
-    """(labels, axes) whether each canary is in."""
+    """Toss a coin for each canary, (labels, axes): whether it is inserted."""
     return rng.experiment(int.from_bytes(rng.secure_bytes(8)), "canaries").random((labels, axes)) < 1 / 2
 
 
 def _summed_answers(
     epsilon: float, question: Query, inside: NDArray[np.bool_], *, rounds: int, parties: int
 ) -> NDArray[np.float64]:
-    """Sum of the answers of all rounds."""
+    """Return the sum of the answers of all rounds."""
     names = tuple(f"label {label}" for label in range(len(inside)))
     query = PlannedQuery(name="canaries", spec=question.spec, times=rounds)
     plan = plan_of(epsilon, (query,), labels=names, parties=parties)
@@ -80,11 +80,11 @@ def _summed_answers(
 
 
 def distinguished(check: str, mu: float, scores: NDArray[np.float64], inside: NDArray[np.bool_]) -> Finding:
-    """Power of the canaries' scores to reveal which of them are in.
+    """Measure the power of the canaries' scores to reveal which of them are inserted.
 
     Args:
         check: Name of the check.
-        mu: The promised mu.
+        mu: The mu of the plan's guarantee.
         scores: (n,) scores of all canaries, in any unit.
         inside: (n,) whether each canary is in.
     """

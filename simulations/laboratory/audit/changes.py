@@ -73,7 +73,7 @@ def _of_sum(spec: Spec, mechanism: str, moved: Rows) -> Change:
 
 
 def _of_choices(spec: SeedChoiceSpec, planned: PlannedQuery, before: Rows, after: Rows) -> Change:
-    """The order of choosers does not count: a party sends its choices sorted."""
+    """Compare choices regardless of the choosers' order, since a party sends its choices sorted."""
     old, new = Counter(map(bytes, before)), Counter(map(bytes, after))
     gone = [np.frombuffer(row, dtype=np.int64) for row in (old - new).elements()]
     come = [np.frombuffer(row, dtype=np.int64) for row in (new - old).elements()]
@@ -92,13 +92,13 @@ def _of_choices(spec: SeedChoiceSpec, planned: PlannedQuery, before: Rows, after
 
 
 def _has_constant_total(row: Rows, nearest: int) -> bool:
-    """Whether utilities are 1 for exactly `nearest` candidates, or equal for all, as they are without a record."""
+    """Return whether utilities are 1 for exactly `nearest` candidates, or all equal, as they are without a record."""
     if not nearest or (row == row[0]).all():
         return True
     return int(np.count_nonzero(row == UNIT)) == int(np.count_nonzero(row)) == min(nearest, len(row))
 
 
 def _epsilon(one: Rows, other: Rows, scale: float) -> float:
-    """Epsilon of one choice by the exponential mechanism, exactly: the largest change of a log probability."""
+    """Return the exact epsilon of a choice by the exponential mechanism: the largest change of a log probability."""
     logs = [row / UNIT / scale - np.logaddexp.reduce(row / UNIT / scale) for row in (one, other)]
     return float(np.abs(logs[0] - logs[1]).max())

@@ -44,7 +44,7 @@ class Axes(Encoder):
     digest = "0" * 64
 
     def encode(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        """Unit vectors of texts, (texts, 32) float32."""
+        """Return the unit vectors of texts, (texts, 32) float32."""
         return np.eye(AXES, dtype=np.float32)[[int(text) for text in texts]].reshape(-1, AXES)
 
 
@@ -68,7 +68,7 @@ def plan_of(
     max_dropouts: int = 0,
     colluders: int = 0,
 ) -> Plan:
-    """A plan with these queries, calibrated unless they have scales."""
+    """Return a plan with these queries, calibrated unless they have scales."""
     draft = Plan(
         method="audit",
         labels=labels,
@@ -91,7 +91,7 @@ def plan_of(
 def ask(
     plan: Plan, questions: Sequence[tuple[str, closed_set.Query]], private: Sequence[Sequence[Record]]
 ) -> list[NDArray[np.int64]]:
-    """The answers of new parties with these records to questions of a plan, each with the planned query's name."""
+    """Return the answers of new parties with these records to a plan's questions, each with its query's name."""
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         limits = Limits(max_epsilon=1e3, lifetime_epsilon=None, min_survivors=1, malicious_coordinator=False)
@@ -124,7 +124,7 @@ def ask(
 
 @contextmanager
 def half_of_the_noise() -> Iterator[None]:
-    """A fault for the audit to find: each party draws its Gaussian share at half of the scale."""
+    """Break the noise for the audit to find: each party draws its Gaussian share at half of the scale."""
     with mock.patch.object(
         answer, "discrete_gaussian", lambda sigma, size, key: discrete_gaussian(sigma / 2, size, key)
     ):

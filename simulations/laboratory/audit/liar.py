@@ -87,7 +87,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def accuracy(method: str, records: int, epsilon: float, times: int, seed: int) -> float:
-    """Accuracy of a classifier trained on a run, if the first hospital has its records `times` over, mislabelled."""
+    """Return the accuracy of a run's classifier if the first hospital has each record `times` times, mislabelled."""
     overrides = {
         "federation.parties": HOSPITALS,
         "federation.records": records,
@@ -114,14 +114,14 @@ def accuracy(method: str, records: int, epsilon: float, times: int, seed: int) -
 
 
 def mislabelled(records: Sequence[Record]) -> list[Record]:
-    """Each record with the label that comes after its own."""
+    """Return each record with the label that comes after its own."""
     labels = sorted({record.label for record in records})
     following = dict(zip(labels, [*labels[1:], labels[0]], strict=True))
     return [replace(record, label=following[record.label]) for record in records]
 
 
 def exemplars(records: int, epsilon: float, times: int, *, candidates: int = 300, trials: int = 200) -> float:
-    """Share of a label's exemplars that the liar has named, where honest records vote for any of its candidates."""
+    """Return the share of a label's exemplars that the liar has named, if honest records vote for any candidate."""
     spec = VotesSpec(top=8, furthest=False)
     noise = _noise(PlannedQuery(name="votes", spec=spec), epsilon)
     generator, weights = np.random.default_rng(0), spec.grid / 2.0 ** np.arange(spec.top)
@@ -138,7 +138,7 @@ def exemplars(records: int, epsilon: float, times: int, *, candidates: int = 300
 
 
 def mean(records: int, epsilon: float, times: int, *, trials: int = 50) -> tuple[float, float]:
-    """Distance in radii by which the liar moves the estimated mean of one label, and the label's share."""
+    """Return the distance in radii by which the liar moves the estimated mean of one label, and the label's share."""
     spec = ClassSumsSpec(labels=LABELS, directions=DIRECTIONS, count=256)
     noise = _noise(PlannedQuery(name="class sums", spec=spec), epsilon)
     generator = np.random.default_rng(0)
@@ -173,7 +173,7 @@ def mean(records: int, epsilon: float, times: int, *, trials: int = 50) -> tuple
 
 
 def _noise(query: PlannedQuery, epsilon: float) -> float:
-    """Standard deviation of a sum's noise, in grid units, where nobody is taken to help the coordinator."""
+    """Return the standard deviation of a sum's noise, in grid units, if nobody helps the coordinator."""
     plan = plan_of(epsilon, (query,), labels=tuple(map(str, range(LABELS))), parties=HOSPITALS)
     return plan.queries[0].scale
 

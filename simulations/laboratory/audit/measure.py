@@ -139,7 +139,7 @@ def subsamples() -> Iterator[Finding]:
 
 
 def variance(*, parties: int, coordinates: int, sigma: float = 40.0) -> Finding:
-    """Variance of answers without records, relative to sigma^2; its standard deviation is sqrt(2 / n)."""
+    """Measure the variance of answers without records, relative to sigma^2; its standard deviation is sqrt(2 / n)."""
     (noise,), planned = _without_records("gaussian", sigma, parties, coordinates)
     ratio, error = float(np.mean(noise.astype(np.float64) ** 2)) / planned**2, math.sqrt(2 / coordinates)
     missed = float(stats.norm.cdf((Z * error - 1 / parties) / (error * (1 - 1 / parties))))
@@ -153,7 +153,7 @@ def variance(*, parties: int, coordinates: int, sigma: float = 40.0) -> Finding:
 
 
 def laplace(*, scale: float, parties: int, coordinates: int) -> Finding:
-    """Answers without records against P(k) proportional to exp(-|k| / scale), in cells of 50 or more."""
+    """Compare answers without records with P(k) proportional to exp(-|k| / scale), in cells of 50 or more."""
     (noise,), planned = _without_records("laplace", scale, parties, coordinates)
     reach = math.floor(planned * math.log(coordinates * math.tanh(1 / (2 * planned)) / 50))
     expected = coordinates * _laplace_cells(planned, reach)
@@ -174,7 +174,7 @@ def laplace(*, scale: float, parties: int, coordinates: int) -> Finding:
 def _without_records(
     mechanism: str, scale: float, parties: int, coordinates: int
 ) -> tuple[list[NDArray[np.int64]], float]:
-    """One answer of parties without records to a histogram, and the planned scale, a little above the one asked for."""
+    """Ask parties without records for a histogram; return the answer and the planned scale, slightly above `scale`."""
     spec = LengthHistogramSpec(bins=coordinates)
     query = PlannedQuery(name="lengths", spec=spec, mechanism=mechanism)
     epsilon = 1 / scale if mechanism == "laplace" else gaussian_epsilon(DELTA, 1 / scale)
@@ -184,7 +184,7 @@ def _without_records(
 
 
 def _laplace_cells(scale: float, reach: int) -> NDArray[np.float64]:
-    """Probabilities of -reach..reach; the first and last cell include the tails."""
+    """Return the probabilities of -reach..reach; the first and last cell include the tails."""
     a = math.exp(-1 / scale)
     cells: NDArray[np.float64] = (1 - a) / (1 + a) * a ** np.abs(np.arange(-reach, reach + 1)).astype(np.float64)
     cells[[0, -1]] = a**reach / (1 + a)
@@ -192,7 +192,7 @@ def _laplace_cells(scale: float, reach: int) -> NDArray[np.float64]:
 
 
 def _alike(drawn: Sequence[Share], expected: Sequence[tuple[str, float, int, int]]) -> int:
-    """Number of shares as expected; both sequences are in the order of the run."""
+    """Count the shares that are as expected; both sequences are in the order of the run."""
     return sum(
         share[0] == target[0] and math.isclose(share[1], target[1], rel_tol=1e-12) and share[2:4] == target[2:]
         for share, target in zip(drawn, expected, strict=False)

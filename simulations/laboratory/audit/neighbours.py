@@ -49,7 +49,7 @@ class EmbeddedRecord(NamedTuple):
 
 
 class Step(NamedTuple):
-    """A data set of a walk.
+    """One step of a walk: a data set, and its change from the previous one.
 
     Attributes:
         private: The data set.
@@ -128,7 +128,7 @@ class Neighbourhood:
 def sources(
     query: Query, plan: Plan, encoder: Encoder, *, ordinary: Sequence[EmbeddedRecord], released: Sequence[str]
 ) -> dict[str, Sequence[EmbeddedRecord]]:
-    """Records to add, by kind.
+    """Return the records to add, by kind.
 
     Args:
         query: The query, whose arrays everybody knows.
@@ -159,12 +159,12 @@ def sources(
 
 
 def embed_records(records: Sequence[Record], encoder: Encoder) -> list[EmbeddedRecord]:
-    """Records with their vectors, each embedded alone, as a party embeds them."""
+    """Return records with their vectors, each embedded separately, as a party embeds them."""
     return [EmbeddedRecord(record, encoder.encode([record.text])[0]) for record in records]
 
 
 def _dealer(labels: Sequence[str]) -> Callable[[str, NDArray[np.float32]], EmbeddedRecord]:
-    """Makes records whose labels take turns."""
+    """Return a function that makes records whose labels alternate."""
     count = iter(range(2**62))
     return lambda text, vector: EmbeddedRecord(Record(text, labels[next(count) % len(labels)]), vector)
 
@@ -181,7 +181,7 @@ def _of_terms(query: Query) -> list[str]:
 def _of_arrays(
     query: Query, ordinary: Sequence[EmbeddedRecord]
 ) -> Iterator[tuple[EmbeddedRecord, NDArray[np.float32]]]:
-    """Ordinary records, each with a unit vector made from the query's arrays."""
+    """Yield ordinary records, each with a unit vector made from the query's arrays."""
     dim = len(ordinary[0].vector)
     arrays = [array for array in inputs(query).values() if array.ndim == 2 and array.shape[1] == dim]
     rows = np.concatenate([np.zeros((0, dim)), *arrays]).astype(np.float64)[:64]
@@ -194,7 +194,7 @@ def _of_arrays(
 
 
 def _new_user(data_set: Sequence[EmbeddedRecord], random: np.random.Generator) -> str | None:
-    """A user that is not there: now and then the one of all records that name none."""
+    """Name a user that the data set lacks; sometimes None, the user of all records without a name."""
     nameless = all(one.record.user is not None for one in data_set) and random.random() < 0.1
     return None if nameless else f"user {random.integers(10**9, 10**10)}"
 

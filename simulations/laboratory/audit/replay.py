@@ -163,7 +163,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 
 def recorded(settings: Sequence[str]) -> list[Question]:
-    """All queries of a whole run with these settings, in their order."""
+    """Return all queries of a whole run with these settings, in their order."""
     asked: dict[int, tuple[closed_set.Query, Plan, answer.Party]] = {}
     real = answer.answer
 

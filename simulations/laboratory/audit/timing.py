@@ -77,7 +77,7 @@ DIMENSIONS, CANDIDATES, RECORDS, DECLARED = 384, 3000, 100, 200
 
 
 class _Fixed(Encoder):
-    """An encoder in name alone: the vectors are made here."""
+    """An encoder that embeds nothing: this module makes the vectors."""
 
     digest = "0" * 64
     dimensions = DIMENSIONS
@@ -112,7 +112,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def used(records: int = 1000) -> Iterator[tuple[str, float]]:
-    """Share of its scheduled time that an answer takes with `records` declared records, by kind of question.
+    """Yield the share of its scheduled time that an answer takes with `records` declared records, by kind of question.
 
     Neither the ledger nor the noise is included.
     """
@@ -139,7 +139,7 @@ def used(records: int = 1000) -> Iterator[tuple[str, float]]:
 
 
 def _questions(rows: NDArray[np.float32]) -> Iterator[Query]:
-    """A question of each other kind, of a size as methods ask it."""
+    """Yield a question of each other kind, of a size that methods use."""
     generator = np.random.default_rng(1)
     terms, basis = encode_terms(tuple(f"word{number}" for number in range(500))), np.eye(DIMENSIONS, dtype=np.float32)
     of_terms = _unit(generator.normal(size=(500, DIMENSIONS)))
@@ -167,13 +167,13 @@ def _questions(rows: NDArray[np.float32]) -> Iterator[Query]:
 
 
 def share_longer(without: Sequence[float], beside: Sequence[float]) -> float:
-    """Share of pairs in which the second is larger, with ties counted as half: the area under the best test's curve."""
+    """Return the share of pairs in which the second is larger (ties are half): the area under the best test's curve."""
     difference = np.subtract.outer(np.array(beside), np.array(without))
     return float((difference > 0).mean() + (difference == 0).mean() / 2)
 
 
 def measured(answers: int, *, delay: float, scheduled: bool) -> tuple[list[float], list[float]]:
-    """Durations in seconds of answers of a service without the record, and of one with it, asked alternately."""
+    """Return the seconds of answers of a service without the record, and of one with it, asked alternately."""
     target, query, others = _attack()
     plan = calibrate(_plan(PlannedQuery(name="votes", spec=query.spec, times=answers)), 4.0)
     beside = np.concatenate([others[:-1], target])
@@ -193,7 +193,7 @@ def measured(answers: int, *, delay: float, scheduled: bool) -> tuple[list[float
 
 
 def _plan(planned: PlannedQuery) -> Plan:
-    """A plan of one party for one query, without noise."""
+    """Return a plan of one party for one query, without noise."""
     return Plan(
         method="timing",
         labels=("a",),
@@ -211,7 +211,7 @@ def _plan(planned: PlannedQuery) -> Plan:
 
 
 def _attack() -> tuple[NDArray[np.float32], Votes, NDArray[np.float32]]:
-    """A known record, candidates at one distance from it, and other records."""
+    """Return a known record, candidates at equal distances from it, and other records."""
     generator = np.random.default_rng(0)
     target = _unit(generator.normal(size=(1, DIMENSIONS)))
     directions = generator.normal(size=(CANDIDATES, DIMENSIONS))
@@ -240,7 +240,7 @@ def _service(path: Path, vectors: NDArray[np.float32], *, scheduled: bool) -> Pa
 
 @contextmanager
 def _relayed_calls(services: Sequence[PartyService], delay: float) -> Iterator[list[Call]]:
-    """Calls of services behind one address, and a line with this delay before it."""
+    """Yield calls of services behind one address, with a line of this delay before it."""
     line = Line()
     line.delay = delay
 
@@ -268,7 +268,7 @@ def _called(call: Callable[[bytes], bytes], number: int, parcel: m.Parcel) -> m.
 
 
 def _sent(call: Call, plan: Plan, body: m.Request, index: int) -> float:
-    """Seconds until the reply to a message is there."""
+    """Send a message, and return the seconds until its reply arrives."""
     envelope = m.Envelope(run="timing", party=0, plan_digest=plan.digest(), index=index, body=body)
     parcel, began = wire.pack(envelope), time.perf_counter()
     reply = call(parcel)

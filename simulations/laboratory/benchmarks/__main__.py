@@ -45,7 +45,7 @@ _BEGIN, _END = "<!-- benchmarks: begin -->", "<!-- benchmarks: end -->"
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run them, print the table, and return the exit code."""
+    """Run the benchmarks, print the table, and return the exit code."""
     parser = argparse.ArgumentParser(prog="bench", description=__doc__.split("\n", 1)[0])
     parser.add_argument("names", nargs="*", metavar="NAME", help=f"some of {', '.join(NAMES)}; none: all")
     parser.add_argument("--accept", action="store_true", help="record the ratios and write the table")
@@ -82,7 +82,7 @@ def ratios_of(name: str) -> list[Ratio]:
 
 
 def entry(ratios: Sequence[Ratio]) -> dict[str, Any]:
-    """The record of a benchmark: machine, date, load, ratios."""
+    """Return the record of a benchmark: machine, date, load, ratios."""
     return {
         "machine": f"{os.cpu_count()} cores, {platform.machine()}, {_processor()}",
         "date": datetime.now(UTC).date().isoformat(),
@@ -92,7 +92,7 @@ def entry(ratios: Sequence[Ratio]) -> dict[str, Any]:
 
 
 def regressions(now: dict[str, Any], recorded: dict[str, Any]) -> list[str]:
-    """Names of the ratios that are more than `REGRESSION` times the recorded ones."""
+    """Return the names of the ratios that are more than `REGRESSION` times the recorded ones."""
     before = _values(recorded)
     return [
         f"{benchmark}, {name}: {value:.3g}, recorded {before[benchmark, name]:.3g}"
@@ -102,7 +102,7 @@ def regressions(now: dict[str, Any], recorded: dict[str, Any]) -> list[str]:
 
 
 def table(entries: dict[str, Any], recorded: dict[str, Any] | None = None) -> str:
-    """A table of ratios in Markdown, with a column of recorded ones if these are given."""
+    """Return a table of ratios in Markdown, with a column of recorded ones if these are given."""
     before = _values(recorded or {})
     beside = "" if recorded is None else " recorded |"
     lines = [f"| benchmark | figure | to | ratio | goal |{beside} machine, date, load |"]
@@ -125,7 +125,7 @@ def _values(entries: dict[str, Any]) -> dict[tuple[str, str], float]:
 
 
 def _processor() -> str:
-    """The processor's name, where Linux tells it."""
+    """Return the processor's name, if Linux reports it."""
     lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines() if Path("/proc/cpuinfo").exists() else []
     return next((line.split(":", 1)[1].strip() for line in lines if line.startswith("model name")), "unknown")
 

@@ -49,7 +49,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
 def nearest_agreement(
     train: NDArray[np.float32], train_labels: Sequence[str], test: NDArray[np.float32], test_labels: Sequence[str]
 ) -> float:
-    """Share of the test vectors whose nearest training vector has their label; rows of unit norm."""
+    """Return the share of the test vectors whose nearest training vector has their label; rows of unit norm."""
     nearest = (test @ train.T).argmax(axis=1)
     return float(np.mean(np.asarray(train_labels)[nearest] == np.asarray(test_labels)))
 
@@ -89,7 +89,7 @@ def _print_table(train_file: str, test_file: str, encoders: Mapping[str, Encoder
 
 
 class _CachedVectors:
-    """Vectors that have been computed."""
+    """Encoder that looks up vectors which were computed before."""
 
     def __init__(self, vectors: Mapping[str, NDArray[np.float32]]) -> None:
         self._vectors = vectors

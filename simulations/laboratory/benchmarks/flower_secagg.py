@@ -92,7 +92,7 @@ class FlowerParties:
         self.share_ms = min(costs)
 
     def round(self, length: int, gone: int, *, sample: int | None = None) -> FlowerCost:
-        """One round in which the last `gone` parties drop out before they send.
+        """Run one round in which the last `gone` parties drop out before they send.
 
         Args:
             length: Words in each vector.
@@ -125,7 +125,7 @@ class FlowerParties:
         return FlowerCost(mask=min(costs), combine=combine)
 
     def _unmask(self, active: list[int], total: list[Any]) -> tuple[Any, float]:
-        """The mean, and the CPU milliseconds of the coordinator's last stage."""
+        """Return the mean, and the CPU milliseconds of the coordinator's last stage."""
         dead = set(self._states) - set(active)
         replies = []
         for node in active:

@@ -77,7 +77,7 @@ def _extract(extractor: Extractor, texts: Sequence[str], first: int) -> list[tup
 
 
 def _densities(terms: int, features: int, bound: float) -> float:
-    """Densities of all terms from vectors and a sketch, with single features and one label."""
+    """Return the densities of all terms from vectors and a sketch, with single features and one label."""
     rng = np.random.default_rng(0)
     density, vectors = _sketched(rng, terms, features, 0)
     _, seconds = _timed(lambda: density.at(vectors))
@@ -86,7 +86,7 @@ def _densities(terms: int, features: int, bound: float) -> float:
 
 
 def _sequences(terms: int, features: int, sequences: int, phrases: int, bound: float) -> float:
-    """Sequences from a logarithmic ensemble, with single features and one label."""
+    """Return sequences from a logarithmic ensemble, with single features and one label."""
     rng = np.random.default_rng(0)
     prefixes = keyphrases.ensemble_prefixes(phrases, "logarithmic")
     sketches = [_sketched(rng, terms, features, prefix) for prefix in prefixes]

@@ -1,4 +1,4 @@
-r"""One run over many real hospitals: predicted from runs with a few of them on the same occasion, then measured.
+r"""One run over many real hospitals: predicted from runs with a few of them just before, then measured.
 
     OMP_NUM_THREADS=1 python -m simulations.laboratory.benchmarks.many_nodes \
         [--hospitals 50] [--queries 3] [--delay 0.1] [--megabits 10] [--few 2 6]
@@ -83,7 +83,7 @@ def main(arguments: Sequence[str] | None = None) -> list[Ratio]:
 
 
 def fitted_cost(folder: Path, few: int, many: int, *, delay: float) -> Cost:
-    """The terms, measured with two small federations; without a delay there is no term for round trips."""
+    """Return the terms, measured with two small federations; without a delay there is no term for round trips."""
     lines = [Stretch(delay=0.0), *([Stretch(delay=delay)] if delay else [])]
     (small,), _ = measure(folder / "few", few, 2, lines[:1])
     measured, start = measure(folder / "many", many, 2, lines)
@@ -129,7 +129,7 @@ def whole(folder: Path, count: int, queries: int, slow: Stretch) -> Measured:
 
 
 def phases_of(requests: Sequence[Sequence[tuple[str, float]]]) -> tuple[tuple[str, float], ...]:
-    """Request of each phase but the last, and the seconds from its first request to that of the next phase.
+    """Return the request of each phase but the last, and the seconds from its first request to the next phase's.
 
     Args:
         requests: Requests to each hospital, with their times, in order.
@@ -140,7 +140,7 @@ def phases_of(requests: Sequence[Sequence[tuple[str, float]]]) -> tuple[tuple[st
 
 
 def _processors(nodes: Nodes, count: int, seconds: float) -> float:
-    """CPU seconds a second of all processes without a run; printed."""
+    """Print and return the CPU seconds per second of all processes while there is no run."""
     before = spent(nodes)
     time.sleep(seconds)
     after = spent(nodes)

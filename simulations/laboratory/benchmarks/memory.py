@@ -41,7 +41,7 @@ def main(arguments: Sequence[str] | None = None) -> list[Ratio]:
 
 
 def of_numpy() -> int:
-    """Bytes of an idle Python process that has imported numpy."""
+    """Return the bytes of an idle Python process that has imported numpy."""
     pipe = subprocess.PIPE
     with subprocess.Popen([sys.executable, "-c", _NUMPY], stdin=pipe, stdout=pipe) as process:
         assert process.stdout
@@ -52,7 +52,7 @@ def of_numpy() -> int:
 
 
 def idle(records: int) -> dict[str, int]:
-    """Memory in bytes of a hospital with this number of records, of each of its processes, and of its coordinator."""
+    """Return the memory of a hospital with this number of records, of its processes, and of its coordinator."""
     with tempfile.TemporaryDirectory() as folder, Deployment(Path(folder)) as deployment:
         deployment.make([demo_notes.private_notes(0, records, 0)])
         deployment.up()

@@ -57,7 +57,7 @@ def main(arguments: Sequence[str] | None = None) -> list[Ratio]:
 
 
 def _timed(compute: Callable[[], object]) -> tuple[float, float, float]:
-    """Wall seconds, CPU seconds, and the peak memory of this process so far in MiB."""
+    """Return the wall seconds, CPU seconds, and the peak memory of this process so far in MiB."""
     wall, cpu = time.perf_counter(), time.process_time()
     compute()
     seconds = time.perf_counter() - wall, time.process_time() - cpu
@@ -65,7 +65,7 @@ def _timed(compute: Callable[[], object]) -> tuple[float, float, float]:
 
 
 def _vectors(rows: int, dim: int, seed: int) -> NDArray[np.float32]:
-    """(rows, dim) unit vectors around forty centres, with a decaying spectrum like that of embeddings."""
+    """Return unit vectors, (rows, dim), around forty centres, with a decaying spectrum like that of embeddings."""
     centres = np.random.default_rng(0).normal(size=(_CENTRES, dim))
     rng = np.random.default_rng(seed)
     spectrum = 1.5 * np.exp(-np.arange(dim) / 100)

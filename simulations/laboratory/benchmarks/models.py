@@ -97,19 +97,19 @@ def main(arguments: Sequence[str] | None = None) -> list[Ratio]:
 
 
 def different(tokens: Callable[[str], list[int]], texts: int, seed: int) -> list[Job]:
-    """Prompts that are all different, with four notes each, for one text each."""
+    """Return prompts that are all different, with four notes each, for one text each."""
     return [_job(_notes(tokens, seed + nth)[:_PROMPT], seed + nth) for nth in range(texts)]
 
 
 def several(tokens: Callable[[str], list[int]], texts: int, seed: int) -> list[Job]:
-    """A quarter of the prompts, for four texts each."""
+    """Return a quarter of the prompts, for four texts each."""
     return [
         replace(job, count=_TEXTS_PER_PROMPT) for job in different(tokens, max(1, texts // _TEXTS_PER_PROMPT), seed)
     ]
 
 
 def shared(tokens: Callable[[str], list[int]], texts: int, seed: int) -> list[Job]:
-    """Prompts that share 233 of 248 tokens."""
+    """Return prompts that share 233 of 248 tokens."""
     beginning = _notes(tokens, seed)[:_SHARED]
     endings = [_notes(tokens, seed + 1 + nth)[: _LONG - _SHARED] for nth in range(texts)]
     return [_job(beginning + ids, seed + nth) for nth, ids in enumerate(endings)]
@@ -131,12 +131,12 @@ class Plain:
         """Tokens that end a text."""
 
     def tokens(self, text: str) -> list[int]:
-        """Token ids of a text."""
+        """Return the token ids of a text."""
         return list(self._tokenizer(text)["input_ids"])
 
     @property
     def products(self) -> tuple[int, int]:
-        """Multiplications with weights that a token needs: in the layers, and in the head."""
+        """Number of multiplications with weights for each token: in the layers, and in the head."""
         head = self._model.get_output_embeddings().weight.numel()
         tables = {id(part.weight) for part in (self._model.get_input_embeddings(), self._model.get_output_embeddings())}
         layers = [part for part in self._model.parameters() if part.ndim > 1 and id(part) not in tables]
@@ -167,7 +167,7 @@ class Plain:
 
 
 def _notes(tokens: Callable[[str], list[int]], seed: int) -> list[int]:
-    """Token ids of a list of short invented notes, at least as many as any prompt has."""
+    """Return the token ids of a list of short invented notes, at least as many as any prompt has."""
     notes = demo_notes.public_text(30, seed)
     return tokens("".join(f"Note: {' '.join(note.split()[:12])}\n" for note in notes))
 
@@ -177,7 +177,7 @@ def _job(ids: list[int], seed: int) -> Job:
 
 
 def _measured(jobs: Sequence[Job], sample: Callable[[Sequence[Job], Any], None], ends: set[int]) -> Work:
-    """The tokens of a batch, those that end texts included, and its CPU seconds."""
+    """Measure a batch: its tokens, including those that end texts, and its CPU seconds."""
     texts: list[list[int]] = []
     _, milliseconds = timed(sample, jobs, lambda _, continuations: texts.extend(continuations))
     lengths = [next((nth for nth, token in enumerate(ids, 1) if token in ends), len(ids) + 1) for ids in texts]
@@ -189,7 +189,7 @@ def _measured(jobs: Sequence[Job], sample: Callable[[Sequence[Job], Any], None],
 
 
 def _product_speed() -> float:
-    """Multiplications of 8-bit integers a CPU second, in the fastest of some products of two square matrices."""
+    """Return the 8-bit multiplications per CPU second, in the fastest of some products of two square matrices."""
     import openvino
     from openvino import opset13 as operators
 

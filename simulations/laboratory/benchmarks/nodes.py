@@ -32,7 +32,7 @@ COORDINATOR = ("superlink", "executor", "front_door")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Stretch:
-    """Queries under one kind of line.
+    """Queries over one kind of line.
 
     Attributes:
         delay: Duration of a round trip, in seconds.
@@ -51,7 +51,7 @@ class Stretch:
     hospital: float = 0.0
 
     def __str__(self) -> str:
-        """The line, in words."""
+        """Write the line in words."""
         return f"{1000 * self.delay:.0f} ms" + (f", {self.rate * 8 / 1e6:g} Mbit/s" if self.rate else "")
 
     @property
@@ -97,7 +97,7 @@ def main(arguments: Sequence[str] | None = None) -> list[Ratio]:
 
 
 def terms(small: Stretch, quick: Stretch, slow: Stretch | None, *, few: int, many: int, start: float) -> Cost:
-    """The terms, from few nodes and many without a delay, and many with a delay (None: no round trips)."""
+    """Return the terms, from few nodes and many without a delay, and many with a delay (None: no round trips)."""
     work = max(0.0, (quick.phase - small.phase) / (many - few))
     return Cost(
         wait=max(0.0, quick.phase - many * work),
@@ -147,7 +147,7 @@ def measure(folder: Path, count: int, queries: int, stretches: Sequence[Stretch]
 
 
 def _time_of_answer(nodes: Nodes, number: int) -> float:
-    """Time at which the first hospital has answered the query of this number, from 0, in monotonic seconds.
+    """Return the time at which the first hospital has answered the query of this number, from 0, in monotonic seconds.
 
     Raises:
         RuntimeError: The run has already ended; the message has its output.
@@ -164,7 +164,7 @@ def _time_of_answer(nodes: Nodes, number: int) -> float:
 
 
 def spent(nodes: Nodes) -> dict[str, float]:
-    """CPU seconds so far of the coordinator's processes, including its run, and of the hospitals' processes."""
+    """Return the CPU seconds so far of the coordinator's processes, including its run, and of the hospitals'."""
     running = nodes.processes()
     coordinator = [process for name in COORDINATOR for process in running[name]]
     hospitals = [process for name, processes in running.items() if name not in COORDINATOR for process in processes]

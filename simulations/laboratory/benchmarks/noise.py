@@ -65,7 +65,7 @@ def main(arguments: Sequence[str] | None = None) -> list[Ratio]:
 
 
 def gaussians(sigma: float) -> list[Sampler]:
-    """Samplers of the discrete Gaussian: our table, our exact sampler, and OpenDP's."""
+    """Return samplers of the discrete Gaussian: our table, our exact sampler, and OpenDP's."""
     theirs = dp.m.make_gaussian(*_integers(dp.l2_distance(T="i64")), scale=sigma)
     return [
         Sampler(name="table", draw=lambda size: discrete_gaussian(sigma, size, secure_bytes(KEY_BYTES)), part=1),
@@ -75,7 +75,7 @@ def gaussians(sigma: float) -> list[Sampler]:
 
 
 def laplaces(scale: float, shares: int) -> list[Sampler]:
-    """Samplers of the discrete Laplace: our table and exact sampler for a share, and OpenDP's for the whole noise."""
+    """Return samplers of the discrete Laplace: our table and exact sampler of a share, OpenDP's of the whole noise."""
     theirs = dp.m.make_laplace(*_integers(dp.l1_distance(T="i64")), scale=scale)
     return [
         Sampler(

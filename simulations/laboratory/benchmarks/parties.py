@@ -5,8 +5,8 @@ r"""One federated query with up to a thousand parties in one process: time, memo
 
 A round has all steps of a run for one query of votes: the parties open the run, exchange keys and shares, then vote and
 unmask. Each party has six records of ten labels. The services are those of hospitals; the messages are serialised as on
-the wire. Time is CPU seconds of this process: at the parties, by the kind of reply, and elsewhere: at the coordinator
-and for the messages. Peak memory is that of the process so far, which runs its federations in ascending order of size.
+the wire. Time is CPU seconds of this process: at the parties, by the kind of reply, and for the rest: the coordinator
+and the messages. Peak memory is that of the process so far, which runs its federations in ascending order of size.
 """
 
 import argparse
@@ -170,7 +170,7 @@ def measure(parties: int, mode: str, encoder: Encoder, candidates: int) -> Cost:
 
 
 def picture(sizes: Sequence[int], costs: Mapping[str, Sequence[Cost]]) -> str:
-    """Cost of the modes by number of parties, as SVG; wall time is left out, since it depends on other programs."""
+    """Draw the modes' cost by number of parties, as SVG, without wall time, which other programs influence."""
     parts = [
         _growth(
             f"CPU time of one party, ms: {mode}",
@@ -201,12 +201,12 @@ def _growth(title: str, sizes: Sequence[int], values: Mapping[str, Sequence[floa
 
 
 def _of_each(seconds: float | None, parties: int) -> float | None:
-    """Milliseconds of each party."""
+    """Return the milliseconds per party; None without a measurement."""
     return None if seconds is None else 1000 * seconds / parties
 
 
 def plan_of(parties: int, mode: str, encoder: Encoder, roster: Roster | None) -> Plan:
-    """A plan of WASP with one query."""
+    """Return a plan of WASP with one query."""
     method: Any = Wasp(rounds=2)
     return make_plan(
         method,

@@ -1,4 +1,4 @@
-"""The figures of a benchmark: times relative to another time of the same run, on whatever machine.
+"""The figures of a benchmark: times relative to another time of the same run, on any machine.
 
 A benchmark's `main` prints its own table and returns its ratios; `benchmark(main)` is its entry point and, with
 `--ratios FILE` as last arguments, writes them there for `python -m simulations.laboratory.benchmarks`.
@@ -15,7 +15,7 @@ OPTION = "--ratios"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ratio:
-    """One figure.
+    """One figure of a benchmark: a quantity relative to another one.
 
     Attributes:
         name: Name of the measured quantity.
@@ -30,7 +30,7 @@ class Ratio:
     goal: float | None = None
 
     def __str__(self) -> str:
-        """One line, with the goal."""
+        """Write the figure in one line, with the goal."""
         verdict = "" if self.goal is None else f"{'hit' if self.value <= self.goal else 'MISSED'} of {self.goal:g}"
         return f"{self.value:8.3f} {verdict:16} {self.name}, to {self.to}"
 

@@ -64,7 +64,7 @@ def main(arguments: Sequence[str] | None = None) -> list[Ratio]:
 
 
 def _query(texts: list[str], vectors: NDArray[np.float32]) -> object:
-    """One query of votes on these candidates to three parties in this process, from the embedding to the sum."""
+    """Ask one query of votes on these candidates to three parties in this process, from the embedding to the sum."""
     encoder = Encoder.hashed_ngrams(dimensions=vectors.shape[1], bits=12)
     return parties.measure(3, "semi_honest", encoder, len(texts))
 
@@ -93,7 +93,7 @@ def _of_texts(part: str, sizes: Sequence[int], dimensions: int) -> list[Ratio]:
 
 
 def _cost(part: str, size: int, dimensions: int) -> tuple[float, float]:
-    """CPU milliseconds and peak bytes, of each text."""
+    """Return the CPU milliseconds and peak bytes of a part, per text."""
     texts, vectors = _texts(size), _unit(size, dimensions, 0)
     _, milliseconds = timed(_PARTS[part], texts, vectors)
     peak = _peak(lambda: _PARTS[part](texts, vectors))
@@ -112,7 +112,7 @@ def _of_ledgers(sizes: Sequence[int]) -> list[Ratio]:
 
 
 def _ledger(runs: int) -> tuple[float, float, float]:
-    """CPU milliseconds: of each run to open a ledger, of an answer, and of each run for epsilon."""
+    """Return the CPU milliseconds to open a ledger, per run; of an answer; and to compute epsilon, per run."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "ledger.db"
         _write_ledger(path, runs)
@@ -129,7 +129,7 @@ def _ledger(runs: int) -> tuple[float, float, float]:
 
 
 def _write_ledger(path: Path, runs: int) -> None:
-    """A ledger of finished runs, in one transaction."""
+    """Write a ledger of finished runs, in one transaction."""
     with LedgerFile(path, secret=secure_bytes(32), durable=False).transaction(write=True) as database:
         log = Log(database, path)
         for place in ((f"run {number:028}", index) for number in range(runs) for index in range(_QUERIES)):
@@ -167,7 +167,7 @@ def _answer_all(ledger: Ledger) -> None:
 
 
 def _spent(charges: tuple[Release, ...]) -> None:
-    """Compute the epsilon that a limit would look at; no limit is set here."""
+    """Compute the epsilon that a limit would be compared with; no limit is set here."""
     epsilon(charges, 1e-5)
 
 
@@ -179,7 +179,7 @@ class _Writer:
     declines: frozenset[str] = frozenset()
 
     def check(self) -> None:
-        """No check is needed."""
+        """Do nothing."""
 
     def generate(self, requests: Sequence[Request], *, arrived: Arrived | None = None) -> list[Reply]:
         """See `Provider.generate`."""
@@ -252,7 +252,7 @@ def _grown(what: str, sizes: Sequence[int], path: Path, ask: Callable[[range], o
 
 
 def _texts(size: int) -> list[str]:
-    """Texts of forty words out of five thousand."""
+    """Return texts of forty words out of five thousand."""
     words = np.random.default_rng(0).integers(5000, size=(size, 40))
     return [" ".join(f"w{word}" for word in row) for row in words.tolist()]
 
@@ -264,7 +264,7 @@ def _unit(rows: int, dimensions: int, seed: int) -> NDArray[np.float32]:
 
 
 def _peak(action: Callable[[], object]) -> int:
-    """Bytes that Python and numpy allocate at most during the call, beyond those before it."""
+    """Return the bytes that Python and numpy allocate at most during the call, beyond those before it."""
     tracemalloc.start()
     try:
         action()

@@ -69,7 +69,7 @@ def main(arguments: Sequence[str] | None = None) -> list[Ratio]:
 
 
 def groups(parties: int) -> list[Group]:
-    """Graphs on which the parties are timed."""
+    """Return the graphs on which the parties are timed."""
     complete = Group(parties=parties, degree=parties - 1, threshold=parties * 6 // 10)
     if parties == 50:
         return [complete, Group(parties=50, degree=12, threshold=8)]
@@ -142,7 +142,7 @@ class TimedRound:
     flower: FlowerCost | None
 
     def line(self) -> str:
-        """One line of the table."""
+        """Write one line of the table."""
         ours, flower = self.ours, self.flower
         beside = (
             f"{flower.mask:8.1f}{flower.mask / ours.mask:7.1f}"
@@ -157,7 +157,7 @@ class TimedRound:
         )
 
     def targets(self) -> list[Ratio]:
-        """Ratios with a goal."""
+        """Return the ratios with a goal."""
         case = f"{self.group.name}, {self.length} words, {self.gone} gone"
         ratios = []
         if self.length == 10**6:
@@ -187,7 +187,7 @@ class Limits:
     _mask: dict[int, float] = field(init=False, default_factory=dict)
 
     def __post_init__(self) -> None:
-        """Measure."""
+        """Measure the limits."""
         binding = bytes(32)
         pair, peer = KeyPair(Secret(secure_bytes(32))), KeyPair(Secret(secure_bytes(32)))
         agreed = pair.agree(peer.public, where="benchmark")
@@ -196,7 +196,7 @@ class Limits:
         self.seal = _fastest_call(lambda: seal(agreed, binding, 0, 1, bytes(2 * shamir.SHARE_BYTES)))
 
     def masks(self, count: int, length: int) -> float:
-        """Time for keystream and addition of `count` masks of `length` words."""
+        """Return the time for keystream and addition of `count` masks of `length` words."""
         if length not in self._mask:
             vector = np.zeros(length, dtype=np.uint64)
             zeros, piece = bytes(8 * _CHUNK), bytearray(8 * _CHUNK)
@@ -206,7 +206,7 @@ class Limits:
         return count * self._mask[length]
 
     def predicted(self, group: Group, length: int) -> float:
-        """Total time of a party in a round with keys for that round alone."""
+        """Return the total time of a party in a round with keys for that round alone."""
         points = range(1, group.degree + 2)
         split = fastest(5, lambda: shamir.split_many([bytes(32)] * 2, group.threshold, points, secure_bytes(32)))
         return (
@@ -217,7 +217,7 @@ class Limits:
         )
 
     def lines(self, lengths: Sequence[int]) -> str:
-        """Report of all limits."""
+        """Report all limits in one line."""
         masks = [(length, self.masks(1, length)) for length in lengths]
         return (
             f"X25519 {1000 * self.agree:.1f} us, HKDF {1000 * self.derive:.1f} us, seal {1000 * self.seal:.1f} us\n"
@@ -238,7 +238,7 @@ def _add_raw(vector: NDArray[np.uint64], zeros: bytes, piece: bytearray, words: 
 
 
 def _fastest_call(action: Callable[[], object]) -> float:
-    """CPU milliseconds of the fastest of 5 times 200."""
+    """Return the CPU milliseconds per call, averaged over 200 calls, in the fastest of 5 repetitions."""
     return fastest(5, lambda: [action() for _ in range(200)]) / 200
 
 

@@ -57,7 +57,7 @@ def main(arguments: Sequence[str]) -> list[Ratio]:
 
 
 def cpu(arguments: Sequence[str]) -> float:
-    """CPU seconds of Python with these arguments, including all of its threads and processes.
+    """Return the CPU seconds of Python with these arguments, including all of its threads and processes.
 
     Raises:
         CalledProcessError: The command failed.

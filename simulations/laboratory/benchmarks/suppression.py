@@ -54,7 +54,7 @@ def main(arguments: Sequence[str] | None = None) -> list[Ratio]:
 
 
 def population(name: str, n: int, dimensions: int) -> tuple[NDArray[np.float64], NDArray[np.float32]]:
-    """Votes and unit vectors of a population of this kind."""
+    """Return the votes and unit vectors of a population of this kind."""
     rng = np.random.default_rng(0)
     share, spread = _POPULATIONS[name]
     centres = rng.normal(size=(max(1, round(share * n)), dimensions))
@@ -64,7 +64,7 @@ def population(name: str, n: int, dimensions: int) -> tuple[NDArray[np.float64],
 
 
 def plain(votes: NDArray[np.float64], vectors: NDArray[np.float32], count: int, *, tau: float) -> Elites:
-    """The paper's definition: a self-similarity matrix for each tau, and a walk over it."""
+    """Suppress by the paper's definition: a self-similarity matrix for each tau, and a walk over it."""
     order = np.argsort(-votes, kind="stable")
     steps = 0
     while True:

@@ -11,12 +11,12 @@ Result = TypeVar("Result")
 def timed(
     action: Callable[Arguments, Result], *arguments: Arguments.args, **named: Arguments.kwargs
 ) -> tuple[Result, float]:
-    """Result of `action`, and the CPU time that this process spent on it, in milliseconds."""
+    """Return the result of `action`, and the CPU time that this process spent on it, in milliseconds."""
     start = time.process_time()
     result = action(*arguments, **named)
     return result, 1000 * (time.process_time() - start)
 
 
 def fastest(times: int, action: Callable[[], object]) -> float:
-    """CPU milliseconds of the fastest of several runs, as other load on a shared machine can only add to the time."""
+    """Return the CPU milliseconds of the fastest of several runs, as other load can only add to the time."""
     return min(timed(action)[1] for _ in range(times))

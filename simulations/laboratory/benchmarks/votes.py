@@ -74,7 +74,7 @@ def bench(kind: str, records: NDArray[np.float32], candidates: NDArray[np.float3
 
 
 def vectors(rows: int, dimensions: int, seed: int, spread: float | None) -> NDArray[np.float32]:
-    """(rows, dimensions) unit vectors: independent ones, or around common centres with a decaying spectrum."""
+    """Return unit vectors, (rows, dimensions): independent ones, or around common centres with a decaying spectrum."""
     made = np.random.default_rng(seed).normal(size=(rows, dimensions))
     if spread is not None:
         common = np.random.default_rng(0)
@@ -86,14 +86,14 @@ def vectors(rows: int, dimensions: int, seed: int, spread: float | None) -> NDAr
 def votes(
     records: NDArray[np.float32], candidates: NDArray[np.float32], top: int, *, furthest: bool
 ) -> NDArray[np.int64]:
-    """The votes of all records for candidates of the only label."""
+    """Return the votes of all records for candidates of the only label."""
     spec = VotesSpec(top=top, furthest=furthest)
     query = Votes(spec=spec, vectors=candidates, labels=np.zeros(len(candidates), dtype=np.int32))
     return votes_of(query, records, np.zeros(len(records), dtype=np.int32))
 
 
 def turns(product: Callable[[], object], ways: dict[str, Callable[[], object]]) -> dict[str, float]:
-    """The smallest CPU time of each way, relative to the smallest of the product between its turns."""
+    """Return the smallest CPU time of each way, relative to the smallest of the product between its turns."""
     ratios = {}
     for name, way in ways.items():
         times = [(timed(product)[1], timed(way)[1]) for _ in range(_TURNS)]
@@ -109,7 +109,7 @@ def _faiss(index: type, records: NDArray[np.float32], candidates: NDArray[np.flo
 
 
 def _growth(action: Callable[[], object]) -> float:
-    """Growth of the peak memory of the process, in MiB."""
+    """Return the growth of the peak memory of the process, in MiB."""
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     action()
     return (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) / 1024

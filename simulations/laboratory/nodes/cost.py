@@ -28,7 +28,7 @@ class Cost:
     start: float = 0.0
 
     def phase(self, *, nodes: int, delay: float = 0.0, rate: float = float("inf")) -> float:
-        """Duration of one phase, in seconds.
+        """Return the duration of one phase, in seconds.
 
         Args:
             nodes: Number of hospitals.
@@ -38,10 +38,10 @@ class Cost:
         return self.wait + self.trips * delay + nodes * self.bytes / rate + nodes * self.work
 
     def run(self, phases: int, *, nodes: int, delay: float = 0.0, rate: float = float("inf")) -> float:
-        """Duration of a run of this number of phases, in seconds."""
+        """Return the duration of a run of this number of phases, in seconds."""
         return self.start + phases * self.phase(nodes=nodes, delay=delay, rate=rate)
 
 
 def phases(queries: int, *, malicious: bool = True) -> int:
-    """Number of phases of a run: two for the set-up, three (semi-honest: two) per query, and one for the end."""
+    """Return the number of phases of a run: two for the set-up, three (semi-honest: two) per query, one for the end."""
     return 2 + (3 if malicious else 2) * queries + 1

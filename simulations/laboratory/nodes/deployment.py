@@ -143,7 +143,7 @@ class Deployment:
             self.coordinator("enrol", self.here, self.at(number) / "party.json")
 
     def at(self, number: int) -> Path:
-        """The folder of a hospital."""
+        """Return the folder of a hospital."""
         return self.folder / f"h{number}"
 
     def set(self, number: int, **values: str) -> None:
@@ -156,7 +156,7 @@ class Deployment:
         path.write_text(content, encoding="utf-8")
 
     def audit(self, number: int) -> list[dict[str, Any]]:
-        """Lines of a hospital's audit log, one for each request, in order."""
+        """Return the lines of a hospital's audit log, one for each request, in order."""
         return [json.loads(line) for line in text(self.at(number) / "private" / "audit.jsonl").splitlines()]
 
     def coordinator(self, *arguments: object) -> str:
@@ -198,11 +198,11 @@ class Deployment:
         return False
 
     def trust(self) -> ssl.SSLContext:
-        """The TLS trust of a hospital: only the coordinator's own authority."""
+        """Return the TLS trust of a hospital: only the coordinator's own authority."""
         return ssl.create_default_context(cafile=self.here / "ca.crt")
 
     def ask(self, method: str, path: str) -> httpx.Response:
-        """Reply of the front door to an empty request from a stranger."""
+        """Return the reply of the front door to an empty request from an unknown client."""
         url, kind = f"https://{self.host}:{self.port}{path}", {"content-type": "application/protobuf"}
         return httpx.request(method, url, verify=self.trust(), content=b"", headers=kind, trust_env=False)
 
@@ -220,7 +220,7 @@ class Deployment:
         self.start(f"h{number}", "caucus-party", "start", self.at(number), *options)
 
     def started(self) -> Collection[int]:
-        """Hospitals that were started and not stopped."""
+        """Return the hospitals that were started and not stopped."""
         return {number for number in range(self.count) if f"h{number}" in self.running}
 
     def _starts(self, number: int) -> int:
@@ -233,7 +233,7 @@ class Deployment:
         return self.online() >= len(self.started())
 
     def online(self) -> int:
-        """Number of nodes that the coordinator reports as connected."""
+        """Return the number of nodes that the coordinator reports as connected."""
         facts = json.loads(self.coordinator("status", self.here, "--json"))
         return sum(party["node"] == "online" for party in facts["parties"])
 
@@ -248,7 +248,7 @@ class Deployment:
         return self.start(f"run-{name}", "caucus-coordinator", "run", self.here, name, *overrides)
 
     def is_running(self, name: str) -> bool:
-        """Whether a run that began has not ended."""
+        """Return whether a run that began has not ended."""
         return self.running[f"run-{name}"].poll() is None
 
     def finish(self, name: str) -> tuple[int, str]:
@@ -266,14 +266,14 @@ def write_records(path: Path, notes: Iterable[Record]) -> Path:
 
 
 def free_port() -> int:
-    """A port of loopback that is free at the moment."""
+    """Return a port of loopback that is free at the moment."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         return int(probe.getsockname()[1])
 
 
 def text(path: Path) -> str:
-    """Content of a file that may be half written; empty if there is none."""
+    """Return the content of a file that may be half written; empty if there is none."""
     return path.read_text(encoding="utf-8", errors="replace") if path.exists() else ""
 
 

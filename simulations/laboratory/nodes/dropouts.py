@@ -58,7 +58,7 @@ _CORRUPT = 0.3
 
 
 class Ending(NamedTuple):
-    """End of a run: whether it was complete, the number of phases that waited in vain, and the number of all phases."""
+    """End of a run: whether it was complete, and the numbers of phases that lacked a reply and of all phases."""
 
     whole: bool
     waits: int
@@ -92,7 +92,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _summary(endings: Sequence[Ending]) -> str:
-    """Share of whole runs; waits and further phases of these."""
+    """Return the share of complete runs; mean waits and repeated phases of these."""
     whole = [ending for ending in endings if ending.whole]
     share = f"{len(whole) / len(endings):7.0%}"
     if not whole:
@@ -123,7 +123,7 @@ class Faults:
         self._away = self._away | fail if self._lasting else fail
 
     def deliver(self, partition: int, message: Message) -> Iterable[Message]:
-        """Deliver a message unless its party is away; a fault of `LocalGrid`."""
+        """Deliver a message unless its party is away; this is the `on_request` of `LocalGrid`."""
         return () if partition in self._away else (message,)
 
 
@@ -148,7 +148,7 @@ class _Watched(FlowerNetwork):
 
 
 def ended(faults: Faults, *, dropouts: int, retries: int) -> Ending:
-    """One run of two queries under these faults."""
+    """Make one run of two queries under these faults, and return how it ended."""
     encoder = Encoder.hashed_ngrams(dimensions=32, bits=10)
     identities = {party: Identity(secure_bytes(32)) for party in range(faults.parties)}
     roster = Roster({party: identity.public for party, identity in identities.items()})
@@ -194,7 +194,7 @@ def ended(faults: Faults, *, dropouts: int, retries: int) -> Ending:
 
 
 def plan_of(parties: int, dropouts: int, encoder: Encoder, roster: Roster) -> Plan:
-    """A plan of WASP with two queries."""
+    """Return a plan of WASP with two queries."""
     method: Any = Wasp(rounds=QUERIES + 1, top=2)
     return make_plan(
         method,

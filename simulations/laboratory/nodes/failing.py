@@ -49,7 +49,7 @@ class Run(NamedTuple):
 
 
 def failing_relay() -> int:
-    """A hospital's relay that fails according to a file in its parent folder; `Nodes` starts it in its place."""
+    """Run a hospital's relay that fails according to a file in its parent folder; `Nodes` starts it in its place."""
     folder = Path.cwd()
     draws: dict[str, random.Random] = {}
 
@@ -107,7 +107,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _figures(runs: Sequence[Run], endings: Sequence[Ending], *, calm: float, phase: float, timeout: float) -> str:
-    """Shares of whole runs, mean seconds that these lost, and how many hospitals failed in a run."""
+    """Return the shares of complete runs, mean seconds that these lost, and how many hospitals failed in a run."""
     lost = [run.seconds - calm for run in runs if run.whole]
     expected = [
         ending.waits * timeout + (ending.phases - phases(QUERIES)) * phase for ending in endings if ending.whole

@@ -112,7 +112,7 @@ class Nodes(Deployment):
         return len(ended)
 
     def started(self) -> Collection[int]:
-        """Hospitals that were started and not killed."""
+        """Return the hospitals that were started and not killed."""
         return {number for number, _ in self.forked}
 
     def _start(self, number: int, name: str) -> None:
@@ -133,7 +133,7 @@ class Nodes(Deployment):
             self.forks.wait(process)
 
     def stopped(self) -> list[int]:
-        """Hospitals whose relay has stopped itself (SIGSTOP)."""
+        """Return the hospitals whose relay has stopped itself (SIGSTOP)."""
         relays = [(number, process) for (number, name), process in self.forked.items() if name == "relay"]
         return [number for number, process in relays if stat(process)[0] == "T"]
 
@@ -142,13 +142,13 @@ class Nodes(Deployment):
         os.kill(self.forked[number, "relay"], signal.SIGCONT)
 
     def online(self) -> int:
-        """Number of nodes that the coordinator reports as connected."""
+        """Return the number of nodes that the coordinator reports as connected."""
         with contextlib.suppress(CaucusError, subprocess.CalledProcessError):
             return sum(node["status"] == "online" for node in self._flower("supernode", "list")["nodes"])
         return 0
 
     def requests(self, number: int, run: str) -> list[tuple[str, float]]:
-        """Requests to a hospital in the run of this name, with their Unix times, in order."""
+        """Return the requests to a hospital in the run of this name, with their Unix times, in order."""
         return [
             (line["request"], datetime.fromisoformat(line["when"]).timestamp())
             for line in self.audit(number)
@@ -156,7 +156,7 @@ class Nodes(Deployment):
         ]
 
     def processes(self) -> dict[str, list[int]]:
-        """IDs of all processes, by kind."""
+        """Return the IDs of all processes, by kind."""
         by_name: dict[str, list[int]] = {"forking": [self.forks.process]}
         for (_, name), process in self.forked.items():
             by_name.setdefault(name, []).append(process)
@@ -179,7 +179,7 @@ def _function(module: str) -> str:
 
 
 def small_run(rounds: int) -> tuple[str, ...]:
-    """Settings of a run of WASP with few candidates. The run has one query fewer than it has rounds."""
+    """Return the settings of a run of WASP with few candidates. The run has one query fewer than it has rounds."""
     return (
         "method=wasp",
         f"method.rounds={rounds}",

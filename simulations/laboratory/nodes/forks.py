@@ -163,7 +163,7 @@ def _say(answers: TextIO, number: int) -> None:
 
 
 def _become(function: Callable[[], object], request: Mapping[str, Any]) -> None:
-    """Be the command, and end with it."""
+    """Run the command in this forked process, which ends with it."""
     ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
     code: object = 1
     try:

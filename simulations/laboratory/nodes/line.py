@@ -12,7 +12,7 @@ from threading import Thread
 
 
 class Line:
-    """The line; delay and rate can be set while it is in use.
+    """A slow line; delay and rate can be set while it is in use.
 
     Args:
         delay: Initial value of the attribute.
@@ -50,7 +50,7 @@ class Line:
             loop.close()
 
     def to(self, host: str, port: int) -> Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]:
-        """Relay of one connection over this line to a host and port: a callback of `asyncio.start_server`."""
+        """Relay one connection over this line to a host and port: a callback of `asyncio.start_server`."""
         return lambda reader, writer: self._serve(reader, writer, (host, port))
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, far: tuple[str, int]) -> None:
@@ -80,7 +80,7 @@ class Line:
         return data[:-1] + bytes([data[-1] ^ 1]) if spoiled else data
 
     def _through(self, now: float, size: int, direction: str) -> float:
-        """Time at which the last of these bytes is on the line, after all before them."""
+        """Return the time at which the last of these bytes is on the line, after all before them."""
         if self.rate is None:
             return now
         self._free[direction] = max(now, self._free[direction]) + size / self.rate

@@ -6,7 +6,7 @@ from pathlib import Path
 
 
 def stat(process: int) -> list[str]:
-    """Fields of a process in /proc, from its state on; zeros if the process does not exist."""
+    """Return the fields of a process in /proc, from its state on; zeros if the process does not exist."""
     try:
         return Path(f"/proc/{process}/stat").read_text(encoding="utf-8").rpartition(")")[2].split()
     except OSError:
@@ -14,13 +14,13 @@ def stat(process: int) -> list[str]:
 
 
 def cpu(processes: Iterable[int]) -> float:
-    """CPU seconds of these processes so far."""
+    """Return the CPU seconds of these processes so far."""
     fields = (stat(process) for process in processes)
     return sum(int(process[11]) + int(process[12]) for process in fields) / os.sysconf("SC_CLK_TCK")
 
 
 def descendants(parents: Iterable[int]) -> set[int]:
-    """Processes that these processes have started, directly or indirectly."""
+    """Return the processes that these processes have started, directly or indirectly."""
     children: dict[int, list[int]] = {}
     for entry in Path("/proc").glob("[0-9]*"):
         children.setdefault(int(stat(int(entry.name))[1]), []).append(int(entry.name))
@@ -32,12 +32,12 @@ def descendants(parents: Iterable[int]) -> set[int]:
 
 
 def proportional_set(processes: Iterable[int]) -> int:
-    """Bytes of memory of these processes, with shared memory counted once (PSS)."""
+    """Return the bytes of memory of these processes, with shared memory counted once (PSS)."""
     return _memory(processes, "Pss:")
 
 
 def resident_set(processes: Iterable[int]) -> int:
-    """Bytes of memory of these processes, with shared memory counted for each process (RSS)."""
+    """Return the bytes of memory of these processes, with shared memory counted for each process (RSS)."""
     return _memory(processes, "Rss:")
 
 

@@ -30,7 +30,7 @@ ABOUT = Path(__file__).parent / "about.md"
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Entry point; exit code 2 for a wrong setting, 1 if runs failed, 130 after Ctrl-C, 143 after SIGTERM."""
+    """Run the command; exit with code 2 for a wrong setting, 1 if runs failed, 130 after Ctrl-C, 143 after SIGTERM."""
     parser = argparse.ArgumentParser(prog="make results", description=__doc__.split("\n", 1)[0])
     parser.add_argument("--preset", default="small", help="small or full")
     parser.add_argument("--claim", default=None, help="name of one claim; all of the preset without it")
@@ -131,7 +131,7 @@ def _alone(work: Path) -> Iterator[None]:
 
 
 def _on_this_machine(chosen: cells.Preset) -> cells.Preset:
-    """The preset, with the demo's notes in place of its data sets if any of them are missing."""
+    """Return the preset, with the demo's notes in place of its data sets if any of them are missing."""
     if chosen.data is None or all(map(data_sets.is_there, chosen.data)):
         return chosen
     _say(f"the demo's notes in place of {', '.join(chosen.data)}, {data_sets.ABSENT.format(data_sets.data_folder())}")
@@ -139,7 +139,7 @@ def _on_this_machine(chosen: cells.Preset) -> cells.Preset:
 
 
 def _distinct_overrides(chosen: cells.Preset, one: runs.Result) -> list[str]:
-    """The overrides that tell a run from others."""
+    """Return the overrides that tell a run from others."""
     common = {*chosen.base, *chosen.of_data[one.data], f"experiment_seed={one.seed}"}
     return [override for override in one.overrides if override not in common]
 

@@ -24,7 +24,7 @@ WITHOUT_EPSILON = ("method=fusegen", "method=only_private", "method=private_exem
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """One run that claims need.
+    """One run that the claims need.
 
     Attributes:
         data: Data set.
@@ -56,11 +56,11 @@ class Preset:
     data: tuple[str, ...] | None = None
 
     def claims(self, claims: Sequence[Claim]) -> list[Claim]:
-        """The claims that the preset measures."""
+        """Return the claims that the preset measures."""
         return [claim for claim in claims if self.seeds is None or claim.small or claim.computed]
 
     def data_sets(self, claim: Claim) -> tuple[str, ...]:
-        """Data sets on which the claim is measured.
+        """Return the data sets on which the claim is measured.
 
         Raises:
             ConfigError: The claim names a data set that the presets do not have.
@@ -70,7 +70,7 @@ class Preset:
         return claim.data if self.data is None else self.data
 
     def cells(self, claim: Claim) -> dict[tuple[str, float | None], list[Cell]]:
-        """The cells of each row and epsilon (None where rows set it), in the order of data sets and seeds."""
+        """Return the cells of each row and epsilon (None if rows set it), in the order of data sets and seeds."""
         seeds = range(claim.seeds if self.seeds is None else min(self.seeds, claim.seeds))
         return {
             (row, epsilon): [
@@ -81,13 +81,13 @@ class Preset:
         }
 
     def overrides(self, cell: Cell) -> tuple[str, ...]:
-        """All overrides of a cell; `~` removes an override of the base. Folders are named {data}, {work} and {here}."""
+        """Return all overrides of a cell; `~` removes one of the base. Folders are named {data}, {work} and {here}."""
         of_cell = (*cell.overrides, f"experiment_seed={cell.seed}")
         every = settled(self.base, self.of_data[cell.data], of_cell)
         return tuple(override for override in every if not override.startswith("~"))
 
     def key(self, cell: Cell) -> str:
-        """Digest of all overrides of a cell, in any order."""
+        """Return the digest of all overrides of a cell, in any order."""
         content = json.dumps(sorted(override.lstrip("+") for override in self.overrides(cell)), ensure_ascii=False)
         return hashlib.sha256(content.encode()).hexdigest()[:16]
 
@@ -112,7 +112,7 @@ def preset(name: str, path: Path = HERE / "presets.yaml") -> Preset:
 
 
 def with_epsilon(overrides: Sequence[str], epsilon: float | None) -> tuple[str, ...]:
-    """Overrides of a row at an epsilon; unchanged if the row sets its own or does not use it."""
+    """Return the overrides of a row at an epsilon; unchanged if the row sets its own or does not use it."""
     fixed = any(override in WITHOUT_EPSILON or override.startswith("privacy.epsilon=") for override in overrides)
     if epsilon is None or fixed:
         return tuple(overrides)
@@ -120,7 +120,7 @@ def with_epsilon(overrides: Sequence[str], epsilon: float | None) -> tuple[str, 
 
 
 def in_order(chosen: Preset, claims: Iterable[Claim]) -> list[Cell]:
-    """The cells of all claims, without repetition: first all first seeds, so that each claim soon has results."""
+    """List the cells of all claims, each once: first those of all first seeds, so that each claim soon has results."""
     needed: dict[str, Cell] = {}
     for claim in claims:
         for cells in chosen.cells(claim).values():

@@ -89,7 +89,7 @@ class Claim:
 
 
 def read_claims(folder: Path = FOLDER) -> list[Claim]:
-    """All claims, in the order of the files' names.
+    """Return all claims, in the order of the files' names.
 
     Raises:
         ConfigError: A file is not YAML of this kind, has a field that `Claim` lacks, or repeats a name.
@@ -105,7 +105,7 @@ def read_claims(folder: Path = FOLDER) -> list[Claim]:
 
 
 def read_lines(path: Path = LINES) -> list[Claim]:
-    """The lines of the README's picture, each as a claim with a single row, named after the line and its records.
+    """Read the lines of the README's picture, each as a claim with a single row, named after the line and its records.
 
     Raises:
         ConfigError: The file is not YAML of this kind.
@@ -134,7 +134,7 @@ def read_lines(path: Path = LINES) -> list[Claim]:
 
 
 def settled(*lists: Sequence[str]) -> tuple[str, ...]:
-    """The effective overrides: a later one replaces an earlier one of the same setting.
+    """Return the effective overrides: a later one replaces an earlier one of the same setting.
 
     If a list chooses a different method from an earlier list, the settings `method.*` of the earlier list are dropped.
     """

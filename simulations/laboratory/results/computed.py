@@ -17,7 +17,7 @@ _TIMES = 4
 
 
 def wasp_sigma() -> dict[str, float]:
-    """Standard deviation of the noise of WASP's votes: by the paper's formula, and the minimum for epsilon."""
+    """Return the standard deviation of the noise of WASP's votes: by the paper's formula, and the least for epsilon."""
     return {f"paper's at ε {epsilon}": _papers(epsilon) for epsilon in _EPSILONS} | {
         f"needed at ε {epsilon}": accountant.continuous_sigma(_VOTES.sensitivity, _TIMES, epsilon, _DELTA) / _VOTES.grid
         for epsilon in _EPSILONS
@@ -25,7 +25,7 @@ def wasp_sigma() -> dict[str, float]:
 
 
 def wasp_true_epsilon() -> dict[str, float]:
-    """The epsilon that the paper states for its noise, and the true one."""
+    """Return the epsilon that the paper states for its noise, and the true one."""
     mu = {epsilon: (_TIMES**0.5) * _VOTES.sensitivity.l2 / _VOTES.grid / _papers(epsilon) for epsilon in _EPSILONS}
     return {f"stated ε {epsilon}": float(epsilon) for epsilon in _EPSILONS} | {
         f"noise for ε {epsilon}": gaussian_epsilon(_DELTA, mu[epsilon]) for epsilon in _EPSILONS
@@ -33,7 +33,7 @@ def wasp_true_epsilon() -> dict[str, float]:
 
 
 def _papers(epsilon: float) -> float:
-    """Sigma by the paper's formula, in votes."""
+    """Return the sigma by the paper's formula, in votes."""
     return accountant.paper_sigma(_VOTES.paper_l1, _TIMES, epsilon, _DELTA)
 
 

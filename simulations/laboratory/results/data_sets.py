@@ -24,24 +24,24 @@ TARGET_PART = 4
 
 
 def data_folder() -> Path:
-    """Folder of the data sets: $CAUCUS_DATA, or shared/data next to the project."""
+    """Return the folder of the data sets: $CAUCUS_DATA, or shared/data next to the project."""
     return Path(os.environ.get(DATA, Path(__file__).parents[4] / "shared" / "data")).resolve()
 
 
 def is_there(data: str) -> bool:
-    """Whether the data set is on this machine."""
+    """Return whether the data set is on this machine."""
     return data == DEMO or all((data_folder() / data / f"{part}.csv").is_file() for part in ("train", "test"))
 
 
 def write_files(work: Path) -> None:
-    """Public texts, a public vocabulary, and a split of banking10's records into private ones and a recipient's."""
+    """Write public texts, a public vocabulary, and a split of banking10's records into private and a recipient's."""
     _write_public_texts(work)
     _write_vocabulary(work)
     _write_target(work)
 
 
 def _write_public_texts(work: Path) -> None:
-    """The public texts of banking10, with their topics: banking77's messages of the other 67 classes."""
+    """Write the public texts of banking10, with their topics: banking77's messages of the other 67 classes."""
     target = work / BANKING67
     if target.exists() or not (is_there("banking10") and is_there("banking77")):
         return
@@ -57,7 +57,7 @@ def _write_public_texts(work: Path) -> None:
 
 
 def _write_vocabulary(work: Path) -> None:
-    """English words, the most frequent first, without the commonest."""
+    """Write English words, the most frequent first, without the commonest."""
     source = data_folder() / "vocab_english" / "words.tsv"
     if not source.is_file():
         return

@@ -33,7 +33,7 @@ USUAL_SECONDS = 35.0
 
 
 def missing(chosen: Preset, cells: Sequence[Cell], results: Mapping[str, Result]) -> list[Cell]:
-    """The cells without a result."""
+    """Return the cells without a result."""
     return [cell for cell in cells if (known := results.get(chosen.key(cell))) is None or known.error is not None]
 
 
@@ -49,7 +49,7 @@ def check_models(chosen: Preset) -> None:
 
 
 def forecast(cells: int, results: Sequence[Result]) -> str:
-    """The remaining runs and their cost, in words, estimated from the mean time of the measured runs."""
+    """Return the remaining runs and their cost, in words, estimated from the mean time of the measured runs."""
     times = [one.seconds for one in results if one.error is None]
     minutes = cells * (sum(times) / len(times) if times else USUAL_SECONDS) / PROCESSES / 60
     return f"{cells} runs left, about {minutes:.0f} minutes with {PROCESSES} processes"
@@ -96,7 +96,7 @@ def _submit(pool: ProcessPoolExecutor, chosen: Preset, cell: Cell, work: Path) -
 
 
 def run_one(blank: Result, overrides: Sequence[str], folder: Path) -> Result:
-    """One run, in this process: its result, or the reason why there is none.
+    """Make one run in this process; return its result, or the reason why there is none.
 
     A run that cannot continue, since the program has changed, starts again: its replies are in the cache.
     """
@@ -131,7 +131,7 @@ def run_one(blank: Result, overrides: Sequence[str], folder: Path) -> Result:
 
 
 def measured(blank: Result, folder: Path) -> Result:
-    """The result of a run from its folder; figures have their names in metrics.json."""
+    """Return the result of a run from its folder; figures have their names in metrics.json."""
     from simulations.sweeps.runs import read_rounds, read_run
 
     run = read_run(folder)
@@ -145,7 +145,7 @@ def measured(blank: Result, folder: Path) -> Result:
 
 
 def with_folders(overrides: Sequence[str], work: Path) -> list[str]:
-    """Overrides in which the names of the folders of data sets, work and this package are replaced by their paths."""
+    """Replace the names of the folders of data sets, work and this package in the overrides by their paths."""
     folders = {"{data}": data_folder(), "{work}": work.resolve(), "{here}": Path(__file__).parent}
     return [
         functools.reduce(lambda text, name: text.replace(name, str(folders[name])), folders, override)

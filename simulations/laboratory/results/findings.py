@@ -96,12 +96,12 @@ class Finding:
     failures: tuple[str, ...] = ()
 
     def to_dict(self) -> dict[str, Any]:
-        """JSON-ready form; an infinite epsilon is "inf"."""
+        """Return the JSON-ready form; an infinite epsilon is "inf"."""
         return to_json(self)
 
 
 def finding(chosen: Preset, claim: Claim, results: Mapping[str, Result]) -> Finding:
-    """The finding of a claim, from the existing runs."""
+    """Return the finding of a claim, from the existing runs."""
     if claim.computed is not None:
         return _computed(claim)
     cells = chosen.cells(claim)
@@ -140,7 +140,7 @@ def finding(chosen: Preset, claim: Claim, results: Mapping[str, Result]) -> Find
 
 
 def verdict(claim: Claim, differences: Sequence[Difference]) -> tuple[str, float | None]:
-    """One of `VERDICTS` or `NOT_RUN`, and the smallest epsilon from which the claim holds, if not at all of them."""
+    """Return one of `VERDICTS` or `NOT_RUN`, and the smallest epsilon from which the claim holds, if not at all."""
     known = [difference for difference in differences if difference.interval is not None]
     private = [difference for difference in known if difference.epsilon is None or math.isfinite(difference.epsilon)]
     without = [difference for difference in known if difference not in private]

@@ -17,7 +17,7 @@ _Measured = Mapping[str, Sequence[Mapping[str, Any]]]
 
 
 def draw(findings: Sequence[Mapping[str, Any]]) -> str | None:
-    """The picture, as SVG; None if no line with private records was measured.
+    """Return the picture, as SVG; None if no line with private records was measured.
 
     Args:
         findings: "picture" of `findings.json`: the measurements of each line of `picture.yaml`.
@@ -45,7 +45,7 @@ def draw(findings: Sequence[Mapping[str, Any]]) -> str | None:
 
 
 def _plot(records: int, names: Sequence[str], panel: _Measured, ends: Sequence[float]) -> Lines:
-    """The lines of a number of records; one that was not measured with it keeps its colour free."""
+    """Return the lines of a number of records; one that was not measured with it keeps its colour free."""
     epsilons = [figure["epsilon"] for figure in next(iter(panel.values()))]
     missing = [{"mean": None}] * len(epsilons)
     figures = {name: panel.get(name, missing) for name in names}
@@ -65,7 +65,7 @@ def _plot(records: int, names: Sequence[str], panel: _Measured, ends: Sequence[f
 
 
 def _spread(figure: Mapping[str, Any]) -> tuple[float, float] | None:
-    """A standard deviation to either side of a mean, in percent."""
+    """Return a standard deviation to either side of a mean, in percent."""
     if figure["mean"] is None:
         return None
     deviation = figure["deviation"] or 0.0

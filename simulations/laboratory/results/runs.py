@@ -41,10 +41,10 @@ class Result:
 
 
 def read(path: Path) -> dict[str, Result]:
-    """Results by key; if a cell has several, the last one counts.
+    """Return the results by key; if a cell has several, the last one counts.
 
     Raises:
-        DataError: A line is not one of ours.
+        DataError: A line is not a result.
     """
     results = {}
     for number, line in enumerate(path.read_text(encoding="utf-8").splitlines() if path.exists() else (), start=1):

@@ -84,7 +84,7 @@ def test_a_digest_follows_weights_configuration_tokenizer_and_settings_and_nothi
     (copy / "README.md").write_text("about it")
     assert checkpoints.digest(copy, longest=5) == before
     assert checkpoints.digest(bert, longest=6) != before
-    for file in ("model.safetensors", "config.json", "vocab.txt", "other.gguf"):
+    for file in ("model.safetensors", "config.json", "vocab.txt", "other.gguf", "other.xml"):
         with (copy / file).open("ab") as opened:
             opened.write(b" ")
         after = checkpoints.digest(copy, longest=5)

@@ -143,7 +143,7 @@ def test_the_length_of_a_completion_is_bound_by_the_request_and_by_its_examples(
 def test_what_an_engine_lacks_is_named_before_anything_is_asked(saved, completing, monkeypatch):
     with pytest.raises(ConfigError, match="engine of m; expected one of transformers, openvino; got 'openvin'"):
         Local(name="m", model=saved("gpt2"), engine="openvin")
-    with pytest.raises(ConfigError, match="language model m; expected one GGUF file for the engine openvino; got 0"):
+    with pytest.raises(ConfigError, match="language model m; expected one GGUF file"):
         Local(name="m", model=saved("gpt2"), engine="openvino", max_new_tokens=12)
     monkeypatch.setitem(sys.modules, "openvino_genai", None)
     with pytest.raises(ConfigError, match="expected the package openvino_genai; got none"):

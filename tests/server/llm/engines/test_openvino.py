@@ -82,8 +82,25 @@ def test_a_stop_ends_a_continuation(engine):
     assert sum(len(ids) < 200 for ids in answers) > 20
 
 
+def test_an_exported_model_is_read_in_place_of_a_file(folder, engine, tmp_path):
+    import openvino
+    import openvino_genai
+    from openvino_tokenizers import convert_tokenizer
+    from transformers import AutoTokenizer
+
+    file = tmp_path / "tiny.gguf"
+    file.write_bytes((folder / "tiny.gguf").read_bytes())
+    scheduler = openvino_genai.SchedulerConfig()
+    openvino_genai.ContinuousBatchingPipeline(file, scheduler, "CPU", {"enable_save_ov_model": True})
+    tokenizer = AutoTokenizer.from_pretrained(tmp_path, gguf_file=file.name)
+    for kind, network in zip(("", "de"), convert_tokenizer(tokenizer, with_detokenizer=True), strict=True):
+        openvino.save_model(network, tmp_path / f"openvino_{kind}tokenizer.xml")
+    file.unlink()
+    assert sampled(OpenVino(tmp_path, name="m"), [job(count=3)]) == sampled(engine, [job(count=3)])
+
+
 def test_a_folder_without_one_file_and_a_damaged_file_are_refused(tmp_path):
-    with pytest.raises(ConfigError, match="language model m; expected one GGUF file for the engine openvino; got 0"):
+    with pytest.raises(ConfigError, match=r"expected one GGUF file, or openvino_model\.xml, for the engine.*; got 0"):
         OpenVino(tmp_path, name="m")
     (tmp_path / "m.gguf").write_bytes(b"GGUF cut off")
     with pytest.raises(ConfigError, match="cannot be loaded"):
