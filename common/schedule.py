@@ -23,6 +23,7 @@ from common.queries.correct_count import CorrectCount
 from common.queries.histograms import LabelHistogram, LengthHistogram, Vocabulary
 from common.queries.length_range import LengthRange
 from common.queries.page import Query
+from common.queries.questionnaire import Questionnaire
 from common.queries.seed_choice import SeedChoice
 from common.queries.self_similarity import SelfSimilarity
 from common.queries.sketch import Sketch
@@ -35,7 +36,8 @@ BASE_SECONDS = 0.1
 OPERATION_SECONDS = 1e-9
 """Seconds for a multiplication, with its addition and comparison: four times what it took for the slowest records."""
 _RECORD, _TEXT, _NUMBER = 40_000, 400_000, 2_000
-"""Operations for a record, for a text whose words are counted, for a number of the answer or of its noise's table."""
+"""Operations for a record, for a text whose words are counted or that answers a question, and for a number of the
+answer or of its noise's table."""
 _WORD = 3_000
 """Operations for a word of a text in which a vocabulary's terms are sought."""
 _TERM, _BYTE = 20_000, 1_000
@@ -103,6 +105,13 @@ def _(query: Votes, records: int) -> int:
 def _(query: ClassSums, records: int) -> int:
     directions, dimensions = query.basis.shape
     return int(directions * records * (dimensions + _PAIR) + _READ * (query.basis.size + query.centres.size))
+
+
+@operations.register
+def _(query: Questionnaire, records: int) -> int:
+    asked = _TEXT * len(query.spec.questions) * records
+    listed = _vocabulary(query.terms, records) if query.spec.first else 0
+    return operations.dispatch(ClassSums)(query, records) + asked + listed
 
 
 @operations.register

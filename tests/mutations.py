@@ -202,6 +202,20 @@ MUTATIONS = (
         "tests/properties/test_sensitivity.py::test_one_record_reaches_the_bounds_and_never_exceeds_them",
     ),
     mutation(
+        "the l2 sensitivity of a questionnaire counts one term of a record",
+        "common/queries/questionnaire.py",
+        "[self.term] * self.first",
+        "[self.term] * min(1, self.first)",
+        "tests/properties/test_sensitivity.py::test_one_record_reaches_the_bounds_and_never_exceeds_them",
+    ),
+    mutation(
+        "a record has two answers to a question",
+        "client/contributions/questionnaire.py",
+        "spec.weight(question) * np.bincount(column,",
+        "spec.weight(question) * np.bincount(np.append(column, column),",
+        "tests/properties/test_sensitivity.py::test_one_record_reaches_the_bounds_and_never_exceeds_them",
+    ),
+    mutation(
         "coordinates of class sums rounded to the nearest integer",
         "client/contributions/class_sums.py",
         "np.trunc(coordinates",

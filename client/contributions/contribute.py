@@ -10,12 +10,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from client.contributions import class_sums, counts, sketch, votes
+from client.contributions import class_sums, counts, questionnaire, sketch, votes
 from client.records import EmbeddedRecords
 from common.queries.class_sums import ClassSums
 from common.queries.correct_count import CorrectCount
 from common.queries.histograms import LabelHistogram, LengthHistogram, Vocabulary
 from common.queries.page import Query
+from common.queries.questionnaire import Questionnaire
 from common.queries.self_similarity import SelfSimilarity
 from common.queries.sketch import Sketch
 from common.queries.votes import Votes
@@ -27,6 +28,7 @@ CONTRIBUTIONS: Mapping[type[Query], Callable[[Any, EmbeddedRecords], NDArray[np.
     Vocabulary: counts.of_terms,
     Sketch: sketch.contribution,
     ClassSums: class_sums.contribution,
+    Questionnaire: questionnaire.contribution,
     SelfSimilarity: counts.of_pairs,
     CorrectCount: counts.of_correct,
 }

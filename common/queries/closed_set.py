@@ -10,6 +10,7 @@ Each query has a page in this package, with its specification, the proof of its 
     VocabularySpec       1 to each of its first k terms               Laplace, Gaussian         sum
     SketchSpec           random Fourier features of its phrases       Gaussian, Laplace         sum
     ClassSumsSpec        its place along k directions, and A          Gaussian, Laplace         sum
+    QuestionnaireSpec    the same, its answers, and its first m terms Gaussian, Laplace         sum
     SelfSimilaritySpec   the cosine of its pair, and 1                Laplace, Gaussian         sum
     CorrectCountSpec     1 if a model is right about it, and 1        Laplace, Gaussian         sum
     LengthRangeSpec      1 to "how many are longer than x"            sparse vector, in a party one each
@@ -49,6 +50,7 @@ from common.queries.histograms import (
 from common.queries.length_range import LengthRange, LengthRangeSpec
 from common.queries.page import Query as Query  # noqa: PLC0414 the types of the closed set's members, exported with it
 from common.queries.page import Spec as Spec  # noqa: PLC0414
+from common.queries.questionnaire import Questionnaire, QuestionnaireSpec
 from common.queries.seed_choice import SeedChoice, SeedChoiceSpec
 from common.queries.self_similarity import SelfSimilarity, SelfSimilaritySpec
 from common.queries.sketch import Sketch, SketchSpec
@@ -62,6 +64,7 @@ QUERIES: tuple[tuple[type[Spec], type[Query]], ...] = (
     (VocabularySpec, Vocabulary),
     (SketchSpec, Sketch),
     (ClassSumsSpec, ClassSums),
+    (QuestionnaireSpec, Questionnaire),
     (SelfSimilaritySpec, SelfSimilarity),
     (CorrectCountSpec, CorrectCount),
     (LengthRangeSpec, LengthRange),

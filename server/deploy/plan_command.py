@@ -92,7 +92,7 @@ def forwards(settings: Settings) -> dict[str, Any]:
     from server.planning.forecast import forecast
     from server.planning.guarantee_facts import describe
     from server.planning.make_plan import EXPECTED_RECORDS, large_delta
-    from server.planning.signal import advice, signals
+    from server.planning.signal import advice, of_questionnaires, signals
     from server.settings.automatic import expected_records, settled
     from server.settings.parts import build_parts
 
@@ -106,7 +106,7 @@ def forwards(settings: Settings) -> dict[str, Any]:
         "expected_records": records,
         "collusion": price and asdict(price),
         "advice": [
-            *advice(estimates),
+            *advice([*estimates, *of_questionnaires(parts.plan, records)]),
             *large_delta(parts.plan.delta, records, EXPECTED_RECORDS),
             *(collusion.advice(price, parts.plan.epsilon) if price else ()),
             *_count_in_place_of_test_texts(chosen, parts),

@@ -9,9 +9,28 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
-from server.documents.codec import OTHERS
+from server.documents.codec import ABSENT, OTHERS
 from server.documents.files import Document
 from server.documents.privacy import Privacy
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class QuestionnaireNumbers(Document):
+    """Noised numbers of records with each answer to a questionnaire (`common/queries/questionnaire.py`).
+
+    Attributes:
+        answers: Number of records by question and answer.
+        noise: Standard deviation of the noise in each of them, in records.
+        listed: Number of records in which a term is among the first ones, by term.
+        term_noise: Standard deviation of the noise in each of them, in records.
+        first: Largest number of terms that a record counts for.
+    """
+
+    answers: Mapping[str, Mapping[str, float]]
+    noise: float
+    listed: Mapping[str, float] = field(default_factory=dict)
+    term_noise: float = 0.0
+    first: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -28,6 +47,7 @@ class CensusNumbers(Document):
         radius: Largest distance of a record's coordinates from its label's centre.
         basis: (directions, dimensions) float32, rows one after another, as base64.
         centres: (labels, dimensions) float32, likewise.
+        questionnaire: Answers about the form of the records' texts; None if they were not asked for.
     """
 
     labels: tuple[str, ...]
@@ -39,6 +59,7 @@ class CensusNumbers(Document):
     radius: float
     basis: str
     centres: str
+    questionnaire: QuestionnaireNumbers | None = field(default=None, metadata=ABSENT)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -25,10 +25,11 @@ from common.domain import PartyId
 from common.errors import ProtocolError
 from common.phrases import Phrase, listed
 from common.plan.plan import NOISE_REACH, Plan
-from common.queries.class_sums import ClassSums
+from common.queries.class_sums import ClassSums, ClassSumsSpec
 from common.queries.correct_count import CorrectCount
 from common.queries.histograms import LabelHistogram, LengthHistogram, Vocabulary
 from common.queries.page import Query
+from common.queries.questionnaire import Questionnaire
 from common.queries.self_similarity import SelfSimilarity
 from common.queries.sketch import Sketch
 from common.queries.votes import Votes
@@ -151,7 +152,23 @@ def _(query: Votes, values: Floats, honest: Honest) -> Iterator[Finding]:
 
 @_of_kind.register
 def _(query: ClassSums, values: Floats, honest: Honest) -> Iterator[Finding]:
-    spec = query.spec
+    yield from _class_sums(query.spec, values, honest)
+
+
+@_of_kind.register
+def _(query: Questionnaire, values: Floats, honest: Honest) -> Iterator[Finding]:
+    spec, start = query.spec, query.spec.labels * (query.spec.directions + 1)
+    yield from _class_sums(spec, values[:start], honest)
+    for question in spec.questions:
+        end = start + len(question.answers)
+        yield from _counts(values[start:end], spec.weight(question) * honest.records, honest)
+        start = end
+    if spec.first:
+        yield from _counts(values[start:], spec.first * spec.term * honest.records, honest)
+
+
+def _class_sums(spec: ClassSumsSpec, values: Floats, honest: Honest) -> Iterator[Finding]:
+    """Bounded quantities of class sums alone."""
     rows = values.reshape(spec.labels, spec.directions + 1)
     counts = rows[:, -1]
     yield from _counts(counts, spec.count * honest.records, honest)

@@ -6,7 +6,9 @@ One round t of T:
    writes what is requested stays zero-shot (`server/operators/reliability.py`).
 3. Add the new texts to all earlier ones, D.
 4. After the first round ask once, with all of epsilon, for class sums: for each label the sum of its records'
-   coordinates in a public subspace, and their number.
+   coordinates in a public subspace, and their number. With `questionnaire`, the same answer says how many records have
+   texts of which form; from then on texts of such a form are asked for, shown and chosen
+   (`server/operators/questionnaire.py`).
 5. Estimate each label's share and the mean of its records (`server/operators/census.py`). The means are a classifier
    that gives each text of D the probability of each label, independently of the requested label.
 6. The 2 S texts to which a label is most probable are its next pool. A model's weight is the squared mean probability
@@ -31,6 +33,9 @@ from numpy.typing import NDArray
 from common.errors import ConfigError
 from common.plan.planned import PlannedQuery
 from common.queries.class_sums import ClassSumsSpec
+from common.queries.questionnaire import QuestionnaireSpec
+from common.queries.questions import QUESTIONS
+from common.queries.terms import encode_terms
 from server.documents.census import CensusNumbers, Released
 from server.domain import Candidate, Earlier, Membership, PrivacyTarget, Task
 from server.llm import prompts
@@ -51,6 +56,15 @@ from server.operators.census import (
     softness,
     subspace,
 )
+from server.operators.questionnaire import (
+    Aims,
+    aims_of,
+    common_words,
+    length,
+    nearest,
+    nearest_by_label,
+    released_answers,
+)
 from server.operators.reliability import TRUSTED, Written, reliabilities, with_evidence
 from server.operators.round_report import make_report
 from server.operators.steering import effective_sample
@@ -60,6 +74,10 @@ CLASS_SUMS = "class sums"
 REACH = 0.25
 """Share of the first round's texts that the radius reaches; what lies beyond it is shortened."""
 _SOFTNESS = "softness"
+FIRST, LISTED = 16, 64
+"""Terms that a record counts for, and those on the list, with `questionnaire=terms`."""
+WIDER = 4
+"""Pools of exemplars with a questionnaire, relative to those without: among these the nearest in form are chosen."""
 FLOOR = 0.5
 """Least effective sample size of the released texts' weights, as a share of their number."""
 
@@ -117,20 +135,33 @@ class CensusMethod(CensusSettings):
         if self.census is not None:
             census, _ = census_file.read(Path(self.census))
             census_file.check_labels(census, tuple(task.labels), Path(self.census))
+            if self.questionnaire != "none" and census.questionnaire is None:
+                raise ConfigError(
+                    "method.questionnaire",
+                    expected="none, for a census without the answers",
+                    got=self.questionnaire,
+                    where=self.census,
+                )
             return ()
-        spec = ClassSumsSpec(
-            labels=len(task.labels),
-            directions=self.directions,
-            count=round(self.count * GRID),
-            grid=GRID,
-            max_records=target.max_records,
-        )
-        return (PlannedQuery(name=CLASS_SUMS, spec=spec),)
+        units = round(self.count * GRID)
+        sums = {
+            "labels": len(task.labels),
+            "directions": self.directions,
+            "count": units,
+            "grid": GRID,
+            "max_records": target.max_records,
+        }
+        if self.questionnaire == "none":
+            return (PlannedQuery(name=CLASS_SUMS, spec=ClassSumsSpec(**sums)),)
+        weights = {question.name: units for question in QUESTIONS}
+        if self.questionnaire == "terms":
+            weights |= {"first": FIRST, "term": max(1, units // 2)}
+        return (PlannedQuery(name=CLASS_SUMS, spec=QuestionnaireSpec(**sums, **weights)),)
 
     def max_texts(self, task: Task, models: Sequence[str]) -> int:
-        """Return N, the number of texts of the run."""
+        """Return N, the number of texts of the run, and with a questionnaire those of which they are chosen."""
         del task, models
-        return self.samples
+        return sum(self._texts(number) for number in range(self.rounds))
 
     def compared(self, task: Task) -> dict[str, int]:
         """Return an empty mapping, since records are summed and do not choose among candidates."""
@@ -157,16 +188,25 @@ class CensusMethod(CensusSettings):
             models=np.array([tools.models.index(candidate.model) for candidate in candidates]),
         )
 
-        released = state.released or _released(self._ask(texts_so_far, tools))
-        census = _census(released)
+        released = state.released or _released(
+            self._ask(texts_so_far, [candidate.text for candidate in candidates], tools)
+        )
+        census, aimed = _census(released), self._aims(released)
         estimated = estimates(census, shrinkage=self.shrinkage)
         posterior = posteriors(vectors, estimated.means, census.softness)
         reliability = self._reliability(census, estimated, texts_so_far, tools)
+        if aimed and state.round + 1 == self.rounds:
+            labels = steering.most_probable_labels(posterior)
+            kept = nearest_by_label(aimed, [candidate.text for candidate in candidates], labels, self.samples)
+            candidates, vectors = tuple(candidates[place] for place in kept), vectors[kept]
+            posterior, texts_so_far = posterior[kept], texts_so_far.chosen(kept)
         memory, texts, soft = state.memory, candidates, census.softness
         if state.round + 1 < self.rounds:
             memory = self._remember(
                 state.round + 1, texts_so_far, posterior, shares=estimated.shares, reliability=reliability, tools=tools
             )
+            if aimed:
+                memory = replace(memory, pool=self._nearest_in_pools(memory.pool, candidates, aimed))
         else:
             if self.labels == "probabilities":
                 soft = distillation.student_softness(vectors, estimated.means)
@@ -215,7 +255,7 @@ class CensusMethod(CensusSettings):
     def _texts(self, number: int) -> int:
         """Return the number of texts of a round."""
         before, after = (self.samples * done // self.rounds for done in (number, number + 1))
-        return after - before
+        return (after - before) * (self.best_of if number and self.questionnaire != "none" else 1)
 
     def _order(self, state: State[CensusMemory], tools: Tools) -> list[Order]:
         texts, labels = self._texts(state.round), list(tools.task.labels)
@@ -228,6 +268,8 @@ class CensusMethod(CensusSettings):
         return make_orders(shares, tools.task, tools.models)
 
     def _writer(self, state: State[CensusMemory], tools: Tools) -> RequestMaker:
+        aimed = self._aims(state.released) if state.released and state.round else None
+
         def write(order: Order, texts: int, generator: np.random.Generator) -> Request:
             reliable = order.model in state.memory.reliable
             pool = () if reliable else state.memory.pool.get(order.label, ())
@@ -239,12 +281,12 @@ class CensusMethod(CensusSettings):
                 rng=generator,
                 good=[state.candidates[i].text for i in shown],
                 temperature=self.temperature,
-                words=self.words,
+                words=length(aimed, generator) if aimed and self.words is None else self.words,
             )
 
         return write
 
-    def _ask(self, texts: Written, tools: Tools) -> Census:
+    def _ask(self, texts: Written, written: Sequence[str], tools: Tools) -> Census:
         """Ask for the records' coordinates along public directions, relative to public centres."""
         described = [description or label for label, description in tools.task.labels.items()]
         space = subspace(
@@ -255,13 +297,16 @@ class CensusMethod(CensusSettings):
             description=self.description,
             quantile=REACH,
         )
-        radius = np.array([space.radius], dtype=np.float32)
-        answer = tools.ask(CLASS_SUMS, 0, basis=space.basis, centres=space.centres, radius=radius)
-        rows = answer.reshape(len(described), self.directions + 1)
-        spec, noise = tools.spec(CLASS_SUMS), tools.noise(CLASS_SUMS, 0)
+        spec, listed = tools.spec(CLASS_SUMS), common_words(written, LISTED)
         assert isinstance(spec, ClassSumsSpec), "as planned"
+        radius, more = np.array([space.radius], dtype=np.float32), {}
+        if isinstance(spec, QuestionnaireSpec):
+            more["terms"] = encode_terms(listed) if spec.first else np.zeros(0, dtype=np.uint8)
+        answer = tools.ask(CLASS_SUMS, 0, basis=space.basis, centres=space.centres, radius=radius, **more)
+        noise, end = tools.noise(CLASS_SUMS, 0), spec.labels * (spec.directions + 1)
+        rows = answer[:end].reshape(spec.labels, spec.directions + 1)
         count = spec.count / spec.grid
-        return Census(
+        census = Census(
             labels=tuple(tools.task.labels),
             subspace=space,
             softness=softness(texts.vectors, texts.requested, space.centres),
@@ -270,6 +315,24 @@ class CensusMethod(CensusSettings):
             noise=noise,
             count_noise=noise / count,
         )
+        if isinstance(spec, QuestionnaireSpec):
+            census = replace(census, questionnaire=released_answers(answer[end:], spec, listed, noise))
+        return census
+
+    def _aims(self, released: Mapping[str, Mapping[str, Any]]) -> Aims | None:
+        """What the records' texts are like, if that was asked and is to be used."""
+        numbers = CensusNumbers.from_json(released[Released.FILE])
+        return None if self.questionnaire == "none" or numbers.questionnaire is None else aims_of(numbers)
+
+    def _nearest_in_pools(
+        self, pools: Mapping[str, Sequence[int]], candidates: Sequence[Candidate], aimed: Aims
+    ) -> dict[str, list[int]]:
+        """Of each label's pool 2 S exemplars whose form comes near that of the records."""
+        near = {}
+        for label, pool in pools.items():
+            rows = aimed.features([candidates[place].text for place in pool])
+            near[label] = [pool[place] for place in nearest(rows, aimed.shares, aimed.variances, 2 * self.shots)]
+        return near
 
     def _remember(
         self, coming: int, texts: Written, posterior: Floats, *, shares: Floats, reliability: Floats, tools: Tools
@@ -285,7 +348,8 @@ class CensusMethod(CensusSettings):
             needs = steering.needs(posterior, shares, self._texts(coming)).tolist()
             memory = replace(memory, needs=dict(zip(labels, needs, strict=True)))
         if self.steering:
-            pools = steering.exemplars(posterior, texts.models, 2 * self.shots)
+            wider = WIDER if self.questionnaire != "none" else 1
+            pools = steering.exemplars(posterior, texts.models, wider * 2 * self.shots)
             memory = replace(memory, pool=dict(zip(labels, pools, strict=True)))
         return memory
 

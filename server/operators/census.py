@@ -24,6 +24,7 @@ from numpy.typing import NDArray
 from scipy.special import softmax
 
 from common.queries.class_sums import LARGEST_RADIUS, SMALLEST_RADIUS
+from server.documents.census import QuestionnaireNumbers
 from server.metrics.linear import LinearClassifier
 
 Floats = NDArray[np.float64]
@@ -161,6 +162,7 @@ class Census:
         counts: (C,) noised numbers of records; they may be negative.
         noise: Standard deviation of the noise of a sum, in radii.
         count_noise: Standard deviation of the noise of a count, in records.
+        questionnaire: Noised answers about the form of the records' texts; None if they were not asked for.
     """
 
     labels: tuple[str, ...]
@@ -170,6 +172,7 @@ class Census:
     counts: Floats
     noise: float
     count_noise: float
+    questionnaire: QuestionnaireNumbers | None = None
 
     @property
     def signal_to_noise(self) -> float | None:

@@ -15,9 +15,10 @@ from common.errors import ConfigError, ProtocolError
 from common.ledger.ledger import Ledger
 from common.privacy import accountant
 from common.queries.class_sums import ClassSums, ClassSumsSpec
+from common.queries.questions import QUESTIONS
 from common.validate import positive
 from server.documents.arrays import packed, unpacked
-from server.documents.census import CensusNumbers, Released
+from server.documents.census import CensusNumbers, QuestionnaireNumbers, Released
 from server.documents.codec import FieldError
 from server.documents.files import Document, LaterFormatError
 from server.documents.privacy import Origin, Privacy
@@ -46,6 +47,7 @@ def numbers_of(census: Census) -> CensusNumbers:
         radius=space.radius,
         basis=packed(space.basis),
         centres=packed(space.centres),
+        questionnaire=census.questionnaire,
     )
 
 
@@ -59,6 +61,7 @@ def census_of(numbers: CensusNumbers) -> Census:
         noise=numbers.noise,
         count_noise=numbers.count_noise,
         softness=numbers.softness,
+        questionnaire=numbers.questionnaire,
         subspace=Subspace(
             basis=unpacked(numbers.basis, sums.shape[1]),
             centres=unpacked(numbers.centres, len(numbers.labels)),
@@ -134,6 +137,8 @@ def _checked(numbers: CensusNumbers, path: Path) -> Census:
         census = census_of(numbers)
     except (TypeError, ValueError, IndexError):
         _refuse("numbers, and float32 rows in base64, of one size", "others", path)
+    if census.questionnaire:
+        _check_questionnaire(census.questionnaire, path)
     space, labels = census.subspace, len(census.labels)
     shapes = {"sums": (labels, len(space.basis)), "counts": (labels,)}
     for key, shape in shapes.items():
@@ -155,6 +160,21 @@ def _checked(numbers: CensusNumbers, path: Path) -> Census:
     except (ProtocolError, ConfigError) as error:
         _refuse("what a party would accept", error.problem, path)
     return census
+
+
+def _check_questionnaire(numbers: QuestionnaireNumbers, path: Path) -> None:
+    """Refuse answers to other questions than there are, and numbers that are none."""
+    known = {question.name: set(question.answers) for question in QUESTIONS}
+    if {name: set(answers) for name, answers in numbers.answers.items()} != known:
+        _refuse("questionnaire.answers: those to the questions of this version", "others", path)
+    counts = [*(count for answers in numbers.answers.values() for count in answers.values()), *numbers.listed.values()]
+    if (
+        not np.isfinite([*counts, numbers.noise, numbers.term_noise]).all()
+        or min(numbers.noise, numbers.term_noise) < 0
+    ):
+        _refuse("questionnaire: finite numbers, and noise >= 0", "others", path)
+    if bool(numbers.listed) != (numbers.first > 0):
+        _refuse("questionnaire.first: how many terms count, if there are any", "others", path)
 
 
 def _check_privacy(earlier: Earlier, path: Path) -> None:

@@ -10,6 +10,7 @@ Nothing here trusts the public centres: if they were wrong, the released means w
 census, whose t is low, leaves a model its reliability, and an exact one takes it from a model that misses its labels.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -35,6 +36,10 @@ class Written:
     vectors: Vectors
     requested: Labels
     models: Labels
+
+    def chosen(self, places: Sequence[int]) -> "Written":
+        """These of the texts."""
+        return Written(vectors=self.vectors[places], requested=self.requested[places], models=self.models[places])
 
 
 def reliabilities(census: Census, estimated: Estimates, texts: Written, model_count: int) -> Floats:

@@ -9,6 +9,8 @@ are taken to be spread evenly over labels, candidates and parties; with Poisson 
                           r = min(Q, n / C)
     class sums            0.4 M / C radii, along a direction in which the mean     s
                           of a label's records is 0.4 radii off its centre
+    its questionnaire     M / a records with one of the a answers to a question,   s divided by the weight
+                          M / 4 records with a term of the list
     label histogram       M / C records of a label                                 s
     length histogram      M / bins records in a bin                                s
     vocabulary histogram  M k / n records with one of the n terms that are kept    s
@@ -42,6 +44,7 @@ from common.queries.closed_set import Spec
 from common.queries.correct_count import CorrectCountSpec
 from common.queries.histograms import LabelHistogramSpec, LengthHistogramSpec, VocabularySpec
 from common.queries.length_range import LengthRangeSpec
+from common.queries.questionnaire import QuestionnaireSpec
 from common.queries.seed_choice import SeedChoiceSpec
 from common.queries.self_similarity import SelfSimilaritySpec
 from common.queries.sketch import SketchSpec
@@ -51,6 +54,11 @@ from server.planning.guarantee_facts import noise_error
 
 LEANING = 0.4
 """Distance in radii of the mean of a label's records from its public centre along an informative direction: a guess."""
+
+COMMON = 0.25
+"""Share of the records with a term that the list has because it is common: a guess."""
+TERMS = "terms"
+"""Name of the terms among the parts of a questionnaire."""
 
 
 class Expected(NamedTuple):
@@ -76,12 +84,14 @@ class Setting:
         plan: The run's plan.
         compared: Number of candidates, keywords, abstracts or terms; 0 for a query without any.
         records: M, the expected number of records that take part.
+        part: Name of a question of a questionnaire, or `TERMS`; empty for its class sums, and for other queries.
     """
 
     planned: PlannedQuery
     plan: Plan
     compared: int
     records: float
+    part: str = ""
 
     @property
     def labels(self) -> int:
@@ -120,6 +130,17 @@ def _(spec: VotesSpec, setting: Setting) -> Expected:
 
 @expected.register
 def _(spec: ClassSumsSpec, setting: Setting) -> Expected:
+    return Expected(LEANING * setting.records / spec.labels, setting.noise, "radii along a direction")
+
+
+@expected.register
+def _(spec: QuestionnaireSpec, setting: Setting) -> Expected:
+    if setting.part == TERMS:
+        return Expected(COMMON * setting.records, setting.noise * spec.grid / spec.term, "records with a term")
+    for question in spec.questions:
+        if question.name == setting.part:
+            noise = setting.noise * spec.grid / spec.weight(question)
+            return Expected(setting.records / len(question.answers), noise, "records an answer")
     return Expected(LEANING * setting.records / spec.labels, setting.noise, "radii along a direction")
 
 

@@ -10,9 +10,10 @@ from common.errors import PlanError
 from common.plan.plan import Plan
 from common.plan.planned import PlannedQuery
 from common.queries.histograms import VocabularySpec
+from common.queries.questionnaire import QuestionnaireSpec
 from common.queries.seed_choice import SeedChoiceSpec
 from common.queries.votes import VotesSpec
-from server.planning.expected import Expected, Setting, expected
+from server.planning.expected import TERMS, Expected, Setting, expected
 
 HOPELESS = 0.5
 """Signal to noise below which an answer is noise: of a candidate with the expected votes and one without any, the noise
@@ -29,7 +30,7 @@ class Signal:
     """The expected signal of one planned query.
 
     Attributes:
-        query: Name of the query.
+        query: Name of the query; for a part of a questionnaire, with the part.
         kind: The query's kind.
         expected: Signal and noise; None if there is no estimate.
         records: M; None if no number is expected.
@@ -75,6 +76,16 @@ def signals(plan: Plan, compared: Mapping[str, int], records: int | None) -> lis
     return [_signal(plan, planned, compared.get(planned.name, 0), records) for planned in plan.queries]
 
 
+def of_questionnaires(plan: Plan, records: int | None) -> list[Signal]:
+    """The expected signal of each question of a questionnaire, and of its terms; for the arguments see `signals`."""
+    return [
+        _signal(plan, planned, 0, records, part)
+        for planned in plan.queries
+        if isinstance(planned.spec, QuestionnaireSpec)
+        for part in [*(question.name for question in planned.spec.questions), *([TERMS] if planned.spec.first else [])]
+    ]
+
+
 def weakest(estimates: Sequence[Signal]) -> Signal:
     """Return the query with the lowest signal to noise.
 
@@ -87,11 +98,11 @@ def weakest(estimates: Sequence[Signal]) -> Signal:
     return min(estimated, key=lambda signal: signal.ratio)
 
 
-def records_for(ratio: float, plan: Plan, planned: PlannedQuery, compared: int) -> int | None:
+def records_for(ratio: float, plan: Plan, planned: PlannedQuery, compared: int, part: str = "") -> int | None:
     """Return the smallest number of records at which a query's signal is `ratio` times its noise; None without one."""
 
     def enough(records: int) -> bool:
-        estimate = _expected(plan, planned, compared, records)
+        estimate = _expected(plan, planned, compared, records, part)
         return not isinstance(estimate, str) and estimate.signal >= ratio * estimate.noise
 
     low, high, most = 0, 1, plan.parties * plan.max_records_per_party
@@ -105,24 +116,24 @@ def records_for(ratio: float, plan: Plan, planned: PlannedQuery, compared: int) 
     return high
 
 
-def _signal(plan: Plan, planned: PlannedQuery, compared: int, records: int | None) -> Signal:
-    estimate = _expected(plan, planned, compared, 1 if records is None else records)
+def _signal(plan: Plan, planned: PlannedQuery, compared: int, records: int | None, part: str = "") -> Signal:
+    estimate = _expected(plan, planned, compared, 1 if records is None else records, part)
     if records is None and isinstance(estimate, Expected):
         estimate = "no number of records is expected"
     return Signal(
-        query=planned.name,
+        query=f"{planned.name}, {part}" if part else planned.name,
         kind=planned.spec.kind,
         expected=estimate if isinstance(estimate, Expected) else None,
         records=records,
         reason=estimate if isinstance(estimate, str) else "",
-        clear_from=records_for(CLEAR, plan, planned, compared),
+        clear_from=records_for(CLEAR, plan, planned, compared, part),
     )
 
 
-def _expected(plan: Plan, planned: PlannedQuery, compared: int, records: float) -> Expected | str:
+def _expected(plan: Plan, planned: PlannedQuery, compared: int, records: float, part: str = "") -> Expected | str:
     if isinstance(planned.spec, (VotesSpec, VocabularySpec, SeedChoiceSpec)) and not compared:
         return "the method does not say among how many the records choose"
-    setting = Setting(planned=planned, plan=plan, compared=compared, records=records * planned.rate)
+    setting = Setting(planned=planned, plan=plan, compared=compared, records=records * planned.rate, part=part)
     return expected(planned.spec, setting)
 
 

@@ -4,6 +4,7 @@
     utility.py        accuracies of one classifier by what it was trained on
     verdict.py        one sentence on the run
     labels.py         texts and records by label
+    likeness.py       forms of the records' texts by a questionnaire, and of the run's texts
     figure_tables.py  all other figures as tables, with the direction that is better and references in separate columns
     vote_distributions.py  distribution of the noised votes
     ending.py         the last lines of a command that made a data set

@@ -21,6 +21,7 @@ from server.guarantee.case import UNKNOWN, Kind, guarantee_kind
 from server.guarantee.sides import Guarantee, guarantee
 from server.guarantee.statement import stated
 from server.report.labels import by_label
+from server.report.likeness import likeness
 from server.report.utility import utility
 from server.report.verdict import verdict
 from server.report.vote_distributions import Histogram, Votes, distributions, histogram_of
@@ -55,7 +56,7 @@ class Facts:
         rounds: `rounds.jsonl`, counted from 1.
         texts: `synthetic.jsonl`, with rounds counted from 1.
         votes: Distributions of the noised votes.
-        share_noise: Standard deviation of the noise in a label's released share; 0 without a census.
+        census: The numbers of `census.json`; None without a census.
         config: `config.yaml`.
         synthetic: Points of the texts on the map; empty if there is no map.
         simulated: Points of `map_private.json`, which only a simulation writes; always empty in a deployment.
@@ -68,7 +69,7 @@ class Facts:
     rounds: Sequence[RoundReport]
     texts: Sequence[Candidate] = field(repr=False)
     votes: Sequence[Votes]
-    share_noise: float
+    census: CensusNumbers | None
     config: str | None
     synthetic: Places = field(repr=False)
     simulated: Places = field(repr=False)
@@ -93,6 +94,11 @@ class Facts:
             votes=self.votes,
             share_noise=self.share_noise,
         )
+
+    @property
+    def share_noise(self) -> float:
+        """Standard deviation of the noise in a label's released share; 0 without a census."""
+        return self.census.count_noise / max(1.0, math.fsum(self.census.counts)) if self.census else 0.0
 
     @cached_property
     def words(self) -> Histogram | None:
@@ -127,6 +133,7 @@ class Facts:
             "config": self.config,
             "weaknesses": self.weaknesses,
             "labels": by_label(run, privacy, self.rounds, self.metrics, texts),
+            "likeness": likeness(self.census, [text.text for text in texts]),
             "utility": utility(self.metrics),
             "verdict": verdict(self.guarantee, self.metrics, texts=len(texts), weaknesses=len(self.weaknesses)),
         }
@@ -153,7 +160,7 @@ def gather(run: Path) -> Facts:
         rounds=rounds,
         texts=texts,
         votes=list(distributions(run, privacy, rounds)) if privacy else [],
-        share_noise=_share_noise(run, problems),
+        census=_census(run, problems),
         config=config,
         synthetic=synthetic,
         simulated=simulated,
@@ -161,17 +168,18 @@ def gather(run: Path) -> Facts:
     )
 
 
-def _share_noise(run: Path, problems: list[str]) -> float:
-    """Return the noise's standard deviation in a label's share of the records, by the census; 0 without a census."""
+def _census(run: Path, problems: list[str]) -> CensusNumbers | None:
+    """The numbers of a census; None without one."""
     released = Released.read(run, problems, needed=False)
     if released is None:
-        return 0.0
+        return None
     try:
-        census = CensusNumbers.from_json(released.numbers)
-        return census.count_noise / max(1.0, math.fsum(census.counts))
+        numbers = CensusNumbers.from_json(released.numbers)
+        math.fsum(numbers.counts)
     except MALFORMED:
         problems.append(f"{Released.FILE} is not in the format of this program")
-        return 0.0
+        return None
+    return numbers
 
 
 def _map(

@@ -9,6 +9,7 @@ from hydra.errors import InstantiationException
 
 from common.errors import ConfigError
 from common.queries.class_sums import ClassSumsSpec
+from common.queries.questionnaire import QuestionnaireSpec
 from server.domain import Task
 from server.planning.signal import HOPELESS, signals
 from server.settings.build import build, drafted
@@ -85,7 +86,8 @@ def _directions(settings: Settings, task: Task, records: int | None) -> int:
     """Return the number of directions that suits the signal of the class sums."""
     plan, _ = drafted(changed(settings, {"method.directions": DIRECTIONS[0]}), task)
     estimates = signals(plan, {}, records)
-    ratios = [signal.ratio for signal in estimates if signal.kind == ClassSumsSpec.kind and signal.expected]
+    kinds = {ClassSumsSpec.kind, QuestionnaireSpec.kind}
+    ratios = [signal.ratio for signal in estimates if signal.kind in kinds and signal.expected]
     unknown: int = setting(settings, "method.directions")
     return directions(min(ratios)) if ratios else unknown
 

@@ -71,6 +71,11 @@ class CensusSettings(PromptingSettings):
             support that its model writes what is requested; off for the ablation.
         share_weights: Weigh the released texts by the estimated shares of the labels; off for the ablation.
         transfer: Largest number of public texts that get probabilities of the labels (`transfer.jsonl`), at least 0.
+        questionnaire: Questions about the form of the records' texts in the same answer, which its noise grows with:
+            "none"; "questions", about length, person and the like; or "terms", these and common words of the first
+            round's texts. Later rounds then ask for texts of such lengths.
+        best_of: Texts that later rounds order for each that is kept, if there are answers to a questionnaire: kept are
+            those that come near the answers, label by label. 1: no choice.
         census: `census.json` of a finished run, to be used instead of asking.
     """
 
@@ -92,6 +97,8 @@ class CensusSettings(PromptingSettings):
     share_weights: bool = True
     texts_per_request: int = 5
     transfer: int = 1000
+    questionnaire: str = "none"
+    best_of: int = 2
     census: str | None = None
 
     def __post_init__(self) -> None:
@@ -99,9 +106,11 @@ class CensusSettings(PromptingSettings):
         validate.integers(1, section="method", rounds=self.rounds, directions=self.directions, shots=self.shots)
         validate.in_range(1, MOST_DIRECTIONS, section="method", directions=self.directions)
         validate.integers(0, section="method", transfer=self.transfer)
+        validate.integers(1, section="method", best_of=self.best_of)
         validate.in_range(1 / GRID, 1, section="method", count=self.count)
         validate.in_range(0, 1, section="method", description=self.description)
         validate.one_of("method.labels", self.labels, among=("probabilities", "census", "requested", "gate"))
+        validate.one_of("method.questionnaire", self.questionnaire, among=("none", "questions", "terms"))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

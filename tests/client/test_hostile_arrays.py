@@ -1,5 +1,7 @@
 """A coordinator that sends the planned specification with arrays of its own making: nothing is charged for them."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -7,8 +9,8 @@ from common import messages as m
 from common import wire
 from common.plan.planned import PlannedQuery
 from common.queries.class_sums import ClassSumsSpec
-from tests.support.asking import sums
-from tests.support.federations import plan, service
+from tests.support.asking import questionnaire, sums
+from tests.support.federations import OPEN, plan, service
 
 SPEC = ClassSumsSpec(labels=2, directions=3, count=512)
 PLANNED = plan(1, secure=False, threshold=1, queries=(PlannedQuery(name="census", spec=SPEC),))
@@ -31,8 +33,8 @@ HOSTILE = {
 }
 
 
-def send(party, body):
-    envelope = m.Envelope(run="run", party=0, plan_digest=PLANNED.digest(), body=body)
+def send(party, body, planned=PLANNED):
+    envelope = m.Envelope(run="run", party=0, plan_digest=planned.digest(), body=body)
     return wire.unpack(party.handle(wire.pack(envelope))).body
 
 
@@ -55,6 +57,55 @@ def test_a_query_of_no_plan_is_refused_before_its_basis_is_multiplied_with_itsel
     party = service(tmp_path, 0)
     send(party, m.Open(PLANNED.to_json()))
     assert send(party, m.Ask(sums(BASIS[[0, 0]], BASIS[:2], count=512))) == m.Refusal(m.Reason.UNPLANNED)
+
+
+QUESTIONNAIRE = plan(
+    1,
+    secure=False,
+    threshold=1,
+    queries=(PlannedQuery(name="census", spec=questionnaire(BASIS, BASIS[:2]).spec),),
+)
+LISTS = {
+    "no list": np.zeros(0, np.uint8),
+    "a list without an end": np.frombuffer(b"fever", np.uint8),
+    "an empty term": np.frombuffer(b"fever\n\n", np.uint8),
+    "a term twice": np.frombuffer(b"fever\nfever\n", np.uint8),
+    "half of a character": np.frombuffer(b"\xed\xa0\x80\n", np.uint8),
+    "a term of nine words": np.frombuffer(b"a b c d e f g h i\n", np.uint8),
+}
+
+
+@pytest.mark.parametrize("name", [*LISTS, *HOSTILE])
+def test_hostile_arrays_of_a_questionnaire_are_refused_before_anything_is_charged(name, tmp_path, monkeypatch):
+    party = service(tmp_path, 0)
+    assert isinstance(send(party, m.Open(QUESTIONNAIRE.to_json()), QUESTIONNAIRE), m.Opened)
+    query = questionnaire(BASIS, BASIS[:2])
+    for array, values in HOSTILE.get(name, {}).items():
+        object.__setattr__(query, array, np.asarray(values, np.float32))
+    object.__setattr__(query, "terms", LISTS.get(name, query.terms))
+    touched = []
+    monkeypatch.setattr("client.answer.contribute.contribution", lambda *_: touched.append(1))
+    refused = {m.Refusal(reason) for reason in (m.Reason.MALFORMED, m.Reason.UNPLANNED, m.Reason.OVER_LIMIT)}
+    assert send(party, m.Ask(query), QUESTIONNAIRE) in refused
+    assert party._ledger.entries() == ()
+    assert not touched
+
+
+@pytest.mark.parametrize("change", [{"words": 21}, {"first": 3}, {"term": 11}, {"ending": 0}])
+def test_other_weights_or_questions_than_planned_are_refused(change, tmp_path):
+    party = service(tmp_path, 0)
+    send(party, m.Open(QUESTIONNAIRE.to_json()), QUESTIONNAIRE)
+    asked = questionnaire(BASIS, BASIS[:2], **change)
+    assert send(party, m.Ask(asked), QUESTIONNAIRE) == m.Refusal(m.Reason.UNPLANNED)
+    assert send(party, m.Ask(sums(BASIS, BASIS[:2], count=512)), QUESTIONNAIRE) == m.Refusal(m.Reason.UNPLANNED)
+    assert isinstance(send(party, m.Ask(questionnaire(BASIS, BASIS[:2])), QUESTIONNAIRE), m.Answer)
+
+
+def test_a_hospital_can_answer_class_sums_and_no_questionnaire(tmp_path):
+    limits = replace(OPEN, queries=tuple(kind for kind in OPEN.queries if kind != "questionnaire"))
+    party = service(tmp_path, 0, limits=limits)
+    assert send(party, m.Open(QUESTIONNAIRE.to_json()), QUESTIONNAIRE) == m.Refusal(m.Reason.OVER_LIMIT)
+    assert isinstance(send(party, m.Open(PLANNED.to_json())), m.Opened)
 
 
 def test_the_same_query_unspoilt_is_answered_and_charged(tmp_path):

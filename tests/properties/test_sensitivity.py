@@ -27,6 +27,7 @@ from common.queries.histograms import (
     Vocabulary,
     VocabularySpec,
 )
+from common.queries.questions import QUESTIONS
 from common.queries.seed_choice import SeedChoiceSpec
 from common.queries.self_similarity import SelfSimilaritySpec
 from common.queries.votes import VotesSpec
@@ -90,6 +91,14 @@ def _class_sums(axes, grid, count, **spec):
     return asking.sums(np.eye(2)[:axes], [[-0.75, 0]] * 2, grid=grid, count=count, **spec)
 
 
+def _questionnaire(axes, grid, count, **spec):
+    """The same directions, and questions of different weights."""
+    weights = {question.name: 1 + place % grid for place, question in enumerate(QUESTIONS)} | {"sentences": 0}
+    weights["term"] = min(4, grid) * bool(spec.get("terms", asking.TERMS))
+    space = np.eye(2)[:axes], [[-0.75, 0]] * 2
+    return asking.questionnaire(*space, **weights, grid=grid, count=count, **spec)
+
+
 # Queries whose bounds are reached, as functions of m.
 _REACHED = {
     "labels": lambda m: LabelHistogram(spec=LabelHistogramSpec(labels=2, max_records=m)),
@@ -101,6 +110,9 @@ _REACHED = {
     "single features of prefixes": lambda m: _flat(3, paired=False, prefix=2, max_records=m),
     "sums along one direction": lambda m: _class_sums(1, 999, 500, max_records=m),
     "sums along two directions": lambda m: _class_sums(2, 5, 5, max_records=m),
+    # The third text has two terms, and the fourth four: of either, two count.
+    "questionnaire": lambda m: _questionnaire(2, 5, 5, max_records=m),
+    "questionnaire without terms": lambda m: _questionnaire(1, 999, 500, terms=(), max_records=m),
     "one bucket": lambda m: self_similarity.SelfSimilarity(spec=SelfSimilaritySpec(buckets=1, grid=999, max_records=m)),
     "correct": lambda m: _classifier(max_records=m),
 }

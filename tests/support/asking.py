@@ -7,6 +7,8 @@ from common.queries import class_sums, correct_count, histograms, self_similarit
 from common.queries.class_sums import ClassSumsSpec
 from common.queries.correct_count import CorrectCountSpec
 from common.queries.histograms import LabelHistogramSpec, LengthHistogramSpec, VocabularySpec
+from common.queries.questionnaire import Questionnaire, QuestionnaireSpec
+from common.queries.questions import QUESTIONS
 from common.queries.self_similarity import SelfSimilaritySpec
 from common.queries.sketch import Sketch, SketchSpec
 from common.queries.terms import encode_terms
@@ -73,6 +75,22 @@ def sums(basis, centres, radius=1.0, **spec):
     )
 
 
+def questionnaire(basis, centres, radius=1.0, *, terms=TERMS, **spec):
+    """The same with all questions, of weight 20, and the first two terms, of weight 10; without a list: no terms."""
+    of_sums = sums(basis, centres, radius)
+    settings = dict.fromkeys((question.name for question in QUESTIONS), 20)
+    settings |= {"first": 2 * bool(terms), "term": 10 * bool(terms)}
+    return Questionnaire(
+        spec=QuestionnaireSpec(
+            **{"labels": of_sums.spec.labels, "directions": of_sums.spec.directions, "count": 512} | settings | spec
+        ),
+        basis=of_sums.basis,
+        centres=of_sums.centres,
+        radius=of_sums.radius,
+        terms=encode_terms(terms) if terms else np.zeros(0, np.uint8),
+    )
+
+
 def random_basis(rng, directions, dim):
     return np.linalg.qr(rng.standard_normal((dim, directions)))[0].T.astype(np.float32)
 
@@ -91,6 +109,7 @@ def every_summed_query(rng, dim, candidates=40):
         sketch(frequencies, rng.uniform(0, 7, 6), vectors=of_terms, labels=3),
         sketch(rng.standard_normal((6, 3 * dim)), vectors=of_terms, labels=3, prefix=3),
         sums(random_basis(rng, 5, dim), random_units(rng, 3, dim) / 2, 0.3),
+        questionnaire(random_basis(rng, 5, dim), random_units(rng, 3, dim) / 2, 0.3),
         self_similarity.SelfSimilarity(spec=SelfSimilaritySpec(buckets=120)),
         correct_count.CorrectCount(
             spec=CorrectCountSpec(),

@@ -20,6 +20,7 @@ from common.queries.closed_set import make_query
 from common.queries.correct_count import CorrectCountSpec
 from common.queries.histograms import LabelHistogramSpec, LengthHistogramSpec, VocabularySpec
 from common.queries.length_range import LengthRangeSpec
+from common.queries.questionnaire import QuestionnaireSpec
 from common.queries.seed_choice import SeedChoiceSpec
 from common.queries.self_similarity import SelfSimilaritySpec
 from common.queries.sketch import SketchSpec
@@ -90,6 +91,8 @@ def each_kind(max_records=1, seed=0):
     phases = rng.uniform(0, 7, 8).astype(np.float32)
     edges = np.array([3, 5, 9], dtype=np.int32)
     weights = rng.normal(size=(2, 32)).astype(np.float32)
+    sums = {"labels": 2, "directions": 3, "count": 20, "grid": 40, "max_records": max_records}
+    space = {"basis": np.eye(3, 32, dtype=np.float32), "centres": pool[:2], "radius": np.array([0.4], np.float32)}
     arguments = (
         (
             VotesSpec(top=4, fine=2, max_records=max_records),
@@ -102,10 +105,8 @@ def each_kind(max_records=1, seed=0):
             SketchSpec(labels=2, features=8, paired=False, first=2, max_records=max_records),
             {**terms, "frequencies": frequencies, "phases": phases},
         ),
-        (
-            ClassSumsSpec(labels=2, directions=3, count=20, grid=40, max_records=max_records),
-            {"basis": np.eye(3, 32, dtype=np.float32), "centres": pool[:2], "radius": np.array([0.4], np.float32)},
-        ),
+        (ClassSumsSpec(**sums), space),
+        (QuestionnaireSpec(**sums, words=20, ending=10, first=2, term=5), {**space, "terms": terms["terms"]}),
         (SelfSimilaritySpec(buckets=5, max_records=max_records), {}),
         (CorrectCountSpec(max_records=max_records), {"weights": weights, "intercepts": np.zeros(2, dtype=np.float32)}),
         (LengthRangeSpec(cap=12, max_records=max_records), {}),

@@ -58,6 +58,8 @@ from common.queries.histograms import (
 )
 from common.queries.length_range import LengthRange, LengthRangeSpec
 from common.queries.page import Query
+from common.queries.questionnaire import Questionnaire, QuestionnaireSpec
+from common.queries.questions import QUESTIONS
 from common.queries.seed_choice import SeedChoice, SeedChoiceSpec
 from common.queries.self_similarity import SelfSimilarity, SelfSimilaritySpec
 from common.queries.sketch import Sketch, SketchSpec
@@ -142,12 +144,11 @@ def _questions(rows: NDArray[np.float32]) -> Iterator[Query]:
     terms, basis = encode_terms(tuple(f"word{number}" for number in range(500))), np.eye(DIMENSIONS, dtype=np.float32)
     of_terms = _unit(generator.normal(size=(500, DIMENSIONS)))
     no_labels = np.zeros(len(rows), dtype=np.int32)
-    yield ClassSums(
-        spec=ClassSumsSpec(labels=1, directions=128, count=512),
-        basis=basis[:128],
-        centres=basis[:1],
-        radius=np.array([0.4], dtype=np.float32),
-    )
+    space = {"basis": basis[:128], "centres": basis[:1], "radius": np.array([0.4], dtype=np.float32)}
+    yield ClassSums(spec=ClassSumsSpec(labels=1, directions=128, count=512), **space)
+    weights = {question.name: 256 for question in QUESTIONS} | {"first": 16, "term": 128}
+    spec = QuestionnaireSpec(labels=1, directions=128, count=256, **weights)
+    yield Questionnaire(spec=spec, terms=terms, **space)
     yield Sketch(
         spec=SketchSpec(labels=1, features=256),
         terms=terms,

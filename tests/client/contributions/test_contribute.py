@@ -24,7 +24,7 @@ def test_there_is_a_query_of_each_kind_here():
     assert set(CONTRIBUTIONS) == {query for spec, query in closed_set.QUERIES if spec.mechanisms == SUMMED}
 
 
-@pytest.mark.parametrize("place", range(10))
+@pytest.mark.parametrize("place", range(11))
 def test_parties_sum_to_the_whole_and_the_answer_has_the_querys_length(place):
     rng = np.random.default_rng(1)
     query = every_summed_query(rng, _DIM)[place]
@@ -43,7 +43,7 @@ def test_parties_sum_to_the_whole_and_the_answer_has_the_querys_length(place):
             assert np.array_equal(total, whole)
 
 
-@pytest.mark.parametrize("place", range(10))
+@pytest.mark.parametrize("place", range(11))
 def test_one_record_adds_at_most_the_largest_value(place):
     rng = np.random.default_rng(2)
     query = every_summed_query(rng, _DIM)[place]

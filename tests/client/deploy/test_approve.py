@@ -16,6 +16,7 @@ from common.plan.guarantee import epsilon_against, epsilon_alone
 from common.plan.planned import PlannedQuery
 from common.queries.class_sums import ClassSumsSpec
 from common.queries.histograms import LabelHistogramSpec
+from common.queries.questionnaire import QuestionnaireSpec
 from common.queries.seed_choice import SeedChoiceSpec
 from common.queries.texts import AbstractedSeedsSpec
 from common.queries.votes import VotesSpec
@@ -259,6 +260,19 @@ def test_a_person_is_told_what_each_query_asks(made, capsys):
     )
     (output,) = json.loads(approve(capsys, made, "--json"))
     assert [query["asks"] for query in output["queries"]] == [query.spec.asks for query in queries]
+
+
+def test_a_person_is_told_which_questions_a_questionnaire_asks(made, capsys):
+    spec = QuestionnaireSpec(labels=2, directions=9, count=512, words=512, ending=512, first=16, term=64)
+    opened(made, plan(2, queries=(PlannedQuery(name="census", spec=spec),)))
+    census, *asks = facts(capsys, made)["query"]
+    assert census.startswith("1 x census (questionnaire): gaussian noise, scale ")
+    assert " ".join(asks) == (
+        "asks: 20 numbers: for each label, where its records lie along 9 directions of meaning, added up, and how "
+        "many they are, as in class sums. And how many records have each answer to questions about a text's form, by "
+        "fixed rules: how many words it has; with which mark it ends. And for each term of the coordinator's list, of "
+        "how many records it is among the first 16"
+    )
 
 
 @pytest.mark.parametrize(

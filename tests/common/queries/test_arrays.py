@@ -10,6 +10,7 @@ from common.queries import (
     correct_count,
     histograms,
     length_range,
+    questionnaire,
     seed_choice,
     self_similarity,
     sketch,
@@ -20,6 +21,7 @@ from common.queries.class_sums import ClassSumsSpec
 from common.queries.correct_count import CorrectCountSpec
 from common.queries.histograms import LabelHistogramSpec, LengthHistogramSpec, VocabularySpec
 from common.queries.length_range import LengthRangeSpec
+from common.queries.questionnaire import QuestionnaireSpec
 from common.queries.seed_choice import SeedChoiceSpec
 from common.queries.self_similarity import SelfSimilaritySpec
 from common.queries.sketch import SketchSpec
@@ -66,6 +68,15 @@ def _sums(labels=3, radius=(0.5,), **changes):
     return class_sums.ClassSums(spec=ClassSumsSpec(labels=labels, directions=2, count=512), **(arrays | changes))
 
 
+def _questionnaire(terms=_TERMS, arrays=None, **changes):
+    settings = {"labels": 3, "directions": 2, "count": 512, "person": 9, "first": 2, "term": 1}
+    sums = closed_set.inputs(_sums()) | (arrays or {})
+    return questionnaire.Questionnaire(spec=QuestionnaireSpec(**settings | changes), terms=terms, **sums)
+
+
+_NO_TERMS = np.zeros(0, np.uint8)
+
+
 def _vocabulary(terms=_TERMS, **spec):
     return histograms.Vocabulary(spec=VocabularySpec(**{"first": 2, **spec}), terms=terms)
 
@@ -86,6 +97,9 @@ _QUERIES = {
     "single sketch": (_sketch(paired=False), 12),
     "sketch of prefixes": (_sketch(prefix=3), 12),
     "class sums": (_sums(), 9),
+    "questionnaire": (_questionnaire(), 9 + 4 + 2),
+    "questionnaire without terms": (_questionnaire(_NO_TERMS, first=0, term=0), 9 + 4),
+    "questionnaire of terms": (_questionnaire(person=0), 9 + 2),
     "self-similarity": (self_similarity.SelfSimilarity(spec=SelfSimilaritySpec(buckets=9)), 2),
     "correct count": (_classifier(), 2),
     "length range": (length_range.LengthRange(spec=LengthRangeSpec(cap=100)), 2),
@@ -150,7 +164,7 @@ def test_the_digest_depends_on_every_part(name):
     digests = {closed_set.digest(query)}
     changed = [dataclasses.replace(query, spec=dataclasses.replace(query.spec, max_records=2))]
     for key, array in closed_set.inputs(query).items():
-        if key in ("vectors", "terms", "basis"):
+        if key in ("vectors", "terms", "basis") and len(array):
             # Rows, or letters of the first word, in another order.
             changed.append(dataclasses.replace(query, **{key: array[[1, 0, *range(2, len(array))]]}))
         elif len(array):
@@ -253,6 +267,14 @@ def test_terms_are_different_lines_of_utf_8(terms):
         _vocabulary(terms)
     with pytest.raises(ProtocolError, match="terms"):
         _sketch(terms=terms)
+    with pytest.raises(ProtocolError, match="terms of a questionnaire query"):
+        _questionnaire(terms)
+
+
+@pytest.mark.parametrize("terms", [_TERMS, np.zeros(0, np.int8), np.zeros((0, 1), np.uint8)])
+def test_a_questionnaire_without_terms_has_no_list(terms):
+    with pytest.raises(ProtocolError, match="terms of a questionnaire query"):
+        _questionnaire(terms, first=0, term=0)
 
 
 def test_terms_become_bytes_and_back():
@@ -343,13 +365,19 @@ _CENTRES = np.full((3, 3), 0.3, np.float32)
     ],
 )
 def test_a_subspace_is_orthonormal_and_finite_and_fits(changes, named):
-    def used():
-        query = _sums(**changes)
+    arrays = {key: np.asarray(value, np.float32) if key == "radius" else value for key, value in changes.items()}
+
+    def used(build):
+        query = build()
         query.check(3, query.basis.shape[1])
 
-    with pytest.raises(ProtocolError, match=f"^{named}") as caught:
-        used()
-    assert "of a class sums query" in str(caught.value)
+    for kind, build in {
+        "class sums": lambda: _sums(**changes),
+        "questionnaire": lambda: _questionnaire(arrays=arrays),
+    }.items():
+        with pytest.raises(ProtocolError, match=f"^{named}") as caught:
+            used(build)
+        assert f"of a {kind} query" in str(caught.value)
 
 
 def test_a_basis_is_multiplied_with_itself_only_once_its_sizes_are_known_to_be_right():

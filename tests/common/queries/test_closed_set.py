@@ -14,6 +14,8 @@ from common.queries.closed_set import KINDS, spec_from_dict, spec_to_dict
 from common.queries.correct_count import CorrectCountSpec
 from common.queries.histograms import LabelHistogramSpec, LengthHistogramSpec, VocabularySpec
 from common.queries.length_range import LengthRangeSpec
+from common.queries.questionnaire import QuestionnaireSpec
+from common.queries.questions import QUESTIONS
 from common.queries.seed_choice import SeedChoiceSpec
 from common.queries.self_similarity import SelfSimilaritySpec
 from common.queries.sketch import SketchSpec
@@ -27,6 +29,9 @@ _ALL = [
     VocabularySpec(first=10, max_records=2),
     SketchSpec(labels=2, features=100, paired=False, first=5, prefix=4, grid=16, max_records=2),
     ClassSumsSpec(labels=3, directions=8, count=50, grid=100, max_records=2),
+    QuestionnaireSpec(
+        labels=3, directions=8, count=50, grid=100, max_records=2, first=9, term=5, **{q.name: 7 for q in QUESTIONS}
+    ),
     SelfSimilaritySpec(buckets=100, grid=16, max_records=2),
     CorrectCountSpec(max_records=2),
     LengthRangeSpec(cap=1000, max_records=2),
@@ -93,6 +98,16 @@ def test_the_papers_bound_on_votes():
             (3 * (20 + 7), 9 * (100 + 49), 15, ()),
             10,
         ),
+        (
+            QuestionnaireSpec(labels=3, directions=4, count=7, grid=10, words=3, ending=2, first=5, term=1),
+            (20 + 7 + 3 + 2 + 5, 100 + 49 + 9 + 4 + 5, 5 + 2 + 5, ()),
+            10,
+        ),
+        (
+            QuestionnaireSpec(labels=3, directions=4, count=7, grid=10, person=3, max_records=3),
+            (3 * (20 + 7 + 3), 9 * (100 + 49 + 9), 3 * 6, ()),
+            10,
+        ),
         (SelfSimilaritySpec(buckets=10), (128, 2 * 64**2, 2, (64, 64)), 64),
         (CorrectCountSpec(), (2, 2, 2, (1, 1)), 1),
     ],
@@ -150,7 +165,7 @@ def test_plain_values_and_back(spec):
 
 def test_the_set_is_closed_and_complete():
     assert {spec.kind for spec in _ALL} == set(KINDS)
-    assert len(KINDS) == len(set(KINDS)) == 13
+    assert len(KINDS) == len(set(KINDS)) == 14
     assert set(closed_set.PROVEN) == set(KINDS) - {"abstracted seeds", "rewritten records"}
     for spec in _ALL:
         assert spec.mechanisms
@@ -159,13 +174,16 @@ def test_the_set_is_closed_and_complete():
         assert (spec.mechanisms == mechanisms.SUMMED) == (spec.largest is not None)
 
 
+_MAY_BE_ZERO = {"prefix", "lora", "nearest", *(question.name for question in QUESTIONS)}
+
+
 @pytest.mark.parametrize("spec", _ALL, ids=lambda spec: spec.kind)
 @pytest.mark.parametrize("wrong", [0, -1, 2**21, 1.0, True, "1", None, float("nan")])
 def test_numbers_out_of_range_or_of_another_type_are_refused(spec, wrong):
     for field in dataclasses.fields(spec):
         kind = type(getattr(spec, field.name))
         right = (kind is bool and wrong is True) or (kind is float and wrong == 1 and type(wrong) is float)
-        right = right or (field.name in ("prefix", "lora", "nearest") and wrong == 0 and type(wrong) is int)
+        right = right or (field.name in _MAY_BE_ZERO and wrong == 0 and type(wrong) is int)
         if not right:
             with pytest.raises(ConfigError, match=field.name):
                 dataclasses.replace(spec, **{field.name: wrong})

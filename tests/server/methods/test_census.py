@@ -1,6 +1,7 @@
 """One question after the first round steers the others; each use of its answer can be switched off."""
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -8,6 +9,9 @@ import pytest
 from common.errors import CheckpointError, ConfigError
 from common.ledger.ledger import Ledger
 from common.queries import closed_set
+from common.queries.closed_set import spec_to_dict
+from common.queries.questions import QUESTIONS
+from common.queries.terms import decode_terms
 from server.command import main
 from server.federation.checkpoint import Checkpoint
 from server.llm.builtin.model import BuiltinModel
@@ -19,7 +23,7 @@ from server.settings.compose import load, store
 from server.settings.sections import changed
 from simulations.api.result import Result
 from simulations.run import simulate
-from tests.support.method_contract import TASK, World, embed, plan_of, run, steps
+from tests.support.method_contract import TASK, Echo, World, embed, plan_of, run, steps
 from tests.support.runs import die, forked, labelled, lines, read, resume, settings, texts, tiny
 
 SMALL = {"samples": 48, "rounds": 3, "directions": 4, "shots": 3}
@@ -181,6 +185,85 @@ def test_each_use_of_the_answer_can_be_switched_off():
     assert noisy[1] == 1
 
 
+FORMAL = {"words": 3, "sentences": 2, "person": 3, "numbers": 0, "abbreviations": 0, "ending": 4}
+"""Answers of records that are all alike."""
+
+
+def alike(name, nth, query):
+    """Records of equal form, at their centres, and the first term in all of them."""
+    spec, sums = query.spec, answered()(name, nth, query)
+    of_questions = [np.eye(len(question.answers))[FORMAL[question.name]] for question in spec.questions]
+    of_terms = np.eye(1, query.listed).ravel() * spec.term / spec.grid
+    return np.concatenate(
+        [sums, *(COUNT * spec.weight(QUESTIONS[0]) / spec.grid * row for row in of_questions), COUNT * of_terms]
+    )
+
+
+@pytest.mark.parametrize("asked", ["questions", "terms"])
+def test_a_questionnaire_is_part_of_the_one_answer_and_later_texts_follow_it(asked):
+    census = method(questionnaire=asked, rounds=2, best_of=3)
+    world = World(census, answers=alike, deviation=1.0)
+    (planned,) = plan_of(census)
+    assert (planned.name, planned.times, planned.spec.kind) == (CLASS_SUMS, 1, "questionnaire")
+    assert planned.spec.sensitivity.l2_squared == 1024**2 + 7 * 256**2 + 16 * 128**2 * (asked == "terms")
+    assert census.max_texts(TASK, world.models) == 24 + 3 * 24
+    first, last = steps(census, world)
+    ((_, _, query),) = world.asked
+    terms = decode_terms(query.terms)
+    assert (len(first.candidates), len(last.candidates)) == (24, 48)
+    assert all(term in " ".join(text.text for text in first.candidates) for term in terms)
+    assert sum(last.rounds[-1].requested.values()) == 72
+    numbers = last.released["census.json"]["questionnaire"]
+    assert numbers["answers"]["words"]["15 to 19"] == COUNT
+    assert (numbers["noise"], numbers["first"], list(numbers["listed"])) == (4.0, 16 * (asked == "terms"), list(terms))
+    # The first round's requests leave the length open.
+    assert {request.words for request in world.requests[:4]} == {None}
+    later = [request.words for request in world.requests if request.words]
+    assert later
+    assert all(15 <= words <= 19 for words in later)
+
+
+class Asking(Echo):
+    """Every other text is a question."""
+
+    def _reply(self, request):
+        reply = super()._reply(request)
+        return replace(reply, texts=tuple(f"{text}?" if at % 2 else text for at, text in enumerate(reply.texts)))
+
+
+@pytest.mark.parametrize(("asked", "questions"), [("none", 24), ("questions", 36)])
+def test_among_more_texts_those_in_the_form_of_the_records_are_kept(asked, questions, monkeypatch):
+    monkeypatch.setitem(FORMAL, "ending", 0)  # a question mark
+    census = method(questionnaire=asked, rounds=2, texts_per_request=2, labels="requested", need=False)
+    world = World(census, answers=answered() if asked == "none" else alike, deviation=0.5)
+    world.providers = {name: Asking(name, silent=False) for name in world.models}
+    _, last = steps(census, world)
+    assert len(last.candidates) == 48
+    # Half of the texts of either round are questions: 36 of 72.
+    assert sum(text.text.endswith("?") for text in last.candidates) == pytest.approx(questions, abs=1)
+
+
+def test_a_length_that_is_set_and_zero_shot_runs_stay_as_they_are():
+    world = World(census := method(questionnaire="questions", words=12), answers=alike, deviation=1.0)
+    run(census, world)
+    assert {request.words for request in world.requests} == {12}
+
+
+def test_without_a_questionnaire_the_plan_is_the_one_before_there_was_one():
+    (planned,) = plan_of(method())
+    assert spec_to_dict(planned.spec) == {
+        "kind": "class sums",
+        "labels": 2,
+        "directions": 4,
+        "count": 256,
+        "grid": 1024,
+        "max_records": 1,
+    }
+    last = run(method(best_of=5), World(method(), answers=answered(), deviation=0.0))
+    assert "questionnaire" not in last.released["census.json"]
+    assert last.to_dict() == run(method(), World(method(), answers=answered(), deviation=0.0)).to_dict()
+
+
 def test_a_task_of_one_label_can_be_asked_about():
     census, one = method(), type(TASK)(name="t", kind="note", labels={"a": "about a"})
     world = World(census)
@@ -250,6 +333,30 @@ def test_the_released_numbers_are_a_classifier_without_any_text(finished):
     assert classifier.score(texts, labels) == metrics["released_classifier"]["accuracy"]["value"]
     assert classifier.predict_proba(texts[:3]).sum(axis=1) == pytest.approx(1)
     assert set(classifier.predict(texts)) <= set(classifier.classes_)
+
+
+def test_a_run_with_a_questionnaire_says_what_the_records_are_like_and_another_run_can_use_it(finished, tmp_path):
+    first = tiny(tmp_path / "run", *RUN, "method.questionnaire=terms", "privacy.epsilon=8")
+    census = read(first, "census.json")
+    assert len(census["questionnaire"]["answers"]) == len(QUESTIONS)
+    likeness = read(first, "report.json")["likeness"]
+    assert sum(row["texts"] for row in likeness["answers"]) == pytest.approx(len(QUESTIONS))
+    assert sum(row["records"] for row in likeness["answers"]) == pytest.approx(len(QUESTIONS))
+    assert len(likeness["terms"]) == 12
+    page = (first / "report.html").read_text("utf-8")
+    assert "What your hospitals' texts are like" in page
+    assert "What your hospitals' texts are like" not in (finished / "report.html").read_text("utf-8")
+    assert read(finished, "report.json")["likeness"] is None
+    again = tiny(tmp_path / "again", *RUN, "method.questionnaire=terms", f"method.census={first / 'census.json'}")
+    assert read(again, "census.json")["questionnaire"] == census["questionnaire"]
+    assert len(read_candidates(again)) == SAMPLES
+    with pytest.raises(ConfigError, match=r"method\.questionnaire; expected none, for a census without the answers"):
+        tiny(tmp_path / "none", *RUN, "method.questionnaire=terms", f"method.census={finished / 'census.json'}")
+
+
+def test_exact_answers_are_on_no_page(tmp_path):
+    exact = tiny(tmp_path / "run", *RUN, "method.questionnaire=questions", "privacy.epsilon=.inf")
+    assert read(exact, "report.json")["likeness"] is None
 
 
 def test_the_page_shows_the_figures_of_the_census(finished):

@@ -2,11 +2,14 @@
 
 import base64
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
 from common.errors import ConfigError
+from common.queries.questions import QUESTIONS
+from server.documents.census import QuestionnaireNumbers
 from server.operators import census_file
 from server.operators.census import Census, subspace
 from tests.support.documents import privacy_json
@@ -50,6 +53,43 @@ def test_what_was_written_is_read_bit_for_bit(census, tmp_path):
     assert (again.labels, again.noise, again.count_noise, again.softness) == (("a", "b"), 1.25, 2.5, 0.05)
     assert (earlier.run, earlier.encoder, earlier.epsilon) == ("r1", "cd" * 32, 4.0)
     assert census_file.numbers_of(again).to_json() == census_file.numbers_of(census).to_json()
+
+
+ANSWERS = {question.name: dict.fromkeys(question.answers, 1.5) for question in QUESTIONS}
+ASKED = QuestionnaireNumbers(answers=ANSWERS, noise=2.0, listed={"the": 3.5, "a": -1.0}, term_noise=4.0, first=16)
+
+
+def test_answers_to_a_questionnaire_are_read_and_their_absence_leaves_no_entry(census, tmp_path):
+    assert "questionnaire" not in written(census)
+    assert census_file.read(saved(tmp_path, written(census)))[0].questionnaire is None
+    asked = replace(census, questionnaire=ASKED)
+    again, _ = census_file.read(saved(tmp_path, written(asked)))
+    assert again.questionnaire == ASKED
+    # In any order.
+    again, _ = census_file.read(saved(tmp_path, json.dumps(written(asked), sort_keys=True)))
+    assert again.questionnaire == ASKED
+
+
+@pytest.mark.parametrize(
+    ("change", "named"),
+    [
+        ({"answers": {}}, "questionnaire.answers"),
+        ({"answers": ANSWERS | {"another": {"yes": 1.0}}}, "questionnaire.answers"),
+        ({"answers": ANSWERS | {"words": {"few": 1.0}}}, "questionnaire.answers"),
+        ({"answers": ANSWERS | {"ending": ANSWERS["ending"] | {"?": "inf"}}}, "questionnaire: finite numbers"),
+        ({"answers": 3}, "questionnaire.answers"),
+        ({"noise": -1.0}, "questionnaire: finite numbers"),
+        ({"term_noise": "inf"}, "questionnaire: finite numbers"),
+        ({"listed": {"the": None}}, "questionnaire"),
+        ({"listed": {}}, "questionnaire.first"),
+        ({"first": 0}, "questionnaire.first"),
+    ],
+)
+def test_answers_to_other_questions_are_refused(census, tmp_path, change, named):
+    content = written(replace(census, questionnaire=ASKED))
+    content["questionnaire"] |= change
+    with pytest.raises(ConfigError, match=named):
+        census_file.read(saved(tmp_path, content))
 
 
 @pytest.mark.parametrize(

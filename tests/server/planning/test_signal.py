@@ -2,6 +2,7 @@
 
 import json
 import math
+from dataclasses import replace
 
 import pytest
 
@@ -12,6 +13,7 @@ from common.queries.closed_set import QUERIES
 from common.queries.correct_count import CorrectCountSpec
 from common.queries.histograms import LabelHistogramSpec, LengthHistogramSpec, VocabularySpec
 from common.queries.length_range import LengthRangeSpec
+from common.queries.questionnaire import QuestionnaireSpec
 from common.queries.seed_choice import SeedChoiceSpec
 from common.queries.self_similarity import SelfSimilaritySpec
 from common.queries.sketch import SketchSpec
@@ -19,7 +21,7 @@ from common.queries.texts import AbstractedSeedsSpec, FineTunedSpec, RewrittenSp
 from common.queries.votes import VotesSpec
 from server.methods.wasp import VOTES, Wasp
 from server.planning.expected import expected
-from server.planning.signal import advice, hopeless, records_for, signals, weakest
+from server.planning.signal import advice, hopeless, of_questionnaires, records_for, signals, weakest
 from tests.support.plans import TEN, planned
 
 
@@ -58,6 +60,34 @@ def test_class_sums_of_a_hundred_records_are_heard(epsilon, ratio):
     query = estimate(ClassSumsSpec(labels=10, directions=8, count=102), 100, epsilon=epsilon)
     assert f"{query.ratio:.1f}" == f"{ratio}"
     assert query.expected.signal == pytest.approx(4.0)
+
+
+QUESTIONNAIRE = QuestionnaireSpec(labels=10, directions=8, count=256, words=256, person=512, first=16, term=128)
+
+
+def test_each_question_of_a_questionnaire_and_its_terms_have_a_signal():
+    method = Asking(QUESTIONNAIRE)
+    plan = planned(method, 4.0)
+    (sums,), parts = signals(plan, {}, 100), of_questionnaires(plan, 100)
+    assert [part.query for part in parts] == ["q, words", "q, person", "q, terms"]
+    assert [part.expected.signal for part in parts] == pytest.approx([100 / 9, 100 / 4, 25])
+    assert sums.expected.signal == pytest.approx(4)
+    # A weight of a quarter of the grid, of a half, and of an eighth.
+    assert [part.expected.noise / sums.expected.noise for part in parts] == pytest.approx([4, 2, 8])
+    alone = estimate(ClassSumsSpec(labels=10, directions=8, count=256), 100, epsilon=4.0)
+    joint = math.sqrt((1 + 1 / 16 + 1 / 16 + 1 / 4 + 16 / 64) / (1 + 1 / 16))
+    assert sums.expected.noise / alone.expected.noise == pytest.approx(joint, rel=1e-6)
+    assert parts[2].clear_from == records_for(3.0, plan, plan.queries[0], 0, "terms")
+    words, terms = advice(parts)
+    assert words.startswith("q, words will be weak: 11 records an answer against ")
+    assert terms.startswith("q, terms will be weak: 25 records with a term against ")
+    assert of_questionnaires(planned(Asking(LabelHistogramSpec(labels=10), mechanism="laplace"), 4.0), 100) == []
+
+
+def test_a_questionnaire_without_terms_has_no_signal_of_terms():
+    plan = planned(Asking(replace(QUESTIONNAIRE, first=0, term=0)), 1.0)
+    assert [part.query for part in of_questionnaires(plan, None)] == ["q, words", "q, person"]
+    assert {part.reason for part in of_questionnaires(plan, None)} == {"no number of records is expected"}
 
 
 LAPLACE = math.sqrt(2)  # deviation of a count with sensitivity 1 at epsilon 1

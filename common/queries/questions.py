@@ -1,0 +1,133 @@
+"""Closed questions about the form of a text, each answered by a public rule on that text alone.
+
+The rules are part of this program: a coordinator chooses which questions it asks, and can neither change a rule nor add
+a question. Of a text of more than 4,096 characters each rule reads the first and the last half as many, and it takes
+time that grows with their number alone: otherwise the time of an answer would depend on the records. The rule about a
+person knows English pronouns; in other languages its answer is "none".
+"""
+
+import re
+from bisect import bisect_right
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+import numpy as np
+from numpy.typing import NDArray
+
+_READ_CHARACTERS = 4096
+_LETTERS = re.compile(r"[a-z]+")
+_CAPITALS = re.compile(r"\b[A-Z]{2,5}\b")
+_AFTER_THE_END = " \t\r\n\"')]}»”’"
+_PERSONS = tuple(
+    frozenset(pronouns.split())
+    for pronouns in (
+        "i me my mine myself we us our ours ourselves",
+        "you your yours yourself yourselves",
+        "he him his himself she her hers herself they them their theirs themselves",
+    )
+)
+_ENDINGS = "?!.:"
+
+LENGTHS = (5, 10, 15, 20, 30, 50, 80, 120)
+"""Smallest lengths, in words, of the answers to `words` after the first."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Question:
+    """A question with its possible answers.
+
+    Attributes:
+        name: Name in specifications and files.
+        asks: The question in words.
+        answers: The possible answers, of which a text has exactly one.
+        rule: The position of a text's answer.
+    """
+
+    name: str
+    asks: str
+    answers: tuple[str, ...]
+    rule: Callable[[str], int]
+
+
+def _length(text: str) -> int:
+    return bisect_right(LENGTHS, len(text.split()))
+
+
+def _sentences(text: str) -> int:
+    return bisect_right((2, 3, 5, 9), sum(word[-1] in ".!?" for word in text.split()))
+
+
+def _person(text: str) -> int:
+    used = set(_LETTERS.findall(text.lower()))
+    return next((person for person, pronouns in enumerate(_PERSONS) if used & pronouns), len(_PERSONS))
+
+
+def _numbers(text: str) -> int:
+    return bisect_right((1, 3), sum(any(map(str.isdigit, word)) for word in text.split()))
+
+
+def _abbreviations(text: str) -> int:
+    return bisect_right((1, 3), len(_CAPITALS.findall(text)))
+
+
+def _ending(text: str) -> int:
+    last = text.rstrip(_AFTER_THE_END)[-1:]
+    return _ENDINGS.index(last) if last and last in _ENDINGS else len(_ENDINGS)
+
+
+QUESTIONS = (
+    Question(
+        name="words",
+        asks="how many words it has",
+        answers=(
+            f"under {LENGTHS[0]}",
+            *(f"{low} to {high - 1}" for low, high in pairwise(LENGTHS)),
+            f"{LENGTHS[-1]} or more",
+        ),
+        rule=_length,
+    ),
+    Question(
+        name="sentences",
+        asks="how many of its words end a sentence",
+        answers=("none or 1", "2", "3 or 4", "5 to 8", "9 or more"),
+        rule=_sentences,
+    ),
+    Question(
+        name="person",
+        asks="whether it says I or we, else you, else he, she or they",
+        answers=("I or we", "you", "he, she or they", "none"),
+        rule=_person,
+    ),
+    Question(
+        name="numbers",
+        asks="how many words with digits it has",
+        answers=("none", "1 or 2", "3 or more"),
+        rule=_numbers,
+    ),
+    Question(
+        name="abbreviations",
+        asks="how many words of 2 to 5 capitals it has",
+        answers=("none", "1 or 2", "3 or more"),
+        rule=_abbreviations,
+    ),
+    Question(
+        name="ending",
+        asks="with which mark it ends",
+        answers=("?", "!", ".", ":", "another, or none"),
+        rule=_ending,
+    ),
+)
+"""All questions, in the order of an answer's coordinates."""
+
+
+def answers(questions: Sequence[Question], texts: Sequence[str]) -> NDArray[np.int64]:
+    """(texts, questions) position of each text's answer to each question."""
+    rows = [[question.rule(text) for question in questions] for text in map(_read, texts)]
+    return np.array(rows, dtype=np.int64).reshape(len(texts), len(questions))
+
+
+def _read(text: str) -> str:
+    """The characters of a text that the rules read."""
+    half = _READ_CHARACTERS // 2
+    return text if len(text) <= _READ_CHARACTERS else text[:half] + text[-half:]

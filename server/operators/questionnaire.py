@@ -1,0 +1,175 @@
+"""Uses of the answers to a census's questionnaire: shares of the records, and texts chosen for what they are like.
+
+Everything here is a function of texts of the coordinator and of noised numbers, so nothing can cost privacy.
+
+The answers to one question are numbers of all records, with equal noise: they are divided by one estimate of the number
+of records, and the nearest distribution is taken. A term's share is a number over the same estimate, between 0 and 1.
+"""
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from common.queries.questionnaire import QuestionnaireSpec
+from common.queries.questions import LENGTHS, QUESTIONS, answers
+from common.queries.terms import Extractor, words
+from server.documents.census import CensusNumbers, QuestionnaireNumbers
+from server.operators.census import Floats, Labels
+
+_Z = 1.96
+_LONGEST = 64
+"""Bytes of a term on a list of common words."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Aims:
+    """Estimated shares of the records with each answer and each term, one after another.
+
+    Attributes:
+        numbers: The released numbers.
+        shares: (F,) in [0, 1].
+        noise: Standard deviation of the noise in the share of an answer.
+        term_noise: Standard deviation of the noise in the share of a term.
+        records: Estimated number of records, at least 1.
+    """
+
+    numbers: QuestionnaireNumbers
+    shares: Floats
+    noise: float
+    term_noise: float
+    records: float
+
+    def features(self, texts: Sequence[str]) -> Floats:
+        """(n, F): 1 where a text has an answer, or a term among its first ones, as records were counted."""
+        columns = [
+            np.eye(len(question.answers))[column]
+            for question, column in zip(QUESTIONS, answers(QUESTIONS, texts).T, strict=True)
+        ]
+        terms, first = list(self.numbers.listed), self.numbers.first
+        present = np.zeros((len(texts), len(terms)))
+        extractor = Extractor(terms)
+        for row, text in zip(present, texts, strict=True):
+            row[list(extractor.first(text, first))] = 1
+        return np.concatenate([*columns, present], axis=1)
+
+    @property
+    def variances(self) -> Floats:
+        """(F,) of the shares: of the noise, and of records that are a sample themselves."""
+        noise = np.full(len(self.shares), self.noise)
+        noise[len(noise) - len(self.numbers.listed) :] = self.term_noise
+        return np.asarray(noise**2 + (self.shares * (1 - self.shares) + 1 / self.records) / self.records)
+
+    def rows(self) -> Iterator[tuple[str, str, float, float]]:
+        """Question, answer, share and half of its 95 % band, in the order of `shares`; a term's question is empty."""
+        named = [(question.name, answer) for question in QUESTIONS for answer in question.answers]
+        named += [("", term) for term in self.numbers.listed]
+        for (question, answer), share in zip(named, self.shares.tolist(), strict=True):
+            yield question, answer, share, _Z * (self.noise if question else self.term_noise)
+
+
+def aims_of(released: CensusNumbers) -> Aims:
+    """The shares that the released numbers, which have a questionnaire, estimate."""
+    numbers = released.questionnaire
+    assert numbers, "asked for"
+    label_counts = np.array(released.counts, dtype=np.float64)
+    by_name = numbers.answers
+    counted = [np.array([by_name[question.name][answer] for answer in question.answers]) for question in QUESTIONS]
+    noised = [(label_counts, released.count_noise), *((given, numbers.noise) for given in counted)]
+    totals = [(given.sum(), len(given) * noise**2) for given, noise in noised]
+    # All are estimates of one number; without noise they are equal.
+    precision = np.array([1 / variance if variance else 1.0 for _, variance in totals])
+    records = max(1.0, float(precision @ [total for total, _ in totals]) / float(precision.sum()))
+    listed = np.fromiter(numbers.listed.values(), np.float64)
+    of_terms = np.clip(listed / records, 0, 1)
+    return Aims(
+        numbers=numbers,
+        shares=np.concatenate([*(_distribution(given / records) for given in counted), of_terms]),
+        noise=numbers.noise / records,
+        term_noise=numbers.term_noise / records,
+        records=records,
+    )
+
+
+def _distribution(values: Floats) -> Floats:
+    """The distribution that is nearest to these values, by squared distance (Duchi et al. 2008)."""
+    falling = np.sort(values)[::-1]
+    excess = (np.cumsum(falling) - 1) / np.arange(1, len(values) + 1)
+    return np.asarray(np.maximum(values - excess[np.flatnonzero(falling > excess)[-1]], 0))
+
+
+def nearest(features: Floats, shares: Floats, variances: Floats, size: int) -> list[int]:
+    """Positions of `size` rows whose mean features come near the shares, in their order.
+
+    One row after another is removed: the one without which the sum of squared differences, each divided by its
+    variance, is smallest. So a share that the noise leaves open hardly counts.
+
+    Args:
+        features: (n, F) of 0 and 1.
+        shares: (F,) to come near to.
+        variances: (F,) above 0.
+        size: Number of rows that stay.
+    """
+    kept, sums = np.arange(len(features)), features.sum(axis=0)
+    while len(kept) > max(1, size):
+        weight = 1 / (len(kept) - 1)
+        change = (weight**2 - 2 * weight * (sums * weight - shares)) / variances
+        worst = int((features[kept] @ change).argmin())
+        sums = sums - features[kept[worst]]
+        kept = np.delete(kept, worst)
+    return [int(place) for place in kept]
+
+
+def nearest_by_label(aimed: Aims, texts: Sequence[str], labels: Labels, size: int) -> list[int]:
+    """Positions of `size` texts that come near the shares, while each label keeps its own."""
+    of_labels = np.eye(int(labels.max()) + 1)[labels]
+    of_labels = of_labels[:, of_labels.any(axis=0)]
+    shares = of_labels.mean(axis=0)
+    return nearest(
+        np.concatenate([of_labels, aimed.features(texts)], axis=1),
+        np.concatenate([shares, aimed.shares]),
+        np.concatenate([(shares * (1 - shares) + 1 / size) / size / len(shares), aimed.variances]),
+        size,
+    )
+
+
+def length(aimed: Aims, generator: np.random.Generator) -> int:
+    """A number of words, drawn from the estimated shares of lengths, which are those of the first question."""
+    place = int(generator.choice(len(LENGTHS) + 1, p=aimed.shares[: len(LENGTHS) + 1]))
+    low, high = (3, *LENGTHS)[place], (*LENGTHS, 2 * LENGTHS[-1])[place]
+    return int(generator.integers(low, high))
+
+
+def common_words(texts: Sequence[str], number: int) -> tuple[str, ...]:
+    """The words that most of these texts have, at most `number` and at least one."""
+    counted = Counter(word for text in texts for word in set(words(text)))
+    ranked = sorted(counted, key=lambda word: (-counted[word], word))
+    return tuple(word for word in ranked if len(word.encode()) <= _LONGEST)[:number] or ("the",)
+
+
+def released_answers(
+    coordinates: Floats, spec: QuestionnaireSpec, terms: Sequence[str], noise: float
+) -> QuestionnaireNumbers:
+    """The numbers to release, of a questionnaire with all questions and one weight for each.
+
+    Args:
+        coordinates: Coordinates of the answer after those of class sums, in radii.
+        spec: The planned query.
+        terms: The list that was sent, if there was one.
+        noise: Standard deviation of the noise in a coordinate, in radii.
+    """
+    answered, start, to_records = {}, 0, spec.grid / spec.weight(QUESTIONS[0])
+    for question in QUESTIONS:
+        end = start + len(question.answers)
+        counts = coordinates[start:end] * to_records
+        answered[question.name] = dict(zip(question.answers, counts.tolist(), strict=True))
+        start = end
+    of_terms = spec.grid / spec.term if spec.first else 0.0
+    return QuestionnaireNumbers(
+        answers=answered,
+        noise=noise * to_records,
+        listed=dict(zip(terms if spec.first else (), (coordinates[start:] * of_terms).tolist(), strict=True)),
+        term_noise=noise * of_terms,
+        first=spec.first,
+    )

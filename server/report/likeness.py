@@ -1,0 +1,57 @@
+"""What the hospitals' texts are like, by noised answers to a census's questionnaire, compared with the run's texts."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from server.documents.census import CensusNumbers
+from server.documents.files import Document
+from server.operators.questionnaire import aims_of
+
+TERMS = 12
+"""Terms on the page: those whose shares differ most from those of the texts, relative to the band."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LikenessRow(Document):
+    """One answer, or one term.
+
+    Attributes:
+        question: Name of the question; empty for a term.
+        answer: The answer, or the term.
+        records: Estimated share of the records.
+        band: Half of the 95 % interval of `records`, by the noise alone.
+        texts: Share of the run's texts; None if there are none.
+    """
+
+    question: str
+    answer: str
+    records: float
+    band: float
+    texts: float | None
+
+    @property
+    def surprise(self) -> float:
+        """Distance of the two shares, relative to the band."""
+        return 0.0 if self.texts is None else abs(self.records - self.texts) / self.band
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Likeness(Document):
+    """The answers by question, and the terms that differ most."""
+
+    answers: tuple[LikenessRow, ...]
+    terms: tuple[LikenessRow, ...]
+
+
+def likeness(numbers: CensusNumbers | None, texts: Sequence[str]) -> Likeness | None:
+    """The comparison; None without answers, and for answers without noise, which are counts of private records."""
+    if numbers is None or numbers.questionnaire is None or numbers.noise == 0:
+        return None
+    aimed = aims_of(numbers)
+    shares = aimed.features(texts).mean(axis=0).tolist() if texts else [None] * len(aimed.shares)
+    rows = [
+        LikenessRow(question=question, answer=answer, records=records, band=band, texts=share)
+        for (question, answer, records, band), share in zip(aimed.rows(), shares, strict=True)
+    ]
+    terms = sorted((row for row in rows if not row.question), key=lambda row: -row.surprise)
+    return Likeness(answers=tuple(row for row in rows if row.question), terms=tuple(terms[:TERMS]))
