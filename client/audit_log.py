@@ -13,6 +13,7 @@ import errno
 import fcntl
 import json
 import os
+from collections.abc import Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -85,7 +86,7 @@ class AuditLog:
         line = {"by": by, "from": before, "to": after, "reason": reason}
         self._append(when or _now(), run, plan_digest, line)
 
-    def _append(self, when: str, run: str, plan_digest: str, facts: dict[str, object]) -> None:
+    def _append(self, when: str, run: str, plan_digest: str, facts: Mapping[str, object]) -> None:
         self.ready()
         line = {"when": when, "run": run, "plan": plan_digest, **facts}
         descriptor = os.open(self.path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, SECRET)

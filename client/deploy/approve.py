@@ -173,7 +173,7 @@ def lines(facts: PlanFacts) -> Iterator[str]:
         ("recipient", _plain(plan.recipient)),
         ("", "both are the coordinator's word alone: nothing enforces them"),
         ("method", _plain(plan.method)),
-        ("not stated", f"the plan does not say: {', '.join(NOT_STATED_BY_THE_PLAN)}; ask the coordinator"),
+        *_wrapped("not stated", f"ask the coordinator {', '.join(NOT_STATED_BY_THE_PLAN)}: the plan does not say it"),
     )
     yield "  who takes part"
     yield from _facts(("hospitals", _hospitals(facts)))
@@ -190,11 +190,11 @@ def lines(facts: PlanFacts) -> Iterator[str]:
     answers, helpers = "of this hospital's answers, for the coordinator", ""
     if facts.colluders:
         helpers = f" and {facts.colluders} colluder{'s' if facts.colluders > 1 else ''}"
-    most = "once" if plan.max_attempts == 1 else f"up to {plan.max_attempts} times; each time counts in epsilon"
-    whose = "each record" if plan.unit == "sample" else "a user's records"
+    most = "once" if plan.max_attempts == 1 else f"up to {plan.max_attempts} times, each counted in epsilon"
+    whose = "a record" if plan.unit == "sample" else "a user's records"
     yield from _facts(
         ("protects", facts.unit),
-        ("answers", f"each is drawn with fresh noise {most}"),
+        ("answers", f"each question is answered with fresh noise {most}"),
         ("epsilon", _epsilon(facts, plan.epsilon, "of all that the run releases")),
         ("", _epsilon(facts, facts.epsilon_released, "of the synthetic texts, for those who read them")),
         ("", _epsilon(facts, facts.epsilon_against, f"{answers}{helpers}")),
@@ -220,7 +220,7 @@ def lines(facts: PlanFacts) -> Iterator[str]:
 
 
 def _epsilon(facts: PlanFacts, epsilon: float, whose: str) -> str:
-    return f"{up(epsilon)} {whose}: a guess is right in at most {facts.right_guesses(epsilon):g} % of cases"
+    return f"{up(epsilon)} {whose}: a right guess in at most {facts.right_guesses(epsilon):g} % of cases"
 
 
 def _colluders(number: int) -> str:

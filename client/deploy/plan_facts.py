@@ -21,7 +21,7 @@ from common.plan.words import right_guesses
 from common.privacy.accountant import Release
 from common.queries.texts import TextSpec
 
-NOT_STATED_BY_THE_PLAN = ("models that write", "whether a model runs at a provider", "number of texts they write")
+NOT_STATED_BY_THE_PLAN = ("which language models write", "whether one runs at a provider", "how many texts they write")
 """What a person may want to know and no plan carries, so that only the coordinator can say it."""
 
 

@@ -70,11 +70,11 @@ def test_a_person_sees_what_the_plan_is_for_who_takes_part_and_what_it_costs(mad
     assert output["hospitals"] == ["2: St. Luke, St. Mary: #1 (this hospital); 2 or more in each sum"]
     assert output["threshold"] == ["2 of the 2 hospitals that hold shares of a mask can lift it together"]
     assert output["colluders"] == ["no other hospital is assumed to help the coordinator"]
-    assert output["answers"] == ["each is drawn with fresh noise up to 2 times; each time counts in epsilon"]
+    assert output["answers"] == ["each question is answered with fresh noise up to 2 times, each counted in epsilon"]
     assert output["own texts"] == ["none leave this hospital: its answers are numbers"]
     assert output["protects"] == ["each record"]
     whole, texts, coordinator, alone = output["epsilon"]
-    assert whole == "4.000 of all that the run releases: a guess is right in at most 98.21 % of cases"
+    assert whole == "4.000 of all that the run releases: a right guess in at most 98.21 % of cases"
     assert " of the synthetic texts, for those who read them: " in texts
     assert coordinator.startswith("4.000 of this hospital's answers, for the coordinator: ")
     assert " of this hospital's answers, for the coordinator once every mask is lifted: " in alone
@@ -203,7 +203,7 @@ def test_no_mask_and_no_proof_are_said_and_no_word_of_the_coordinators_writes_ov
     opened(made, plan(2, labels=("a", forged), queries=queries, epsilon=math.inf), run="r\x1b[2J")
     assert not {"\x1b", "\u202e"} & set(approve(capsys, made, "--list"))
     output = facts(capsys, made)
-    assert output["epsilon"][0] == "inf of all that the run releases: a guess is right in at most 100 % of cases"
+    assert output["epsilon"][0] == "inf of all that the run releases: a right guess in at most 100 % of cases"
     assert output["own texts"] == ["up to 4 leave this hospital, made from its records by its own model"]
     choices, _, seeds, _, sizes, _ = output["query"]
     assert "NO masks" in choices
@@ -371,7 +371,10 @@ def test_a_person_is_told_what_the_guarantee_does_not_cover_and_the_plan_does_no
     assert " ".join(output["not covered"]) == " ".join(f"- {item}" for item in items)
     (entry,) = json.loads(approve(capsys, made, "--json"))
     assert entry["not_covered"] == items
-    assert "models that write, whether a model runs at a provider, number of texts" in output["not stated"][0]
+    assert " ".join(output["not stated"]) == (
+        "ask the coordinator which language models write, whether one runs at a provider, how many texts they write: the "
+        "plan does not say it"
+    )
     assert output["recipient"][1] == "both are the coordinator's word alone: nothing enforces them"
     assert output["decision"][0].startswith("the coordinator learns it, a refusal too")
     assert entry["right_guesses_percent"]["epsilon"] == 98.21
