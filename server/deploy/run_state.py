@@ -166,8 +166,8 @@ def _followed(settings: CoordinatorSettings, folder: Path, at: int) -> Iterator[
             case Status.CANCELLED:
                 raise CaucusError(f"{current.name} is {current}", do=resume)
             case Status.FAILED:
-                do = None if (folder / REJECTED).exists() else resume  # its reason says what to do
-                raise CaucusError(current.reason, where=log, do=do)
+                rejected = (folder / REJECTED).exists()  # then the reason says what to do
+                raise CaucusError(current.reason, where=log, do=None if rejected else resume)
         time.sleep(POLL_SECONDS)
 
 

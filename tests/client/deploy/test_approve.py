@@ -372,8 +372,8 @@ def test_a_person_is_told_what_the_guarantee_does_not_cover_and_the_plan_does_no
     (entry,) = json.loads(approve(capsys, made, "--json"))
     assert entry["not_covered"] == items
     assert " ".join(output["not stated"]) == (
-        "ask the coordinator which language models write, whether one runs at a provider, how many texts they write: the "
-        "plan does not say it"
+        "ask the coordinator which language models write, whether one runs at a provider, how many texts they write: "
+        "the plan does not say it"
     )
     assert output["recipient"][1] == "both are the coordinator's word alone: nothing enforces them"
     assert output["decision"][0].startswith("the coordinator learns it, a refusal too")
