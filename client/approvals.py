@@ -163,7 +163,7 @@ def awaiting(folder: Path) -> list[PlanApproval]:
 
 
 def decide(folder: Path, approval: PlanApproval, *, approve: bool, by: str) -> PlanApproval:
-    """Store a person's decision, replacing any earlier one."""
+    """Store a person's decision, replacing any earlier one; return the approval with it."""
     with _locked(folder):
         # Read again: the service may have bound the run to its records since.
         current = _find(folder, approval.run, approval.plan_digest) or approval

@@ -62,7 +62,7 @@ class RunFolder:
         labels_from_records: Whether the labels were taken from private records, without noise.
 
     Attributes:
-        checkpoint: Store of queries, answers and the last whole step.
+        checkpoint: Store of queries, answers and the state after the last completed step.
         ledger: The coordinator's own ledger.
         warnings: Advice on each query that noise is expected to drown, by query.
     """
@@ -95,7 +95,7 @@ class RunFolder:
         self._started = time.monotonic()
 
     def resumed(self, memory: type[Any]) -> State[Any] | None:
-        """Return the state after the last whole step, or None in a new run; the clock continues from its time.
+        """Return the state after the last completed step, or None in a new run; the clock continues from its time.
 
         Args:
             memory: Class of the method's memory.

@@ -112,7 +112,7 @@ def _chosen(chosen: argparse.Namespace, known: list[PlanApproval]) -> list[PlanA
 
 
 def _asked(approval: PlanApproval) -> bool | None:
-    """Ask the person for a decision; None if it is left open for now.
+    """Ask the user for a decision; return whether it is to approve, or None if it is left open for now.
 
     Raises:
         ConfigError: There is no terminal to ask at.
