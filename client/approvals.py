@@ -174,7 +174,7 @@ def awaiting(folder: Path) -> list[PlanApproval]:
 
 
 def decide(folder: Path, approval: PlanApproval, *, approve: bool, by: str, reason: str = "") -> PlanApproval:
-    """Store a person's decision, replacing any earlier one, and append it to the audit log.
+    """Store a person's decision, replacing any earlier one, and log it; return the approval with it.
 
     Args:
         folder: The folder of `Approvals`.

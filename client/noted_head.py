@@ -20,10 +20,10 @@ _HEX = re.compile("[0-9a-f]{64}")
 
 
 class NotedHead:
-    """The note of one ledger's head.
+    """The file outside the ledger that notes the head of one ledger.
 
     Args:
-        path: The note.
+        path: Path of that file.
     """
 
     def __init__(self, path: Path) -> None:

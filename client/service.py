@@ -84,7 +84,7 @@ class PartyService:
         names: The hospitals' names by number, for the log; without them, as in a simulation, "party 0".
         approvals: The hospital's decisions about plans; None in a simulation, where the limits alone decide.
         audit_log: One line for each request; None in a simulation.
-        noted_head: The note of the ledger's head; None in a simulation.
+        noted_head: The file that notes the ledger's head; None in a simulation.
         schedule: Schedule of replies; None in a simulation, where they leave at once.
         compute: Computes what is the same at several parties; only a simulation passes anything in.
     """
@@ -319,7 +319,7 @@ class PartyService:
 
 
 def _request_name(envelope: m.Envelope | None) -> str:
-    """Return a request as the log names it."""
+    """Return the name of a request for the log."""
     if envelope is None:
         return "an unreadable message"
     run = envelope.run[:LONGEST_NAME]

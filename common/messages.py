@@ -55,7 +55,7 @@ class Opened:
 
 @dataclass(frozen=True, slots=True)
 class AskShares:
-    """The public keys of all parties that take part."""
+    """Ask the party for shares of its secrets, given the public keys of all parties that take part."""
 
     adverts: Mapping[PartyId, KeyAdvert]
 
@@ -92,7 +92,7 @@ class Answer:
 
 @dataclass(frozen=True, slots=True)
 class AskAgree:
-    """The parties whose answers were summed, to be signed."""
+    """Ask the party to sign the set of parties whose answers were summed."""
 
     survivors: frozenset[PartyId]
 
@@ -106,7 +106,7 @@ class Agreement:
 
 @dataclass(frozen=True, slots=True)
 class AskUnmask:
-    """The parties whose answers were summed, and the survivors' signatures over this set."""
+    """Ask the party for the shares that unmask a sum, given the summed parties and their signatures over this set."""
 
     survivors: frozenset[PartyId]
     signatures: Mapping[PartyId, bytes] = field(default_factory=dict)

@@ -1,8 +1,8 @@
 """Conversion of a parcel to the content of one of Flower's messages, and back.
 
-Flower sends each record, array and chunk of a message as a separate object, on each hop. So a small bulk travels in the
-envelope's record: three objects, not six. A large bulk is an array, which Flower cuts into chunks, and which it stores
-and sends once for all messages that share it.
+Flower sends each record, array and chunk of a message as a separate object, on each hop. So the bulk array
+of a parcel travels in the envelope's record if it is small: three objects, not six. If it is large, it becomes one of
+Flower's arrays, which Flower cuts into chunks, and which it stores and sends once for all messages that share it.
 """
 
 from collections.abc import Iterable, Iterator
@@ -12,14 +12,14 @@ from flwr.app import Array, ArrayRecord, ConfigRecord, RecordDict
 from common.messages import Parcel
 
 SMALL = 2**17
-"""Bytes up to which a bulk is in the envelope's record: the votes for 8,000 candidates."""
+"""Bytes up to which a bulk array is in the envelope's record: the votes for 8,000 candidates."""
 
 HANDLER_RAISED = 2
 """Flower's code of the error that answers a message whose handler raised."""
 
 
 def contents(parcels: Iterable[Parcel]) -> Iterator[RecordDict]:
-    """Yield the contents of these parcels' messages, which share an array where the parcels share a bulk."""
+    """Yield the contents of these parcels' messages, which share an array where the parcels share their bulk array."""
     arrays: dict[int, ArrayRecord] = {}
     for parcel in parcels:
         record = ConfigRecord({"bytes": parcel.envelope})

@@ -61,7 +61,7 @@ class Structure:
 
     @classmethod
     def of(cls, settings: object, name: str = "structure") -> Self:
-        """Check settings: `text_field`, and `schema` with `properties` and perhaps `required`.
+        """Return the structure of these settings: `text_field`, and `schema` with `properties` and perhaps `required`.
 
         Args:
             settings: Plain values, as from YAML.

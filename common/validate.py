@@ -98,7 +98,10 @@ def meant(value: object, among: Collection[str]) -> str | None:
 def known_keys(
     section: str, values: object, *, among: Collection[str], required: Collection[str] = ()
 ) -> Mapping[str, Any]:
-    """Check that the values are a mapping with keys of `among` and all of `required`; no section: the whole file."""
+    """Return the values, once checked: a mapping with keys of `among`, which include all of `required`.
+
+    An error without a section speaks of the whole file.
+    """
     known = ", ".join(sorted(among))
     if not isinstance(values, Mapping):
         got = _TYPES.get(type(values), type(values).__name__)  # and not the values: it may be a file of records

@@ -1,7 +1,7 @@
 """Conversion of messages to bytes and back; the only module that knows the protobuf classes.
 
 `unpack(pack(envelope)) == envelope` for every message. `unpack` of anything else raises ProtocolError: of a message
-of another version, a bulk that differs from its digest, sizes that disagree, or a number that is infinite or NaN.
+of another version, a bulk array that differs from its digest, sizes that disagree, or a number that is infinite or NaN.
 Format: `protos/*.proto`.
 """
 

@@ -63,7 +63,7 @@ def logging_to(folder: Path, names: Sequence[str] = ()) -> Iterator[None]:
         names: Names of the hospitals, by number; empty: they stay "party 0" and so on.
 
     Raises:
-        CheckpointError: Another process works in the folder.
+        CheckpointError: Another process is working in the folder.
     """
     logger = logging.getLogger("caucus")
     lock = lock_folder(folder, patience=PATIENCE)
@@ -154,7 +154,7 @@ def lock_folder(folder: Path, *, patience: float = 0.0) -> BinaryIO | None:
 
 
 def at_work(folder: Path) -> bool:
-    """Return whether a process works in the folder."""
+    """Return whether a process is working in the folder, which it has then locked."""
     path = folder / LOCK
     if not path.exists():
         return False

@@ -53,7 +53,7 @@ M = TypeVar("M", bound=Memory)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class State(Generic[M]):
-    """State of a run after a whole step.
+    """State of a run after a completed step.
 
     Attributes:
         round: Number of the next step.

@@ -3,8 +3,8 @@
     plan -> open -> for each round: step, measure, save -> close -> evaluate -> report
 
 The run folder is the product (`server/run_folder.py` lists its files). It is complete, or `run.json` says "partial" and
-`--resume` continues from the last whole step: the models' texts come from the reply cache, the parties' answers from
-the checkpoint. `server/app.py` makes the plan and all other arguments of the loop.
+`--resume` continues from the last completed step: the models' texts come from the reply cache, the parties' answers
+from the checkpoint. `server/app.py` makes the plan and all other arguments of the loop.
 """
 
 import logging
@@ -56,7 +56,7 @@ def run(
     evaluation: Evaluation,
     tracking: str | None = None,
 ) -> State[Any]:
-    """Run to the end, from the beginning or from the last whole step in the run folder.
+    """Run to the end, from the beginning or from the last completed step in the run folder.
 
     Args:
         method: The method.

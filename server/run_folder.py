@@ -13,6 +13,7 @@ transfer.jsonl    public texts with the probabilities of their labels by the rel
 classifier.json   the released numbers as a classifier of any text       (both by a method that has one)
 map.json          two coordinates of each synthetic text
 report.html       all results on one page; report.json: the same for programs
+release.md        what was tested, found and not tested, for whoever decides about the texts
 tensorboard/      figures by round, with `tracking: tensorboard`
 state/            what resuming needs
 """
@@ -62,7 +63,7 @@ class RunFolder:
         labels_from_records: Whether the labels were taken from private records, without noise.
 
     Attributes:
-        checkpoint: Store of queries, answers and the last whole step.
+        checkpoint: Store of queries, answers and the state after the last completed step.
         ledger: The coordinator's own ledger.
         warnings: Advice on each query that noise is expected to drown, by query.
     """
@@ -95,7 +96,7 @@ class RunFolder:
         self._started = time.monotonic()
 
     def resumed(self, memory: type[Any]) -> State[Any] | None:
-        """Return the state after the last whole step, or None in a new run; the clock continues from its time.
+        """Return the state after the last completed step, or None in a new run; the clock continues from its time.
 
         Args:
             memory: Class of the method's memory.

@@ -63,7 +63,7 @@ class Remembered(Encoder):
 
     @property
     def dimensions(self) -> int:
-        """Width of a vector."""
+        """Number of dimensions of a vector."""
         return self._inside.dimensions
 
     @property

@@ -89,7 +89,7 @@ def _refused(known: list[PlanApproval]) -> Iterator[str]:
 
 
 def _decided(chosen: argparse.Namespace, settings: HospitalSettings, approval: PlanApproval) -> PlanApproval:
-    """Store the decision that the command line or the person gives; without one the plan stays as it is."""
+    """Store the decision of the command line or the person; return the approval with it, if there is one."""
     reason = chosen.reason
     approved = chosen.yes if chosen.yes or chosen.no else _asked(approval)
     if approved is None:
@@ -129,7 +129,7 @@ def _chosen(chosen: argparse.Namespace, known: list[PlanApproval]) -> list[PlanA
 
 
 def _asked(approval: PlanApproval) -> bool | None:
-    """Ask the person for a decision; None if it is left open for now.
+    """Ask the user for a decision; return whether it is to approve, or None if it is left open for now.
 
     Raises:
         ConfigError: There is no terminal to ask at.
@@ -147,7 +147,7 @@ def _asked(approval: PlanApproval) -> bool | None:
 
 
 def _asked_why() -> str:
-    """Ask for the reason of a refusal; it may be empty."""
+    """Ask for the reason of a refusal and return it; it may be empty."""
     try:
         return _plain(input("why? [for this hospital's audit log, never sent; Enter: no reason] ").strip()[:200])
     except EOFError:

@@ -62,7 +62,10 @@ class Connection:
 
 
 def connect(settings: HospitalSettings) -> Connection:
-    """Ask the front door for its health, over TLS with the coordinator's own authority.
+    """Ask the coordinator's front door for its health, over TLS with the coordinator's own certificate authority.
+
+    Returns:
+        Facts about the connection that was made.
 
     Raises:
         ConfigError: The certificate is expired, not yet valid, of another authority or of another host; or there is no

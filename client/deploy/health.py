@@ -20,7 +20,12 @@ PATIENCE = 5.0
 
 
 def fault(folder: Path, half: str) -> str | None:
-    """Return the fault of this half; None if everything works."""
+    """Return what is wrong with one half of a hospital; None if everything works.
+
+    Args:
+        folder: The hospital's folder.
+        half: "service" or "relay".
+    """
     supervisor = status(folder, half)
     if supervisor is None:
         return f"{half} is not started"

@@ -62,7 +62,7 @@ def _roster(chosen: argparse.Namespace) -> Iterator[str]:
 
 
 def _asked() -> bool:
-    """Ask the person to accept the hospitals that were shown; Enter is no.
+    """Ask the user to accept the hospitals that were shown; return whether the answer was yes, where Enter means no.
 
     Raises:
         ConfigError: There is no terminal to ask at.

@@ -118,7 +118,7 @@ class HospitalSettings:
 
     @property
     def noted_head(self) -> NotedHead:
-        """The note of the ledger's head."""
+        """The file outside the ledger that notes the ledger's head."""
         return NotedHead(self.folder / (self.ledger_head or "private/ledger.head"))
 
     def identity(self) -> Identity:

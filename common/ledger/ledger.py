@@ -325,6 +325,9 @@ class Ledger:
     def verify(self, head: str | None = None) -> Head:
         """Check the file from end to end: its pages, the chain, and that data sets hold the records of their names.
 
+        Returns:
+            The ledger's current head.
+
         Args:
             head: Hex digest noted before: no event up to it may be missing or changed.
 

@@ -55,7 +55,7 @@ class Bert:
 
     @property
     def dimensions(self) -> int:
-        """Width of a vector."""
+        """Number of dimensions of a vector."""
         return self._folder.width
 
     @cached_property

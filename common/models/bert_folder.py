@@ -150,7 +150,7 @@ class BertFolder:
 
     @property
     def width(self) -> int:
-        """Width of a vector."""
+        """Number of dimensions of a vector."""
         return self.shapes[WORDS][1]
 
     def weights(self) -> Iterator[tuple[str, NDArray[np.float32]]]:

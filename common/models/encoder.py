@@ -44,7 +44,7 @@ class EmbeddingModel(Protocol):
 
     @property
     def dimensions(self) -> int:
-        """Width of a vector."""
+        """Number of dimensions of a vector."""
 
     @property
     def digest(self) -> str:
@@ -74,7 +74,7 @@ class Encoder:
         """Return an encoder without weights (`common.models.ngram_table`), offline, and the same on every machine.
 
         Args:
-            dimensions: Width of a vector, at least 32.
+            dimensions: Number of dimensions of a vector, at least 32.
             bits: Base-2 logarithm of the hash table's rows, 8 to 22. At 16 and 256 dimensions it takes 2 MiB.
             public_seed: Seed of the table; these three numbers determine the encoder. Not the experiment seed.
 
@@ -178,7 +178,7 @@ class Encoder:
 
     @property
     def dimensions(self) -> int:
-        """Width of a vector."""
+        """Number of dimensions of a vector."""
         return self._model.dimensions
 
     @property

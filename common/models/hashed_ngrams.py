@@ -20,7 +20,7 @@ class HashedNgrams:
     """An `EmbeddingModel` without weights; it gives the same bits in every batch, process and machine.
 
     Args:
-        dimensions: Width of a vector, at least 32.
+        dimensions: Number of dimensions of a vector, at least 32.
         bits: Base-2 logarithm of the table's rows, 8 to 22.
         public_seed: Seed of the table.
 
@@ -47,7 +47,7 @@ class HashedNgrams:
 
     @property
     def dimensions(self) -> int:
-        """Width of a vector."""
+        """Number of dimensions of a vector."""
         return self._numbers[0]
 
     @property

@@ -98,7 +98,7 @@ class TorchEncoder:
 
     @property
     def dimensions(self) -> int:
-        """Width of a vector.
+        """Number of dimensions of a vector.
 
         Raises:
             ConfigError: The model does not state it.

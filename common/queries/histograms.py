@@ -80,7 +80,7 @@ class LengthHistogramSpec(Spec):
 class VocabularySpec(Spec):
     """Number of records in which each term of a public vocabulary is among the first k (DP-KPS, section 2).
 
-    The vocabulary is public, each of its terms has a noised coordinate, also at a count of zero, and the first k
+    The vocabulary is public, each of its terms has a noised coordinate, even at a count of zero, and the first k
     distinct terms of a text are a function of that text alone. So a record adds 1 to at most k coordinates: l1 = k,
     l2 = sqrt(k).
 

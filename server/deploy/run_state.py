@@ -60,7 +60,7 @@ class Progress:
     Attributes:
         name: Name of its folder.
         status: The run's state.
-        rounds: Number of whole rounds so far.
+        rounds: Number of rounds completed so far.
         reason: Reason of the failure, or time of the cancellation; otherwise empty.
         hospitals: Names of the hospitals whose approval the run awaits.
         weaknesses: Weaknesses of the results of a complete run, each with advice.

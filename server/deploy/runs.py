@@ -245,7 +245,7 @@ def _stop(settings: CoordinatorSettings, folder: Path) -> None:
 
 
 def _ended(folder: Path) -> bool:
-    """Wait for the process that works in a folder; False if it does not end."""
+    """Wait for the process that is working in a folder; return False if it does not end."""
     deadline = time.monotonic() + ENDING_SECONDS
     while at_work(folder):
         if time.monotonic() > deadline:

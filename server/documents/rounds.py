@@ -91,7 +91,7 @@ class RoundReport(Document):
         candidates: Number of candidates after the round.
         tokens: Tokens of all models.
         calls: Number of requests.
-        losses: Number of replies, by model and kind of loss.
+        losses: Number of replies with fewer texts than requested, by model and reason (`server.llm.base.LOSSES`).
         cleaned: Number of texts that were changed or dropped, by model and the cleaner's rule.
         queries: The queries asked in the round.
         notes: Remarks for the reader.

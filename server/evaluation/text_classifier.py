@@ -113,7 +113,7 @@ def of_run(run: Path) -> TrainedClassifier | None:
 
 
 def kept(path: Path) -> TrainedClassifier:
-    """Read the document in a file.
+    """Return the content of a classifier's file.
 
     Raises:
         ConfigError: There is no such file, or it is damaged.
@@ -126,7 +126,7 @@ def kept(path: Path) -> TrainedClassifier:
 
 
 def trained_of(classifier: TrainedClassifier) -> LinearClassifier:
-    """Return the classifier of a document.
+    """Return the classifier that a `TrainedClassifier`, the content of its file, describes.
 
     Raises:
         ConfigError: Its numbers do not fit together, or are not finite.

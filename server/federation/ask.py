@@ -98,7 +98,7 @@ class Federation:
                 return
 
     def ask(self, name: str, nth: int, query: closed_set.Query) -> Answered:
-        """Ask a planned query.
+        """Ask a planned query; return its answer.
 
         Args:
             name: The query's name in the plan.

@@ -1,6 +1,6 @@
 """Files that survive a kill at any point: the method's state, each query as first asked, and each answer.
 
-    state.json           the method's state after its last whole step
+    state.json           the method's state after its last completed step
     query-003.npz        query 3, written before any party sees them
     answer-003.npy       noised total of query 3, written before anyone uses it
 
@@ -34,7 +34,7 @@ class Checkpoint:
         self._folder = folder
 
     def load(self) -> dict[str, Any] | None:
-        """Return the state after the last whole step, or None before the first."""
+        """Return the state after the last completed step, or None before the first."""
         path = self._folder / "state.json"
         if not path.exists():
             return None
@@ -45,7 +45,7 @@ class Checkpoint:
         return state
 
     def save(self, state: dict[str, Any]) -> None:
-        """Store the state after a whole step."""
+        """Store the state after a completed step."""
         write_atomic(self._folder / "state.json", json.dumps(state, ensure_ascii=False).encode())
 
     def reserve(self, index: int, query: Query) -> Query:

@@ -127,7 +127,7 @@ def _form(text: str, request: Request) -> str:
 
 
 def _take(rule: str, before: str, after: str, changed: Counter[str]) -> str:
-    """Apply and count a change, unless nothing of the text would remain."""
+    """Return the changed text and count the change; if nothing would remain, return the earlier text."""
     after = after.strip()
     if not after or after == before:
         return before

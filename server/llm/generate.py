@@ -36,8 +36,8 @@ class Use:
         input_tokens: Tokens read.
         cached_tokens: Tokens among them that came from a provider's prompt cache.
         output_tokens: Tokens written.
-        losses: Replies by model and kind of loss.
-        cleaned: Texts by model and the rule that changed or dropped them.
+        losses: Number of replies with fewer texts than requested, by model and reason (`server.llm.base.LOSSES`).
+        cleaned: Number of texts that were changed or dropped, by model and the cleaner's rule.
     """
 
     calls: int = 0

@@ -100,7 +100,7 @@ class Paid:
 
     @property
     def payment(self) -> Payment:
-        """The payment as the run folder states it."""
+        """The payment in the form that is written to the run folder."""
         return Payment(
             replies=self.replies,
             input_tokens=self.usage.read,

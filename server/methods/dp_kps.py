@@ -141,7 +141,7 @@ class DpKps(DpKpsSettings):
     def _seeded(
         self, seeds: Sequence[tuple[str, tuple[str, ...]]], examples: Sequence[Example], tools: Tools
     ) -> tuple[list[Candidate], Written]:
-        """Write one text for each sequence, with the models in turn; a phrase that was drawn twice is named once."""
+        """Write one text for each sequence of phrases, by the models in turn; a prompt shows a repeated phrase once."""
         requests = []
         for i, (_, phrases) in enumerate(seeds):
             request = prompts.with_keyphrases(

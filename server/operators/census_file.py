@@ -109,7 +109,7 @@ def check_labels(census: Census, labels: tuple[str, ...], path: Path) -> None:
 
 
 def _parsed(path: Path, kind: type[_D]) -> _D:
-    """Return the document in a file.
+    """Return the content of a JSON file, as this kind of document.
 
     Raises:
         ConfigError: There is no such file, or it does not contain a JSON object.

@@ -109,7 +109,7 @@ class Density:
         )
 
     def at(self, points: Floats) -> Floats:
-        """Return the densities, (labels, n), at points (n, columns), padded with zeros to the width of a frequency."""
+        """Return the densities, (labels, n), at points (n, columns); missing columns count as zeros."""
         angles = self.phases + self.angles(points)
         sums: Floats = self.cosines @ np.cos(angles).T + self.sines @ np.sin(angles).T
         return sums / np.float32(len(self.phases))

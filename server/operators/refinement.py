@@ -85,7 +85,7 @@ class Rehearsed(Refinement):
     __slots__ = ()
 
     def select(self, *_: object, **__: object) -> list[int]:
-        """Keep no text."""
+        """Return no positions: all texts are dropped."""
         return []
 
 

@@ -67,7 +67,7 @@ class Expected(NamedTuple):
     Attributes:
         signal: Expected contribution of the records.
         noise: Standard deviation of the noise.
-        unit: Unit of both, in the plural: "votes a candidate".
+        unit: Unit of both, in the plural, such as votes per candidate.
     """
 
     signal: float

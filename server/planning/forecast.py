@@ -51,7 +51,7 @@ def rehearse(
             state = smaller.step(state, rehearsal)
         return {name: actor.kinds for name, actor in rehearsal.actors.items()}
 
-    # Orders of fewer texts than a prompt asks for would be more prompts a text than those of the whole run.
+    # Orders of fewer texts than a prompt asks for would need more prompts per text than the whole run does.
     orders = method.rounds * len(task.labels) * len(providers)
     few = math.ceil(max(_MOST / 2, method.texts_per_request * orders) * samples / texts) if samples else 0
     few = max(few, _A_LABEL * len(task.labels))
@@ -111,7 +111,7 @@ def forecast(
         plan: The plan of its queries.
         providers: Language models by name.
         prices: Prices of the remote models; None if unknown.
-        dimensions: Width of the encoder's vectors.
+        dimensions: Number of dimensions of the encoder's vectors.
         records: Expected number of all records; None: enough that noise does not change the requested lengths.
 
     Returns:

@@ -106,7 +106,7 @@ def released(plan: Plan, run: str, privacy: Privacy, numbers: Mapping[str, Any])
 
 
 def _of_earlier(plan: Plan, earlier: Earlier, *, simulation: bool, labels_from_records: bool) -> Privacy:
-    """Return the earlier run's facts, which hold for all uses of its answers, and that this run asked nothing."""
+    """Return the facts of the earlier run, which hold for all uses of its answers; this run has spent nothing."""
     assert not plan.queries
     before = earlier.privacy
     return stated(

@@ -1,4 +1,4 @@
-"""Write `report.html` and `report.json` from the facts of a run."""
+"""Write `report.html`, `report.json` and `release.md` from the facts of a run."""
 
 import base64
 import functools
@@ -18,7 +18,7 @@ from common.errors import DataError
 from server.domain import Candidate
 from server.evaluation.projection import evenly
 from server.guarantee.rounding import show_delta, show_epsilon
-from server.report import run_plots
+from server.report import release, run_plots
 from server.report.facts import gather
 from server.report.figure_tables import better, tables
 
@@ -30,7 +30,7 @@ LONG = 1200
 
 
 def write_report(run: Path) -> Path:
-    """Write `report.html` and `report.json` from the other files of a run folder, complete or partial.
+    """Write `report.html`, `report.json` and `release.md` from the other files of a run folder, complete or partial.
 
     Args:
         run: The run folder. Missing and unreadable files are named on the page.
@@ -55,6 +55,7 @@ def write_report(run: Path) -> Path:
         samples=_columns(facts.texts),
         examples=_examples(facts.texts),
     )
+    replace(run / release.FILE, render(release.FILE, **release.view(facts, plain)))
     replace(run / "report.json", json.dumps(plain, ensure_ascii=False, indent=1, allow_nan=False) + "\n")
     return replace(run / "report.html", page)
 
@@ -81,7 +82,7 @@ def _environment() -> jinja2.Environment:
     """Return the templates, cached because compiling them takes as long as rendering ten pages."""
     environment = jinja2.Environment(
         loader=jinja2.FunctionLoader(_source),
-        autoescape=True,
+        autoescape=jinja2.select_autoescape(disabled_extensions=("md",), default=True),
         undefined=jinja2.StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
@@ -93,6 +94,7 @@ def _environment() -> jinja2.Environment:
         "delta": show_delta,
         "number": show_number,
         "percent": _percent,
+        "md": release.escaped,
         "better": better,
         "duration": _duration,
         "sha256": lambda text: base64.b64encode(hashlib.sha256(text.encode()).digest()).decode(),

@@ -39,7 +39,7 @@ def given_paths(settings: Settings, names: Sequence[str]) -> Iterator[tuple[str,
 
 
 def with_absolute_paths(settings: Settings) -> Settings:
-    """Make relative paths absolute, since a run works, and is resumed, in a different folder."""
+    """Make relative paths absolute, since a run executes, and is resumed, in a different folder."""
     for name, value in [*given_paths(settings, PATHS), *given_paths(settings, PATHS_OR_NAMES)]:
         in_the_run_folder = (name, value) == ("embedding_cache", "run")
         listed = name in PATHS_OR_NAMES and value in catalogue.catalogue()

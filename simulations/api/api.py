@@ -109,7 +109,7 @@ def resume(
     public_text: Texts | None = None,
     overrides: Sequence[str] = (),
 ) -> Result:
-    """Continue a run after its last whole round, as `caucus-simulate --resume` does.
+    """Continue a run after its last completed round, as `caucus-simulate --resume` does.
 
     Args:
         folder: The run folder.

@@ -70,7 +70,7 @@ class Result:
 
     @classmethod
     def load(cls, folder: str | Path) -> "Result":
-        """Read the folder of a run that was started in any way.
+        """Return the result in the folder of a run, however that run was started.
 
         Raises:
             CheckpointError: The folder is not a run folder.

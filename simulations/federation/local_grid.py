@@ -1,7 +1,7 @@
 """Flower's Grid in process: the same apps, real serialisation, no Ray and no sockets.
 
 Every message is converted to Flower's protobuf bytes and back in both directions, so that code that works here works on
-the wire. A bulk for several nodes is converted once: with a thousand parties, copies of it would take most of a round.
+the wire. A bulk array for several nodes is converted once: with a thousand parties, copies would take most of a round.
 `workers` is the number of threads that serve nodes. A test can script faults: a fault sees each message and may drop,
 alter or repeat it.
 """
@@ -31,7 +31,7 @@ Fault = Callable[[int, Message], Iterable[Message]]
 """Map (partition, message) to the messages that arrive instead: none, one or several."""
 
 BULK = "bulk"
-"""Name of the record of arrays in a message with a large bulk (`common/parcels.py`)."""
+"""Name of the record of arrays in a message with a large bulk array (`common/parcels.py`)."""
 
 
 def deliver(_: int, message: Message) -> Iterable[Message]:

@@ -12,7 +12,7 @@ from server.llm.builtin.ngram import Between, Sentence, Walk, bare, tokenise
 _DRAFTS = 2  # number of drafts of each sentence
 _PUSH = 0.8  # exponent of the ratio of a word's frequencies in good and bad exemplars
 _MEANT, _MOST = 0.5, 6.0  # exponent of the ratio that the label gives a word, and its bound
-_UNHEARD, _COPIED = 0.15, 0.1  # subtracted from a draft's score for each unread run of three words, and for a copy
+_UNHEARD, _COPIED = 0.15, 0.1  # subtracted from a draft's score for each unknown run of three words, and for a copy
 
 
 class Drafts:
@@ -50,7 +50,7 @@ class Drafts:
         return host[:at] + phrase + host[at:]
 
     def _score(self, draft: Sentence) -> float:
-        """Score a draft: the merit of its words, minus penalties for unread word sequences and for a copy."""
+        """Return a draft's score: the merit of its words, minus penalties for unknown word sequences and for a copy."""
         merit = math.fsum(self._merit.get(word, 0.0) for word in {bare(token) for token in draft})
         score = merit / math.sqrt(len(draft) + 1) - _UNHEARD * self._between.unheard(draft)
         return score - (_COPIED if draft in self._copies else 0.0)

@@ -80,7 +80,7 @@ def _repeated(times: int) -> Iterator[Finding]:
 
 
 def structure(*, secure: bool) -> Iterator[Finding]:
-    """Ask five parties, one of which may drop out and one collude, for all kinds of noise, and check their draws."""
+    """Yield findings on the noise that five parties draw, of all kinds; one may drop out and one collude."""
     votes, labels = VotesSpec(top=canaries.TOP), LabelHistogramSpec(labels=2)
     terms, cap = VocabularySpec(first=2), LengthRangeSpec(cap=9)
     queries = (
@@ -117,7 +117,7 @@ def structure(*, secure: bool) -> Iterator[Finding]:
 
 
 def subsamples() -> Iterator[Finding]:
-    """Check that all answers use one subsample unless it is redrawn, by the coordinates in which two answers differ."""
+    """Yield, from the coordinates in which two answers differ, whether all use one subsample unless it is redrawn."""
     labels = tuple(f"label {i}" for i in range(64))
     private = [[Record("0", label) for label in labels[party::2]] for party in range(2)]
     spec = LabelHistogramSpec(labels=64)

@@ -121,7 +121,7 @@ def _line(parties: int, mode: str, encoder: Encoder, candidates: int) -> Cost:
 
 
 def measure(parties: int, mode: str, encoder: Encoder, candidates: int) -> Cost:
-    """Set up a federation and ask one query of votes."""
+    """Set up a federation and ask one query of votes; return what this costs."""
     identities = {party: Identity(secure_bytes(32)) for party in range(parties)} if mode == "malicious" else {}
     roster = Roster({party: identity.public for party, identity in identities.items()}) if identities else None
     plan = plan_of(parties, mode, encoder, roster)

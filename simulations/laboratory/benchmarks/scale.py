@@ -213,7 +213,7 @@ class _Vectors(Encoder):
 
     @property
     def dimensions(self) -> int:
-        """Width of a vector."""
+        """Number of dimensions of a vector."""
         return int(self._vector.shape[1])
 
     digest = "benchmark"

@@ -93,7 +93,7 @@ class Forks:
             return log.read()
 
     def close(self) -> None:
-        """End all children, and then the process."""
+        """End all commands that still run, and then the forking process."""
         assert self._process.stdin is not None
         assert self._process.stdout is not None
         self._process.stdin.close()

@@ -131,7 +131,7 @@ def run_one(blank: Result, overrides: Sequence[str], folder: Path) -> Result:
 
 
 def measured(blank: Result, folder: Path) -> Result:
-    """Return the result of a run from its folder; figures have their names in metrics.json."""
+    """Return the result of a run from its folder, with its figures by name, the accuracy and the last FID."""
     from simulations.sweeps.runs import read_rounds, read_run
 
     run = read_run(folder)

@@ -153,7 +153,7 @@ def test_half_a_surrogate_pair_is_replaced(run):
 def test_an_earlier_page_is_replaced_and_nothing_else_left(run):
     before = {path.name for path in run.iterdir()}
     assert write_report(run).read_bytes() == write_report(run).read_bytes()
-    assert {path.name for path in run.iterdir()} == before | {"report.html", "report.json"}
+    assert {path.name for path in run.iterdir()} == before | {"report.html", "report.json", "release.md"}
 
 
 def test_no_folder_is_an_error(tmp_path):

@@ -1,0 +1,59 @@
+"""`release.md`: one page for whoever decides whether a run's texts are passed on.
+
+It says what was tested, what was found, what was not tested and who decided, from the facts of the report alone.
+"""
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from server.report.facts import Facts
+from server.report.labels import by_label
+
+FILE = "release.md"
+TESTS = {
+    "utility": "the accuracy of a classifier that learned from the texts, on real test texts",
+    "utility encoder": "the accuracy of a second classifier, of the encoder's vectors",
+    "language": "the perplexity of a language model that learned from the texts, on real test texts",
+    "fidelity": "how near the texts are to real test texts, as a whole",
+    "fidelity private": "how near the texts are to the hospitals' records, as a whole",
+    "diversity": "how much the texts repeat themselves and each other",
+    "privacy": "personal information in the texts, by rules for names, numbers and addresses",
+    "nearest": "how near each text is to its nearest record, and how many records it repeats",
+    "membership": "whether an attacker can tell which records took part",
+    "canaries": "whether an attacker can tell which planted records took part",
+    "sites": "whether the texts tell one hospital from another",
+}
+"""Groups of figures that test the texts, by title, in words. The groups of the other figures are references."""
+_MARKUP = re.compile(r"([\\`*_|<>\[\]#])")
+
+
+def view(facts: Facts, plain: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the input of the template `release.md`.
+
+    Args:
+        facts: Facts of the run.
+        plain: The same as `report.json`.
+    """
+    titles = {group.title for group in facts.metrics.groups}
+    return {
+        **plain,
+        "tests": {title: words for title, words in TESTS.items() if title in titles},
+        "untested": {title: words for title, words in TESTS.items() if title not in titles},
+        "worst": _worst(facts),
+    }
+
+
+def escaped(value: object) -> str:
+    """Return a text from a setting or a file as one line of plain text in Markdown."""
+    return _MARKUP.sub(r"\\\1", " ".join(str(value).split()))
+
+
+def _worst(facts: Facts) -> dict[str, Any] | None:
+    """Return the label whose test texts are recognised least, with the mean recall of all labels; None without any."""
+    rows = by_label(facts.run, facts.privacy, facts.rounds, facts.metrics, facts.texts).rows
+    recalls = {row.label: row.recall for row in rows if row.recall is not None}
+    if not recalls:
+        return None
+    worst = min(recalls, key=lambda label: recalls[label])
+    return {"label": worst, "recall": recalls[worst], "mean": sum(recalls.values()) / len(recalls)}

@@ -1,0 +1,54 @@
+"""`release.md`: what was tested and what was not, for a person who decides."""
+
+import json
+
+import pytest
+
+from server.report.release import FILE, TESTS, escaped
+from server.report.write import write_report
+from server.settings.evaluation import METRICS
+from tests.support.documents import write_run
+
+
+def page(run):
+    write_report(run)
+    return (run / FILE).read_text("utf-8")
+
+
+def section(text, heading):
+    return text.split(f"## {heading}\n")[1].split("\n## ")[0]
+
+
+@pytest.mark.parametrize("metric", METRICS)
+def test_every_group_of_figures_is_named_as_tested_or_not(metric):
+    assert metric.replace("_", " ") in TESTS
+
+
+def test_a_test_is_either_done_or_not(tmp_path):
+    text = page(write_run(tmp_path / "run"))
+    done, missing = section(text, "What was tested"), section(text, "What was not tested")
+    for title in TESTS:
+        named = f"- **{title.capitalize()}**"
+        assert (named in done) != (named in missing)
+
+
+def test_an_empty_folder_was_tested_by_nothing(tmp_path):
+    (tmp_path / "run").mkdir()
+    assert "Nothing." in section(page(tmp_path / "run"), "What was tested")
+
+
+@pytest.mark.parametrize(("simulation", "sentence"), [(True, "Nobody: this is a simulation."), (False, "audit log")])
+def test_it_says_who_decided(tmp_path, simulation, sentence):
+    run = write_run(tmp_path / "run")
+    changed = json.loads((run / "privacy.json").read_text("utf-8")) | {"simulation": simulation}
+    (run / "privacy.json").write_text(json.dumps(changed))
+    assert sentence in section(page(run), "Who decided")
+
+
+def test_what_others_wrote_stays_text(tmp_path):
+    run = write_run(tmp_path / "run")
+    changed = json.loads((run / "run.json").read_text("utf-8")) | {"purpose": "a | b\n## <b>Approved</b>"}
+    (run / "run.json").write_text(json.dumps(changed))
+    text = page(run)
+    assert r"| Purpose | a \| b \#\# \<b\>Approved\</b\> |" in text
+    assert escaped("[x](y)") == r"\[x\](y)"
