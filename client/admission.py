@@ -93,7 +93,10 @@ class Admission:
         return terms.limits
 
     def at_question(self, run: str, plan: Plan, checked: Limits) -> Limits:
-        """Admit the next question of a run that was admitted with the limits `checked`; errors as in `at_opening`."""
+        """Admit the next question of a run, whose plan was checked with the limits `checked`.
+
+        Returns and raises what `at_opening` does.
+        """
         terms = self._terms()
         if terms.limits != checked:  # the same limits would find the same; what is charged, the ledger checks
             terms.limits.check(plan, self._ledger.charged(self.data_set(plan), but=run))

@@ -42,7 +42,7 @@ def read_records(
 ) -> list[Record]:
     """Read labelled records; only a party, or a simulation that plays one, reads private files with it.
 
-    Repeated rows stay: each is a record and votes.
+    Repeated rows stay: each counts as a record of its own.
 
     Args:
         path: A `.csv` with a header, or a `.jsonl` with one object per line, both UTF-8, with `text` and `label`; and
@@ -116,7 +116,7 @@ def check_ending(path: Path) -> None:
 
 @contextmanager
 def named_by(setting: str) -> Iterator[None]:
-    """Add the setting that named a file, such as `task.train`, to an error about the file."""
+    """In this context, an error about a file also names the setting that gave its path, such as `task.train`."""
     try:
         yield
     except DataError as error:

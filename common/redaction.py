@@ -168,7 +168,7 @@ def _merged(spans: Iterable[Span]) -> list[Span]:
 
 
 def _analyzer(*unneeded: str) -> "AnalyzerEngine":
-    """Set up Presidio with our choice of recognisers, without weights and without importing `unneeded` packages."""
+    """Return a Presidio analyzer with our recognisers, without weights and without importing `unneeded` packages."""
     needs("the search for personal information", "presidio_analyzer", extra="transformers")
     with blocked_import(*unneeded):
         import spacy

@@ -180,7 +180,7 @@ class Method(Protocol[M]):
         """Return the state before the first round."""
 
     def step(self, state: State[M], tools: Tools) -> State[M]:
-        """Do one round; the last report of the new state describes it."""
+        """Run one round; the last report of the new state describes it."""
 
 
 @runtime_checkable

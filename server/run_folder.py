@@ -176,7 +176,7 @@ def started(folder: Path) -> str:
 
 
 def first_round(rounds: Collection[int], done: int) -> int:
-    """Return the number that people read for the first round, which is round 0 in the program.
+    """Return the number under which the first round, round 0 in the program, is shown to people.
 
     Methods that vary texts after the votes of a round give the new texts the number of rounds done: for these methods 0
     means before all rounds.

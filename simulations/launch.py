@@ -96,7 +96,7 @@ def _options_first(arguments: Sequence[str]) -> tuple[list[str], bool]:
     """Put the options before the settings, since Hydra refuses settings on both sides of an option.
 
     Returns:
-        The overrides, and whether several values are several runs.
+        The overrides, and whether `--multirun` was among the options, so that several values mean several runs.
     """
     parsed, others = get_args_parser().parse_known_intermixed_args(arguments)
     for name in (argument.partition("=")[0] for argument in others if argument.startswith("-")):
@@ -110,7 +110,7 @@ def _options_first(arguments: Sequence[str]) -> tuple[list[str], bool]:
 
 
 def _sweep_stopped() -> str:
-    """Report on a stopped sweep whose runs, in other processes, end without a message; empty if there is none."""
+    """Return a message about a stopped sweep, whose runs in other processes end without one; empty if there is none."""
     if not HydraConfig.initialized() or HydraConfig.get().mode != RunMode.MULTIRUN:
         return ""
     hydra_config = HydraConfig.get()

@@ -10,7 +10,7 @@ from common.queries.terms import decode_terms
 
 
 def contribution(query: questionnaire.Questionnaire, records: EmbeddedRecords) -> NDArray[np.int64]:
-    """Class sums, then the records by their answers and by their first terms, in grid units.
+    """Compute class sums, then count the records by their answers and by their first terms, in grid units.
 
     Records of labels that the query does not have add nothing.
 

@@ -45,7 +45,7 @@ _ADVICE = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Connection:
-    """Results of one request to the front door.
+    """Results of one request to the front door, the coordinator's public endpoint.
 
     Attributes:
         secure: Version of TLS.

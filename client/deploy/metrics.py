@@ -93,7 +93,7 @@ def server(folder: Path, port: int) -> WSGIServer:
 
 
 def _metrics_alone(app: Wsgi) -> Wsgi:
-    """Serve the app at one path and under this machine's own names only, so that no web page here can read it."""
+    """Return the app, served at one path and under this machine's own names only, so that no web page can read it."""
 
     def answer(request: dict[str, Any], start: Callable[..., Any]) -> Iterable[bytes]:
         host = request.get("HTTP_HOST", HOST).split(":")[0]

@@ -46,7 +46,7 @@ class HospitalSettings:
         name: The hospital's name.
         records: File of private records.
         encoder: "hashed_ngrams", a name of the catalogue, such as "minilm", or a model's folder.
-        coordinator: host:port of the coordinator's front door.
+        coordinator: host:port of the coordinator's front door, its public endpoint.
         proxy: http://HOST:PORT of the proxy on the way there; None for a direct connection.
         bundle: SHA-256 of the one bundle whose messages are answered.
         approval: "manual" or "auto".

@@ -26,8 +26,8 @@ def try_key(coordinator: str, authority: bytes, key: ec.EllipticCurvePrivateKey)
     """Return the HTTP status of SuperLink's answer, and whether it knows the key (None if the answer does not say).
 
     Args:
-        coordinator: host:port of the front door.
-        authority: Certificate that the front door's is signed with, in PEM form.
+        coordinator: host:port of the front door, the coordinator's public endpoint.
+        authority: Certificate of the authority that signed the front door's certificate, in PEM form.
         key: The node's key.
 
     Raises:

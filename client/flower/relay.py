@@ -156,11 +156,11 @@ def _until_let_go(
     following: list[str],
     until_idle: float = math.inf,
 ) -> Callable[[PullObjectRequest], PullObjectResponse]:
-    """Pull parts as Flower does, but give the message up once SuperNode, which has then given it up, offers another.
+    """Return a function that pulls a message's parts as Flower does, but gives up once SuperNode offers another one.
 
-    SuperNode hands out one message at a time. It gives one up if the coordinator died before it had sent all parts;
-    Flower's own executor would wait for the rest forever. While SuperNode still receives a part, it is asked for again
-    sooner than after Flower's second.
+    SuperNode hands out one message at a time, so it has then given up the one before. It gives one up if the
+    coordinator died before it had sent all parts; Flower's own executor would wait for the rest forever. While
+    SuperNode still receives a part, it is asked for again sooner than after Flower's second.
     """
     one_at_a_time, pace, began = Lock(), Pace(BUSY_SECONDS, POLL_SECONDS, SHARE), time.monotonic()
     pace.came()

@@ -1,6 +1,7 @@
-"""Writers of the texts of an answer at a party: its own models and settings, from its own file, never from a message.
+"""Writers, which write the texts that a party answers some queries with.
 
-Each kind of `common/queries/texts.py` has one writer; a party without it refuses plans that ask for the kind.
+Their models and settings are from the party's own file, never from a message. Each kind of query in
+`common/queries/texts.py` has one writer; a party without that writer refuses plans with such a query.
 """
 
 from collections.abc import Mapping, Sequence

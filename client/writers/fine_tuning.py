@@ -236,7 +236,7 @@ class Tuner:
         return torch.cat([grad.flatten() for grad in grads])
 
     def _hooked(self) -> Any:
-        """Install hooks that compute gradients of single records, and check them on two public ones against torch."""
+        """Return hooks, installed in the model, for gradients of single records, after a check on two public ones."""
         import torch
         from opacus.grad_sample import GradSampleHooks
 
@@ -304,7 +304,7 @@ def _spec(planned: PlannedQuery) -> FineTunedSpec:
 
 
 def _adapted(model: Any, rank: int) -> Any:
-    """Add adapters to all linear layers of the model but the last (Hu et al. 2021)."""
+    """Return the model with LoRA adapters on all linear layers but the last (Hu et al. 2021)."""
     from peft import LoraConfig, get_peft_model
 
     settings = LoraConfig(

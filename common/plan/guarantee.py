@@ -33,9 +33,10 @@ def verify(plan: Plan) -> float:
 
 
 def epsilon_pure(plan: Plan) -> float:
-    """Return the epsilon of all that the plan can release, without delta but the samplers'; infinite for Gaussians.
+    """Return the epsilon of all that the plan can release, at a delta of 0; infinite for Gaussians.
 
-    Laplace noise and mechanisms inside a party cost l1 / scale per answer, and pure epsilons add up.
+    The samplers' inexactness still adds to delta. Laplace noise and mechanisms inside a party cost l1 / scale per
+    answer, and pure epsilons add up.
     """
     releases = plan.releases()
     if any(release.mechanism == "gaussian" or release.scale == 0 for release in releases):

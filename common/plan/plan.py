@@ -216,7 +216,7 @@ class Plan:
         return f"{name}/{index % self.max_attempts}" if name and query.mechanism == "dp-sgd" else name
 
     def answer_release(self, index: int, shares: int | None = None) -> Release:
-        """Return the attempt number `index` alone, as a ledger counts it; see `releases`."""
+        """Return the release of attempt `index` alone, as a ledger counts it; see `releases`."""
         return self._release(self.query(index), shares, draw=self.draw(index), times=1)
 
     def releases(self, shares: int | None = None) -> tuple[Release, ...]:

@@ -75,8 +75,8 @@ class Invitation(_Public):
     """A coordinator's public data for the hospitals.
 
     Attributes:
-        address: host:port of its front door.
-        certificate: PEM of the authority that signed the front door's certificate.
+        address: host:port of its front door, which is its public endpoint.
+        certificate: Certificate, in PEM form, of the authority that signed the front door's certificate.
         bundle: SHA-256 of the bundle that it runs, hexadecimal.
     """
 

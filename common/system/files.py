@@ -30,7 +30,7 @@ LARGEST_READ = 2**25
 
 
 def write_atomic(path: Path, data: bytes, *, mode: int = PUBLIC) -> None:
-    """Replace `path` by `data`, wholly or not at all, and keep it across a power cut.
+    """Replace the content of `path` by `data`, atomically, and so that it survives a power cut.
 
     A file that root replaces keeps its owner.
 

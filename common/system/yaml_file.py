@@ -77,7 +77,7 @@ class YamlFile:
 
 @contextmanager
 def located(where: Callable[[str], object]) -> Iterator[None]:
-    """Add the place of a key, for instance from `YamlFile.where`, to an error about it."""
+    """In this context, an error about a key also gives the key's place, for instance from `YamlFile.where`."""
     try:
         yield
     except ConfigError as error:

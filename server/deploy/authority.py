@@ -1,4 +1,4 @@
-"""The coordinator's certificates: its private authority, and the certificate of front door and SuperLink.
+"""The coordinator's certificates: its private authority, and the certificate of its front door and of SuperLink.
 
 Hospitals trust this authority and no other, so no public authority can impersonate the coordinator. The server's
 certificate and key are renewed by hand: run `caucus-coordinator renew` before `VALID` has passed (`serve` and `status`

@@ -21,7 +21,7 @@ EVERYWHERE = "0.0.0.0"  # noqa: S104 a setting to compare with
 
 
 def fault(folder: Path) -> str | None:
-    """Return the coordinator's fault; None if everything works.
+    """Return what is wrong with the coordinator; None if everything works.
 
     Raises:
         ConfigError: The folder is not a coordinator's.

@@ -126,7 +126,7 @@ def forwards(settings: Settings) -> dict[str, Any]:
 
 
 def _count_in_place_of_test_texts(settings: Settings, parts: "Parts") -> list[str]:
-    """Advise on the cost of a count at the hospitals, if a run that asks them has neither it nor test texts."""
+    """Return advice on the cost of a count at the hospitals, if a run that asks them has neither it nor test texts."""
     from server.evaluation import federated_count
     from server.settings.build import drafted
 

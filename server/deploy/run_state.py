@@ -126,12 +126,12 @@ def submit(settings: CoordinatorSettings, folder: Path) -> None:
 
 
 def followed(settings: CoordinatorSettings, folder: Path, *, at: int = 0) -> Iterator[str]:
-    """Print the run's log until the run ends.
+    """Yield the lines of the run's log until the run ends.
 
     Args:
         settings: Settings of the coordinator.
         folder: The run folder.
-        at: Number of bytes at the start of the log that are not printed.
+        at: Number of bytes at the start of the log to skip.
 
     Raises:
         CaucusError: The run has ended and is not complete.
@@ -199,7 +199,7 @@ def listed(names: Sequence[str]) -> str:
 
 
 def _with_last_words(settings: CoordinatorSettings, folder: Path, current: Progress) -> Progress:
-    """Add the reason that a process could not record itself, because it was killed or never began."""
+    """Record why a process ended that was killed, or never began, and left no reason; return the state with it."""
     began = bool(text_of(folder / LOCK))  # the process wrote its number there
     reason = f"{DIED}: {_cause(settings, folder)}" if began else current.reason
     with contextlib.suppress(OSError):  # on a full disk they are printed alone

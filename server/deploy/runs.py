@@ -215,7 +215,7 @@ def _folder(settings: CoordinatorSettings, name: str) -> Path:
 
 
 def _offline_hospitals(settings: CoordinatorSettings, run: Settings, *, wait: bool) -> Iterator[str]:
-    """Say which hospitals are offline.
+    """Yield a sentence that names the hospitals that are offline, if any are.
 
     Raises:
         CaucusError: Too many are offline, so that the run could only wait, which was not asked for.

@@ -1,4 +1,4 @@
-"""Documents in files, written whole or not at all, and read strictly or with a list of problems.
+"""Documents in files, written atomically, and read strictly or with a list of problems.
 
 A file that is one JSON object ends with `"format": 1`, the version of its form. It increases when an older program
 would misread a new file; an added field needs no new number. A file without it is from version 0.2.0 or earlier.

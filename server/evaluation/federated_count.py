@@ -33,7 +33,7 @@ _NEVER = -1e6
 
 
 def with_evaluation(queries: Sequence[PlannedQuery], share: float, max_records: int) -> tuple[PlannedQuery, ...]:
-    """Append the count to a method's queries and scale those queries' epsilon down; with share 0, change nothing.
+    """Return a method's queries, with less epsilon, followed by the count; with share 0, the queries unchanged.
 
     The noise is Laplace, the smallest for two counts asked once, and pure if all other queries are.
     """

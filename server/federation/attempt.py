@@ -63,7 +63,7 @@ class Attempt:
     named: frozenset[PartyId] | None
 
     def requests(self) -> dict[PartyId, m.Ask]:
-        """Return the query for each party; a party that has not answered since the set-up gets its shares with it."""
+        """Return each party's request: the query and its shares, if it has not answered since the set-up."""
         parties = self.joined.parties if self.named is None else self.joined.parties & self.named
         return {party: m.Ask(self.query, self.joined.deliveries.get(party)) for party in sorted(parties)}
 

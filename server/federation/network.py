@@ -136,6 +136,6 @@ class FlowerNetwork:
         return replies
 
     def _sender(self, node: int) -> object:
-        """Name a node for a log line: by its party, if that is known."""
+        """Return what a log line calls a node: its party, if that is known."""
         known = self._enrolled | {node: party for party, node in self._nodes.items()}
         return Party(known[node]) if node in known else f"node {node}"

@@ -168,7 +168,7 @@ def _(query: Questionnaire, values: Floats, honest: Honest) -> Iterator[Finding]
 
 
 def _class_sums(spec: ClassSumsSpec, values: Floats, honest: Honest) -> Iterator[Finding]:
-    """Bounded quantities of class sums alone."""
+    """Yield the findings on bounded quantities of class sums alone."""
     rows = values.reshape(spec.labels, spec.directions + 1)
     counts = rows[:, -1]
     yield from _counts(counts, spec.count * honest.records, honest)

@@ -144,7 +144,7 @@ class Ready:
         self._rounds = OnceEach({index: place for place, index in enumerate(common.setup.rounds)}, step="open")
 
     def open(self, index: int, length: int, *, subject: bytes = b"") -> "Masking":
-        """Begin a round.
+        """Begin a round, and return the state to which masked vectors are added.
 
         Args:
             index: The round.

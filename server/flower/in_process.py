@@ -12,7 +12,7 @@ __all__ = ["Run", "become_coordinator", "message_bytes", "message_of", "record_b
 
 
 def become_coordinator() -> None:
-    """Make this process the sender of its messages: Flower takes it from the task that the process runs."""
+    """Make this process the sender of its messages, by setting `TaskIdentity`, where Flower looks the sender up."""
     TaskIdentity.task_id, TaskIdentity.run_id, TaskIdentity.node_id = 1, 1, SUPERLINK_NODE_ID
 
 

@@ -4,13 +4,13 @@ import math
 
 
 def show_epsilon(epsilon: float | str) -> str:
-    """Write an epsilon with at most three decimals, rounded up (beyond 1e-5 of numerical noise)."""
+    """Return an epsilon as text with at most three decimals, rounded up (beyond 1e-5 of numerical noise)."""
     value = float(epsilon)
     return "∞" if math.isinf(value) else f"{math.ceil(value * 1000 - 0.01) / 1000:g}"
 
 
 def show_delta(delta: float) -> str:
-    """Write a delta with three digits, as in 1e-5."""
+    """Return a delta as text with three digits, as in 1e-5."""
     mantissa, _, exponent = f"{delta:.3g}".partition("e")
     return f"{mantissa}e{int(exponent)}" if exponent else mantissa
 

@@ -88,7 +88,7 @@ def cost(privacy: Privacy | None) -> str:
 
 
 def _unproven(privacy: Privacy) -> list[str]:
-    """Write paragraphs on unproven texts: the paper's claim for a noised choice, and the other queries' guarantee."""
+    """Return paragraphs on unproven texts: the paper's claim for a noised choice, and the other queries' guarantee."""
     names = privacy.unproven
     paragraphs = [
         (

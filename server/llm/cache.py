@@ -84,7 +84,7 @@ class Cached:
         return [replies[key] for key in keys]
 
     def estimate(self, request: Request) -> tuple[int, int]:
-        """Return the expected tokens: none for a reply that is on disk."""
+        """Return the expected input and output tokens: none for a reply that is on disk."""
         if self._path.exists():
             key = request.key(self.identity)
             with self._database() as database:

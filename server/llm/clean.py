@@ -94,7 +94,7 @@ class Cleaner:
         return text
 
     def _violation(self, text: str, request: Request, shown: set[str]) -> str | None:
-        """Name the rule that drops this text, if any."""
+        """Return the name of the rule that drops this text, if any."""
         form = _form(text, request)
         if self._rules.copies and form in shown:
             return "copies"

@@ -160,7 +160,7 @@ class Completion:
 
 
 def with_topics(public: Sequence[Example]) -> list[Example]:
-    """Give each public text a topic: if the source names none, the two longest words of the text, in its order.
+    """Return the public texts with topics: if the source names none, a text's two longest words, in its order.
 
     Among examples without topics a model ignores the topic that is requested.
     """

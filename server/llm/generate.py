@@ -91,7 +91,7 @@ def generate(
     run_texts: Container[str] = (),
     progress: Callable[[int], object] = lambda _: None,
 ) -> Generated:
-    """Fill the orders of one round.
+    """Return texts that fill the orders of one round.
 
     If a label gets more texts than ordered, a random subset remains. Missing texts are requested again, and those still
     missing after the last pass are reported as lost. Each pass asks all models at once. A label that has no text at

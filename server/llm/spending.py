@@ -37,12 +37,12 @@ class Usage:
 
     @property
     def read(self) -> int:
-        """Number of all tokens read."""
+        """Total number of tokens read, those read from or written to a prompt cache included."""
         return self.input + self.cached + self.kept
 
     @property
     def tokens(self) -> int:
-        """Number of all tokens, read and written."""
+        """Total number of tokens, read and written."""
         return self.read + self.output
 
 

@@ -96,7 +96,7 @@ class DpKps(DpKpsSettings):
         return State(memory=NoMemory())
 
     def step(self, state: State[NoMemory], tools: Tools) -> State[NoMemory]:
-        """Do the only round."""
+        """Run the only round."""
         if self.ablation == "only_llm":
             return self._ended(state, tools, *self._unseeded(tools), notes=[])
         terms = self._terms()
@@ -262,7 +262,7 @@ def _name(prefix: int) -> str:
 
 
 def _notes(drawn: Sequence[Sequences], task: Task, length: int) -> list[str]:
-    """Note the labels whose noise left no density above 0 for some phrase."""
+    """Return a note on the labels whose noise left no density above 0 for some phrase."""
     return [
         f"{label}: no noised density above 0 for {sequences.uniform} of {len(sequences.phrases) * length} phrases, "
         "which were drawn uniformly"

@@ -150,7 +150,7 @@ class Dpga(DpgaSettings):
         return State(memory=DpgaMemory())
 
     def step(self, state: State[DpgaMemory], tools: Tools) -> State[DpgaMemory]:
-        """Do one generation."""
+        """Run one generation."""
         genes, listing, notes = state.memory.metadata, Written(texts=[]), list[str]()
         if genes is None:
             genes, listing, notes = self._metadata(tools)
@@ -199,7 +199,7 @@ class Dpga(DpgaSettings):
         )
 
     def _metadata(self, tools: Tools) -> tuple[Metadata, Written, list[str]]:
-        """Do step 0: ask for the metadata."""
+        """Run step 0: ask for the metadata."""
         labels, notes = metadata.label_shares(tools.ask(LABELS, 0), tools.task)
         lengths: list[tuple[int, int, float]] = []
         if self.length:
@@ -227,7 +227,7 @@ class Dpga(DpgaSettings):
         return Metadata(labels=labels, lengths=lengths, keywords=keywords, tau=tau), listing, notes
 
     def _births(self, state: State[DpgaMemory], genes: Metadata, tools: Tools) -> list[Birth]:
-        """Do step 1: list the requests for the texts of this generation."""
+        """Run step 1: list the requests for the texts of this generation."""
         births = Births(tools=tools, genes=genes, number=state.round, temperature=self.temperature)
         if state.round == 0:
             return list(births.new(self._times(self.initial)))

@@ -89,7 +89,7 @@ class FuseGen(FuseGenSettings):
         return State(memory=FuseGenMemory(pool={label: [] for label in tools.task.labels}))
 
     def step(self, state: State[FuseGenMemory], tools: Tools) -> State[FuseGenMemory]:
-        """Do one round."""
+        """Run one round."""
         before, after = (self.samples * done // self.rounds for done in (state.round, state.round + 1))
         even = allocate(after - before, np.ones(len(tools.models)))
         shares = per_label(even, len(tools.task.labels), before)

@@ -90,7 +90,7 @@ class PreText(PreTextSettings):
         return State(memory=NoMemory())
 
     def step(self, state: State[NoMemory], tools: Tools) -> State[NoMemory]:
-        """Do one round."""
+        """Run one round."""
         size = self.population(tools.task)
         first = self._write(size, [], tools, 0) if state.round == 0 else Generated()
         population, following = (*state.candidates, *first.candidates), state.round + 1

@@ -239,7 +239,7 @@ class Rpsg(RpsgSettings):
         return pool, [f"the models wrote {len(pool.candidates)} of the pool's {self.pool} abstracts"]
 
     def _written(self, count: int, labels: dict[str, str], tools: Tools) -> Generated:
-        """Let the models write `count` abstracts, evenly over these labels."""
+        """Return `count` abstracts that the models write, evenly over these labels."""
 
         def write(order: Order, number: int, generator: np.random.Generator) -> Request:
             return prompts.abstracts(

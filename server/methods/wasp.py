@@ -105,7 +105,7 @@ class Wasp(WaspSettings):
         return State(memory=WaspMemory(weights=weights))
 
     def step(self, state: State[WaspMemory], tools: Tools) -> State[WaspMemory]:
-        """Do one round."""
+        """Run one round."""
         harvest = tools.generate(self._order(state, tools), self._writer(state, tools), round_number=state.round)
         candidates = (*state.candidates, *harvest.candidates)
         last = state.round + 1 == self.rounds

@@ -141,7 +141,7 @@ def softness(vectors: Vectors, labels: Labels, centres: Vectors) -> float:
 
 
 def posteriors(vectors: Vectors, means: Vectors, soft: float) -> Floats:
-    """Return the probability of each label for each text, (n, C): softmax((v . m_c - |m_c|^2 / 2) / softness)."""
+    """Return the probability of each label for each text, (n, C): softmax((v . m_c - |m_c|^2 / 2) / soft)."""
     return np.asarray(softmax((vectors @ means.T - _half_squares(means)) / soft, axis=1))
 
 

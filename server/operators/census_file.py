@@ -163,7 +163,7 @@ def _checked(numbers: CensusNumbers, path: Path) -> Census:
 
 
 def _check_questionnaire(numbers: QuestionnaireNumbers, path: Path) -> None:
-    """Refuse answers to other questions than there are, and numbers that are none."""
+    """Refuse answers to questions other than this version's, and values that are not finite numbers."""
     known = {question.name: set(question.answers) for question in QUESTIONS}
     if {name: set(answers) for name, answers in numbers.answers.items()} != known:
         _refuse("questionnaire.answers: those to the questions of this version", "others", path)

@@ -204,7 +204,11 @@ def ensemble_prefixes(length: int, ensemble: str) -> tuple[int, ...]:
 
 
 def _draws(weights: Floats, count: int, generator: np.random.Generator) -> tuple[NDArray[np.int64], int]:
-    """Draw (rows, count) positions in proportion to each row's positive weights; return also how many uniformly."""
+    """Draw (rows, count) positions in proportion to each row's positive weights, or uniformly in a row without any.
+
+    Returns:
+        The positions, and the number of those that were drawn uniformly.
+    """
     sums = np.cumsum(np.maximum(weights, 0), axis=1, dtype=np.float64)
     empty = sums[:, -1] <= 0
     sums[empty] = np.arange(1, weights.shape[1] + 1)

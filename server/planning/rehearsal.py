@@ -143,7 +143,7 @@ class Rehearsal:
         return np.tile(sums, spec.labels) + noise
 
     def _lengths(self, records: int) -> NDArray[np.int64]:
-        """Return the lengths of `records` records: evenly from half to one and a half times that of a model's texts."""
+        """Return the lengths of `records` records: evenly spaced, from half to 1.5 times that of a model's texts."""
         return np.linspace(0.5 * self._words, 1.5 * self._words, max(1, records)).round().astype(np.int64)
 
     def _length_ranges(self, cap: int, scale: float, generator: np.random.Generator) -> NDArray[np.float64]:
@@ -178,11 +178,11 @@ class Actor:
         """Do nothing: no request is sent."""
 
     def estimate(self, request: Request) -> tuple[int, int]:
-        """Return the estimate of the real model."""
+        """Return the real model's estimate of input and output tokens."""
         return self._provider.estimate(request)
 
     def generate(self, requests: Sequence[Request], *, arrived: Arrived | None = None) -> list[Reply]:
-        """Write the requested number of placeholders."""
+        """Return a reply to each request, with the requested number of placeholders."""
         del arrived
         return [self._reply(request) for request in requests]
 

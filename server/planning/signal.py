@@ -77,7 +77,7 @@ def signals(plan: Plan, compared: Mapping[str, int], records: int | None) -> lis
 
 
 def of_questionnaires(plan: Plan, records: int | None) -> list[Signal]:
-    """The expected signal of each question of a questionnaire, and of its terms; for the arguments see `signals`."""
+    """Return the expected signal of each question of a questionnaire, and of its terms; arguments as in `signals`."""
     return [
         _signal(plan, planned, 0, records, part)
         for planned in plan.queries

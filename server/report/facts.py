@@ -169,7 +169,7 @@ def gather(run: Path) -> Facts:
 
 
 def _census(run: Path, problems: list[str]) -> CensusNumbers | None:
-    """The numbers of a census; None without one."""
+    """Return the numbers of a census; None without one."""
     released = Released.read(run, problems, needed=False)
     if released is None:
         return None

@@ -74,7 +74,7 @@ def _taught(measured: Accuracies, share: float | None, texts: int, *, asked: boo
 
 
 def _judged(measured: Accuracies, synthetic: float, *, asked: bool) -> str:
-    """Compare with guessing and, if that is clearly surpassed, with the same models and real records."""
+    """Return a comparison with guessing and, if that is clearly surpassed, with the same models and real records."""
     if measured.majority is None:
         return "what guessing would reach is not known"
     if measured.majority == 1:
@@ -93,7 +93,7 @@ def _judged(measured: Accuracies, synthetic: float, *, asked: bool) -> str:
 
 
 def gained(gain: Gain, trained_on: int | None) -> str:
-    """Say in a clause what the hospitals' answers add, with its interval.
+    """Return a clause that says what the hospitals' answers add, with its interval.
 
     Args:
         gain: The difference from the same models without the hospitals.
@@ -119,7 +119,7 @@ def _against_real(synthetic: float, majority: float, real: float) -> str:
 
 
 def _counted(share: float | None) -> str:
-    """Return a sentence on the parties' noised counts, if there are no test texts."""
+    """Return the sentence for a run without test texts: what the parties' noised counts show, if there are any."""
     if share is None:
         return "The usefulness of the texts was not measured: that takes test texts (task.test)"
     return (
@@ -133,6 +133,6 @@ def _percent(share: float) -> str:
 
 
 def points(share: float) -> str:
-    """Show a share in percentage points, with one decimal unless that is 0."""
+    """Return a share as text, in percentage points, with one decimal unless that is 0."""
     shown = f"{100 * share:.1f}".removesuffix(".0")
     return "0" if shown == "-0" else shown.replace("-", "−")

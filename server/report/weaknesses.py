@@ -72,7 +72,7 @@ class Weakness(Document):
     simulation_only: bool = False
 
     def __str__(self) -> str:
-        """Write the weakness in one line."""
+        """Return the weakness as one line of text."""
         return f"{self.what}{' (simulation only)' if self.simulation_only else ''}; {self.do}"
 
 

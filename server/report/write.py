@@ -61,7 +61,7 @@ def write_report(run: Path) -> Path:
 
 
 def replace(path: Path, text: str) -> Path:
-    """Write a file atomically."""
+    """Write a file atomically, and return its path."""
     part = path.with_name(f".{path.name}.{os.getpid()}")
     try:
         # A model may return half of a surrogate pair, which UTF-8 cannot encode.

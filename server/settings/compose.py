@@ -118,7 +118,7 @@ def overridden(settings: Settings, overrides: Sequence[str]) -> Settings:
 def misprint(
     error: Exception, overrides: Sequence[str], config_name: str = "simulation", *, sweep: bool = False
 ) -> ConfigError:
-    """Explain in one line an error that Hydra raised when these overrides were composed (`misprints.py`)."""
+    """Return an error that explains in one line why Hydra could not compose these overrides (`misprints.py`)."""
     parsed: list[Override] = []
     for text in overrides:
         with contextlib.suppress(OverrideParseException):  # the folder of an option, or what the error says itself

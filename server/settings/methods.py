@@ -1,4 +1,4 @@
-"""Settings of the other methods and of the baselines, and the list of all (`voting.py`, `seeded.py`)."""
+"""Settings of the methods that `voting.py` and `seeded.py` lack, and of the baselines; and the list of all methods."""
 
 from dataclasses import dataclass, fields
 from typing import ClassVar

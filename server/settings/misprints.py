@@ -68,7 +68,7 @@ def explained(
 
 
 def _wrong(override: Override, known: Collection[str], *, sweep: bool) -> Iterator[ConfigError]:
-    """Yield the fault of an override, if it has one."""
+    """Yield what is wrong with an override, if anything is."""
     name, added = override.key_or_group, override.is_add() or override.is_force_add()
     if override.is_sweep_override():
         value = str(override.input_line).partition("=")[2]
@@ -137,7 +137,7 @@ def _named(choice: str, loaded: Mapping[str, Any]) -> set[str]:
 
 
 def _quoting(override: str) -> str:
-    """Advise how to write an override that cannot be parsed: lists and mappings have no quotes, texts have two."""
+    """Return advice for an override that cannot be parsed: lists and mappings have no quotes, texts have two."""
     name, _, value = override.rpartition("=")
     if value.startswith(("[", "{")) or (not name and value.endswith(("]", "}"))):
         return "A list is 'NAME=[a, b]' and a mapping 'NAME={a: b}', with quotes around the whole and none around names"

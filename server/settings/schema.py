@@ -55,7 +55,7 @@ class Hospital:
 
     Attributes:
         name: The party's name in the roster.
-        node: Number of its Flower node, 64 bits without a sign.
+        node: Number of its Flower node, an unsigned 64-bit integer.
     """
 
     name: str

@@ -159,7 +159,7 @@ def _record(rng: np.random.Generator, style: int) -> Record:
 
 
 def _message(rng: np.random.Generator, style: int, concern: str, second: str) -> str:
-    """One or two sentences: the concern in a frame of the style, and perhaps a second concern or a detail."""
+    """Return one or two sentences: the concern in a frame of the style, and perhaps a second concern or a detail."""
     message, kind = _one(rng, _FRAMES[style]).format(concern), rng.random()
     if kind < _SECOND_CONCERN:
         message += " " + _IN_PASSING[style].format(second)

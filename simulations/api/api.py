@@ -149,7 +149,7 @@ def plan(
     overrides: Sequence[str] = (),
     config_dir: str | Path | None = None,
 ) -> dict[str, Any]:
-    """Plan a run with these arguments: its questions and cost, before anything private is touched.
+    """Return the questions and cost of a run with these arguments, before anything private is touched.
 
     It is what `caucus-coordinator plan` prints: every query with its sensitivity, noise and expected signal, the total
     ε and δ, and the expected calls and tokens. Records are not read, so `labels` are needed, and the signal needs a
@@ -181,7 +181,7 @@ def plan(
 
 
 def _files(tables: Mapping[str, Table | Texts | None], folder: Path, unread: Sequence[str] = ()) -> dict[str, Path]:
-    """Return the files of the given tables; a table in memory that is not read gets a path without a file."""
+    """Return the given tables' files, written for tables in memory; those in `unread` get a path without a file."""
     if tables.get("train") is not None and tables.get("train") is tables.get("public_text"):
         raise ConfigError("public_text", expected="texts that are public", got="the private records, train")
     return {

@@ -35,7 +35,7 @@ BULK = "bulk"
 
 
 def deliver(_: int, message: Message) -> Iterable[Message]:
-    """Deliver a message without any fault."""
+    """Return what reaches the party: the message, without any fault."""
     return (message,)
 
 

@@ -44,6 +44,6 @@ def with_records(settings: SimulationSettings, candidates: Sequence[Candidate]) 
 
 
 def promised(measured: MeasuredWithRecords, folder: Path) -> MeasuredWithRecords:
-    """Add a run folder's guarantee to the input: ε is 0 if there is no private answer, infinite without a proof."""
+    """Return the input with a run folder's guarantee: ε is 0 without any private answer, infinite without a proof."""
     privacy = Privacy.load(folder)
     return replace(measured, epsilon=privacy.planned_epsilon, delta=privacy.delta)

@@ -38,7 +38,7 @@ def prepared(settings: SimulationSettings, folder: Path) -> SimulationSettings:
 
 
 def with_labels(settings: SimulationSettings) -> SimulationSettings:
-    """Take missing labels from the training file in a simulation; elsewhere labels are public knowledge."""
+    """Return the settings with missing labels taken from a simulation's training file; elsewhere labels are public."""
     train = setting(settings, "task.train")
     if not train or setting(settings, "task.labels"):
         return settings
@@ -51,7 +51,7 @@ def with_labels(settings: SimulationSettings) -> SimulationSettings:
 
 
 def with_identities(settings: SimulationSettings, folder: Path) -> SimulationSettings:
-    """Give each simulated party an identity and write their roster, if `secagg=malicious` and no roster is given."""
+    """If `secagg=malicious` has no roster, make the parties' identities and a roster; return the settings with it."""
     if settings.secagg.mode != "malicious" or settings.secagg.roster:
         return settings
     (folder / "parties").mkdir(parents=True, exist_ok=True)
@@ -67,7 +67,7 @@ def with_identities(settings: SimulationSettings, folder: Path) -> SimulationSet
 
 
 def with_number(settings: SimulationSettings) -> SimulationSettings:
-    """Take the expected number of records from a simulation's training file if the settings have no guess."""
+    """Return the settings with the training file's number of records as the expected one, unless they have one."""
     if expected_records(settings) or not isinstance(settings.task, LabelledFilesSettings):
         return settings
     number = len(_pool(build(settings.task), settings.federation.parties))
@@ -144,7 +144,7 @@ def _dealt(settings: SimulationSettings, source: Source) -> list[list[Record]]:
 
 
 def _whole_users(dealt: list[list[Record]]) -> list[list[Record]]:
-    """Move all records of a user to the first party that has one: a user at several parties is protected less."""
+    """Return the records with all of a user's at the first party that has one: at several, a user is protected less."""
     home: dict[str, int] = {}
     moved: list[list[Record]] = [[] for _ in dealt]
     for party, private in enumerate(dealt):

@@ -40,7 +40,7 @@ def curves(sweep: Path, of: str) -> pd.Series:
 
 
 def as_markdown(values: pd.Series, of: str) -> str:
-    """Write one line for each row, one column for each round."""
+    """Return a Markdown table with a line for each row and a column for each round."""
     rounds = sorted(values.index.unique("round"))
     lines = [[of, *map(str, rounds)], ["---"] * (1 + len(rounds))]
     lines += [[row, *(_cell(values.get((row, at), ())) for at in rounds)] for row in values.index.unique("row")]

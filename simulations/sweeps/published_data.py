@@ -56,7 +56,7 @@ def convert(published: Path, ours: Path, *, label: str | None = None) -> int:
 
 
 def _bare(label: str) -> str:
-    """Remove the name before the colon: "Recommendation: 8: accept, good paper" becomes "8: accept, good paper"."""
+    """Return the label without its name: "8: accept, good paper" for "Recommendation: 8: accept, good paper"."""
     name, colon, rest = label.partition(": ")
     return rest if colon and name.isalpha() else label
 

@@ -25,7 +25,7 @@ _AXES = {
 
 
 def write_table(folder: Path) -> Table:
-    """Print the table of a sweep and write it into its folder: `table.md`, `table.json`, and a page, `report.html`.
+    """Print a sweep's table, write it as `table.md`, `table.json` and a page, `report.html`, and return it.
 
     Raises:
         CheckpointError: The folder contains no run.

@@ -111,7 +111,7 @@ class Messages:
         return body
 
     async def complete(self, client: Any, system: str, user: str, request: Request) -> Completion:
-        """Send one prompt."""
+        """Send one prompt; return the model's completion."""
         del request
         return completion(await client.messages.create(**self.parameters(system, user)))
 

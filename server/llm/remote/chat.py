@@ -114,7 +114,7 @@ class Chat(Protocol):
         """Return a new client of the SDK, with the SDK's own retries off."""
 
     async def complete(self, client: Any, system: str, user: str, request: Request) -> Completion:
-        """Send one prompt.
+        """Send one prompt; return the model's completion.
 
         Raises:
             MalformedError: The answer is not a completion. The SDK raises its own errors too.

@@ -112,7 +112,12 @@ class MessageBatches:
                     remaining.pop(key, None)
 
     def _hold(self, left: Mapping[str, Request]) -> tuple[dict[str, Usage], Usage | None, str]:
-        """Reserve requests as the cap allows; return their usages, that of the first forbidden one, and the verdict."""
+        """Reserve the cost of as many requests as the cap allows.
+
+        Returns:
+            The maximum usage of each reserved request; that of the first request that was not reserved, None if all
+            were; and the answer of `Spending.hold` to the last one.
+        """
         reserved: dict[str, Usage] = {}
         for key, request in list(left.items())[:_MOST_REQUESTS]:
             most = worst(render(request), self._max_tokens)

@@ -87,7 +87,7 @@ class ChatCompletions:
         )
 
     async def complete(self, client: Any, system: str, user: str, request: Request) -> Completion:
-        """Send one prompt. Servers cache common prefixes of prompts by themselves."""
+        """Send one prompt; return the model's completion. Servers cache common prefixes of prompts by themselves."""
         body: dict[str, Any] = {
             "model": self.settings.model,
             "messages": [{"role": "system", "content": system}, {"role": "user", "content": user}],

@@ -121,7 +121,7 @@ class Remote:
         prompt: tuple[str, str],
         request: Request,
     ) -> Completion | None:
-        """Ask until the request is answered or lost; None if all requests stop."""
+        """Ask until the request is answered or lost; return the completion, or None if all requests stop."""
         expected = sum(estimate(request, self._max_tokens))
 
         async def once() -> Completion | None:
@@ -141,7 +141,7 @@ class Remote:
         return completion
 
     def _lost(self, job: "Job", failure: Failure) -> Completion | None:
-        """Give up one item, or the whole model."""
+        """Give up one item, or the whole model; return an empty completion for a lost item."""
         if failure.kind == "hopeless" or (failure.wait or 0) > self._retries.patience:
             job.stop = job.stop or self._broken(failure)
             return None

@@ -155,7 +155,7 @@ class Retries:
         errors: tuple[type[Exception], ...],
         pause: Callable[[float], None] | None = None,
     ) -> Answer:
-        """Ask until an answer comes.
+        """Ask until an answer comes, and return it.
 
         Args:
             ask: Sends the request once.

@@ -39,7 +39,7 @@ def estimate(request: Request, max_tokens: int) -> tuple[int, int]:
 
 
 def counted(completion: Completion, request: Request, max_tokens: int) -> Completion:
-    """Add estimated tokens to the completion if the server does not count them, so that a cap holds in any case."""
+    """Return the completion, with estimated tokens if the server does not count them, so that a cap always holds."""
     if completion.usage.tokens:
         return completion
     read_in, _ = estimate(request, max_tokens)

@@ -133,7 +133,7 @@ def half_of_the_noise() -> Iterator[None]:
 
 @contextmanager
 def recorded_noise() -> Iterator[tuple[list[Share], list[bytes]]]:
-    """Record all calls of samplers, which return 1 for each coordinate, and all entropy that answers used."""
+    """Yield lists of all calls of samplers, which return 1 for each coordinate, and of all entropy that answers use."""
     calls: list[Share] = []
     entropy: list[bytes] = []
 

@@ -31,7 +31,7 @@ class Finding:
 
 
 def head() -> None:
-    """Print the head of a table of findings."""
+    """Print the header row of a table of findings."""
     _say(f"{'check':54}{'found':42}{'to be found':20}{'would pass':38}verdict\n")
 
 

@@ -121,7 +121,7 @@ def mislabelled(records: Sequence[Record]) -> list[Record]:
 
 
 def exemplars(records: int, epsilon: float, times: int, *, candidates: int = 300, trials: int = 200) -> float:
-    """Return the share of a label's exemplars that the liar has named, if honest records vote for any candidate."""
+    """Return the share of a label's exemplars that the liar named beforehand, if honest records vote at random."""
     spec = VotesSpec(top=8, furthest=False)
     noise = _noise(PlannedQuery(name="votes", spec=spec), epsilon)
     generator, weights = np.random.default_rng(0), spec.grid / 2.0 ** np.arange(spec.top)

@@ -69,7 +69,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def ratios_of(name: str) -> list[Ratio]:
-    """Run one benchmark.
+    """Run one benchmark, and return its ratios.
 
     Raises:
         CalledProcessError: The benchmark failed.

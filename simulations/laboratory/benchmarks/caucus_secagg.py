@@ -106,7 +106,7 @@ class BenchmarkFederation:
         self.party_ms = min(costs.values())
 
     def round(self, index: int, length: int, gone: int, *, sample: int | None = None) -> RoundCost:
-        """Run one round in which the last `gone` parties drop out before they send.
+        """Run one round in which the last `gone` parties drop out before they send; return its cost.
 
         Args:
             index: Index of the round.

@@ -92,7 +92,7 @@ class FlowerParties:
         self.share_ms = min(costs)
 
     def round(self, length: int, gone: int, *, sample: int | None = None) -> FlowerCost:
-        """Run one round in which the last `gone` parties drop out before they send.
+        """Run one round in which the last `gone` parties drop out before they send; return its cost.
 
         Args:
             length: Words in each vector.

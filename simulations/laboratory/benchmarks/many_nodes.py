@@ -91,7 +91,7 @@ def fitted_cost(folder: Path, few: int, many: int, *, delay: float) -> Cost:
 
 
 def whole(folder: Path, count: int, queries: int, slow: Stretch) -> Measured:
-    """Start `count` hospitals and measure one run over this line; also print the use of memory and processors.
+    """Start `count` hospitals, and return what one run over this line takes; print the use of memory and processors.
 
     Raises:
         RuntimeError: The run failed; the message has its output.

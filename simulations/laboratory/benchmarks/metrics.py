@@ -1,4 +1,4 @@
-"""Time of the fidelity metrics on vectors of the usual size, relative to one product of the two matrices.
+"""Time of the fidelity metrics on vectors of the usual size, relative to one matrix product.
 
     python -m simulations.laboratory.benchmarks.metrics [--rows 10000] [--dim 768]
 

@@ -51,7 +51,7 @@ class Stretch:
     hospital: float = 0.0
 
     def __str__(self) -> str:
-        """Write the line in words."""
+        """Return the delay and rate as text."""
         return f"{1000 * self.delay:.0f} ms" + (f", {self.rate * 8 / 1e6:g} Mbit/s" if self.rate else "")
 
     @property

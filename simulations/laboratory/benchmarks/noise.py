@@ -47,7 +47,7 @@ class Sampler:
 
 
 def main(arguments: Sequence[str] | None = None) -> list[Ratio]:
-    """Print the table; return the time of a draw from each table."""
+    """Print the results; return the time of a draw from each sampler's table."""
     parser = argparse.ArgumentParser(prog="bench_noise", description=__doc__.split("\n", 1)[0])
     parser.add_argument("--scale", type=float, default=1560.0, help="standard deviation, or scale of the Laplace")
     parser.add_argument("--size", type=int, default=10**6, help="draws from a table")

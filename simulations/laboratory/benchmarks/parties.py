@@ -60,7 +60,7 @@ _WORKERS = os.cpu_count() or 1
 
 
 def main(arguments: Sequence[str] | None = None) -> list[Ratio]:
-    """Print a line for each federation."""
+    """Print a line for each federation; return the ratios."""
     parser = argparse.ArgumentParser(prog="bench_parties", description=__doc__.split("\n", 1)[0])
     parser.add_argument("--parties", type=int, nargs="+", default=[10, 100, 300, 1000])
     parser.add_argument("--modes", nargs="+", default=["semi_honest", "malicious"])

@@ -30,7 +30,7 @@ class Ratio:
     goal: float | None = None
 
     def __str__(self) -> str:
-        """Write the figure in one line, with the goal."""
+        """Return the figure as one line of text, with the goal."""
         verdict = "" if self.goal is None else f"{'hit' if self.value <= self.goal else 'MISSED'} of {self.goal:g}"
         return f"{self.value:8.3f} {verdict:16} {self.name}, to {self.to}"
 

@@ -46,7 +46,7 @@ _SERVE = "import sys; from simulations.laboratory.benchmarks.requests import ser
 
 
 def main(arguments: Sequence[str] | None = None) -> list[Ratio]:
-    """Print a line for each client."""
+    """Print a line for each client; return the ratios."""
     parser = argparse.ArgumentParser(prog="bench_requests", description=__doc__.split("\n", 1)[0])
     parser.add_argument("--requests", type=int, default=1000)
     parser.add_argument("--concurrency", type=int, default=32)

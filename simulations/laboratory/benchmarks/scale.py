@@ -231,7 +231,10 @@ def _of_vectors(sizes: Sequence[int], dimensions: int) -> list[Ratio]:
 
 
 def _grown(what: str, sizes: Sequence[int], path: Path, ask: Callable[[range], object]) -> list[Ratio]:
-    """Fill a cache to both sizes; time the last insertions, and look-ups of as many entries all over the cache."""
+    """Fill a cache to both sizes, and return the ratios between them of the time of insertions and of look-ups.
+
+    Only the last insertions are timed, and look-ups of as many entries all over the cache.
+    """
     costs: list[tuple[float, float]] = []
     size_before = 0
     for size in sizes:

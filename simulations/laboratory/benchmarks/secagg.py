@@ -142,7 +142,7 @@ class TimedRound:
     flower: FlowerCost | None
 
     def line(self) -> str:
-        """Write one line of the table."""
+        """Return this round's line of the table."""
         ours, flower = self.ours, self.flower
         beside = (
             f"{flower.mask:8.1f}{flower.mask / ours.mask:7.1f}"
@@ -217,7 +217,7 @@ class Limits:
         )
 
     def lines(self, lengths: Sequence[int]) -> str:
-        """Report all limits in one line."""
+        """Return a text that reports all limits."""
         masks = [(length, self.masks(1, length)) for length in lengths]
         return (
             f"X25519 {1000 * self.agree:.1f} us, HKDF {1000 * self.derive:.1f} us, seal {1000 * self.seal:.1f} us\n"

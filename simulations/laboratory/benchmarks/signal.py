@@ -56,7 +56,10 @@ def estimates(epsilon: float, labels: int, settings: Sequence[str]) -> dict[int,
 
 
 def drawn(ratios: Mapping[str, float]) -> str:
-    """Draw each mark at its ratio; dots extend to where an answer is no longer noise, dashes to where it is clear."""
+    """Return a line of text with each mark at its ratio.
+
+    Dots extend to where an answer is no longer noise, dashes to where it is clear.
+    """
     width = _DECADE * (len(_TICKS) - 1)
     line = ["." if at < _place(HOPELESS) else "-" if at < _place(CLEAR) else " " for at in range(width)]
     for mark, ratio in ratios.items():

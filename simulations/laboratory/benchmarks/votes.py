@@ -31,7 +31,7 @@ _CENTRES = 40
 
 
 def main(arguments: Sequence[str] | None = None) -> list[Ratio]:
-    """Print a line for each kind of vectors and each implementation."""
+    """Print a line for each kind of vectors and each implementation; return the ratios."""
     parser = argparse.ArgumentParser(prog="bench_votes", description=__doc__.split("\n", 1)[0])
     parser.add_argument("--records", type=int, default=10_000)
     parser.add_argument("--candidates", type=int, default=6000)

@@ -176,7 +176,7 @@ class Deployment:
         environment: Mapping[str, str] | None = None,
         machine: Sequence[str] = (),
     ) -> subprocess.Popen[bytes]:
-        """Start one of our programs, under a name; its output is added to NAME.out."""
+        """Start one of our programs, under a name, and return its process; its output is added to NAME.out."""
         with (self.folder / f"{name}.out").open("ab") as out:
             self.running[name] = subprocess.Popen(
                 [*machine, processes.program(program), *map(str, arguments)],
@@ -245,7 +245,7 @@ class Deployment:
         process.wait(60)
 
     def begin(self, name: str, *overrides: str) -> subprocess.Popen[bytes]:
-        """Begin a run without waiting."""
+        """Begin a run without waiting; return the process of the command."""
         return self.start(f"run-{name}", "caucus-coordinator", "run", self.here, name, *overrides)
 
     def is_running(self, name: str) -> bool:

@@ -50,7 +50,7 @@ class Line:
             loop.close()
 
     def to(self, host: str, port: int) -> Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]:
-        """Relay one connection over this line to a host and port: a callback of `asyncio.start_server`."""
+        """Return a callback of `asyncio.start_server` that relays a connection over this line to a host and port."""
         return lambda reader, writer: self._serve(reader, writer, (host, port))
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, far: tuple[str, int]) -> None:

@@ -140,7 +140,7 @@ def finding(chosen: Preset, claim: Claim, results: Mapping[str, Result]) -> Find
 
 
 def verdict(claim: Claim, differences: Sequence[Difference]) -> tuple[str, float | None]:
-    """Return one of `VERDICTS` or `NOT_RUN`, and the smallest epsilon from which the claim holds, if not at all."""
+    """Return one of `VERDICTS` or `NOT_RUN`, and the smallest epsilon at which the claim holds; None if all or none."""
     known = [difference for difference in differences if difference.interval is not None]
     private = [difference for difference in known if difference.epsilon is None or math.isfinite(difference.epsilon)]
     without = [difference for difference in known if difference not in private]

