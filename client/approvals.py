@@ -4,13 +4,15 @@ A decision is about one run and its plan's digest. A person makes it (`caucus-pa
 refused plan can be approved later, and an approved one refused. If no person has decided, `approval: auto` leaves
 the decision to the limits, and `approval: manual` waits for a person. The decision is looked up at each opening and
 each question, so that a change takes effect at the next one. The coordinator learns that a decision is pending, or the
-decision itself, but never who made it.
+decision itself, but never who made it or why.
 
     FOLDER/runs/HEX.json     one file for each run and plan: the plan, who decided, over which file of records
 
 A coordinator asks as often as it likes, so the number of files is bounded, and none is ever removed here: at the bound
 the hospital refuses, and its log says so, until a person has moved old files away. The service and a person's command
 each lock the folder while they read and write an entry, so that neither loses what the other wrote.
+
+A file holds the last decision; each one, by a person or by the limits, is also a line of the audit log, written first.
 
 A run is bound to the bytes of the file of records that it was admitted with, by a keyed digest: after a change the
 same run is refused, because its answers would be about different records.
@@ -27,10 +29,12 @@ from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 
+from client.audit_log import AuditLog
 from client.session import RefusalError
 from common.messages import Reason
 from common.plan.plan import Plan
 from common.system.files import SECRET, write_atomic
+from common.validate import printable
 
 MODES = ("manual", "auto")
 LIMITS = "limits"
@@ -53,6 +57,8 @@ class PlanApproval:
         by: Who decided: `LIMITS` or a user of this machine; empty before.
         data: Keyed digest of the file of records that the run was admitted with; empty before.
         first_seen: UTC.
+        decided: Time of the decision, UTC; empty before, and for one that an earlier version stored.
+        reason: The person's reason, for this hospital alone; may be empty.
     """
 
     run: str
@@ -62,6 +68,8 @@ class PlanApproval:
     by: str = ""
     data: str = ""
     first_seen: str = ""
+    decided: str = ""
+    reason: str = ""
 
 
 class Approvals:
@@ -105,6 +113,9 @@ class Approvals:
                 approval = replace(approval, **now)
             if approval.decision == "approved" and not approval.data:
                 approval = replace(approval, data=self._data)
+            before = known.decision if known else "awaiting"
+            if approval.decision != before:  # the limits decided, or no longer do
+                approval = _noted(self._folder, approval, before=before, by=LIMITS)
             if approval != known:
                 _store(self._folder, approval)
         if approval.decision == "refused":
@@ -147,7 +158,7 @@ class Approvals:
             run=run,
             plan_digest=plan.digest().hex(),
             plan=plan.to_json().decode(),
-            first_seen=datetime.now(UTC).isoformat(timespec="seconds"),
+            first_seen=_now(),
         )
 
 
@@ -162,14 +173,44 @@ def awaiting(folder: Path) -> list[PlanApproval]:
     return [approval for approval in approvals(folder) if approval.decision == "awaiting"]
 
 
-def decide(folder: Path, approval: PlanApproval, *, approve: bool, by: str) -> PlanApproval:
-    """Store a person's decision, replacing any earlier one; return the approval with it."""
+def decide(folder: Path, approval: PlanApproval, *, approve: bool, by: str, reason: str = "") -> PlanApproval:
+    """Store a person's decision, replacing any earlier one, and log it; return the approval with it.
+
+    Args:
+        folder: The folder of `Approvals`.
+        approval: The plan, as it was shown to the person.
+        approve: Whether the hospital takes part.
+        by: The account of the person.
+        reason: The person's reason, for this hospital alone.
+
+    Raises:
+        ConfigError: The reason is too long, or has characters that cannot be printed.
+        RefusalError: The audit log is full; nothing is decided.
+    """
+    if reason:
+        printable(reason=reason)
     with _locked(folder):
         # Read again: the service may have bound the run to its records since.
         current = _find(folder, approval.run, approval.plan_digest) or approval
-        decision = replace(current, decision="approved" if approve else "refused", by=by)
+        decision = replace(current, decision="approved" if approve else "refused", by=by, reason=reason)
+        decision = _noted(folder, decision, before=current.decision, by=by)
         _store(folder, decision)
     return decision
+
+
+def _noted(folder: Path, approval: PlanApproval, *, before: str, by: str) -> PlanApproval:
+    """Append a decision to the audit log, and return it with its time."""
+    decided = replace(approval, decided=_now())
+    AuditLog(folder).note_decision(
+        run=approval.run,
+        plan_digest=approval.plan_digest,
+        by=by,
+        before=before,
+        after=approval.decision,
+        reason=approval.reason,
+        when=decided.decided,
+    )
+    return decided
 
 
 @contextmanager
@@ -198,3 +239,7 @@ def _store(folder: Path, approval: PlanApproval) -> None:
 def _path(folder: Path, run: str, plan_digest: str) -> Path:
     # A run's name comes from the coordinator: it never becomes part of a path.
     return folder / "runs" / f"{hashlib.sha256(f'{plan_digest}{run}'.encode()).hexdigest()[:32]}.json"
+
+
+def _now() -> str:
+    return datetime.now(UTC).isoformat(timespec="seconds")

@@ -1,4 +1,7 @@
-"""The hospital's log of all requests, FOLDER/audit.jsonl: when, run, plan digest, decision, reason; no text, no count.
+"""The hospital's log of requests and decisions, FOLDER/audit.jsonl, which only grows: no text of a record, no count.
+
+    request    when, run, plan, request, query, decision ("answered" or "refused"), reason, detail
+    decision   when, run, plan, by, from, to, reason: a person, or the limits, changed whether the run is approved
 
 A coordinator asks as often and as much as it likes, so the log is bounded, and no line is ever removed: once it is full
 the hospital refuses every request, and its service log says so, until a person has moved the file away. To move
@@ -7,8 +10,10 @@ affected.
 """
 
 import errno
+import fcntl
 import json
 import os
+from collections.abc import Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -50,25 +55,46 @@ class AuditLog:
     def note(
         self, *, run: str, plan_digest: bytes, request: str, index: int, reason: str = "", detail: str = ""
     ) -> None:
-        """Append one line; it is on disk when this returns.
+        """Append the line of a request; it is on disk when this returns.
 
         Raises:
             RefusalError: The log is full.
             OSError: The log cannot be written; no part of the line was.
         """
+        decision = "refused" if reason else "answered"
+        line = {"request": request, "query": index, "decision": decision, "reason": reason}
+        self._append(_now(), run, plan_digest.hex(), {**line, "detail": detail[:LONGEST_DETAIL]})
+
+    def note_decision(
+        self, *, run: str, plan_digest: str, by: str, before: str, after: str, reason: str = "", when: str = ""
+    ) -> None:
+        """Append the line of a decision; it is on disk when this returns.
+
+        Args:
+            run: Identity of the run.
+            plan_digest: Hexadecimal.
+            by: The account that decided, or "limits".
+            before: The decision so far: "awaiting", "approved" or "refused".
+            after: The decision now.
+            reason: The person's reason; it never leaves the hospital.
+            when: Time of the decision, ISO 8601 in UTC; by default now.
+
+        Raises:
+            RefusalError: The log is full.
+            OSError: The log cannot be written; no part of the line was.
+        """
+        line = {"by": by, "from": before, "to": after, "reason": reason}
+        self._append(when or _now(), run, plan_digest, line)
+
+    def _append(self, when: str, run: str, plan_digest: str, facts: Mapping[str, object]) -> None:
         self.ready()
-        line = {
-            "when": datetime.now(UTC).isoformat(timespec="seconds"),
-            "run": run,
-            "plan": plan_digest.hex(),
-            "request": request,
-            "query": index,
-            "decision": "refused" if reason else "answered",
-            "reason": reason,
-            "detail": detail[:LONGEST_DETAIL],
-        }
+        line = {"when": when, "run": run, "plan": plan_digest, **facts}
         descriptor = os.open(self.path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, SECRET)
         try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX)  # the service and a person's command both write; closing releases it
+            if os.geteuid() == 0:  # a log that root begins is the service's all the same
+                owner = self.path.parent.stat()
+                os.fchown(descriptor, owner.st_uid, owner.st_gid)
             data, size_before = json.dumps(line).encode() + b"\n", os.fstat(descriptor).st_size
             written = os.write(descriptor, data)
             if written < len(data):  # a torn line would spoil the next one too
@@ -77,3 +103,7 @@ class AuditLog:
             os.fsync(descriptor)
         finally:
             os.close(descriptor)
+
+
+def _now() -> str:
+    return datetime.now(UTC).isoformat(timespec="seconds")

@@ -20,7 +20,8 @@
     │   ├── FullError          no room is left for what was asked
     │   └── SurvivorsError     a second set of survivors for one question
     ├── DropoutError           too few parties left for the planned noise
-    │   └── AwaitingError      parties have yet to approve the plan; nothing has failed
+    │   ├── AwaitingError      parties have yet to approve the plan; nothing has failed
+    │   └── RejectedError      a party would refuse a resumed run as well; only a new one helps
     └── InternalError          our bug
 
 No message holds private text, private counts or key material: messages travel to logs and, as coarse codes, to other
@@ -167,6 +168,10 @@ class AwaitingError(DropoutError):
 
     def _problem(self, names: Sequence[str]) -> str:
         return f"{self.what} by {listed(self.parties, ' and ').text(names)}"
+
+
+class RejectedError(DropoutError):
+    """A party refuses for a reason that also holds for the resumed run."""
 
 
 class InternalError(CaucusError):

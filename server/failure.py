@@ -18,7 +18,7 @@ from typing import BinaryIO
 from hydra.errors import HydraException
 from omegaconf.errors import OmegaConfBaseException
 
-from common.errors import AwaitingError, CaucusError, CheckpointError
+from common.errors import AwaitingError, CaucusError, CheckpointError, RejectedError
 from common.phrases import Party, Words, rendered
 from common.system.files import SECRET, write_atomic
 from common.system.warned_once import WarnedOnce
@@ -31,6 +31,8 @@ EXPECTED = (CaucusError, *WRONG_SETTINGS)
 
 FAILURE = "error.txt"
 """File in the folder of a deployed run that failed: the reason in one line."""
+REJECTED = "rejected.txt"
+"""File, next to it, that says that a resumed run would be refused as well; it is empty."""
 AWAITING = "awaiting.txt"
 """File in the folder of a deployed run that stopped for approvals: the names of the hospitals, one a line."""
 CANCELLED = "cancelled.txt"
@@ -54,7 +56,7 @@ def logging_to(folder: Path, names: Sequence[str] = ()) -> Iterator[None]:
     """Log into the folder's `run.log` under its lock, and leave a file there if the run does not end well.
 
     A run that awaits approvals has not failed: `awaiting.txt` names the hospitals, and nothing is raised. After any
-    error `error.txt` has the reason, and the error is raised again.
+    error `error.txt` has the reason, and the error is raised again; `rejected.txt` says that to resume does not help.
 
     Args:
         folder: The run folder.
@@ -87,6 +89,8 @@ def logging_to(folder: Path, names: Sequence[str] = ()) -> Iterator[None]:
         _last_words(folder, "Flower ended the run: it was stopped, or SuperLink had no news of it for too long")
         raise
     except Exception as error:
+        if isinstance(error, RejectedError):
+            write_atomic(folder / REJECTED, b"")  # first: who reads the reason then finds it
         _last_words(folder, _for_folder(error, folder, names))
         raise
     finally:

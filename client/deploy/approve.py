@@ -15,7 +15,7 @@ from pathlib import Path
 
 from client import records
 from client.approvals import PlanApproval, approvals, decide
-from client.deploy.plan_facts import Budget, OwnRecords, PlanFacts
+from client.deploy.plan_facts import NOT_STATED_BY_THE_PLAN, Budget, OwnRecords, PlanFacts, down, up
 from client.deploy.settings import HospitalSettings
 from common.errors import ConfigError, PlanError
 from common.plan.plan import Plan
@@ -38,13 +38,15 @@ def register(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") ->
         description="Show each plan that awaits approval and ask whether this hospital takes part. The approval is of "
         "this run and this plan only; the coordinator then resumes the run. A decision can be changed: a plan that was "
         "refused is shown with --refused, any with --run. A run that is refused after it began stops at its next "
-        "question.",
+        "question. Each decision is a line of the audit log: who, when, from what to what, and why if --reason says "
+        "so.",
         example="caucus-party approve hospital",
     )
     parser.add_argument("folder", metavar="FOLDER", type=Path, help="made by caucus-party init")
     which = parser.add_mutually_exclusive_group()
     which.add_argument("--run", metavar="NAME", help="this run's plans, whatever was decided before")
     which.add_argument("--refused", action="store_true", help="the plans that were refused")
+    parser.add_argument("--reason", metavar="TEXT", default="", help="why, for this hospital's audit log; never sent")
     answer = parser.add_mutually_exclusive_group()
     answer.add_argument("--yes", action="store_true", help="approve without asking")
     answer.add_argument("--no", action="store_true", help="refuse without asking")
@@ -65,21 +67,36 @@ def _approve(chosen: argparse.Namespace) -> Iterator[str]:
     for approval in plans:
         if approval not in shown:
             if chosen.no:
-                decide(settings.private, approval, approve=False, by=getpass.getuser())
+                decide(settings.private, approval, approve=False, by=getpass.getuser(), reason=chosen.reason)
             yield f"run {_plain(approval.run)}: its plan is of another version of Caucus and cannot run here"
     if not plans:
-        refused = sum(approval.decision == "refused" for approval in known)
-        others = f"; {refused} refused before: --refused shows them" if refused else ""
-        yield "no plan was refused" if chosen.refused else f"no plan awaits approval{others}"
+        yield "no plan was refused" if chosen.refused else "no plan awaits approval"
+    if chosen.run is None and not chosen.refused:
+        yield from _refused(known)
     for fact in facts:
         yield from lines(fact)
         if chosen.list:
             continue
-        approved = chosen.yes if chosen.yes or chosen.no else _asked(fact.approval)
-        decision = fact.approval
-        if approved is not None:
-            decision = decide(settings.private, fact.approval, approve=approved, by=getpass.getuser())
+        decision = _decided(chosen, settings, fact.approval)
         yield f"{decision.decision}: run {_plain(decision.run)}"
+
+
+def _refused(known: list[PlanApproval]) -> Iterator[str]:
+    refused = [approval for approval in known if approval.decision == "refused"]
+    yield from map(_decision, refused)
+    if refused:
+        yield "refused plans are shown in full, and can be approved, with --refused"
+
+
+def _decided(chosen: argparse.Namespace, settings: HospitalSettings, approval: PlanApproval) -> PlanApproval:
+    """Store the decision of the command line or the person; return the approval with it, if there is one."""
+    reason = chosen.reason
+    approved = chosen.yes if chosen.yes or chosen.no else _asked(approval)
+    if approved is None:
+        return approval
+    if not approved and not chosen.no:
+        reason = reason or _asked_why()
+    return decide(settings.private, approval, approve=approved, by=getpass.getuser(), reason=reason)
 
 
 def _readable(approval: PlanApproval) -> bool:
@@ -129,15 +146,34 @@ def _asked(approval: PlanApproval) -> bool | None:
             return REPLIES[reply]
 
 
+def _asked_why() -> str:
+    """Ask for the reason of a refusal and return it; it may be empty."""
+    try:
+        return _plain(input("why? [for this hospital's audit log, never sent; Enter: no reason] ").strip()[:200])
+    except EOFError:
+        return ""
+
+
+def _decision(approval: PlanApproval) -> str:
+    """Return a plan's decision in a line: by whom, when and why, as far as there is one."""
+    by = f" by {approval.by}" if approval.by else ""
+    when = f", {approval.decided}" if approval.decided else ""
+    why = f": {_plain(approval.reason)}" if approval.reason else ""
+    return f"run {_plain(approval.run)}: {approval.decision}{by}{when}{why}"
+
+
 def lines(facts: PlanFacts) -> Iterator[str]:
     """Yield the facts in words, each on a separate line."""
     approval, plan = facts.approval, facts.plan
-    by = f" by {approval.by}" if approval.by else ""
-    yield f"run {_plain(approval.run)}: {approval.decision}{by}"
+    yield _decision(approval)
     yield from _facts(("plan", f"{approval.plan_digest[:16]}, first seen {approval.first_seen}"))
     yield "  what it is for, in the coordinator's words"
     yield from _facts(
-        ("purpose", _plain(plan.purpose)), ("recipient", _plain(plan.recipient)), ("method", _plain(plan.method))
+        ("purpose", _plain(plan.purpose)),
+        ("recipient", _plain(plan.recipient)),
+        ("", "both are the coordinator's word alone: nothing enforces them"),
+        ("method", _plain(plan.method)),
+        *_wrapped("not stated", f"ask the coordinator {', '.join(NOT_STATED_BY_THE_PLAN)}: the plan does not say it"),
     )
     yield "  who takes part"
     yield from _facts(("hospitals", _hospitals(facts)))
@@ -147,26 +183,54 @@ def lines(facts: PlanFacts) -> Iterator[str]:
         ("coordinator", facts.trust),
         ("threshold", lifting if plan.secure else "none, because there are no masks"),
         *_differences(plan),
-        ("colluders", f"{facts.colluders} other hospitals are assumed to help the coordinator"),
+        ("colluders", f"{_colluders(facts.colluders)} assumed to help the coordinator"),
+        ("own texts", _own_texts(facts)),
     )
     yield f"  what it can cost in privacy, at delta {plan.delta!r}"
-    answers = "of this hospital's answers, for the coordinator"
+    answers, helpers = "of this hospital's answers, for the coordinator", ""
+    if facts.colluders:
+        helpers = f" and {facts.colluders} colluder{'s' if facts.colluders > 1 else ''}"
+    most = "once" if plan.max_attempts == 1 else f"up to {plan.max_attempts} times, each counted in epsilon"
+    whose = "a record" if plan.unit == "sample" else "a user's records"
     yield from _facts(
         ("protects", facts.unit),
-        ("attempts", f"{plan.max_attempts} at each answer, each of them counted"),
-        ("epsilon", f"{up(plan.epsilon)} of all that the run releases"),
-        ("", f"{up(facts.epsilon_released)} of the synthetic texts, for those who read them"),
-        ("", f"{up(facts.epsilon_against)} {answers} and {facts.colluders} colluders"),
-        ("", f"{up(facts.epsilon_alone)} {answers} once every mask is lifted"),
+        ("answers", f"each question is answered with fresh noise {most}"),
+        ("epsilon", _epsilon(facts, plan.epsilon, "of all that the run releases")),
+        ("", _epsilon(facts, facts.epsilon_released, "of the synthetic texts, for those who read them")),
+        ("", _epsilon(facts, facts.epsilon_against, f"{answers}{helpers}")),
+        ("", _epsilon(facts, facts.epsilon_alone, f"{answers} once every mask is lifted")),
+        *_wrapped(
+            "a guess",
+            f"of somebody who knows everything else, whether {whose} took part, yes and no equally likely: right at "
+            "most as often as stated above; a coin toss is right in 50 % of cases",
+        ),
         *(line for query in plan.queries for line in _query(query, plan)),
     )
+    yield "  what the guarantee does not cover; a party is a hospital that takes part"
+    for number, item in enumerate(facts.not_covered):
+        yield from _facts(*_wrapped("" if number else "not covered", f"- {item}"))
     yield "  this hospital"
     beyond = f"BEYOND this hospital's limits, refused even when approved: {_plain(facts.beyond)}"
     yield from _facts(
         *_lifetime(facts.budget),
         *_records(facts.records),
         ("limits", beyond if facts.beyond else "within this hospital's limits"),
+        ("decision", "the coordinator learns it, a refusal too, and when it was made; never who made it, or why"),
     )
+
+
+def _epsilon(facts: PlanFacts, epsilon: float, whose: str) -> str:
+    return f"{up(epsilon)} {whose}: a right guess in at most {facts.right_guesses(epsilon):g} % of cases"
+
+
+def _colluders(number: int) -> str:
+    return "no other hospital is" if not number else "1 other hospital is" if number == 1 else f"{number} others are"
+
+
+def _own_texts(facts: PlanFacts) -> str:
+    if not facts.own_texts:
+        return "none leave this hospital: its answers are numbers"
+    return f"up to {facts.own_texts} leave this hospital, made from its records by its own model"
 
 
 def _differences(plan: Plan) -> Iterator[tuple[str, str]]:
@@ -202,14 +266,15 @@ def _query(query: PlannedQuery, plan: Plan) -> Iterator[tuple[str, str]]:
 
 
 def _lifetime(budget: Budget) -> Iterator[tuple[str, str]]:
-    spent = f"{up(budget.before)} by other runs, up to {up(budget.after)} with this one, at delta {budget.delta!r}"
-    yield "lifetime budget", f"epsilon {spent}"
+    # The limit has a delta of its own, so that its share is shown: two deltas on one sheet would be compared.
     if budget.limit is None:
-        yield "", "NO limit on all runs together"
-    elif budget.after > budget.limit:
-        yield "", f"NOT enough: the limit is {budget.limit!r}"
+        before, after = (f"epsilon {up(epsilon)}" for epsilon in (budget.before, budget.after))
+        yield "lifetime budget", f"NO limit on all runs: {before} by other runs, up to {after} with this one"
     else:
-        yield "", f"{down(budget.limit - budget.after)} of {budget.limit!r} is left afterwards"
+        before, after = (f"{up(100 * epsilon / budget.limit, 1)} %" for epsilon in (budget.before, budget.after))
+        yield "lifetime budget", f"{before} is used by other runs, up to {after} with this one"
+        left = down(100 * (1 - budget.after / budget.limit), 1)
+        yield "", "NOT enough" if budget.after > budget.limit else f"{left} % is left afterwards"
     if budget.apart:
         yield "", "of all data sets; the service counts those alone that share a record with the present one"
 
@@ -224,18 +289,6 @@ def _records(records: OwnRecords) -> Iterator[tuple[str, str]]:
     if records.unasked:
         unasked = (f"{_plain(label)} ({count})" for label, count in records.unasked.items())
         yield "", f"not asked for, they take no part: {', '.join(unasked)}"
-
-
-def up(value: float) -> str:
-    """Format a loss of privacy with three digits, rounded up."""
-    shown = f"{value:.3f}"
-    return shown if float(shown) >= value else f"{value + 0.001:.3f}"
-
-
-def down(value: float) -> str:
-    """Format an amount of noise or of remaining budget with three digits, rounded down."""
-    shown = f"{value:.3f}"
-    return shown if float(shown) <= value else f"{value - 0.001:.3f}"
 
 
 def _plain(word: str) -> str:

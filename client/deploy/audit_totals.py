@@ -74,6 +74,8 @@ class AuditReader:
     def _count(self, line: bytes) -> None:
         try:
             entry = json.loads(line)
+            if "request" not in entry:
+                return  # about a decision
             refused = entry["decision"] == "refused"
         except (ValueError, KeyError, TypeError):
             return  # damaged: the other lines count all the same

@@ -4,7 +4,7 @@ import json
 import math
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Self
 
 from client.admission import check_parties
@@ -15,8 +15,14 @@ from client.session import RefusalError
 from common.domain import Record
 from common.ledger.ledger import Ledger
 from common.plan.guarantee import epsilon_against, epsilon_alone, epsilon_released
+from common.plan.not_covered import Scope, not_covered
 from common.plan.plan import Plan
+from common.plan.words import right_guesses
 from common.privacy.accountant import Release
+from common.queries.texts import TextSpec
+
+NOT_STATED_BY_THE_PLAN = ("which language models write", "whether one runs at a provider", "how many texts they write")
+"""What a person may want to know and no plan carries, so that only the coordinator can say it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -25,7 +31,7 @@ class Budget:
 
     Attributes:
         limit: Largest epsilon of all runs; None for no limit.
-        delta: The delta of these figures.
+        delta: The delta of these figures: that of the limit; without a limit, that of the plan.
         before: Epsilon of all other runs.
         after: Epsilon if this run is answered to its end as well.
         apart: Whether the service counts only data sets that share a record with the present one, so that its figures
@@ -73,6 +79,7 @@ class PlanFacts:
         epsilon_alone: Epsilon of this hospital's answers under its own share of the noise alone.
         budget: The lifetime budget.
         records: This hospital's records.
+        not_covered: What the guarantee does not cover; each item reads "Heading: explanation.".
         beyond: Why the plan is refused even when approved; empty if it is not.
     """
 
@@ -87,6 +94,7 @@ class PlanFacts:
     epsilon_alone: float
     budget: Budget
     records: OwnRecords
+    not_covered: tuple[str, ...]
     beyond: str
 
     @classmethod
@@ -123,6 +131,7 @@ class PlanFacts:
             epsilon_alone=epsilon_alone(plan),
             budget=budget,
             records=_own_records(plan, private),
+            not_covered=tuple(not_covered(Scope.of(plan, up))),
             beyond=beyond,
         )
 
@@ -134,6 +143,16 @@ class PlanFacts:
         records = sorted({query.spec.max_records for query in self.plan.queries})
         most = " or ".join(map(str, records)) or "no"
         return f"each user, of whom up to {most} records take part and the others do not"
+
+    @property
+    def own_texts(self) -> int:
+        """The largest number of texts that this hospital sends, made from its records; further attempts count."""
+        texts = (query.times * query.spec.texts for query in self.plan.queries if isinstance(query.spec, TextSpec))
+        return sum(texts) * self.plan.max_attempts
+
+    def right_guesses(self, epsilon: float) -> float:
+        """Return the largest share of right guesses about one protected unit at this epsilon, in percent."""
+        return right_guesses(epsilon, self.plan.delta)
 
     @property
     def trust(self) -> str:
@@ -157,6 +176,8 @@ class PlanFacts:
             "plan_digest": self.approval.plan_digest,
             "decision": self.approval.decision,
             "by": self.approval.by,
+            "decided": self.approval.decided,
+            "reason": self.approval.reason,
             "first_seen": self.approval.first_seen,
             "purpose": plan.purpose,
             "recipient": plan.recipient,
@@ -177,6 +198,15 @@ class PlanFacts:
             "epsilon_released": _finite(self.epsilon_released),
             "epsilon_against": _finite(self.epsilon_against),
             "epsilon_alone": _finite(self.epsilon_alone),
+            "right_guesses_percent": {
+                "epsilon": self.right_guesses(plan.epsilon),
+                "epsilon_released": self.right_guesses(self.epsilon_released),
+                "epsilon_against": self.right_guesses(self.epsilon_against),
+                "epsilon_alone": self.right_guesses(self.epsilon_alone),
+            },
+            "own_texts": self.own_texts,
+            "not_stated_by_the_plan": list(NOT_STATED_BY_THE_PLAN),
+            "not_covered": list(self.not_covered),
             "queries": [
                 values | {"asks": query.spec.asks}
                 for values, query in zip(plan.to_dict()["queries"], plan.queries, strict=True)
@@ -200,11 +230,12 @@ class PlanFacts:
 
 
 def _budget(plan: Plan, limits: Limits, charged: Sequence[Release]) -> Budget:
+    counting = limits if limits.lifetime_epsilon is not None else replace(limits, lifetime_delta=plan.delta)
     return Budget(
         limit=limits.lifetime_epsilon,
-        delta=limits.lifetime_delta,
-        before=limits.spent(charged),
-        after=limits.spent((*charged, *plan.releases(limits.unknown_shares(plan)))),
+        delta=counting.lifetime_delta,
+        before=counting.spent(charged),
+        after=counting.spent((*charged, *plan.releases(limits.unknown_shares(plan)))),
         apart=limits.separate_data_sets and plan.unit == "sample",
     )
 
@@ -217,6 +248,18 @@ def _own_records(plan: Plan, private: Sequence[Record]) -> OwnRecords:
         without=tuple(label for label in plan.labels if not counts[label]),
         unasked={label: count for label, count in sorted(counts.items()) if label not in plan.labels},
     )
+
+
+def up(value: float, digits: int = 3) -> str:
+    """Format a loss of privacy, rounded up."""
+    shown = f"{value:.{digits}f}"
+    return shown if float(shown) >= value else f"{value + 10.0**-digits:.{digits}f}"
+
+
+def down(value: float, digits: int = 3) -> str:
+    """Format an amount of noise or of remaining budget, rounded down."""
+    shown = f"{value:.{digits}f}"
+    return shown if float(shown) <= value else f"{value - 10.0**-digits:.{digits}f}"
 
 
 def _finite(value: float) -> float | str:

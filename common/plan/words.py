@@ -1,5 +1,7 @@
 """Sentences about a plan that both sides use: the coordinator's are about parties, a hospital's about hospitals."""
 
+import math
+
 
 def differences(max_dropouts: int, *, one: str = "party", many: str = "parties") -> str:
     """Return a clause on when the difference of two sums shows one party's answer in spite of secure aggregation.
@@ -18,3 +20,14 @@ def differences(max_dropouts: int, *, one: str = "party", many: str = "parties")
         f"{dropouts if max_dropouts else ''}takes part in one of two runs that ask nearly the same, the difference of "
         f"the sums shows that {one}'s own answer, under the noise of both"
     )
+
+
+def right_guesses(epsilon: float, delta: float) -> float:
+    """Return the largest share of right guesses between two equally likely neighbours, in percent, rounded up.
+
+    It is (e^epsilon + delta) / (1 + e^epsilon): add up the two inequalities by which a test's errors are bounded,
+    P_FA + e^epsilon P_MD >= 1 - delta and its mirror image (Kairouz, Oh and Viswanath, "The composition theorem for
+    differential privacy", 2015).
+    """
+    odds = 1 / (1 + math.exp(-epsilon))
+    return min(math.ceil(10_000 * (odds + delta * (1 - odds))) / 100, 100)

@@ -24,7 +24,7 @@ from server.deploy.serve import LOCKS
 from server.deploy.settings import CoordinatorSettings
 from server.documents.rounds import RoundReport
 from server.documents.run import RunSummary
-from server.failure import AWAITING, CANCELLED, FAILURE, LOCK, at_work
+from server.failure import AWAITING, CANCELLED, FAILURE, LOCK, REJECTED, at_work
 from server.flower.commands import flwr
 from server.report import read_weaknesses
 from server.report.ending import ending
@@ -116,7 +116,7 @@ def checked(settings: CoordinatorSettings, folder: Path) -> Progress:
 
 def submit(settings: CoordinatorSettings, folder: Path) -> None:
     """Start the run of this folder through Flower."""
-    for name in (FAILURE, AWAITING, CANCELLED):
+    for name in (FAILURE, REJECTED, AWAITING, CANCELLED):
         (folder / name).unlink(missing_ok=True)
     (folder / LOCK).write_bytes(b"")
     write_atomic(folder / "run.toml", f"run-folder = {json.dumps(str(folder), ensure_ascii=False)}\n".encode())
@@ -166,7 +166,8 @@ def _followed(settings: CoordinatorSettings, folder: Path, at: int) -> Iterator[
             case Status.CANCELLED:
                 raise CaucusError(f"{current.name} is {current}", do=resume)
             case Status.FAILED:
-                raise CaucusError(current.reason, where=log, do=resume)
+                rejected = (folder / REJECTED).exists()  # then the reason says what to do
+                raise CaucusError(current.reason, where=log, do=None if rejected else resume)
         time.sleep(POLL_SECONDS)
 
 

@@ -9,44 +9,21 @@ Parties are numbers here; the code that shows a log line or an error replaces th
 
 import logging
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import TypeVar
 
 from common import messages as m
 from common import wire
 from common.domain import PartyId
-from common.errors import AwaitingError, DropoutError, ProtocolError
+from common.errors import AwaitingError, DropoutError, ProtocolError, RejectedError
 from common.phrases import Party, Phrase, joined
 from common.plan.plan import Plan
 from common.schedule import seconds
+from server.federation.absence import SILENT, Absence, advice, rejected
 from server.federation.network import Network
 
 log = logging.getLogger("caucus.ask")
 
 Body = TypeVar("Body")
-
-
-@dataclass(frozen=True, slots=True)
-class Absence:
-    """Reason why a party is missing from an exchange.
-
-    Attributes:
-        words: Clause that says what it did, to follow its name.
-        refusal: The reason that it gave, if it refused.
-        silent: Whether nothing came from it.
-    """
-
-    words: str | Phrase
-    refusal: m.Reason | None = None
-    silent: bool = False
-
-    @property
-    def restarts(self) -> bool:
-        """Whether the party may be restarting (it is silent) or has restarted (it does not know the run)."""
-        return self.silent or self.refusal is m.Reason.OUT_OF_ORDER
-
-
-_SILENT = Absence("did not answer", silent=True)
 
 
 class Parties:
@@ -95,6 +72,7 @@ class Parties:
 
         Raises:
             AwaitingError: Fewer than `needed` parties sent one, because the others have yet to approve the plan.
+            RejectedError: Fewer than `needed` parties sent one, and another refused for good.
             DropoutError: Fewer than `needed` parties sent one; the reasons of the others are named.
         """
         parcel = wire.pack(self._envelope(0, request, index=index))
@@ -137,7 +115,7 @@ class Parties:
         index: int,
         where: str,
     ) -> dict[PartyId, Body]:
-        self._absences |= dict.fromkeys(silent, _SILENT)
+        self._absences |= dict.fromkeys(silent, SILENT)
         bodies: dict[PartyId, Body] = {}
         for party, parcel in sorted(replies.items()):
             try:
@@ -162,12 +140,13 @@ class Parties:
         if len(bodies) < needed:
             if self._absences and all(one.refusal is m.Reason.AWAITING for one in self._absences.values()):
                 raise AwaitingError(self._absences)
-            raise DropoutError(
+            kind_of_error = RejectedError if rejected(self._absences) else DropoutError
+            raise kind_of_error(
                 "too few parties take part",
                 expected=f"at least {needed} of {self._plan.parties}",
                 got=_turnout(len(bodies), self._absences),
                 where=where,
-                do="See the logs of those that are missing; then resume, or plan for more dropouts",
+                do=advice(self._absences),
             )
         return bodies
 

@@ -7,5 +7,5 @@
     sides.py        what it means for readers and insiders, for the top of the page and `report.json`
 
 A hospital decides by the plan and its own files (`client/deploy/approve.py`); sentences that both sides use are
-in `common/plan/words.py`.
+in `common/plan/words.py`, and most of what the guarantee does not cover in `common/plan/not_covered.py`.
 """

@@ -26,17 +26,6 @@ def at_most_times(epsilon: float) -> str:
     return f"{_up(math.exp(epsilon), 1):,.12g} times (e to the power ε)" if epsilon < 20 else "e^ε times"
 
 
-def right_guesses(epsilon: float, delta: float) -> float:
-    """Return the largest share of right guesses between two equally likely neighbours, in percent, rounded up.
-
-    It is (e^epsilon + delta) / (1 + e^epsilon): add up the two inequalities by which a test's errors are bounded,
-    P_FA + e^epsilon P_MD >= 1 - delta and its mirror image (Kairouz, Oh and Viswanath, "The composition theorem for
-    differential privacy", 2015).
-    """
-    odds = 1 / (1 + math.exp(-epsilon))
-    return min(_up(100 * (odds + delta * (1 - odds)), 2), 100)
-
-
 def _up(value: float, decimals: int) -> float:
     """Round up at `decimals`, so that a bound stays a bound."""
     return math.ceil(value * 10.0**decimals) / 10.0**decimals

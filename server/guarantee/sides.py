@@ -8,10 +8,11 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from common.plan.words import right_guesses
 from server.documents.files import Document
 from server.documents.privacy import Privacy
 from server.guarantee.case import Kind, effective_epsilon, guarantee_kind
-from server.guarantee.rounding import at_most_times, one_in, right_guesses, show_delta, show_epsilon
+from server.guarantee.rounding import at_most_times, one_in, show_delta, show_epsilon
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -4,10 +4,11 @@ import math
 from collections.abc import Iterator
 from dataclasses import replace
 
+from common.plan.words import right_guesses
 from server.documents.privacy import Privacy
 from server.guarantee.case import Kind, effective_epsilon, guarantee_kind, unprotected
 from server.guarantee.not_covered import not_covered
-from server.guarantee.rounding import at_most_times, one_in, right_guesses, show_delta, show_epsilon
+from server.guarantee.rounding import at_most_times, one_in, show_delta, show_epsilon
 
 
 def stated(privacy: Privacy) -> Privacy:

@@ -1,13 +1,16 @@
+import json
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
 from client import approvals as module
+from client import audit_log
 from client.approvals import MOST_AWAITING, Approvals, approvals, awaiting, decide
 from client.service import LARGEST_PLAN
 from client.session import RefusalError
 from common import messages as m
 from common import wire
+from common.errors import ConfigError
 from tests.support.federations import CANARY, plan, service
 
 PLAN = plan(3, secure=False, threshold=1)
@@ -55,6 +58,47 @@ def test_a_persons_refusal_stays_until_it_is_reconsidered(automatic, tmp_path, r
     wanted.admit("r", PLAN, automatic=automatic)
     decide(tmp_path / "private", waiting, approve=False, by="anna")
     assert "refused by anna" in refused(m.Reason.DECLINED, wanted, automatic=automatic)
+
+
+def decisions(folder):
+    """What the audit log says of decisions."""
+    lines = map(json.loads, (folder / "audit.jsonl").read_text().splitlines())
+    return [(line["by"], line["from"], line["to"], line["reason"]) for line in lines]
+
+
+def test_every_decision_leaves_a_line_that_no_later_one_removes(tmp_path, records):
+    folder, wanted = tmp_path / "private", made(tmp_path, records)
+    refused(m.Reason.AWAITING, wanted)
+    (waiting,) = approvals(folder)
+    declined = decide(folder, waiting, approve=False, by="anna", reason="no purpose")
+    assert (declined.reason, approvals(folder)) == ("no purpose", [declined])
+    approved = decide(folder, waiting, approve=True, by="bob")
+    assert (approved.reason, approved.by) == ("", "bob")
+    wanted.admit("other", PLAN, automatic=True)
+    wanted.admit("other", PLAN, automatic=True)  # nothing is decided again
+    refused(m.Reason.AWAITING, wanted, run="other")
+    assert decisions(folder) == [
+        ("anna", "awaiting", "refused", "no purpose"),
+        ("bob", "refused", "approved", ""),
+        ("limits", "awaiting", "approved", ""),
+        ("limits", "approved", "awaiting", ""),
+    ]
+    first = json.loads((folder / "audit.jsonl").read_text().splitlines()[0])
+    assert (first["when"], first["run"], first["plan"]) == (declined.decided, "r", PLAN.digest().hex())
+    assert first["when"].endswith("+00:00")
+
+
+def test_what_cannot_be_noted_is_not_decided(tmp_path, records, monkeypatch):
+    folder, wanted = tmp_path / "private", made(tmp_path, records)
+    refused(m.Reason.AWAITING, wanted)
+    (waiting,) = approvals(folder)
+    with pytest.raises(ConfigError, match="reason; expected 1 to 200 printable characters"):
+        decide(folder, waiting, approve=False, by="anna", reason="no\x1b[2J")
+    monkeypatch.setattr(audit_log, "LARGEST_AUDIT", 0)
+    (folder / "audit.jsonl").touch()
+    with pytest.raises(RefusalError, match="audit log; expected below 0 bytes: move"):
+        decide(folder, waiting, approve=True, by="anna")
+    assert approvals(folder) == [waiting]
 
 
 def test_the_limits_may_decide_for_as_long_as_they_are_told_to(tmp_path, records):

@@ -42,7 +42,9 @@ def test_the_audit_log_has_a_line_for_each_request_and_no_text(tmp_path, records
     assert isinstance(opened.send(m.Open(PLAN.to_json())), m.Opened)
     assert isinstance(opened.send(m.AskUnmask(frozenset({0}))), m.Refusal)
     assert isinstance(opened.send(m.Close()), m.Closed)
-    assert [(line["request"], line["decision"], line["reason"]) for line in opened.lines()] == [
+    decided, *requests = opened.lines()
+    assert (decided["by"], decided["from"], decided["to"]) == ("limits", "awaiting", "approved")
+    assert [(line["request"], line["decision"], line["reason"]) for line in requests] == [
         ("Open", "answered", ""),
         ("AskUnmask", "refused", "OUT_OF_ORDER"),
         ("Close", "answered", ""),
@@ -77,6 +79,14 @@ def test_a_full_audit_log_stops_all_until_a_person_has_moved_it_away(tmp_path, r
     opened.log.rename(tmp_path / "kept.jsonl")
     assert isinstance(opened.send(m.Ask(query())), m.Answer)
     assert [line["request"] for line in opened.lines()] == ["Ask"]
+
+
+def test_a_log_that_root_begins_belongs_to_the_service(tmp_path, monkeypatch):
+    owners = []
+    monkeypatch.setattr(os, "geteuid", lambda: 0)
+    monkeypatch.setattr(os, "fchown", lambda _, *owner: owners.append(owner))
+    AuditLog(tmp_path).note(run="r", plan_digest=bytes(32), request="Open", index=0)
+    assert owners == [(tmp_path.stat().st_uid, tmp_path.stat().st_gid)]
 
 
 def test_no_line_of_the_audit_log_is_long(tmp_path):

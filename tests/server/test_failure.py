@@ -8,7 +8,7 @@ import threading
 
 import pytest
 
-from common.errors import AwaitingError, CheckpointError, DropoutError
+from common.errors import AwaitingError, CheckpointError, DropoutError, RejectedError
 from common.phrases import Party, Phrase
 from server import failure
 from server.failure import at_work, lock_folder, logging_to
@@ -28,6 +28,13 @@ def test_log_and_last_words_have_the_names(tmp_path):
     log = (tmp_path / "run.log").read_text()
     assert "St. Luke: no reply" in log
     assert "got 2 (St. Mary did not answer)" in log
+
+
+@pytest.mark.parametrize(("kind", "rejected"), [(DropoutError, False), (RejectedError, True)])
+def test_a_run_that_a_hospital_rejects_leaves_a_note_that_to_resume_does_not_help(kind, rejected, tmp_path):
+    with pytest.raises(kind), logging_to(tmp_path, NAMES):
+        raise kind("too few parties")
+    assert (tmp_path / failure.REJECTED).exists() == rejected
 
 
 def test_a_run_that_awaits_approval_has_not_failed(tmp_path):

@@ -156,8 +156,9 @@ class Deployment:
         path.write_text(content, encoding="utf-8")
 
     def audit(self, number: int) -> list[dict[str, Any]]:
-        """Return the lines of a hospital's audit log, one for each request, in order."""
-        return [json.loads(line) for line in text(self.at(number) / "private" / "audit.jsonl").splitlines()]
+        """Return the lines of a hospital's audit log about requests, in order, without those about decisions."""
+        lines = map(json.loads, text(self.at(number) / "private" / "audit.jsonl").splitlines())
+        return [line for line in lines if "request" in line]
 
     def coordinator(self, *arguments: object) -> str:
         """Run a command of the coordinator to its end; return its output."""

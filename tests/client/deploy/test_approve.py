@@ -2,17 +2,19 @@
 
 import json
 import math
+import re
 import sys
 
 import pytest
 
 from client.approvals import Approvals, approvals
 from client.command import main
-from client.deploy.approve import down, up
+from client.deploy.plan_facts import down, up
 from client.deploy.settings import HospitalSettings
 from client.session import RefusalError
 from common.ledger.ledger import Ledger
 from common.plan.guarantee import epsilon_against, epsilon_alone
+from common.plan.not_covered import Scope, not_covered
 from common.plan.planned import PlannedQuery
 from common.queries.class_sums import ClassSumsSpec
 from common.queries.histograms import LabelHistogramSpec
@@ -64,17 +66,18 @@ def test_a_person_sees_what_the_plan_is_for_who_takes_part_and_what_it_costs(mad
     opened(made, agreed)
     assert approve(capsys, made, "--list").startswith(f"run {RUN}: awaiting\n")
     output = facts(capsys, made)
-    assert (output["purpose"], output["recipient"]) == (["triage"], ["University Hospital"])
+    assert (output["purpose"], output["recipient"][0]) == (["triage"], "University Hospital")
     assert output["hospitals"] == ["2: St. Luke, St. Mary: #1 (this hospital); 2 or more in each sum"]
     assert output["threshold"] == ["2 of the 2 hospitals that hold shares of a mask can lift it together"]
-    assert output["colluders"] == ["0 other hospitals are assumed to help the coordinator"]
-    assert output["attempts"] == ["2 at each answer, each of them counted"]
+    assert output["colluders"] == ["no other hospital is assumed to help the coordinator"]
+    assert output["answers"] == ["each question is answered with fresh noise up to 2 times, each counted in epsilon"]
+    assert output["own texts"] == ["none leave this hospital: its answers are numbers"]
     assert output["protects"] == ["each record"]
     whole, texts, coordinator, alone = output["epsilon"]
-    assert whole == "4.000 of all that the run releases"
-    assert texts.endswith("of the synthetic texts, for those who read them")
-    assert coordinator == "4.000 of this hospital's answers, for the coordinator and 0 colluders"
-    assert alone.endswith("of this hospital's answers, for the coordinator once every mask is lifted")
+    assert whole == "4.000 of all that the run releases: a right guess in at most 98.21 % of cases"
+    assert " of the synthetic texts, for those who read them: " in texts
+    assert coordinator.startswith("4.000 of this hospital's answers, for the coordinator: ")
+    assert " of this hospital's answers, for the coordinator once every mask is lifted: " in alone
     assert float(alone.split()[0]) - 0.001 <= epsilon_alone(agreed) <= float(alone.split()[0])
     assert epsilon_alone(agreed) > 4
     assert output["limits"] == ["within this hospital's limits"]
@@ -113,12 +116,12 @@ def test_a_person_is_told_whether_the_coordinator_must_be_trusted(changes, trust
 def test_the_hospitals_own_assumption_of_colluders_is_in_the_figure(made, capsys):
     agreed = plan(2)
     opened(made, agreed)
-    assert facts(capsys, made)["epsilon"][2] == "4.000 of this hospital's answers, for the coordinator and 0 colluders"
+    assert facts(capsys, made)["epsilon"][2].startswith("4.000 ")
     change(made, limits=TRUSTING | {"corrupt": 0.3})
     output = facts(capsys, made)
-    assert output["colluders"] == ["1 other hospitals are assumed to help the coordinator"]
+    assert output["colluders"] == ["1 other hospital is assumed to help the coordinator"]
     against, _, words = output["epsilon"][2].partition(" ")
-    assert words == "of this hospital's answers, for the coordinator and 1 colluders"
+    assert words.startswith("of this hospital's answers, for the coordinator and 1 colluder: ")
     assert float(against) >= epsilon_against(agreed, 1) > 4
 
 
@@ -160,22 +163,25 @@ def test_the_lifetime_budget_is_that_of_all_other_runs_and_this_one(made, capsys
     agreed = plan(2)
     opened(made, agreed)
     (unspent, left) = facts(capsys, made)["lifetime budget"]
-    assert unspent.startswith("epsilon 0.000 by other runs, up to 3.")
-    assert left.endswith("of 10.0 is left afterwards")
+    assert unspent == "0.0 % is used by other runs, up to 34.9 % with this one"  # epsilon 3.49 of 10, at its delta
+    assert left == "65.1 % is left afterwards"
     charge(made, agreed, RUN)  # this run's own charge is in its plan
     assert facts(capsys, made)["lifetime budget"] == [unspent, left]
     for other in range(30):
         charge(made, agreed, f"other {other}")
     (spent, not_enough) = facts(capsys, made)["lifetime budget"]
-    assert not spent.startswith("epsilon 0.000")
-    assert not_enough == "NOT enough: the limit is 10.0"
+    assert not spent.startswith("0.0 %")
+    assert not_enough == "NOT enough"
     assert "epsilon of all runs; expected at most 10.0" in facts(capsys, made)["limits"][0]
     change(made, limits=TRUSTING | {"lifetime_epsilon": 10.0, "separate_data_sets": True})
     *_, apart = facts(capsys, made)["lifetime budget"]
     assert apart == "of all data sets; the service counts those alone that share a record with the present one"
     assert facts(capsys, made)["limits"] == ["within this hospital's limits"]
     change(made, limits=TRUSTING | {"lifetime_epsilon": None})
-    assert facts(capsys, made)["lifetime budget"][1] == "NO limit on all runs together"
+    (unlimited,) = facts(capsys, made)["lifetime budget"]
+    assert unlimited.startswith("NO limit on all runs: epsilon ")
+    (entry,) = json.loads(approve(capsys, made, "--json"))
+    assert entry["lifetime"]["delta"] == agreed.delta  # the only one on the sheet
 
 
 def test_the_hospitals_own_records_are_counted_for_it_alone(made, capsys):
@@ -197,7 +203,8 @@ def test_no_mask_and_no_proof_are_said_and_no_word_of_the_coordinators_writes_ov
     opened(made, plan(2, labels=("a", forged), queries=queries, epsilon=math.inf), run="r\x1b[2J")
     assert not {"\x1b", "\u202e"} & set(approve(capsys, made, "--list"))
     output = facts(capsys, made)
-    assert output["epsilon"][0] == "inf of all that the run releases"
+    assert output["epsilon"][0] == "inf of all that the run releases: a right guess in at most 100 % of cases"
+    assert output["own texts"] == ["up to 4 leave this hospital, made from its records by its own model"]
     choices, _, seeds, _, sizes, _ = output["query"]
     assert "NO masks" in choices
     assert "NO proof" not in choices
@@ -293,6 +300,8 @@ def test_a_person_decides_or_leaves_it_for_later(replies, decision, made, capsys
     left = [""] if replies == "" else (replies or "").split()
 
     def reply(prompt):
+        if prompt.startswith("why?"):
+            raise EOFError
         assert prompt == "take part? [y/n, Enter: decide later] "
         if not left:
             raise EOFError
@@ -310,7 +319,7 @@ def test_a_decision_can_be_reconsidered_and_withdrawn(made, capsys):
     opened(made, plan(2))
     opened(made, plan(2), run="other")
     assert approve(capsys, made, "--run", RUN, "--no").endswith(f"refused: run {RUN}\n")
-    assert RUN not in approve(capsys, made, "--list")
+    assert f'plan_digest": "{plan(2).digest().hex()}' in approve(capsys, made, "--refused", "--json")
     assert f"run {RUN}: refused by " in approve(capsys, made, "--refused", "--list")
     assert approve(capsys, made, "--refused", "--yes").endswith(f"approved: run {RUN}\n")
     assert approve(capsys, made, "--refused") == "no plan was refused\n"
@@ -320,7 +329,62 @@ def test_a_decision_can_be_reconsidered_and_withdrawn(made, capsys):
     )
     assert [request.decision for request in approvals(made / "private") if request.run == "other"] == ["awaiting"]
     assert approve(capsys, made, "--run", "other", "--no").endswith("refused: run other\n")
-    assert approve(capsys, made) == "no plan awaits approval; 2 refused before: --refused shows them\n"
+    none, *refused, how = approve(capsys, made).splitlines()
+    assert none == "no plan awaits approval"
+    assert {line.partition(" by ")[0] for line in refused} == {f"run {RUN}: refused", "run other: refused"}
+    assert how == "refused plans are shown in full, and can be approved, with --refused"
+
+
+def test_a_refused_plan_stays_visible_with_who_refused_it_when_and_why(made, capsys, monkeypatch):
+    monkeypatch.setattr("getpass.getuser", lambda: "anna")
+    opened(made, plan(2))
+    approve(capsys, made, "--no", "--reason", "no purpose")
+    (kept,) = approvals(made / "private")
+    line = f"run {RUN}: refused by anna, {kept.decided}: no purpose\n"
+    assert line in approve(capsys, made)
+    assert approve(capsys, made, "--refused", "--list").startswith(line)
+    (entry,) = json.loads(approve(capsys, made, "--refused", "--json"))
+    assert (entry["by"], entry["decided"], entry["reason"]) == ("anna", kept.decided, "no purpose")
+    approve(capsys, made, "--run", RUN, "--yes")
+    lines = map(json.loads, (made / "private" / "audit.jsonl").read_text().splitlines())
+    assert [(entry["by"], entry["from"], entry["to"], entry["reason"]) for entry in lines] == [
+        ("anna", "awaiting", "refused", "no purpose"),
+        ("anna", "refused", "approved", ""),
+    ]
+
+
+def test_who_declines_at_a_terminal_is_asked_why(made, capsys, monkeypatch):
+    opened(made, plan(2))
+    replies = iter(["n", " no  purpose\x1b "])
+    monkeypatch.setattr("builtins.input", lambda _: next(replies))
+    monkeypatch.setattr(sys.stdin, "isatty", lambda: True, raising=False)
+    approve(capsys, made)
+    (kept,) = approvals(made / "private")
+    assert kept.reason == r"'no  purpose\x1b'"
+
+
+def test_a_person_is_told_what_the_guarantee_does_not_cover_and_the_plan_does_not_say(made, capsys):
+    agreed = plan(2)
+    opened(made, agreed)
+    output = facts(capsys, made)
+    items = not_covered(Scope.of(agreed, up))
+    assert " ".join(output["not covered"]) == " ".join(f"- {item}" for item in items)
+    (entry,) = json.loads(approve(capsys, made, "--json"))
+    assert entry["not_covered"] == items
+    assert " ".join(output["not stated"]) == (
+        "ask the coordinator which language models write, whether one runs at a provider, how many texts they write: "
+        "the plan does not say it"
+    )
+    assert output["recipient"][1] == "both are the coordinator's word alone: nothing enforces them"
+    assert output["decision"][0].startswith("the coordinator learns it, a refusal too")
+    assert entry["right_guesses_percent"]["epsilon"] == 98.21
+
+
+def test_one_delta_is_on_the_sheet(made, capsys):
+    opened(made, plan(2))
+    text = approve(capsys, made, "--list")
+    assert re.findall(r"delta (\S+)", text) == [repr(plan(2).delta)]
+    assert "0.0001" not in text
 
 
 def test_without_a_terminal_a_person_has_to_say_so(made, capsys, monkeypatch):

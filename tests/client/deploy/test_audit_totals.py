@@ -28,6 +28,7 @@ def test_each_line_is_counted_once(log):
     assert totals.last_refusal["detail"] == "why"
     assert totals.last_contact >= totals.last_refusal["when"]
     note(log, "FULL")
+    log.note_decision(run="r", plan_digest="ab", by="anna", before="awaiting", after="refused")  # is no request
     assert reader.totals().refused == {"OVER_LIMIT": 1, "FULL": 1} == AuditReader(log.path).totals().refused
 
 

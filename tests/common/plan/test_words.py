@@ -1,4 +1,8 @@
-from common.plan.words import differences
+import math
+
+import pytest
+
+from common.plan.words import differences, right_guesses
 
 
 def test_sums_that_can_be_subtracted_are_those_of_two_runs_and_where_parties_may_drop_out_of_two_questions():
@@ -7,3 +11,11 @@ def test_sums_that_can_be_subtracted_are_those_of_two_runs_and_where_parties_may
     assert "where a hospital drops out, or is left out" in differences(1, one="hospital", many="hospitals")
     assert "one set of hospitals only" in differences(1, one="hospital", many="hospitals")
     assert not sentence.endswith(".")
+
+
+@pytest.mark.parametrize(
+    ("epsilon", "delta", "percent"), [(0, 0, 50), (4, 1e-5, 98.21), (1, 0, 73.11), (math.inf, 0, 100)]
+)
+def test_a_right_guess_is_never_understated(epsilon, delta, percent):
+    assert right_guesses(epsilon, delta) == percent
+    assert right_guesses(epsilon, delta) >= 100 / (1 + math.exp(-epsilon))

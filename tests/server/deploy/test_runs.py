@@ -166,6 +166,15 @@ def test_a_run_that_fails_says_why_and_how_to_go_on(flower, capsys):
     assert not (flower.folder / "runs" / "first" / "error.txt").exists()
 
 
+def test_a_run_that_a_hospital_rejects_is_not_to_be_resumed(flower, capsys):
+    flower.leaves = {"rejected.txt": "", "error.txt": "too few parties"}
+    assert start(flower) == 1
+    assert "resume" not in capsys.readouterr().err
+    flower.leaves = {"error.txt": "too few parties"}
+    assert again(flower) == 1
+    assert "resume" in capsys.readouterr().err
+
+
 def test_a_run_that_awaits_approval_names_who_and_what_comes_next(flower, capsys):
     flower.leaves = {"awaiting.txt": "St. Mary\nSt. Luke"}
     assert start(flower) == 1

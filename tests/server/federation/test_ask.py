@@ -7,7 +7,7 @@ import pytest
 
 from common import messages as m
 from common import wire
-from common.errors import AwaitingError, DropoutError, ProtocolError
+from common.errors import AwaitingError, DropoutError, ProtocolError, RejectedError
 from common.ledger.ledger import Ledger
 from common.secagg.messages import VERSION
 from server.methods.wasp import VOTES
@@ -117,7 +117,7 @@ def test_dropouts_within_the_plan_leave_the_exact_sum_of_the_rest(tmp_path):
 def test_a_refusal_is_named_with_its_coarse_reason(tmp_path):
     world = World(tmp_path, limits=lenient(max_epsilon=1.0))
     with pytest.raises(
-        DropoutError, match=r"at least 3 of 3; got 0 \(party 0 refused: OVER_LIMIT, the plan or the question is beyond"
+        RejectedError, match=r"at least 3 of 3; got 0 \(party 0 refused: OVER_LIMIT, the plan or the question is beyond"
     ):
         world.coordinator()
 

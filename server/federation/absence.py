@@ -1,0 +1,93 @@
+"""Reasons why parties are missing from an exchange, and what the coordinator's operator can do about each.
+
+A hospital gives one coarse reason (`common.messages.Reason`), and each has its advice here. Most can be mended, and the
+run is then resumed. A run that goes beyond a hospital's limits would be refused again: it has to be planned anew.
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+
+from common.domain import PartyId
+from common.messages import Reason
+from common.phrases import Phrase, joined, listed
+
+ADVICE: Mapping[Reason, str] = MappingProxyType(
+    {
+        Reason.UNKNOWN: "Ask {who}: the log there says more",
+        Reason.MALFORMED: "Install the same version of Caucus here and at {who}",
+        Reason.OUT_OF_ORDER: "See that the service of {who} stays up",
+        Reason.UNPLANNED: "Install the same version of Caucus here and at {who}, and begin a new run",
+        Reason.OVER_LIMIT: "Beyond a limit of {who}: ask {it}, or lower privacy.epsilon in a new run",
+        Reason.TOO_FEW: "Bring the missing hospitals back, without which {who} may not answer",
+        Reason.ENCODER: "Let {who} name the plan's encoder in client.yaml and restart the service",
+        Reason.INTERNAL: "Ask {who}: the log there says what failed",
+        Reason.IDENTITY: "Compare roster.json with {who}: caucus-party roster",
+        Reason.AWAITING: "Let {who} decide: caucus-party approve",
+        Reason.DECLINED: "Ask {who} for the reason, and to reconsider: caucus-party approve --refused",
+        Reason.ROSTER: "Compare roster.json with {who}: caucus-party roster, and a restart of the service there",
+        Reason.RECORDS: "Let {who} put back the file of records that this run began with, and restart the service",
+        Reason.SETTINGS: "Let {who} correct client.yaml and restart the service",
+        Reason.FULL: "Let {who} make room: the log there names the file to move away",
+        Reason.SURVIVORS: "Bring back those who answered this question before: {who} may agree to no other sum",
+    }
+)
+"""Advice for each reason; {who} stands for the hospitals that gave it, {it} for a pronoun."""
+FOR_SILENCE = "See why {who} did not answer: a service or a network may be down"
+FOR_OTHERS = "See the logs of {who}"
+"""Advice about replies that cannot be read or are out of place."""
+NEEDS_NEW_RUN = frozenset({Reason.UNPLANNED, Reason.OVER_LIMIT})
+"""Reasons that hold for the resumed run as well."""
+
+
+@dataclass(frozen=True, slots=True)
+class Absence:
+    """Reason why a party is missing from an exchange.
+
+    Attributes:
+        words: Clause that says what it did, to follow its name.
+        refusal: The reason that it gave, if it refused.
+        silent: Whether nothing came from it.
+    """
+
+    words: str | Phrase
+    refusal: Reason | None = None
+    silent: bool = False
+
+    @property
+    def restarts(self) -> bool:
+        """Whether the party may be restarting (it is silent) or has restarted (it does not know the run)."""
+        return self.silent or self.refusal is Reason.OUT_OF_ORDER
+
+    @property
+    def advice(self) -> str:
+        """What to do about it, with places for names as in `ADVICE`."""
+        if self.refusal is not None:
+            return ADVICE[self.refusal]
+        return FOR_SILENCE if self.silent else FOR_OTHERS
+
+
+SILENT = Absence("did not answer", silent=True)
+
+
+def rejected(absences: Mapping[PartyId, Absence]) -> bool:
+    """Return whether a party gave a reason that holds for the resumed run as well."""
+    return any(absence.refusal in NEEDS_NEW_RUN for absence in absences.values())
+
+
+def advice(absences: Mapping[PartyId, Absence]) -> Phrase:
+    """Return what to do about missing parties: a sentence for each reason, and whether to resume."""
+    return joined(_sentences(absences), ". ")
+
+
+def _sentences(absences: Mapping[PartyId, Absence]) -> Iterator[object]:
+    parties_of: dict[str, list[PartyId]] = {}
+    for party, absence in sorted(absences.items()):
+        parties_of.setdefault(absence.advice, []).append(party)
+    for sentence, parties in parties_of.items():
+        before, _, after = sentence.replace("{it}", "them" if len(parties) > 1 else "it").partition("{who}")
+        yield Phrase(before, listed(parties, " and "), after)
+    if rejected(absences):
+        return
+    missing = all(absence.silent or absence.refusal is Reason.TOO_FEW for absence in absences.values())
+    yield "Then resume, or allow for more dropouts in a new run" if missing else "Then resume"
