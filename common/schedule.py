@@ -5,7 +5,7 @@ that long before its own timeout begins. The numbers are the question's kind and
 and, from the plan, the number of rounds that need keys and the scale of the noise. Each kind of question was measured
 with a thousand records, and votes with the slowest possible records
 (`simulations/laboratory/audit/timing.py`): they took about a quarter of the time or less. A table that noise is drawn
-from, and a vocabulary of the longest terms, take up to half of their time.
+from, a vocabulary of the longest terms, and texts of characters that take long to normalise, take up to half of theirs.
 """
 
 import math
@@ -38,7 +38,7 @@ OPERATION_SECONDS = 1e-9
 _RECORD, _TEXT, _NUMBER = 40_000, 400_000, 2_000
 """Operations for a record, for a text whose words are counted or that answers a question, and for a number of the
 answer or of its noise's table."""
-_WORD, _CHARACTER = 3_000, 300
+_WORD, _CHARACTER = 3_000, 400
 """Operations for a word of a text in which a vocabulary's terms are sought, and for a character: one may become 18."""
 _TERM, _BYTE = 20_000, 1_000
 """Operations for a term of a vocabulary, and for each of its bytes."""
