@@ -74,7 +74,7 @@ demo-real: RUN := runs/demo-real-$(shell date +%Y%m%d-%H%M%S)
 demo-real: $(INSTALLED)
 	$(BIN)/caucus-simulate method=census task=demo_messages llm=smollm2 'llm.use=[smollm2]' embedding=minilm \
 		method.samples=300 method.rounds=2 evaluation.model=encoder hydra.run.dir=$(RUN)
-	@shuf -n 6 $(RUN)/synthetic.jsonl | sed 's/, "model".*/}/'
+	@awk 'NR % 50 == 1' $(RUN)/synthetic.jsonl | sed 's/, "model".*/}/'
 
 # Else each process that a test starts compiles all our modules again, and each worker all tests.
 test test-slow test-processors test-deployment: export PYTHONDONTWRITEBYTECODE :=

@@ -12,10 +12,26 @@ from common.plan.aggregation import log2_breach
 from common.plan.guarantee import epsilon_against, verify
 from common.plan.plan import UNITS, Plan
 from common.privacy.accountant import Release, epsilon, epsilon_by_norm
-from common.queries.closed_set import KINDS, PROVEN
+from common.queries.closed_set import KINDS
 from common.queries.votes import VotesSpec
 from common.secagg import graph
 from common.secagg.graph import GRINDING_BITS
+
+UNNAMED = (
+    "votes",
+    "label histogram",
+    "length histogram",
+    "vocabulary histogram",
+    "density sketch",
+    "class sums",
+    "self-similarity",
+    "correct count",
+    "length range",
+    "seed choice",
+    "fine-tuned samples",
+)
+"""Kinds that a file without a line `queries` accepts. The list stays as it is: a hospital accepts a later kind, proven
+or not, only by writing it into its file, since nobody was asked about it when an older file was made."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -23,7 +39,7 @@ class Limits:
     """Limits on the use of a party's records.
 
     The defaults are for a file that lacks a line. They are the values of `configs/client.yaml`, which `caucus-party
-    init` copies; a test compares the two.
+    init` copies; a test compares the two. Only `queries` is shorter.
 
     Attributes:
         max_epsilon: Largest ε of a plan against the coordinator and the `corrupt` parties; of a plan with unproven
@@ -37,7 +53,7 @@ class Limits:
         separate_data_sets: Counts only what was answered about data sets that share a record with the present one. A
             refusal then tells the coordinator whether they share any, which no noise covers; use it only for data sets
             of which that is known anyway.
-        queries: Kinds of queries that are answered; by default all whose answers have a proof.
+        queries: Kinds of queries that are answered; by default `UNNAMED`.
         max_top: Largest Q.
         min_survivors: Smallest number of parties in a sum; above 1, secure aggregation is required.
         unit: "sample" accepts plans at sample level and at user level, "user" at user level only.
@@ -60,7 +76,7 @@ class Limits:
     lifetime_epsilon: float | None = 10.0
     lifetime_delta: float = 1e-4
     separate_data_sets: bool = False
-    queries: tuple[str, ...] = PROVEN
+    queries: tuple[str, ...] = UNNAMED
     max_top: int = 16
     min_survivors: int = 2
     unit: str = "sample"

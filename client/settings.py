@@ -6,9 +6,9 @@
     rewriting:     the writer of "rewritten records" (`client.writers.rewriting.Rewriting`)
 
 configs/client.yaml explains every key, with a safe value; `caucus-party init` copies them from there. A limit whose
-line is deleted has the default of `client.guard.Limits`, the same safe value. The keys of a section are the arguments
-of its class, and their types are those of its annotations. A part with several kinds to choose from has its `kind` and
-the arguments of that kind:
+line is deleted has the default of `client.guard.Limits`, the same safe value; without the line `queries` later kinds of
+queries are refused (`client.guard.UNNAMED`). The keys of a section are the arguments of its class, and their types are
+those of its annotations. A part with several kinds to choose from has its `kind` and the arguments of that kind:
 
     seeds: {abstraction: {kind: summariser, name_or_path: FOLDER}, sentiment: {kind: vader}}
 

@@ -5,7 +5,7 @@ that long before its own timeout begins. The numbers are the question's kind and
 and, from the plan, the number of rounds that need keys and the scale of the noise. Each kind of question was measured
 with a thousand records, and votes with the slowest possible records
 (`simulations/laboratory/audit/timing.py`): they took about a quarter of the time or less. A table that noise is drawn
-from, and a vocabulary of the longest terms, take up to half of their time.
+from, a vocabulary of the longest terms, and texts of characters that take long to normalise, take up to half of theirs.
 """
 
 import math
@@ -27,7 +27,7 @@ from common.queries.questionnaire import Questionnaire
 from common.queries.seed_choice import SeedChoice
 from common.queries.self_similarity import SelfSimilarity
 from common.queries.sketch import Sketch
-from common.queries.terms import READ_WORDS, decode_terms, words
+from common.queries.terms import READ_CHARACTERS, READ_WORDS, decode_terms, words
 from common.queries.texts import Texts
 from common.queries.votes import Votes
 
@@ -38,8 +38,8 @@ OPERATION_SECONDS = 1e-9
 _RECORD, _TEXT, _NUMBER = 40_000, 400_000, 2_000
 """Operations for a record, for a text whose words are counted or that answers a question, and for a number of the
 answer or of its noise's table."""
-_WORD = 3_000
-"""Operations for a word of a text in which a vocabulary's terms are sought."""
+_WORD, _CHARACTER = 3_000, 400
+"""Operations for a word of a text in which a vocabulary's terms are sought, and for a character: one may become 18."""
 _TERM, _BYTE = 20_000, 1_000
 """Operations for a term of a vocabulary, and for each of its bytes."""
 _ROUND, _SLOW_NUMBER, _STEP = 250_000, 60_000, 128_000
@@ -145,7 +145,8 @@ def _vocabulary(terms: NDArray[np.uint8], records: int) -> int:
     listed = decode_terms(terms)
     longest = max(sum(1 for _ in words(term)) for term in listed)
     # At each word of a text this number of terms is looked up.
-    return _TERM * len(listed) + _BYTE * len(terms) + _WORD * READ_WORDS * records * (1 + longest) // 2
+    text = _CHARACTER * READ_CHARACTERS + _WORD * READ_WORDS * (1 + longest) // 2
+    return _TERM * len(listed) + _BYTE * len(terms) + text * records
 
 
 @operations.register

@@ -23,7 +23,7 @@ from server.flower.grid import ask_for_parts_sooner
 from server.llm.base import form_of
 from server.llm.form_choice import in_chosen_forms
 from server.method import State
-from server.planning.signal import hopeless, of_questionnaires, signals
+from server.planning.signal import hopeless, with_weakest_parts
 from server.run import run
 from server.run_folder import RunFolder, started
 from server.settings.automatic import expected_records, settled
@@ -83,7 +83,7 @@ def run_with(parts: Parts, settings: Settings, network: Network, folder: Path) -
     if not test and not simulation:  # a simulation has said it of its inputs
         log.info("no accuracy and no FID: task.test is not set")
     records = expected_records(settings)
-    estimates = [*signals(plan, method.compared(task), records), *of_questionnaires(plan, records)]
+    estimates = with_weakest_parts(plan, method.compared(task), records)
     run_folder = RunFolder(
         folder,
         plan=plan,

@@ -16,7 +16,7 @@ from client.settings import WRITERS
 from client.writers.abstracted_seeds import Seeds
 from common.errors import ConfigError
 from common.models.encoder import Encoder
-from common.queries.closed_set import KINDS
+from common.queries.closed_set import KINDS, PROVEN
 from server.methods.wasp import Wasp
 from server.settings.automatic import settled
 from server.settings.build import build
@@ -137,11 +137,11 @@ def defaults(settings, make):
     return {name: list(known[name]) if isinstance(known[name], tuple) else known[name] for name in settings}
 
 
-def test_a_hospital_s_line_that_is_deleted_has_the_value_of_the_file():
+def test_a_hospital_s_line_that_is_deleted_has_the_value_of_the_file_but_for_later_kinds_of_queries():
     # A hospital edits the file, so it shows every setting; the classes have the same values.
     values = OmegaConf.to_container(OmegaConf.load(ROOT / "client.yaml"))
     settings = party_settings(values)
-    assert settings.limits == Limits()
+    assert settings.limits == Limits(queries=PROVEN)
     assert set(values["limits"]) == {field.name for field in fields(Limits)}
     for name, (make, kinds) in WRITERS.items():
         stated = values[name]

@@ -6,6 +6,7 @@ begins at a word is taken and the search continues after it; if none begins ther
 word. The result is a function of text and vocabulary alone.
 """
 
+import math
 import re
 import unicodedata
 from collections.abc import Iterator, Sequence
@@ -18,6 +19,9 @@ from common.errors import ProtocolError
 from common.queries.arrays import shape_of, wrong
 
 _WORD = re.compile(r"[^\W_]+")
+_RUN, _RUNS = re.compile(r"\S{1,32}"), 16
+"""Characters without white space in a row, and number of such runs, that are normalised together: normalisation sorts
+combining marks in a row in quadratic time."""
 READ_WORDS, READ_CHARACTERS = 1024, 16_384
 """Words of a text in which terms are sought, and characters in which words are: the rest of a longer text is not read.
 Otherwise the time of an answer would depend on how long the records are, which no public number bounds."""
@@ -26,9 +30,22 @@ MOST_WORDS, MOST_BYTES = 8, 256
 takes time that grows with the square of its length, and an unusually long time reveals that the text is there."""
 
 
-def words(text: str) -> Iterator[str]:
-    """Return the words of a text. Unicode's compatibility forms, such as ligatures, become plain letters."""
-    return (match.group() for match in _WORD.finditer(unicodedata.normalize("NFKC", text.casefold())))
+def words(text: str, most: float = math.inf) -> Iterator[str]:
+    """Yield the words of a text. Unicode's compatibility forms, such as ligatures, become plain letters.
+
+    A run of more than 32 characters without white space is cut after each 32.
+
+    Args:
+        text: The text.
+        most: Plain characters after which no further run is read: one character may become 18.
+    """
+    runs = _RUN.findall(text.casefold())
+    for start in range(0, len(runs), _RUNS):
+        plain = unicodedata.normalize("NFKC", " ".join(runs[start : start + _RUNS]))
+        yield from _WORD.findall(plain)
+        most -= len(plain)
+        if most <= 0:
+            return
 
 
 class Extractor:
@@ -54,7 +71,7 @@ class Extractor:
     def first(self, text: str, k: int) -> tuple[int, ...]:
         """Return the positions of a text's first k distinct terms, or of all if there are fewer, in their order."""
         positions: dict[int, None] = {}
-        text_words = list(islice(words(text[:READ_CHARACTERS]), READ_WORDS))
+        text_words = list(islice(words(text[:READ_CHARACTERS], READ_CHARACTERS), READ_WORDS))
         start = 0
         while start < len(text_words) and len(positions) < k:
             term, start = self._longest(text_words, start)

@@ -21,7 +21,7 @@ from server.llm import providers
 from server.llm.base import MODES
 from server.llm.spending import Spending
 from server.planning.make_plan import EXPECTED_RECORDS, large_delta
-from server.planning.signal import hopeless, of_questionnaires, signals
+from server.planning.signal import hopeless, with_weakest_parts
 from server.report import tensorboard
 from server.settings.automatic import expected_records, settled
 from server.settings.build import build
@@ -88,8 +88,8 @@ def _check(chosen: argparse.Namespace) -> Iterator[str]:
 def _plan(settings: Settings) -> tuple[str, str]:
     parts = build_parts(settings)
     records = expected_records(settings)
-    estimates = signals(parts.plan, parts.method.compared(parts.source.task()), records)
-    warnings = hopeless([*estimates, *of_questionnaires(parts.plan, records)]).values()
+    estimates = with_weakest_parts(parts.plan, parts.method.compared(parts.source.task()), records)
+    warnings = hopeless(estimates).values()
     facts = [f"ε = {parts.epsilon:g}", *warnings, *large_delta(parts.plan.delta, records, EXPECTED_RECORDS)]
     return parts.plan.digest().hex(), "; ".join(facts)
 

@@ -92,21 +92,22 @@ def forwards(settings: Settings) -> dict[str, Any]:
     from server.planning.forecast import forecast
     from server.planning.guarantee_facts import describe
     from server.planning.make_plan import EXPECTED_RECORDS, large_delta
-    from server.planning.signal import advice, of_questionnaires, signals
+    from server.planning.signal import advice, signals, with_weakest_parts
     from server.settings.automatic import expected_records, settled
     from server.settings.parts import build_parts
 
     chosen, records = settled(settings), expected_records(settings)
     parts = build_parts(chosen)
     task = parts.source.task()
-    estimates = signals(parts.plan, parts.method.compared(task), records)
+    compared = parts.method.compared(task)
+    estimates = signals(parts.plan, compared, records)
     facts = describe(parts.plan, earlier=parts.earlier).before_asking([estimate.to_dict() for estimate in estimates])
     price = collusion.collusion(parts.plan, settings.secagg.corrupt) if parts.plan.malicious else None
     return facts | {
         "expected_records": records,
         "collusion": price and asdict(price),
         "advice": [
-            *advice([*estimates, *of_questionnaires(parts.plan, records)]),
+            *advice(with_weakest_parts(parts.plan, compared, records)),
             *large_delta(parts.plan.delta, records, EXPECTED_RECORDS),
             *(collusion.advice(price, parts.plan.epsilon) if price else ()),
             *_count_in_place_of_test_texts(chosen, parts),

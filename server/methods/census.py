@@ -142,6 +142,13 @@ class CensusMethod(CensusSettings):
                     got=self.questionnaire,
                     where=self.census,
                 )
+            if self.questionnaire == "terms" and not (census.questionnaire and census.questionnaire.listed):
+                raise ConfigError(
+                    "method.questionnaire",
+                    expected="questions or none, for a census without the terms",
+                    got=self.questionnaire,
+                    where=self.census,
+                )
             return ()
         units = round(self.count * GRID)
         sums = {

@@ -108,6 +108,25 @@ def check_labels(census: Census, labels: tuple[str, ...], path: Path) -> None:
         )
 
 
+def check_questionnaire(numbers: QuestionnaireNumbers, path: Path) -> None:
+    """Refuse answers to other questions than this version has, and numbers that are not finite.
+
+    Raises:
+        ConfigError: The message names the entry.
+    """
+    known = {question.name: set(question.answers) for question in QUESTIONS}
+    if {name: set(answers) for name, answers in numbers.answers.items()} != known:
+        _refuse("questionnaire.answers: those to the questions of this version", "others", path)
+    counts = [*(count for answers in numbers.answers.values() for count in answers.values()), *numbers.listed.values()]
+    if (
+        not np.isfinite([*counts, numbers.noise, numbers.term_noise]).all()
+        or min(numbers.noise, numbers.term_noise) < 0
+    ):
+        _refuse("questionnaire: finite numbers, and noise >= 0", "others", path)
+    if bool(numbers.listed) != (numbers.first > 0):
+        _refuse("questionnaire.first: a number of terms above 0, and 0 without a list", "others", path)
+
+
 def _parsed(path: Path, kind: type[_D]) -> _D:
     """Return the content of a JSON file, as this kind of document.
 
@@ -138,7 +157,7 @@ def _checked(numbers: CensusNumbers, path: Path) -> Census:
     except (TypeError, ValueError, IndexError):
         _refuse("numbers, and float32 rows in base64, of one size", "others", path)
     if census.questionnaire:
-        _check_questionnaire(census.questionnaire, path)
+        check_questionnaire(census.questionnaire, path)
     space, labels = census.subspace, len(census.labels)
     shapes = {"sums": (labels, len(space.basis)), "counts": (labels,)}
     for key, shape in shapes.items():
@@ -160,21 +179,6 @@ def _checked(numbers: CensusNumbers, path: Path) -> Census:
     except (ProtocolError, ConfigError) as error:
         _refuse("what a party would accept", error.problem, path)
     return census
-
-
-def _check_questionnaire(numbers: QuestionnaireNumbers, path: Path) -> None:
-    """Refuse answers to questions other than this version's, and values that are not finite numbers."""
-    known = {question.name: set(question.answers) for question in QUESTIONS}
-    if {name: set(answers) for name, answers in numbers.answers.items()} != known:
-        _refuse("questionnaire.answers: those to the questions of this version", "others", path)
-    counts = [*(count for answers in numbers.answers.values() for count in answers.values()), *numbers.listed.values()]
-    if (
-        not np.isfinite([*counts, numbers.noise, numbers.term_noise]).all()
-        or min(numbers.noise, numbers.term_noise) < 0
-    ):
-        _refuse("questionnaire: finite numbers, and noise >= 0", "others", path)
-    if bool(numbers.listed) != (numbers.first > 0):
-        _refuse("questionnaire.first: how many terms count, if there are any", "others", path)
 
 
 def _check_privacy(earlier: Earlier, path: Path) -> None:

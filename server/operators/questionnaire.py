@@ -111,14 +111,14 @@ def nearest(features: Floats, shares: Floats, variances: Floats, size: int) -> l
         variances: (F,) above 0.
         size: Number of rows that stay.
     """
-    kept, sums = np.arange(len(features)), features.sum(axis=0)
-    while len(kept) > max(1, size):
-        weight = 1 / (len(kept) - 1)
+    removed, sums = np.zeros(len(features)), features.sum(axis=0)
+    for left in range(len(features) - 1, max(1, size) - 1, -1):
+        weight = 1 / left
         change = (weight**2 - 2 * weight * (sums * weight - shares)) / variances
-        worst = int((features[kept] @ change).argmin())
-        sums = sums - features[kept[worst]]
-        kept = np.delete(kept, worst)
-    return [int(place) for place in kept]
+        worst = int((features @ change + removed).argmin())
+        sums = sums - features[worst]
+        removed[worst] = np.inf
+    return [int(place) for place in np.flatnonzero(removed == 0)]
 
 
 def nearest_by_label(aimed: Aims, texts: Sequence[str], labels: Labels, size: int) -> list[int]:
@@ -134,8 +134,13 @@ def nearest_by_label(aimed: Aims, texts: Sequence[str], labels: Labels, size: in
     )
 
 
-def length(aimed: Aims, generator: np.random.Generator) -> int:
-    """A number of words, drawn from the estimated shares of lengths, which are those of the first question."""
+def length(aimed: Aims, generator: np.random.Generator) -> int | None:
+    """Draw a number of words from the estimated shares of lengths, which are those of the first question.
+
+    None if the noise in a share exceeds what it would be if all lengths were equally frequent: it is noise then.
+    """
+    if aimed.noise * (len(LENGTHS) + 1) > 1:
+        return None
     place = int(generator.choice(len(LENGTHS) + 1, p=aimed.shares[: len(LENGTHS) + 1]))
     low, high = (3, *LENGTHS)[place], (*LENGTHS, 2 * LENGTHS[-1])[place]
     return int(generator.integers(low, high))

@@ -76,14 +76,23 @@ def signals(plan: Plan, compared: Mapping[str, int], records: int | None) -> lis
     return [_signal(plan, planned, compared.get(planned.name, 0), records) for planned in plan.queries]
 
 
-def of_questionnaires(plan: Plan, records: int | None) -> list[Signal]:
-    """Return the expected signal of each question of a questionnaire, and of its terms; arguments as in `signals`."""
-    return [
-        _signal(plan, planned, 0, records, part)
-        for planned in plan.queries
-        if isinstance(planned.spec, QuestionnaireSpec)
-        for part in [*(question.name for question in planned.spec.questions), *([TERMS] if planned.spec.first else [])]
-    ]
+def with_weakest_parts(plan: Plan, compared: Mapping[str, int], records: int | None) -> list[Signal]:
+    """Return `signals`, that of a questionnaire followed by that of the part which takes the most records."""
+    estimates = []
+    for planned, estimate in zip(plan.queries, signals(plan, compared, records), strict=True):
+        estimates.append(estimate)
+        if parts := of_parts(plan, planned, records):
+            estimates.append(max(parts, key=lambda part: (part.clear_from or math.inf, -part.ratio)))
+    return estimates
+
+
+def of_parts(plan: Plan, planned: PlannedQuery, records: int | None) -> list[Signal]:
+    """Return the expected signal of each question of a questionnaire, and of its terms; none of another query."""
+    spec = planned.spec
+    if not isinstance(spec, QuestionnaireSpec):
+        return []
+    names = [*(question.name for question in spec.questions), *([TERMS] if spec.first else [])]
+    return [_signal(plan, planned, 0, records, name) for name in names]
 
 
 def weakest(estimates: Sequence[Signal]) -> Signal:

@@ -3,11 +3,12 @@
 import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+from common.errors import ConfigError
 from server.documents.census import CensusNumbers, Released
 from server.documents.codec import MALFORMED, strict
 from server.documents.files import read, read_lines
@@ -20,6 +21,7 @@ from server.domain import Candidate
 from server.guarantee.case import UNKNOWN, Kind, guarantee_kind
 from server.guarantee.sides import Guarantee, guarantee
 from server.guarantee.statement import stated
+from server.operators.census_file import check_questionnaire
 from server.report.labels import by_label
 from server.report.likeness import likeness
 from server.report.utility import utility
@@ -175,10 +177,18 @@ def _census(run: Path, problems: list[str]) -> CensusNumbers | None:
         return None
     try:
         numbers = CensusNumbers.from_json(released.numbers)
-        math.fsum(numbers.counts)
+        finite = math.isfinite(math.fsum((*numbers.counts, numbers.noise, numbers.count_noise)))
     except MALFORMED:
+        finite = False
+    if not finite:
         problems.append(f"{Released.FILE} is not in the format of this program")
         return None
+    try:
+        if numbers.questionnaire:
+            check_questionnaire(numbers.questionnaire, run / Released.FILE)
+    except ConfigError as error:
+        problems.append(f"{Released.FILE}: {error.problem}")
+        return replace(numbers, questionnaire=None)
     return numbers
 
 

@@ -45,7 +45,10 @@ class Likeness(Document):
 
 def likeness(numbers: CensusNumbers | None, texts: Sequence[str]) -> Likeness | None:
     """The comparison; None without answers, and for answers without noise, which are counts of private records."""
-    if numbers is None or numbers.questionnaire is None or numbers.noise == 0:
+    if numbers is None or numbers.questionnaire is None:
+        return None
+    asked = numbers.questionnaire
+    if 0 in (numbers.noise, asked.noise, *([asked.term_noise] if asked.listed else [])):
         return None
     aimed = aims_of(numbers)
     shares = aimed.features(texts).mean(axis=0).tolist() if texts else [None] * len(aimed.shares)

@@ -71,9 +71,9 @@ class CensusSettings(PromptingSettings):
             support that its model writes what is requested; off for the ablation.
         share_weights: Weigh the released texts by the estimated shares of the labels; off for the ablation.
         transfer: Largest number of public texts that get probabilities of the labels (`transfer.jsonl`), at least 0.
-        questionnaire: Questions about the form of the records' texts in the same answer, which its noise grows with:
-            "none"; "questions", about length, person and the like; or "terms", these and common words of the first
-            round's texts. Later rounds then ask for texts of such lengths.
+        questionnaire: Questions about the form of the records' texts in the same answer, whose noise grows with their
+            number: "none"; "questions", about length, person and the like; or "terms", these and common words of the
+            first round's texts. Later rounds then ask for texts of such lengths.
         best_of: Texts that later rounds order for each that is kept, if there are answers to a questionnaire: kept are
             those that come near the answers, label by label. 1: no choice.
         census: `census.json` of a finished run, to be used instead of asking.

@@ -4,14 +4,15 @@ from dataclasses import replace
 
 import pytest
 
-from client.guard import Limits
+from client.guard import UNNAMED, Limits
 from client.session import RefusalError
 from common.errors import ConfigError
 from common.messages import Reason
 from common.plan.guarantee import epsilon_against
 from common.plan.planned import PlannedQuery
-from common.queries.closed_set import KINDS
+from common.queries.closed_set import KINDS, PROVEN
 from common.queries.histograms import LabelHistogramSpec
+from common.queries.questionnaire import QuestionnaireSpec
 from common.queries.texts import AbstractedSeedsSpec, RewrittenSpec
 from common.queries.votes import VotesSpec
 from common.secagg.graph import parameters
@@ -287,3 +288,15 @@ def test_plans_by_the_shipped_settings_pass_the_limits_that_init_writes(parties)
     )
     assert made.malicious
     Limits().check(made)
+
+
+def test_a_file_without_the_line_queries_accepts_no_kind_that_was_added_later():
+    # A new kind goes here or, if every hospital with an older file shall answer it unasked, into UNNAMED.
+    only_by_name = {"questionnaire"}
+    assert {*UNNAMED, *only_by_name} == set(PROVEN)
+    assert not only_by_name.intersection(UNNAMED)
+    spec = QuestionnaireSpec(labels=2, directions=1, count=1, words=1)
+    asked = plan(spec=spec, times=1)
+    with pytest.raises(RefusalError, match="got questionnaire"):
+        lenient(queries=Limits().queries).check(asked)
+    lenient(queries=(*UNNAMED, "questionnaire")).check(asked)

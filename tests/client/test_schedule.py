@@ -104,7 +104,7 @@ def test_a_question_has_time_for_the_words_and_bytes_of_its_vocabulary():
         return due_after(Vocabulary(spec=VocabularySpec(first=2), terms=encode_terms(terms)))
 
     assert asked("a") < asked("abc") < asked("a b") < asked("a b c d e f g h")
-    assert asked("a b c d e f g h") > 4 * (asked("a") - BASE_SECONDS)
+    assert asked("a b c d e f g h") > 2 * (asked("a") - BASE_SECONDS)
 
 
 def test_waits_end_when_the_service_has_stopped(tmp_path):

@@ -94,7 +94,13 @@ def ask(
     """Return the answers of new parties with these records to a plan's questions, each with its query's name."""
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        limits = Limits(max_epsilon=1e3, lifetime_epsilon=None, min_survivors=1, malicious_coordinator=False)
+        limits = Limits(
+            max_epsilon=1e3,
+            lifetime_epsilon=None,
+            min_survivors=1,
+            malicious_coordinator=False,
+            queries=closed_set.PROVEN,
+        )
         services = [
             PartyService(
                 party=party,

@@ -11,8 +11,9 @@ nothing, 1 everything.
 
 A second table has, for each kind of question, the share of its scheduled time that a party with the declared number of
 records takes to compute its contribution: for votes with the slowest possible records, all of them at that distance;
-for a vocabulary with texts in which each word begins a longest possible term that the text does not continue. Above 1 a
-reply would be late, and its time would reveal the large number of records.
+for a vocabulary with texts in which each word begins a longest possible term that the text does not continue. Where
+terms are sought, the slowest of these texts and of texts of combining marks and of characters that become several
+counts. Above 1 a reply would be late, and its time would reveal the large number of records.
 """
 
 import argparse
@@ -24,6 +25,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
@@ -63,7 +65,7 @@ from common.queries.questions import QUESTIONS
 from common.queries.seed_choice import SeedChoice, SeedChoiceSpec
 from common.queries.self_similarity import SelfSimilarity, SelfSimilaritySpec
 from common.queries.sketch import Sketch, SketchSpec
-from common.queries.terms import MOST_WORDS, READ_WORDS, encode_terms
+from common.queries.terms import MOST_WORDS, READ_CHARACTERS, READ_WORDS, encode_terms
 from common.queries.votes import Votes, VotesSpec
 from common.schedule import seconds
 from server.planning.calibration import calibrate
@@ -73,6 +75,8 @@ Call = Callable[[m.Parcel], m.Parcel]
 
 KNOWN = tuple(f"known{place}" for place in range(150))
 """Words of a text that the coordinator knows."""
+NASTY = ("\u0301\u0323", "\u0301\u0323 ", "\ufdfa", "\u3317")
+"""Characters of texts that take long to normalise: combining marks, and such as become 18 characters, or 5."""
 DIMENSIONS, CANDIDATES, RECORDS, DECLARED = 384, 3000, 100, 200
 
 
@@ -125,17 +129,25 @@ def used(records: int = 1000) -> Iterator[tuple[str, float]]:
         slowest = np.repeat(target, records, axis=0) if query is votes else rows
         read = (" ".join(KNOWN * (READ_WORDS // len(KNOWN) + 1)),) * records if isinstance(query, Vocabulary) else texts
         private = EmbeddedRecords(vectors=slowest, labels=np.zeros(records, dtype=np.int32), texts=read)
-        began = time.perf_counter()
-        if isinstance(query, SeedChoice):
-            seed_choices.choose(query, private, 1.0, bytes(32), replacement=False)
-        elif isinstance(query, LengthRange):
-            mechanisms.length_range(counts.lengths(private), query.spec.cap, 1.0, bytes(32))
-        else:
-            contribution(query, private)
+        repeated = [(text * (READ_CHARACTERS // len(text)),) * records for text in NASTY]
+        kinds = [read, *(repeated if isinstance(query, Questionnaire | Sketch | Vocabulary) else [])]
+        taken = max(_taken(query, replace(private, texts=kind)) for kind in kinds)
         planned = PlannedQuery(name="timed", spec=query.spec, mechanism=query.spec.mechanisms[0])
         due = seconds(m.Ask(query), records, _plan(planned))
         assert due is not None
-        yield query.spec.kind, (time.perf_counter() - began) / due
+        yield query.spec.kind, taken / due
+
+
+def _taken(query: Query, private: EmbeddedRecords) -> float:
+    """Return the seconds that a contribution takes."""
+    began = time.perf_counter()
+    if isinstance(query, SeedChoice):
+        seed_choices.choose(query, private, 1.0, bytes(32), replacement=False)
+    elif isinstance(query, LengthRange):
+        mechanisms.length_range(counts.lengths(private), query.spec.cap, 1.0, bytes(32))
+    else:
+        contribution(query, private)
+    return time.perf_counter() - began
 
 
 def _questions(rows: NDArray[np.float32]) -> Iterator[Query]:

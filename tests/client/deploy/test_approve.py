@@ -275,10 +275,11 @@ def test_a_person_is_told_which_questions_a_questionnaire_asks(made, capsys):
     census, *asks = facts(capsys, made)["query"]
     assert census.startswith("1 x census (questionnaire): gaussian noise, scale ")
     assert " ".join(asks) == (
-        "asks: 20 numbers: for each label, where its records lie along 9 directions of meaning, added up, and how "
-        "many they are, as in class sums. And how many records have each answer to questions about a text's form, by "
-        "fixed rules: how many words it has; with which mark it ends. And for each term of the coordinator's list, of "
-        "how many records it is among the first 16"
+        "asks: 20 numbers: for each label, where its records lie along 9 directions of meaning, taken from the "
+        "models' texts, added up, and how many they are, as in class sums. And how many records have each answer to "
+        "questions about a text's form, by fixed rules: how many words it has; with which mark it ends. And for each "
+        "term of the coordinator's list, of how many records it is among the first 16: any words that the coordinator "
+        "chooses, which may be names"
     )
 
 

@@ -1,8 +1,12 @@
 import re
+import sys
+import time
+import unicodedata
 
 from hypothesis import given
 from hypothesis import strategies as st
 
+from common.queries.questions import QUESTIONS, answers
 from common.queries.terms import READ_CHARACTERS, READ_WORDS, Extractor, words
 
 
@@ -89,3 +93,45 @@ def test_of_a_long_text_only_the_beginning_is_read():
     assert extractor.first(" ".join(["early", *["and"] * (READ_WORDS - 2), "late"]), 2) == (0, 1)
     assert extractor.first(" ".join(["early", *["and"] * (READ_WORDS - 1), "late"]), 2) == (0,)
     assert extractor.first("early" + " " * READ_CHARACTERS + "late", 2) == (0,)
+
+
+def test_a_long_run_without_white_space_is_cut_and_prose_is_normalised_as_a_whole():
+    prose = "Nai\u0308ve caf\u00e9s, \u02bcno\u02bc (ﬁbrosis) \u1100\u1161 \u00b4 \u0301 x " * 30
+    assert list(words(prose)) == re.findall(r"[^\W_]+", unicodedata.normalize("NFKC", prose.casefold()))
+    assert list(words("x" * 33)) == ["x" * 32, "x"]
+
+
+def _nasty():
+    """One character of each kind to casefolding and normalisation, by itself, with white space, and with marks."""
+    kinds = {}
+    for character in map(chr, range(sys.maxunicode + 1)):
+        plain, apart = (len(unicodedata.normalize(form, character.casefold())) for form in ("NFKC", "NFKD"))
+        kinds.setdefault(
+            (unicodedata.category(character), unicodedata.combining(character) > 0, plain, apart), character
+        )
+    for character in kinds.values():
+        for unit in (character, f"{character} ", f"{character}\u0323\u0301", f"{character}\u0323\u0301 "):
+            yield (unit * READ_CHARACTERS)[:READ_CHARACTERS]
+
+
+def _seconds(read, text, times):
+    taken = []
+    for _ in range(times):
+        began = time.perf_counter()
+        read(text)
+        taken.append(time.perf_counter() - began)
+    return min(taken)
+
+
+def test_no_text_takes_much_longer_than_prose():
+    """Otherwise the time of an answer would tell which characters the records have."""
+    extractor, prose = (
+        Extractor(["patient"]),
+        ("The patient was seen on 12 May with pain and fever. " * 400)[:READ_CHARACTERS],
+    )
+    for read, most in ((lambda text: extractor.first(text, 9), 40), (lambda text: answers(QUESTIONS, [text]), 40)):
+        usual = _seconds(read, prose, 9)
+        for text in _nasty():
+            # Once is enough where it is fast; what the machine does at the same time is not measured.
+            if _seconds(read, text, 1) > most * usual:
+                assert _seconds(read, text, 3) <= most * usual, ascii(text[:4])

@@ -352,6 +352,13 @@ def test_a_run_with_a_questionnaire_says_what_the_records_are_like_and_another_r
     assert len(read_candidates(again)) == SAMPLES
     with pytest.raises(ConfigError, match=r"method\.questionnaire; expected none, for a census without the answers"):
         tiny(tmp_path / "none", *RUN, "method.questionnaire=terms", f"method.census={finished / 'census.json'}")
+    del census["questionnaire"]["listed"], census["questionnaire"]["term_noise"], census["questionnaire"]["first"]
+    without = tmp_path / "census.json"
+    without.write_text(json.dumps(census))
+    with pytest.raises(
+        ConfigError, match=r"method\.questionnaire; expected questions or none, for a census without the"
+    ):
+        tiny(tmp_path / "terms", *RUN, "method.questionnaire=terms", f"method.census={without}")
 
 
 def test_exact_answers_are_on_no_page(tmp_path):

@@ -77,6 +77,16 @@ def test_the_nearest_rows_meet_the_shares_and_what_noise_leaves_open_does_not_co
     assert nearest(features, np.array([0.25, 0.75]), np.full(2, 0.01), 20) == list(range(12))
 
 
+def test_the_nearest_rows_are_those_of_the_definition():
+    rng = np.random.default_rng(3)
+    features, shares = rng.integers(0, 2, size=(40, 5)).astype(np.float64), rng.random(5)
+    variances, kept = rng.random(5) + 0.1, list(range(40))
+    while len(kept) > 10:
+        without = [features[[other for other in kept if other != place]].mean(axis=0) for place in kept]
+        del kept[int(np.argmin([((mean - shares) ** 2 / variances).sum().round(12) for mean in without]))]
+    assert nearest(features, shares, variances, 10) == kept
+
+
 def test_labels_keep_their_shares():
     texts = [PATIENT, CUSTOMER] * 20
     labels = np.repeat([0, 2], [30, 10])
@@ -96,9 +106,16 @@ def test_lengths_are_drawn_from_the_shares():
     assert {words for words in drawn if words >= 10} <= set(range(120, 240))
 
 
+@pytest.mark.parametrize(("noise", "drawn"), [(11.0, True), (12.0, False)])
+def test_lengths_are_not_drawn_from_noise(noise, drawn):
+    """Of 100 records 11 have each of nine lengths, if these are equally frequent."""
+    aimed = aims_of(released([PATIENT] * 100, noise=noise, counts=(100.0, 0.0)))
+    assert (length(aimed, np.random.default_rng(0)) is not None) == drawn
+
+
 def test_common_words_are_those_of_most_texts():
     assert common_words(["a b", "b c b", "C d"], 2) == ("b", "c")
-    assert common_words(["x" * 65, "..."], 3) == ("the",)
+    assert common_words(["語" * 32, "..."], 3) == ("the",)
 
 
 @pytest.mark.parametrize("first", [4, 0])

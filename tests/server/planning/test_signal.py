@@ -21,7 +21,7 @@ from common.queries.texts import AbstractedSeedsSpec, FineTunedSpec, RewrittenSp
 from common.queries.votes import VotesSpec
 from server.methods.wasp import VOTES, Wasp
 from server.planning.expected import expected
-from server.planning.signal import advice, hopeless, of_questionnaires, records_for, signals, weakest
+from server.planning.signal import advice, hopeless, of_parts, records_for, signals, weakest, with_weakest_parts
 from tests.support.plans import TEN, planned
 
 
@@ -68,7 +68,7 @@ QUESTIONNAIRE = QuestionnaireSpec(labels=10, directions=8, count=256, words=256,
 def test_each_question_of_a_questionnaire_and_its_terms_have_a_signal():
     method = Asking(QUESTIONNAIRE)
     plan = planned(method, 4.0)
-    (sums,), parts = signals(plan, {}, 100), of_questionnaires(plan, 100)
+    (sums,), parts = signals(plan, {}, 100), of_parts(plan, plan.queries[0], 100)
     assert [part.query for part in parts] == ["q, words", "q, person", "q, terms"]
     assert [part.expected.signal for part in parts] == pytest.approx([100 / 9, 100 / 4, 25])
     assert sums.expected.signal == pytest.approx(4)
@@ -81,13 +81,22 @@ def test_each_question_of_a_questionnaire_and_its_terms_have_a_signal():
     words, terms = advice(parts)
     assert words.startswith("q, words will be weak: 11 records an answer against ")
     assert terms.startswith("q, terms will be weak: 25 records with a term against ")
-    assert of_questionnaires(planned(Asking(LabelHistogramSpec(labels=10), mechanism="laplace"), 4.0), 100) == []
 
 
 def test_a_questionnaire_without_terms_has_no_signal_of_terms():
     plan = planned(Asking(replace(QUESTIONNAIRE, first=0, term=0)), 1.0)
-    assert [part.query for part in of_questionnaires(plan, None)] == ["q, words", "q, person"]
-    assert {part.reason for part in of_questionnaires(plan, None)} == {"no number of records is expected"}
+    parts = of_parts(plan, plan.queries[0], None)
+    assert [part.query for part in parts] == ["q, words", "q, person"]
+    assert {part.reason for part in parts} == {"no number of records is expected"}
+
+
+@pytest.mark.parametrize(("records", "epsilon"), [(100, 4.0), (100, 0.001), (None, 4.0)])
+def test_of_a_questionnaire_only_the_weakest_part_is_in_the_advice(records, epsilon):
+    plan = planned(Asking(QUESTIONNAIRE), epsilon)
+    assert [signal.query for signal in with_weakest_parts(plan, {}, records)] == ["q", "q, words"]
+    assert len(advice(with_weakest_parts(plan, {}, records))) <= 2
+    counts = planned(Asking(LabelHistogramSpec(labels=10), mechanism="laplace"), epsilon)
+    assert with_weakest_parts(counts, {}, records) == signals(counts, {}, records)
 
 
 LAPLACE = math.sqrt(2)  # deviation of a count with sensitivity 1 at epsilon 1
