@@ -165,12 +165,13 @@ def promised(right: int, wrong: int, *, pairs: int, epsilon: float, delta: float
     return min(1.0, float(stats.binom(right + wrong, _right(epsilon)).sf(right - 1)) + exceptions)
 
 
-def fewest(n: int, m: int, *, features: int) -> int | None:
-    """Return the smallest number of disclosed records of training, none of control, that one feature finds significant.
-
-    None: no number is, since there are too few control records.
-    """
-    return next((x for x in range(1, n + 1) if no_learning(x, 0, n=n, m=m) <= ALPHA / features), None)
+def fewest(n: int, m: int, *, features: int) -> int:
+    """Return the smallest number of disclosed records of training, and none of control, that a feature finds."""
+    disclosed, p = 0, 1.0
+    while p > ALPHA / features and disclosed < n:
+        p *= (n - disclosed) / (n + m - disclosed)
+        disclosed += 1
+    return disclosed
 
 
 def fewest_pairs(pairs: int, *, features: int, epsilon: float, delta: float) -> int | None:
