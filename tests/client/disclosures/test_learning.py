@@ -53,7 +53,7 @@ def test_randomised_response_keeps_its_promise(epsilon, delta):
 
 
 def test_copies_of_all_records_break_a_small_epsilon_and_say_nothing_of_a_large_one():
-    flags = {"copied": np.arange(200) < 200}
+    flags = {"copied": np.arange(400) < 200}
     (small,), (large,) = (learning.promise(flags, 200, epsilon=epsilon, delta=1e-6) for epsilon in (1, 4))
     assert (small.right, small.wrong, small.rejected) == (200, 0, True)
     assert not large.rejected
