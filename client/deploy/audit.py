@@ -68,7 +68,7 @@ def register(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") ->
         _audit,
         summary="whether synthetic texts disclose records more often than control records; exit code 1 if they do",
         description="Compare synthetic texts with this hospital's records and with control records that it held back "
-        "at random before any run, in four features. The result stays in private/disclosures.json, and nothing leaves.",
+        "at random before any run, in five features. The result stays in private/disclosures.json, and nothing leaves.",
         example="caucus-party audit hospital synthetic.jsonl --control control.csv --epsilon 4 --delta 1e-5",
     )
     parser.add_argument("folder", metavar="FOLDER", type=Path, help="made by caucus-party init")

@@ -1,4 +1,4 @@
-"""Which records synthetic texts disclose: four features of each record, found without the model and without canaries.
+"""Which records synthetic texts disclose: five features of each record, found without the model and without canaries.
 
 The records are those of training and those of a control set together, in one pool. Nothing here knows which is which,
 so that no feature can prefer one side: `learning.py` counts afterwards how many disclosed records each side has.
@@ -6,12 +6,13 @@ so that no feature can prefer one side: `learning.py` counts afterwards how many
     personal information     a name, date or number that the patterns of `common/redaction.py` find and that, as words,
                              is in one record of the pool alone: it is in a synthetic text
     rare word sequences      five words in a row that are in one record of the pool alone: they are in a synthetic text
-    longest verbatim spans   the record is among the `MOST_QUOTED` of the pool with the most words in a row in one text
+    longest verbatim spans   the record is among the `MOST` of the pool with the most words in a row in one text
+    one near text            the record is among the `MOST` whose nearest text, by the encoder, is nearest in comparison
+                             with the second nearest: a copy with changed words stands out, also among many texts
     nearest texts            the record is among the tenth of the pool to which the encoder finds a text nearest
 
-The first two need an occurrence, so that without a leak they find few records; the others rank the pool, so that they
-find what changed words hide, a record quoted at length or paraphrased. Ties with the last place are disclosed too.
-Letters are compared without case, words without punctuation.
+The first two need an occurrence; the others rank the pool, so that many texts do not make all records disclosed. Ties
+with the last place are disclosed too. Letters are compared without case, words without punctuation.
 """
 
 import re
@@ -22,11 +23,11 @@ from numpy.typing import NDArray
 
 from common.redaction import default
 
-FEATURES = ("personal information", "rare word sequences", "longest verbatim spans", "nearest texts")
+FEATURES = ("personal information", "rare word sequences", "longest verbatim spans", "one near text", "nearest texts")
 RARE = 5
 """Words of a rare sequence."""
-MOST_QUOTED = 10
-"""Records of the pool that count as quoted at length: with half of the records in training, 9 of 10 are significant."""
+MOST = 12
+"""Records that stand out of a pool: where half of it is of training, 11 of them are significant."""
 NEAREST = 0.1
 """Share of the pool that counts as near to the texts."""
 
@@ -61,7 +62,7 @@ def disclosed(
     Args:
         records: Texts of the pool, of both sides.
         texts: The synthetic texts.
-        nearness: (records,) similarity of each record to the text nearest to it (`nearest`).
+        nearness: (records, 2) similarity of each record to the two texts nearest to it (`nearest`).
         personal: Values of personal information of a record; None: this feature is left out.
 
     Returns:
@@ -72,21 +73,25 @@ def disclosed(
     flags = {} if personal is None else {FEATURES[0]: _personal(pool, released, [*map(personal, records)])}
     return flags | {
         FEATURES[1]: rare,
-        FEATURES[2]: _highest(spans, MOST_QUOTED) & (spans > 0),
-        FEATURES[3]: _highest(nearness, max(1, round(NEAREST * len(pool)))),
+        FEATURES[2]: _highest(spans, MOST) & (spans > 0),
+        FEATURES[3]: _highest(nearness[:, 0] - nearness[:, 1], MOST),
+        FEATURES[4]: _highest(nearness[:, 0], max(1, round(NEAREST * len(pool)))),
     }
 
 
 def nearest(records: NDArray[np.float32], texts: NDArray[np.float32]) -> NDArray[np.float32]:
-    """Return the cosine of each record with the text nearest to it, (records,).
+    """Return the cosines of each record with the two texts nearest to it, (records, 2), the nearest first.
 
     Args:
         records: (records, d) vectors of unit norm.
-        texts: (texts, d), at least one.
+        texts: (texts, d), at least one; of a single text the second cosine is -1.
     """
-    blocks = [records[start : start + _BLOCK] for start in range(0, len(records), _BLOCK)]
-    nearest_of_blocks = [(block @ texts.T).max(axis=1) for block in blocks]
-    return np.concatenate([np.empty(0, dtype=np.float32), *nearest_of_blocks])
+    texts = texts if len(texts) > 1 else np.concatenate([texts, np.full_like(texts, np.nan)])
+    found = np.empty((len(records), 2), dtype=np.float32)
+    for start in range(0, len(records), _BLOCK):
+        cosines = np.nan_to_num(records[start : start + _BLOCK] @ texts.T, nan=-1.0)
+        found[start : start + _BLOCK] = np.partition(cosines, -2, axis=1)[:, :-3:-1]
+    return found
 
 
 def _highest(scores: NDArray[np.generic], most: int) -> NDArray[np.bool_]:

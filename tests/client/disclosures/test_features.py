@@ -6,12 +6,12 @@ import pytest
 from client.disclosures import features
 from client.disclosures.features import FEATURES, disclosed, nearest, words_of
 
-PERSONAL, RARE, SPANS, NEAREST = FEATURES
+PERSONAL, RARE, SPANS, ALONE, NEAREST = FEATURES
 NOTHING = tuple(f"nothing here is common to text number {number}, or nearly so" for number in range(20))
 
 
 def flags_of(records, texts, *, personal=None, nearness=None):
-    nearness = np.zeros(len(records), dtype=np.float32) if nearness is None else nearness
+    nearness = np.zeros((len(records), 2), dtype=np.float32) if nearness is None else nearness
     found = disclosed(records, texts, nearness=nearness, personal=personal)
     return {name: np.flatnonzero(flags).tolist() for name, flags in found.items()}
 
@@ -26,7 +26,7 @@ def test_a_rare_sequence_is_in_one_record_alone_and_crosses_no_end_of_a_text():
 
 def test_the_longest_spans_are_counted_in_words():
     records = [f"alpha beta {number} " + " ".join(["gamma"] * number) for number in range(15)]
-    assert flags_of(records, records)[SPANS] == list(range(5, 15))
+    assert flags_of(records, records)[SPANS] == list(range(3, 15))
     assert flags_of(records, ["nothing of them"])[SPANS] == []
 
 
@@ -71,5 +71,13 @@ def test_the_nearest_tenth_is_flagged_with_its_ties():
     assert flags_of(["x"] * 30, ["y"], nearness=similarity)[NEAREST] == [3, 5, 8, 9]
 
 
+def test_one_near_text_stands_out_and_two_do_not():
+    texts = np.eye(30, dtype=np.float32)[[*range(12), 20, 20]]
+    similarity = nearest(np.eye(30, dtype=np.float32), texts)
+    assert similarity[[0, 20, 25]].tolist() == [[1, 0], [1, 1], [0, 0]]
+    assert flags_of(["x"] * 30, ["y"], nearness=similarity)[ALONE] == list(range(12))
+    assert nearest(texts, texts[:1])[:2].tolist() == [[1, -1], [0, -1]]
+
+
 def test_without_a_word_in_common_only_the_ranking_by_the_encoder_is_left():
-    assert flags_of([*NOTHING], ["?"]) == {RARE: [], SPANS: [], NEAREST: list(range(20))}
+    assert flags_of([*NOTHING], ["?"]) == {RARE: [], SPANS: [], ALONE: list(range(20)), NEAREST: list(range(20))}
