@@ -16,7 +16,7 @@ with the last place are disclosed too. Letters are compared without case, words 
 """
 
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -102,19 +102,23 @@ def _highest(scores: NDArray[np.generic], most: int) -> NDArray[np.bool_]:
 def _personal(pool: Sequence[Words], released: Sequence[Words], values: Sequence[Iterable[Words]]) -> NDArray[np.bool_]:
     wanted = {value for of_record in values for value in of_record}
     holders: dict[Words, list[int]] = {}
-    for position, record in enumerate(pool):
-        for value in _occurring(wanted, record):
+    for position, found in enumerate(_occurring(wanted, pool)):
+        for value in found:
             holders.setdefault(value, []).append(position)
     rare = {value: positions[0] for value, positions in holders.items() if len(positions) == 1}
     flags = np.zeros(len(pool), dtype=np.bool_)
-    flags[[rare[value] for text in released for value in _occurring(rare, text)]] = True
+    flags[[rare[value] for found in _occurring(set(rare), released) for value in found]] = True
     return flags
 
 
-def _occurring(wanted: Mapping[Words, int] | set[Words], text: Words) -> set[Words]:
-    lengths = {len(value) for value in wanted}
-    pieces = (text[start : start + length] for length in lengths for start in range(len(text) - length + 1))
-    return {piece for piece in pieces if piece in wanted}
+def _occurring(wanted: set[Words], texts: Sequence[Words]) -> Iterator[set[Words]]:
+    """Yield the wanted values that occur in each text."""
+    lengths: dict[str, set[int]] = {}
+    for value in wanted:
+        lengths.setdefault(value[0], set()).add(len(value))
+    for text in texts:
+        pieces = (text[start : start + length] for start, word in enumerate(text) for length in lengths.get(word, ()))
+        yield {piece for piece in pieces if piece in wanted}
 
 
 def _sequences(pool: Sequence[Words], released: Sequence[Words]) -> tuple[NDArray[np.bool_], NDArray[np.int64]]:

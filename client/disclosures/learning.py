@@ -13,11 +13,14 @@ P[X >= x]. It needs no independence between records or texts, and no model of ei
 min(n, m) pairs at random; given the pairs, a fair coin for each decides which of the two is in training, and turning
 one coin replaces one record: (2 ε, (1 + e^ε) δ)-DP. Wherever one record of a pair is disclosed and the other is not,
 guess that it is the one in training. Given the texts and the other coins, a guess is right with probability q =
-e^(2 ε) / (1 + e^(2 ε)) at most, except for an event whose probability over all pairs is pairs (1 + e^ε) δ at most
-(Steinke, Nasr and Jagielski 2023, as proved in `simulations/private_evaluation/canary_membership.py`). So of d such
-pairs the number of right guesses is at most binomial, and
+e^(2 ε) / (1 + e^(2 ε)) at most, but for a number F of guesses that are right for the sake of δ, whose expectation
+over all pairs is pairs (1 + e^ε) δ at most (Steinke, Nasr and Jagielski 2023, as proved in
+`simulations/private_evaluation/canary_membership.py`). So of d such pairs the number of right guesses is at most
+binomial plus F, and by Markov's inequality, for any number i that is fixed beforehand,
 
-    p = P[Binomial(d, q) >= right] + pairs (1 + e^ε) δ.
+    p = P[Binomial(d, q) >= right - i] + pairs (1 + e^ε) δ / (i + 1).
+
+Here i is the smallest number for which the second term is at most `ALPHA` / 20.
 
 A small p rejects the promise for the whole run, for some record; it names no record. The unit is a record, not a
 patient with several. With ε above 2 hardly any leak but wholesale copying can reject: `fewest_pairs` says how many.
@@ -29,6 +32,7 @@ fewer); anything, if control records were not drawn at random from the same reco
 """
 
 import math
+from bisect import bisect_left
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -161,8 +165,8 @@ def promised(right: int, wrong: int, *, pairs: int, epsilon: float, delta: float
     Raises:
         ConfigError: ε or δ is out of range.
     """
-    exceptions = _exceptions(pairs, epsilon, delta)
-    return min(1.0, float(stats.binom(right + wrong, _right(epsilon)).sf(right - 1)) + exceptions)
+    exceptions, probability = _exceptions(pairs, epsilon, delta)
+    return min(1.0, float(stats.binom(right + wrong, _right(epsilon)).sf(right - exceptions - 1)) + probability)
 
 
 def fewest(n: int, m: int, *, features: int) -> int:
@@ -176,11 +180,12 @@ def fewest(n: int, m: int, *, features: int) -> int:
 
 def fewest_pairs(pairs: int, *, features: int, epsilon: float, delta: float) -> int | None:
     """Return the smallest number of guesses, all right, by which one feature rejects (ε, δ); None if no number does."""
-    left = ALPHA / features - _exceptions(pairs, epsilon, delta)
-    if left <= 0:
-        return None
-    needed = max(1, math.ceil(math.log(left) / math.log(_right(epsilon))))
-    return needed if needed <= pairs else None
+
+    def rejects(right: int) -> bool:
+        return promised(right, 0, pairs=pairs, epsilon=epsilon, delta=delta) <= ALPHA / features
+
+    right = 1 + bisect_left(range(1, pairs + 1), True, key=rejects)
+    return right if right <= pairs else None
 
 
 def _rejected(p: Mapping[str, float]) -> set[str]:
@@ -198,8 +203,10 @@ def _right(epsilon: float) -> float:
     return 1 / (1 + math.exp(-2 * epsilon))
 
 
-def _exceptions(pairs: int, epsilon: float, delta: float) -> float:
-    """Return a bound on the probability that a guess is right for the sake of δ."""
+def _exceptions(pairs: int, epsilon: float, delta: float) -> tuple[int, float]:
+    """Return a number of guesses, and a bound on the probability that more are right for the sake of δ."""
     in_range(0, LARGEST_EPSILON, epsilon=epsilon)
     in_range(0, 1, delta=delta)
-    return pairs * (1 + math.exp(epsilon)) * delta
+    expected = pairs * (1 + math.exp(epsilon)) * delta
+    exceptions = max(0, math.ceil(20 * expected / ALPHA) - 1)
+    return exceptions, expected / (exceptions + 1)
