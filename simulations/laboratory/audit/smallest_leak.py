@@ -135,7 +135,7 @@ def values_of(text: str) -> set[features.Words]:
 def _changed(text: str, corpus: Corpus, probability: float, generator: np.random.Generator) -> str:
     words = text.split()
     for place in np.flatnonzero(generator.random(len(words)) < probability):
-        words[place] = str(generator.choice(corpus.texts[generator.integers(len(corpus.texts))].split()))
+        words[place] = str(generator.choice(corpus.texts[int(generator.integers(len(corpus.texts)))].split()))
     return " ".join(words)
 
 
@@ -166,7 +166,7 @@ def _chained(messages: Sequence[str], generator: np.random.Generator) -> list[st
         words = ["", "", *message.split(), ""]
         for first, second, third in zip(words, words[1:], words[2:], strict=False):
             following[first, second].append(third)
-    texts = []
+    texts: list[str] = []
     while len(texts) < _BANK:
         words = ["", ""]
         while len(words) == 2 or words[-1]:
