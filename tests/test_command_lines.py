@@ -69,6 +69,7 @@ def test_an_error_that_hydra_wrapped_ends_with_its_own_code():
                 "start NONE",
                 "status NONE",
                 "approve NONE",
+                "audit NONE FILE --control FILE",
                 "ledger show NONE",
                 "ledger verify NONE",
                 "ledger export NONE",

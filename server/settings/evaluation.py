@@ -20,6 +20,7 @@ METRICS = (
     "membership",
     "canaries",
     "sites",
+    "disclosures",
 )
 HEAD = 16
 """Width of a head of attention in a model with random weights."""

@@ -25,7 +25,7 @@ from server.evaluation.figures import (
 )
 from server.metrics import intervals
 from server.metrics.language_model import LanguageModel
-from simulations.private_evaluation import attacks, canaries, canary_membership, change, sites
+from simulations.private_evaluation import attacks, canaries, canary_membership, change, phantoms, sites
 from simulations.private_evaluation.canaries import Canary
 from simulations.private_evaluation.change import Labelled, before_and_after
 
@@ -81,6 +81,7 @@ def of_records(measured: MeasuredWithRecords) -> dict[str, Group]:
         "membership": ("membership", _membership),
         "canaries": ("canaries", _canaries),
         "sites": ("sites", _sites),
+        "disclosures": ("disclosures", _disclosures),
     }
     chosen = [groups[name] for name in groups if name in measured.evaluation.metrics]
     made = {name: make(measured) for name, make in chosen}
@@ -188,6 +189,18 @@ def _canary_membership(measured: MeasuredWithRecords) -> dict[str, Figure]:
         return canary_membership.figures(scored, inside, epsilon=measured.epsilon, delta=measured.delta)
     except CaucusError as error:
         return missing(("auc", "tpr", "epsilon", "stated_epsilon"), error, rows=len(inside))
+
+
+def _disclosures(measured: MeasuredWithRecords) -> Group:
+    planted = {canary.record.text for canary in measured.canaries}
+    private = [record.text for record in measured.private if record.text not in planted]
+    records = measured.drawn(private, "disclosed")
+    control = measured.drawn([record.text for record in measured.test], "phantoms")
+    try:
+        made = phantoms.figures(records, control, measured.texts, measured.embedded)
+    except CaucusError as error:
+        made = missing(phantoms.NAMES, error, rows=len(records))
+    return {"definition": phantoms.DEFINITION} | made
 
 
 def _sites(measured: MeasuredWithRecords) -> Group:

@@ -40,7 +40,7 @@ def test_every_figure_has_a_value_rows_and_a_definition_and_is_marked():
     fields = {"sites": [at // 10 for at in range(40)], "style_site": 1, "epsilon": 4.0}
     groups = of_records(measured(canaries=planted, **fields))
     names = ["utility_real", "language_real", "fidelity_real", "nearest", "fidelity_private"]
-    names += ["membership", "canaries", "sites"]
+    names += ["membership", "canaries", "sites", "disclosures"]
     assert list(groups) == names
     assert_whole(groups)
     assert [name for name, group in groups.items() if group["simulation_only"]] == names
@@ -82,6 +82,19 @@ def test_too_few_records_for_an_attack(caplog):
     assert [group[name]["value"] for name in ("PPL", "REFER", "LIRA")] == [None] * 3
     assert "20 records and 40 held out" in group["PPL"]["reason"]
     assert group["PPL"]["reason"] in caplog.text
+
+
+def test_copies_of_records_are_disclosures_and_texts_of_nobody_are_not():
+    private, test = ([Record(f"{kind} {i} saw the {i * i} th lantern", "a") for i in range(40)] for kind in "xz")
+    copies = [Candidate(text=record.text, label="a", model="m", round=0) for record in private[:15]]
+    for texts, least in ((copies, 15), (candidates(), 0)):
+        parts = {"candidates": texts, "private": private, "test": test, "settings": {"metrics": ["disclosures"]}}
+        group = of_records(measured(**parts))["disclosures"]
+        assert group["rare_word_sequences"]["value"] == least / 40
+        assert group["rare_word_sequences_control"]["value"] == 0
+        assert (group["rare_word_sequences_p"]["value"] < 0.001) is bool(least)
+    few = of_records(measured(private=records(208, 5), settings={"metrics": ["disclosures"]}))["disclosures"]
+    assert "20 or more" in few["rare_word_sequences"]["reason"]
 
 
 def test_no_private_record_is_sent_to_it_by_the_comparison_of_a_simulation(endpoint):

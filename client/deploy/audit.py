@@ -1,0 +1,175 @@
+"""`caucus-party audit`: whether synthetic texts disclose this hospital's records more often than records no run saw.
+
+The control records are for the hospital to hold back, at random, before its first run: a file like that of the records,
+which `client.yaml` never names. What is tested, and what no such test can see, is in `client/disclosures/learning.py`.
+The result is in the hospital's folder, private/disclosures.json, mode 0600, and nothing leaves. Texts are never shown.
+"""
+
+import argparse
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from client import records
+from client.deploy.settings import HospitalSettings
+from client.disclosures import features, learning
+from client.disclosures.learning import Learning, Promise
+from common.domain import Record
+from common.errors import CaucusError, ConfigError, MissingPackageError
+from common.labelled_files import named_by, read_records, read_texts
+from common.structure import check_records as check_structure
+from common.system.commands import add_command
+from common.system.files import SECRET, check_records, write_atomic
+
+NOT_SEEN = (
+    "not seen: what no feature shows, such as a style or a translation; records whose text occurs more than once;",
+    "          any leak, if the control records were not held back at random. Nothing found proves no privacy",
+)
+_WIDTH = max(map(len, features.FEATURES))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Audit:
+    """Result of the command; all numbers are private.
+
+    Attributes:
+        when: Time, ISO 8601 in UTC.
+        texts: Number of synthetic texts.
+        records: Number of records that were compared.
+        control: Number of control records that were compared.
+        left_out: Number of both that were left out, since their text occurs more than once.
+        learning: Tests of "no learning".
+        epsilon: The tested ε; None if none was.
+        delta: The tested δ.
+        promise: Tests of it.
+    """
+
+    when: str
+    texts: int
+    records: int
+    control: int
+    left_out: int
+    learning: Sequence[Learning]
+    epsilon: float | None
+    delta: float | None
+    promise: Sequence[Promise]
+
+
+def register(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
+    """Add the command `audit`."""
+    parser = add_command(
+        commands,
+        "audit",
+        _audit,
+        summary="whether synthetic texts disclose records more often than control records; exit code 1 if they do",
+        description="Compare synthetic texts with this hospital's records and with control records that it held back "
+        "at random before any run, in five features. The result stays in private/disclosures.json, and nothing leaves.",
+        example="caucus-party audit hospital synthetic.jsonl --control control.csv --epsilon 4 --delta 1e-5",
+    )
+    parser.add_argument("folder", metavar="FOLDER", type=Path, help="made by caucus-party init")
+    parser.add_argument("texts", metavar="TEXTS", type=Path, help="synthetic texts: .jsonl or .csv with text, or .txt")
+    parser.add_argument(
+        "--control", metavar="FILE", type=Path, required=True, help="control records, in the format of the records"
+    )
+    parser.add_argument("--epsilon", type=float, help="test also the guarantee of the run with this epsilon, up to 15")
+    parser.add_argument("--delta", type=float, help="delta of that guarantee")
+
+
+def _audit(chosen: argparse.Namespace) -> Iterator[str]:
+    settings = HospitalSettings.load(chosen.folder)
+    if (chosen.epsilon is None) != (chosen.delta is None):
+        raise ConfigError("guarantee to test", expected="--epsilon and --delta", got="one of them")
+    if chosen.epsilon is not None:
+        learning.promised(0, 0, pairs=0, epsilon=chosen.epsilon, delta=chosen.delta)  # refuses wrong ones at once
+    check_records(settings.records)
+    check_records(chosen.control)
+    training = records.read(settings.records, structure=settings.structure)
+    with named_by("--control"):
+        control = read_records(chosen.control)
+        if settings.structure:
+            check_structure(control, settings.structure, chosen.control)
+    with named_by("synthetic texts"):
+        texts = read_texts(chosen.texts)
+    kept, kept_control = learning.pooled([record.text for record in training], [record.text for record in control])
+    pool = [training[place] for place in kept] + [control[place] for place in kept_control]
+    flags, untested = _flags(settings, pool, texts)
+    tests = learning.learning(flags, len(kept))
+    promise = (
+        learning.promise(flags, len(kept), epsilon=chosen.epsilon, delta=chosen.delta)
+        if chosen.epsilon is not None
+        else []
+    )
+    audit = Audit(
+        when=datetime.now(UTC).isoformat(timespec="seconds"),
+        texts=len(texts),
+        records=len(kept),
+        control=len(kept_control),
+        left_out=len(training) + len(control) - len(pool),
+        learning=tests,
+        epsilon=chosen.epsilon,
+        delta=chosen.delta,
+        promise=promise,
+    )
+    path = settings.private / "disclosures.json"
+    write_atomic(path, (json.dumps(asdict(audit), indent=2) + "\n").encode(), mode=SECRET)
+    yield from _lines(audit)
+    yield from untested
+    yield from NOT_SEEN
+    yield f"the result is in {path}; it holds private counts and is for this hospital alone"
+    found = [test.feature for test in tests if test.rejected]
+    broken = [test.feature for test in promise if test.rejected]
+    if found or broken:
+        raise CaucusError(
+            "the texts disclose records" + (" beyond the guarantee" if broken else ""),
+            expected="each feature as often of control records",
+            got=", ".join(dict.fromkeys(found + broken)),
+            do="Do not release them before somebody has read the texts next to the records",
+        )
+
+
+def _flags(
+    settings: HospitalSettings, pool: Sequence[Record], texts: Sequence[str]
+) -> tuple[dict[str, NDArray[np.bool_]], list[str]]:
+    """Flag the disclosed records by feature, and say which feature cannot be tested here."""
+    untested = []
+    personal = features.personal_values
+    try:
+        personal("")
+    except MissingPackageError as error:
+        untested.append(f"{features.FEATURES[0]:{_WIDTH}}  not tested: {error}")
+    encoder = settings.loaded_encoder()
+    flags = features.disclosed(
+        [record.text for record in pool],
+        texts,
+        nearness=features.nearest(records.embed(pool, encoder).vectors, encoder.encode(texts)),
+        personal=None if untested else personal,
+    )
+    return flags, untested
+
+
+def _lines(audit: Audit) -> Iterator[str]:
+    n, m, tested = audit.records, audit.control, len(audit.learning)
+    yield f"{audit.texts} texts, {n} records, {m} control records; {audit.left_out} whose text occurs more than once"
+    yield "are left out. These and all counts below are known here alone."
+    yield f"{'disclosed by the texts':{_WIDTH}}  records  control  p of no learning"
+    for test in audit.learning:
+        verdict = "rejected: they disclose records" if test.rejected else "not rejected"
+        yield f"{test.feature:{_WIDTH}}  {test.training:7}  {test.control:7}  {test.p:.2g}, {verdict}"
+    yield f"no feature can find fewer than {learning.fewest(n, m, features=tested)} disclosed records"
+    if audit.epsilon is None or audit.delta is None:
+        return
+    yield f"{f'epsilon {audit.epsilon:g}, delta {audit.delta:g}':{_WIDTH}}    pairs  reverse  p of the guarantee"
+    for row in audit.promise:
+        verdict = "rejected: the run cannot have kept it" if row.rejected else "not rejected"
+        yield f"{row.feature:{_WIDTH}}  {row.right:7}  {row.wrong:7}  {row.p:.2g}, {verdict}"
+    least = learning.fewest_pairs(min(n, m), features=tested, epsilon=audit.epsilon, delta=audit.delta)
+    yield (
+        f"no feature can reject it by fewer than {least} of {min(n, m)} pairs"
+        if least
+        else f"no feature can reject it by {min(n, m)} pairs, whatever the texts are"
+    )

@@ -1,0 +1,163 @@
+"""Which records synthetic texts disclose: five features of each record, found without the model and without canaries.
+
+The records are those of training and those of a control set together, in one pool. Nothing here knows which is which,
+so that no feature can prefer one side: `learning.py` counts afterwards how many disclosed records each side has.
+
+    personal information     a name, date or number that the patterns of `common/redaction.py` find and that, as words,
+                             is in one record of the pool alone: it is in a synthetic text
+    rare word sequences      five words in a row that are in one record of the pool alone: they are in a synthetic text
+    longest verbatim spans   the record is among the `MOST` of the pool with the most words in a row in one text
+    one near text            the record is among the `MOST` whose nearest text, by the encoder, is nearest in comparison
+                             with the second nearest: a copy with changed words stands out, also among many texts
+    nearest texts            the record is among the tenth of the pool to which the encoder finds a text nearest
+
+The first two need an occurrence; the others rank the pool, so that many texts do not make all records disclosed. Ties
+with the last place are disclosed too. Letters are compared without case, words without punctuation.
+"""
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from common.redaction import default
+
+FEATURES = ("personal information", "rare word sequences", "longest verbatim spans", "one near text", "nearest texts")
+RARE = 5
+"""Words of a rare sequence."""
+MOST = 12
+"""Records that stand out of a pool: where half of it is of training, 11 of them are significant."""
+NEAREST = 0.1
+"""Share of the pool that counts as near to the texts."""
+
+_WORD = re.compile(r"\w+")
+_BLOCK = 1024
+Words = tuple[str, ...]
+
+
+def words_of(text: str) -> Words:
+    """Return the words of a text, without case and punctuation."""
+    return tuple(_WORD.findall(text.casefold()))
+
+
+def personal_values(text: str) -> set[Words]:
+    """Return the words of each piece of personal information in a text, by patterns (`common/redaction.py`).
+
+    Raises:
+        MissingPackageError: The package with the patterns is not installed.
+    """
+    return {words_of(text[start:end]) for start, end, _ in default().spans(text)} - {()}
+
+
+def disclosed(
+    records: Sequence[str],
+    texts: Sequence[str],
+    *,
+    nearness: NDArray[np.float32],
+    personal: Callable[[str], Iterable[Words]] | None,
+) -> dict[str, NDArray[np.bool_]]:
+    """Flag the records of the pool that the texts disclose, by feature.
+
+    Args:
+        records: Texts of the pool, of both sides.
+        texts: The synthetic texts.
+        nearness: (records, 2) similarity of each record to the two texts nearest to it (`nearest`).
+        personal: Values of personal information of a record; None: this feature is left out.
+
+    Returns:
+        (records,) bool for each of `FEATURES`, in their order.
+    """
+    pool, released = [words_of(record) for record in records], [words_of(text) for text in texts]
+    rare, spans = _sequences(pool, released)
+    flags = {} if personal is None else {FEATURES[0]: _personal(pool, released, [*map(personal, records)])}
+    return flags | {
+        FEATURES[1]: rare,
+        FEATURES[2]: _highest(spans, MOST) & (spans > 0),
+        FEATURES[3]: _highest(nearness[:, 0] - nearness[:, 1], MOST),
+        FEATURES[4]: _highest(nearness[:, 0], max(1, round(NEAREST * len(pool)))),
+    }
+
+
+def nearest(records: NDArray[np.float32], texts: NDArray[np.float32]) -> NDArray[np.float32]:
+    """Return the cosines of each record with the two texts nearest to it, (records, 2), the nearest first.
+
+    Args:
+        records: (records, d) vectors of unit norm.
+        texts: (texts, d), at least one; of a single text the second cosine is -1.
+    """
+    texts = texts if len(texts) > 1 else np.concatenate([texts, np.full_like(texts, np.nan)])
+    found = np.empty((len(records), 2), dtype=np.float32)
+    for start in range(0, len(records), _BLOCK):
+        cosines = np.nan_to_num(records[start : start + _BLOCK] @ texts.T, nan=-1.0)
+        found[start : start + _BLOCK] = np.partition(cosines, -2, axis=1)[:, :-3:-1]
+    return found
+
+
+def _highest(scores: NDArray[np.generic], most: int) -> NDArray[np.bool_]:
+    """Flag the `most` highest scores, and all that equal the lowest of them."""
+    return np.asarray(scores >= np.sort(scores)[-min(most, len(scores))])
+
+
+def _personal(pool: Sequence[Words], released: Sequence[Words], values: Sequence[Iterable[Words]]) -> NDArray[np.bool_]:
+    wanted = {value for of_record in values for value in of_record}
+    holders: dict[Words, list[int]] = {}
+    for position, found in enumerate(_occurring(wanted, pool)):
+        for value in found:
+            holders.setdefault(value, []).append(position)
+    rare = {value: positions[0] for value, positions in holders.items() if len(positions) == 1}
+    flags = np.zeros(len(pool), dtype=np.bool_)
+    flags[[rare[value] for found in _occurring(set(rare), released) for value in found]] = True
+    return flags
+
+
+def _occurring(wanted: set[Words], texts: Sequence[Words]) -> Iterator[set[Words]]:
+    """Yield the wanted values that occur in each text."""
+    lengths: dict[str, set[int]] = {}
+    for value in wanted:
+        lengths.setdefault(value[0], set()).add(len(value))
+    for text in texts:
+        pieces = (text[start : start + length] for start, word in enumerate(text) for length in lengths.get(word, ()))
+        yield {piece for piece in pieces if piece in wanted}
+
+
+def _sequences(pool: Sequence[Words], released: Sequence[Words]) -> tuple[NDArray[np.bool_], NDArray[np.int64]]:
+    """Flag the records with a rare sequence in a text, and count the words of each record's longest span in a text.
+
+    Both sides are streams of numbered words. Spans that the other side has too grow by one word until none is left, so
+    that little but copies is looked at after the first few words.
+    """
+    numbers: dict[str, int] = {}
+    # The two ends of a document differ, so that no common span crosses one.
+    stream, record = _stream(pool, numbers, end=0)
+    other, _ = _stream(released, numbers, end=1)
+    base = len(numbers) + 2
+    rare, longest = np.zeros(len(pool), dtype=np.bool_), np.zeros(len(pool), dtype=np.int64)
+    start, start_other = np.arange(len(stream)), np.arange(len(other))
+    span, span_other = stream, other
+    length = 1
+    while True:
+        common, common_other = np.isin(span, span_other), np.isin(span_other, span)
+        start, span = start[common], span[common]
+        start_other, span_other = start_other[common_other], span_other[common_other]
+        if not len(start):
+            return rare, longest
+        longest[record[start]] = length
+        if length == RARE:
+            holders = np.unique(np.stack([span, record[start]]), axis=1)
+            _, first, counts = np.unique(holders[0], return_index=True, return_counts=True)
+            rare[holders[1][first[counts == 1]]] = True
+        longer = np.concatenate([span * base + stream[start + length], span_other * base + other[start_other + length]])
+        _, numbered = np.unique(longer, return_inverse=True)
+        span, span_other = numbered[: len(span)], numbered[len(span) :]
+        length += 1
+
+
+def _stream(documents: Sequence[Words], numbers: dict[str, int], *, end: int) -> tuple[NDArray[np.int64], ...]:
+    """Return the numbered words of all documents, each with its end, and the document of each."""
+    stream: list[int] = []
+    for words in documents:
+        stream += [numbers.setdefault(word, len(numbers) + 2) for word in words]
+        stream.append(end)
+    lengths = [len(words) + 1 for words in documents]
+    return np.array(stream, dtype=np.int64), np.repeat(np.arange(len(documents)), lengths)

@@ -1,0 +1,212 @@
+"""Whether synthetic texts disclose records of training more often than "phantoms", control records that no run saw.
+
+Setting (arXiv 2606.16952). A hospital splits its records at random into n of training and m of control, before any run;
+the synthetic texts come later, from anywhere. For each feature of `features.py` k records of the pool are disclosed, x
+of them in training; which are disclosed depends on the pool and the texts and not on the split. Texts that occur more
+than once in the pool are left out on both sides (`pooled`): leaving them out on one side alone would prefer the other.
+
+**No learning.** If the texts do not depend on the records of training, then given k the split is still uniform, and x
+is hypergeometric: k draws from n + m records of which n are of training (Fisher's exact test, one side). The p-value is
+P[X >= x]. It needs no independence between records or texts, and no model of either.
+
+**A given (ε, δ).** Assume that a run is (ε, δ)-DP if one record is added or removed. Training and control records form
+min(n, m) pairs at random; given the pairs, a fair coin for each decides which of the two is in training, and turning
+one coin replaces one record: (2 ε, (1 + e^ε) δ)-DP. Wherever one record of a pair is disclosed and the other is not,
+guess that it is the one in training. Given the texts and the other coins, a guess is right with probability q =
+e^(2 ε) / (1 + e^(2 ε)) at most, but for a number F of guesses that are right for the sake of δ, whose expectation
+over all pairs is pairs (1 + e^ε) δ at most (Steinke, Nasr and Jagielski 2023, as proved in
+`simulations/private_evaluation/canary_membership.py`). So of d such pairs the number of right guesses is at most
+binomial plus F, and by Markov's inequality, for any number i that is fixed beforehand,
+
+    p = P[Binomial(d, q) >= right - i] + pairs (1 + e^ε) δ / (i + 1).
+
+Here i is the smallest number for which the second term is at most `ALPHA` / 20.
+
+A small p rejects the promise for the whole run, for some record; it names no record. The unit is a record, not a
+patient with several. With ε above 2 hardly any leak but wholesale copying can reject: `fewest_pairs` says how many.
+
+Each question is asked of each feature, with p-values corrected by Holm: a false alarm of any feature has probability
+`ALPHA` at most for one question. **Not seen**: leaks that no feature shows (an attribute, a translation, a style);
+records whose text occurs twice, which models memorise first; fewer disclosed records than `fewest` (no test can do with
+fewer); anything, if control records were not drawn at random from the same records. "Nothing found" proves no privacy.
+"""
+
+import math
+from bisect import bisect_left
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import stats
+
+from client.disclosures.features import words_of
+from common import rng
+from common.errors import DataError
+from common.validate import in_range
+
+ALPHA = 0.05
+"""Probability of a false alarm, of all features together."""
+LARGEST_EPSILON = 15.0
+"""Largest ε that is tested: above it the probability of a wrong guess, e^(-2 ε), is lost in rounding."""
+FEWEST_RECORDS = 20
+"""Minimum number of records of each side."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Learning:
+    """Test of "no learning" by one feature.
+
+    Attributes:
+        feature: Its name.
+        training: Number of disclosed records of training.
+        control: Number of disclosed records of control.
+        p: Probability of as many disclosed records of training, or more, without learning.
+        rejected: Whether it is rejected, with all features in mind.
+    """
+
+    feature: str
+    training: int
+    control: int
+    p: float
+    rejected: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Promise:
+    """Test of a given (ε, δ) by one feature.
+
+    Attributes:
+        feature: Its name.
+        right: Number of pairs of which only the record of training is disclosed.
+        wrong: Number of pairs of which only the control record is disclosed.
+        p: Bound on the probability of as many right pairs, or more, if the promise holds.
+        rejected: Whether it is rejected, with all features in mind.
+    """
+
+    feature: str
+    right: int
+    wrong: int
+    p: float
+    rejected: bool
+
+
+def pooled(training: Sequence[str], control: Sequence[str]) -> tuple[list[int], list[int]]:
+    """Return the positions of training and control records whose words occur once among all records.
+
+    Raises:
+        DataError: Fewer than `FEWEST_RECORDS` are left on a side.
+    """
+    words = [[words_of(text) for text in side] for side in (training, control)]
+    counts = Counter(words[0] + words[1])
+    kept = [[place for place, text in enumerate(side) if counts[text] == 1] for side in words]
+    for name, side in zip(("records of training", "control records"), kept, strict=True):
+        if len(side) < FEWEST_RECORDS:
+            expected = f"{FEWEST_RECORDS} or more whose text occurs once among records and control records"
+            raise DataError(name, expected=expected, got="fewer", do="Hold back more records, at random")
+    return kept[0], kept[1]
+
+
+def learning(flags: Mapping[str, NDArray[np.bool_]], n: int) -> list[Learning]:
+    """Test "no learning" by each feature.
+
+    Args:
+        flags: (n + m,) whether a record is disclosed, by feature; the records of training come first.
+        n: Number of records of training.
+    """
+    counts = {name: (int(flag[:n].sum()), int(flag[n:].sum())) for name, flag in flags.items()}
+    p = {name: no_learning(*counts[name], n=n, m=len(flag) - n) for name, flag in flags.items()}
+    rejected = _rejected(p)
+    return [
+        Learning(feature=name, training=training, control=control, p=p[name], rejected=name in rejected)
+        for name, (training, control) in counts.items()
+    ]
+
+
+def promise(flags: Mapping[str, NDArray[np.bool_]], n: int, *, epsilon: float, delta: float) -> list[Promise]:
+    """Test by each feature that a run is (ε, δ)-DP if one record is added or removed.
+
+    Args:
+        flags: As for `learning`.
+        n: Number of records of training.
+        epsilon: ε, up to `LARGEST_EPSILON`.
+        delta: δ, a probability.
+
+    Raises:
+        ConfigError: ε or δ is out of range.
+    """
+    # The order has to be independent of the records: any seed will do.
+    generator, pairs = rng.experiment(0, "pairs of records"), 0
+    counts = {}
+    for name, flag in flags.items():
+        if not pairs:
+            pairs = min(n, len(flag) - n)
+            first = generator.permutation(n)[:pairs]
+            second = n + generator.permutation(len(flag) - n)[:pairs]
+        one, other = flag[first], flag[second]
+        counts[name] = int((one & ~other).sum()), int((other & ~one).sum())
+    p = {name: promised(*count, pairs=pairs, epsilon=epsilon, delta=delta) for name, count in counts.items()}
+    rejected = _rejected(p)
+    return [
+        Promise(feature=name, right=right, wrong=wrong, p=p[name], rejected=name in rejected)
+        for name, (right, wrong) in counts.items()
+    ]
+
+
+def no_learning(training: int, control: int, *, n: int, m: int) -> float:
+    """Return the p-value of "no learning" for `training` of n and `control` of m disclosed records."""
+    return float(stats.hypergeom(n + m, n, training + control).sf(training - 1))
+
+
+def promised(right: int, wrong: int, *, pairs: int, epsilon: float, delta: float) -> float:
+    """Return the p-value of an (ε, δ), 1 at most, for this many right and wrong guesses among all pairs.
+
+    Raises:
+        ConfigError: ε or δ is out of range.
+    """
+    exceptions, probability = _exceptions(pairs, epsilon, delta)
+    return min(1.0, float(stats.binom(right + wrong, _right(epsilon)).sf(right - exceptions - 1)) + probability)
+
+
+def fewest(n: int, m: int, *, features: int) -> int:
+    """Return the smallest number of disclosed records of training, and none of control, that a feature finds."""
+    disclosed, p = 0, 1.0
+    while p > ALPHA / features and disclosed < n:
+        p *= (n - disclosed) / (n + m - disclosed)
+        disclosed += 1
+    return disclosed
+
+
+def fewest_pairs(pairs: int, *, features: int, epsilon: float, delta: float) -> int | None:
+    """Return the smallest number of guesses, all right, by which one feature rejects (ε, δ); None if no number does."""
+
+    def rejects(right: int) -> bool:
+        return promised(right, 0, pairs=pairs, epsilon=epsilon, delta=delta) <= ALPHA / features
+
+    right = 1 + bisect_left(range(1, pairs + 1), True, key=rejects)
+    return right if right <= pairs else None
+
+
+def _rejected(p: Mapping[str, float]) -> set[str]:
+    """Return the names whose hypotheses Holm's procedure rejects: in order of p, until one is above ALPHA / rest."""
+    rejected: set[str] = set()
+    for name in sorted(p, key=lambda name: p[name]):
+        if p[name] > ALPHA / (len(p) - len(rejected)):
+            break
+        rejected.add(name)
+    return rejected
+
+
+def _right(epsilon: float) -> float:
+    """Return the largest probability of a right guess about a pair."""
+    return 1 / (1 + math.exp(-2 * epsilon))
+
+
+def _exceptions(pairs: int, epsilon: float, delta: float) -> tuple[int, float]:
+    """Return a number of guesses, and a bound on the probability that more are right for the sake of δ."""
+    in_range(0, LARGEST_EPSILON, epsilon=epsilon)
+    in_range(0, 1, delta=delta)
+    expected = pairs * (1 + math.exp(epsilon)) * delta
+    exceptions = max(0, math.ceil(20 * expected / ALPHA) - 1)
+    return exceptions, expected / (exceptions + 1)

@@ -1,0 +1,58 @@
+"""Disclosures of records compared with those of phantoms, test texts that no party has (arXiv 2606.16952).
+
+The same features and tests as in a hospital's own `caucus-party audit`; `client/disclosures/learning.py` says what is
+tested. Test texts stand for the control records. The test of "no learning" is exact if they are a random part of the
+same source, as with `task=csv` and a random split; otherwise a difference of source is taken for a disclosure.
+"""
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from client.disclosures import features, learning
+from server.evaluation.figures import Figure
+from server.metrics import intervals
+
+NAMES = tuple(feature.replace(" ", "_") for feature in features.FEATURES)
+"""Names of the figures, one for each feature, in the order of the features."""
+
+DEFINITION = (
+    "Shares of the parties' records, and of as few or as many test texts (control), that the synthetic texts disclose: "
+    "by personal information or five words in a row that are in no other of these texts, by one of the "
+    f"{features.MOST} longest spans in common with a text, by a nearest text that is nearest in comparison with the "
+    f"second nearest (also {features.MOST}), or by being in the tenth that is nearest to a text. p: probability of as "
+    "many disclosed records or more if nothing was learned (hypergeometric); a leak was found if the smallest p is "
+    "below 0.01, one fifth of 5 %. It needs test texts from the same source; what no feature shows is not seen."
+)
+"""Definition of the figures, for reports."""
+
+
+def figures(
+    records: Sequence[str],
+    control: Sequence[str],
+    texts: Sequence[str],
+    embedded: Callable[[Sequence[str]], NDArray[np.float32]],
+) -> dict[str, Figure]:
+    """Return for each feature the two shares and the p-value.
+
+    Args:
+        records: Texts of the parties' records.
+        control: Test texts.
+        texts: The synthetic texts.
+        embedded: Returns the vectors of texts, (texts, dim).
+
+    Raises:
+        DataError: Too few records or test texts are left without those whose text occurs more than once.
+    """
+    kept, kept_control = learning.pooled(records, control)
+    pool = [*(records[place] for place in kept), *(control[place] for place in kept_control)]
+    nearness = features.nearest(embedded(pool), embedded(texts))
+    flags = features.disclosed(pool, texts, nearness=nearness, personal=features.personal_values)
+    n, m = len(kept), len(kept_control)
+    made: dict[str, Figure] = {}
+    for name, test in zip(NAMES, learning.learning(flags, n), strict=True):
+        for figure, count, rows in ((name, test.training, n), (f"{name}_control", test.control, m)):
+            made[figure] = {"value": count / rows, "interval": intervals.of_share(count, rows), "rows": rows}
+        made[f"{name}_p"] = {"value": test.p, "rows": n + m}
+    return made

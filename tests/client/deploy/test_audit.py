@@ -1,0 +1,107 @@
+"""`caucus-party audit`: what it finds, what it writes, and what it never shows."""
+
+import json
+import stat
+
+import pytest
+
+from client.command import main
+from common.errors import MissingPackageError
+from tests.support.federations import CANARY
+from tests.support.hospital import said
+
+N = 40
+SUBJECTS = ("cough", "fever", "ankle", "rash", "headache", "wheeze", "nausea", "bruise")
+
+
+def note(number, kind):
+    return f"{kind} {number}: a {SUBJECTS[number % 8]} since day {7 * number}, {CANARY if kind == 'a' else ''} seen"
+
+
+def write(path, texts):
+    path.write_text("text,label\n" + "".join(f'"{text}",a\n' for text in texts))
+    path.chmod(0o600)
+    return path
+
+
+@pytest.fixture
+def control(made):
+    """Control records; the hospital has as many other records."""
+    write(made.parent / "notes.csv", [note(number, "a") for number in range(N)])
+    return write(made.parent / "control.csv", [note(number, "b") for number in range(N)])
+
+
+@pytest.fixture
+def released(made, control):
+    """Texts: 15 copies of records, and 15 texts that have nothing to do with them."""
+    copies = [note(number, "a") for number in range(15)]
+    return write(made.parent / "synthetic.csv", [*copies, *(f"Unrelated text of number {n}" for n in range(15))])
+
+
+def test_copies_are_found_and_the_result_stays_in_the_folder(made, control, released, capsys):
+    before = {path for path in made.rglob("*") if path.is_file()}
+    arguments = ["audit", made, released, "--control", control, "--epsilon", "0.1", "--delta", "1e-6"]
+    assert main(list(map(str, arguments))) == 1
+    out, err = capsys.readouterr()
+    assert CANARY not in out + err
+    assert "rare word sequences" in err
+    assert "beyond the guarantee" in err
+    path = made / "private" / "disclosures.json"
+    assert {path for path in made.rglob("*") if path.is_file()} - before == {path}
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600
+    assert CANARY not in path.read_text()
+    result = json.loads(path.read_text())
+    rare = next(test for test in result["learning"] if test["feature"] == "rare word sequences")
+    assert (rare["training"], rare["control"], rare["rejected"]) == (15, 0, True)
+    assert (result["records"], result["control"], result["texts"]) == (N, N, 30)
+
+
+def test_texts_of_nobody_pass(made, control, released, capsys):
+    write(released, [f"Unrelated text of number {number}" for number in range(30)])
+    assert main(["audit", str(made), str(released), "--control", str(control)]) == 0
+    out = capsys.readouterr().out
+    assert "rejected: " not in out
+    assert out.splitlines()[0] == "30 texts, 40 records, 40 control records; 0 whose text occurs more than once"
+
+
+def test_without_the_patterns_personal_information_is_said_to_be_untested(made, control, released, capsys, monkeypatch):
+    def missing(text):
+        raise MissingPackageError("patterns", expected="the package x", got="none")
+
+    monkeypatch.setattr("client.disclosures.features.personal_values", missing)
+    write(released, [f"Unrelated text of number {number}" for number in range(30)])
+    assert main(["audit", str(made), str(released), "--control", str(control)]) == 0
+    assert "personal information    not tested: patterns; expected the package x" in capsys.readouterr().out
+    names = [test["feature"] for test in json.loads((made / "private" / "disclosures.json").read_text())["learning"]]
+    assert "personal information" not in names
+
+
+def test_control_records_that_are_records_are_left_out_and_too_few_are_refused(made, control, released, capsys):
+    write(control, [note(number, "a" if number < 4 else "b") for number in range(N)])
+    write(released, ["Unrelated"])
+    assert main(["audit", str(made), str(released), "--control", str(control)]) == 0
+    line = capsys.readouterr().out.splitlines()[0]
+    assert line == "1 texts, 36 records, 36 control records; 8 whose text occurs more than once"
+    same = said(capsys, "audit", made, released, "--control", made.parent / "notes.csv")
+    assert "records of training; expected 20 or more" in same
+
+
+def test_wrong_files_and_guarantees_are_one_clear_line(made, control, released, capsys):
+    def refusal(*more, texts=released, control=control):
+        return said(capsys, "audit", made, texts, "--control", control, *more)
+
+    assert "expected --epsilon and --delta; got one of them" in refusal("--epsilon", "1")
+    assert "epsilon; expected a number in [0, 15.0]" in refusal("--epsilon=-1", "--delta", "1e-5")
+    assert "delta; expected a number in [0, 1]" in refusal("--epsilon", "1", "--delta", "2")
+    control.write_text("text,label\n")
+    assert "--control: the file holds no data" in refusal()
+    control.write_text("note,class\nx,y\n")
+    assert "--control: missing column" in refusal()
+    control.chmod(0o644)
+    assert "expected mode 0600" in refusal()
+    assert "expected an existing file; got none" in refusal(control=made / "none.csv")
+    control.chmod(0o600)
+    write(control, [note(number, "b") for number in range(N)])
+    released.write_text("words\nx\n")
+    assert "synthetic texts: missing column" in refusal()
+    assert not (made / "private" / "disclosures.json").exists()
