@@ -23,7 +23,7 @@ binomial plus F, and by Markov's inequality, for any number i that is fixed befo
 Here i is the smallest number for which the second term is at most `ALPHA` / 20.
 
 A small p rejects the promise for the whole run, for some record; it names no record. The unit is a record, not a
-patient with several. With ε above 2 hardly any leak but wholesale copying can reject: `fewest_pairs` says how many.
+patient with several. From ε = 1 on only wholesale copying can reject: `fewest_pairs` says how many.
 
 Each question is asked of each feature, with p-values corrected by Holm: a false alarm of any feature has probability
 `ALPHA` at most for one question. **Not seen**: leaks that no feature shows (an attribute, a translation, a style);

@@ -22,6 +22,7 @@ TESTS = {
     "nearest": "how near each text is to its nearest record, and how many records it repeats",
     "membership": "whether an attacker can tell which records took part",
     "canaries": "whether an attacker can tell which planted records took part",
+    "disclosures": "whether the texts disclose more of the records than of records that no run saw",
     "sites": "whether the texts tell one hospital from another",
 }
 """Groups of figures that test the texts, by title, in words. The groups of the other figures are references."""
