@@ -28,6 +28,7 @@ def test_the_folder_holds_what_the_readme_lists_and_no_more(run):
         "metrics.json",
         *(f"parties/{party:04}.db" for party in range(3)),
         "privacy.json",
+        "release.md",
         "report.html",
         "report.json",
         "rounds.jsonl",

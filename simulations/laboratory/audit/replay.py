@@ -94,6 +94,8 @@ RUNS: dict[str, tuple[str, ...]] = {
     "wasp, users": ("method=wasp", "method.rounds=2", "method.samples=64", "evaluation.federated=0.1", *_USERS),
     "census": _CENSUS,
     "census, users": (*_CENSUS, *_USERS),
+    "census, questions": (*_CENSUS, "method.questionnaire=questions"),
+    "census, terms, users": (*_CENSUS, "method.questionnaire=terms", *_USERS),
     "aug_pe": _AUG_PE,
     "aug_pe_plus": ("method=aug_pe_plus", *_AUG_PE[1:], "method.vocabulary={terms}", "method.kept_terms=10"),
     "pre_text, users": ("method=pre_text", "method.rounds=2", "method.seeds=12", "method.look_ahead=2", *_USERS),
