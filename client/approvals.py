@@ -26,10 +26,9 @@ import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
-from datetime import UTC, datetime
 from pathlib import Path
 
-from client.audit_log import AuditLog
+from client.audit_log import AuditLog, now
 from client.session import RefusalError
 from common.messages import Reason
 from common.plan.plan import Plan
@@ -158,7 +157,7 @@ class Approvals:
             run=run,
             plan_digest=plan.digest().hex(),
             plan=plan.to_json().decode(),
-            first_seen=_now(),
+            first_seen=now(),
         )
 
 
@@ -200,7 +199,7 @@ def decide(folder: Path, approval: PlanApproval, *, approve: bool, by: str, reas
 
 def _noted(folder: Path, approval: PlanApproval, *, before: str, by: str) -> PlanApproval:
     """Append a decision to the audit log, and return it with its time."""
-    decided = replace(approval, decided=_now())
+    decided = replace(approval, decided=now())
     AuditLog(folder).note_decision(
         run=approval.run,
         plan_digest=approval.plan_digest,
@@ -239,7 +238,3 @@ def _store(folder: Path, approval: PlanApproval) -> None:
 def _path(folder: Path, run: str, plan_digest: str) -> Path:
     # A run's name comes from the coordinator: it never becomes part of a path.
     return folder / "runs" / f"{hashlib.sha256(f'{plan_digest}{run}'.encode()).hexdigest()[:32]}.json"
-
-
-def _now() -> str:
-    return datetime.now(UTC).isoformat(timespec="seconds")

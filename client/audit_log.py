@@ -63,7 +63,7 @@ class AuditLog:
         """
         decision = "refused" if reason else "answered"
         line = {"request": request, "query": index, "decision": decision, "reason": reason}
-        self._append(_now(), run, plan_digest.hex(), {**line, "detail": detail[:LONGEST_DETAIL]})
+        self._append(now(), run, plan_digest.hex(), {**line, "detail": detail[:LONGEST_DETAIL]})
 
     def note_decision(
         self, *, run: str, plan_digest: str, by: str, before: str, after: str, reason: str = "", when: str = ""
@@ -84,7 +84,7 @@ class AuditLog:
             OSError: The log cannot be written; no part of the line was.
         """
         line = {"by": by, "from": before, "to": after, "reason": reason}
-        self._append(when or _now(), run, plan_digest, line)
+        self._append(when or now(), run, plan_digest, line)
 
     def _append(self, when: str, run: str, plan_digest: str, facts: Mapping[str, object]) -> None:
         self.ready()
@@ -105,5 +105,6 @@ class AuditLog:
             os.close(descriptor)
 
 
-def _now() -> str:
+def now() -> str:
+    """Return the time in UTC, ISO 8601 to the second, as in all of a hospital's files."""
     return datetime.now(UTC).isoformat(timespec="seconds")

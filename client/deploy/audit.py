@@ -9,13 +9,13 @@ import argparse
 import json
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
-from datetime import UTC, datetime
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
 from client import records
+from client.audit_log import now
 from client.deploy.settings import HospitalSettings
 from client.disclosures import features, learning
 from client.disclosures.learning import Learning, Promise
@@ -105,7 +105,7 @@ def _audit(chosen: argparse.Namespace) -> Iterator[str]:
         else []
     )
     audit = Audit(
-        when=datetime.now(UTC).isoformat(timespec="seconds"),
+        when=now(),
         texts=len(texts),
         records=len(kept),
         control=len(kept_control),

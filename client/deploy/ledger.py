@@ -9,10 +9,10 @@ import json
 import math
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from client.audit_log import now
 from client.deploy.settings import HospitalSettings
 from common.errors import ConfigError, LedgerError
 from common.ledger.ledger import Ledger
@@ -130,7 +130,7 @@ def _accept(chosen: argparse.Namespace) -> Iterator[str]:
     ledger = Ledger(path)
     if chosen.lost:
         pure = Release(mechanism="pure", sensitivity=_ONE, scale=1 / chosen.lost)
-        run = f"lost with another ledger, {datetime.now(UTC).isoformat(timespec='seconds')}"
+        run = f"lost with another ledger, {now()}"
         ledger.reserve(run=run, index=0, plan_digest=bytes(32), query_digest=bytes(32), release=pure)
     for entry in ledger.entries():
         # Nobody knows over which survivors a sum was opened since: no answer may be given again.

@@ -137,13 +137,11 @@ def promise(flags: Mapping[str, NDArray[np.bool_]], n: int, *, epsilon: float, d
         ConfigError: ε or δ is out of range.
     """
     # The order has to be independent of the records: any seed will do.
-    generator, pairs = rng.experiment(0, "pairs of records"), 0
+    generator, m = rng.experiment(0, "pairs of records"), len(next(iter(flags.values()))) - n
+    pairs = min(n, m)
+    first, second = generator.permutation(n)[:pairs], n + generator.permutation(m)[:pairs]
     counts = {}
     for name, flag in flags.items():
-        if not pairs:
-            pairs = min(n, len(flag) - n)
-            first = generator.permutation(n)[:pairs]
-            second = n + generator.permutation(len(flag) - n)[:pairs]
         one, other = flag[first], flag[second]
         counts[name] = int((one & ~other).sum()), int((other & ~one).sum())
     p = {name: promised(*count, pairs=pairs, epsilon=epsilon, delta=delta) for name, count in counts.items()}

@@ -71,10 +71,15 @@ class ClassSumsSpec(Spec):
         same_labels(name, self.labels, labels)
 
     @property
+    def sums(self) -> int:
+        """C (k + 1), number of coordinates of the class sums in an answer."""
+        return self.labels * (self.directions + 1)
+
+    @property
     def asks(self) -> str:
         """See `Spec.asks`."""
         return (
-            f"{self.labels * (self.directions + 1)} numbers: for each label, where its records lie along "
+            f"{self.sums} numbers: for each label, where its records lie along "
             f"{self.directions} directions of meaning, added up, and how many they are; the coordinator takes the "
             "directions from its models' texts, and the noise would be enough for any others"
         )
@@ -137,4 +142,4 @@ class ClassSums(Query):
     @property
     def length(self) -> int:
         """Number of coordinates of an answer: for each label the sums along the directions, then the count."""
-        return self.spec.labels * (self.spec.directions + 1)
+        return self.spec.sums

@@ -82,7 +82,7 @@ class QuestionnaireSpec(ClassSumsSpec):
     def asks(self) -> str:
         """See `Spec.asks`."""
         sums = (
-            f"{self.labels * (self.directions + 1)} numbers: for each label, where its records lie along "
+            f"{self.sums} numbers: for each label, where its records lie along "
             f"{self.directions} directions of meaning, taken from the models' texts, added up, and how many they "
             "are, as in class sums"
         )
@@ -137,5 +137,4 @@ class Questionnaire(ClassSums):
     @property
     def length(self) -> int:
         """Number of coordinates of an answer: class sums, the answers to each question in order, the terms."""
-        sums = self.spec.labels * (self.spec.directions + 1)
-        return sums + sum(len(question.answers) for question in self.spec.questions) + self.listed
+        return self.spec.sums + sum(len(question.answers) for question in self.spec.questions) + self.listed

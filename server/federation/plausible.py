@@ -157,7 +157,7 @@ def _(query: ClassSums, values: Floats, honest: Honest) -> Iterator[Finding]:
 
 @_of_kind.register
 def _(query: Questionnaire, values: Floats, honest: Honest) -> Iterator[Finding]:
-    spec, start = query.spec, query.spec.labels * (query.spec.directions + 1)
+    spec, start = query.spec, query.spec.sums
     yield from _class_sums(spec, values[:start], honest)
     for question in spec.questions:
         end = start + len(question.answers)

@@ -188,23 +188,22 @@ class CensusMethod(CensusSettings):
         """Do one round."""
         harvest = tools.generate(self._order(state, tools), self._writer(state, tools), round_number=state.round)
         candidates = (*state.candidates, *harvest.candidates)
-        vectors = tools.embed([candidate.text for candidate in candidates])
+        written = [candidate.text for candidate in candidates]
+        vectors = tools.embed(written)
         texts_so_far = Written(
             vectors=vectors,
             requested=selection.label_numbers(candidates, tools.task),
             models=np.array([tools.models.index(candidate.model) for candidate in candidates]),
         )
 
-        released = state.released or _released(
-            self._ask(texts_so_far, [candidate.text for candidate in candidates], tools)
-        )
+        released = state.released or _released(self._ask(texts_so_far, written, tools))
         census, aimed = _census(released), self._aims(released)
         estimated = estimates(census, shrinkage=self.shrinkage)
         posterior = posteriors(vectors, estimated.means, census.softness)
         reliability = self._reliability(census, estimated, texts_so_far, tools)
         if aimed and state.round + 1 == self.rounds:
             labels = steering.most_probable_labels(posterior)
-            kept = nearest_by_label(aimed, [candidate.text for candidate in candidates], labels, self.samples)
+            kept = nearest_by_label(aimed, written, labels, self.samples)
             candidates, vectors = tuple(candidates[place] for place in kept), vectors[kept]
             posterior, texts_so_far = posterior[kept], texts_so_far.chosen(kept)
         memory, texts, soft = state.memory, candidates, census.softness
@@ -304,14 +303,16 @@ class CensusMethod(CensusSettings):
             description=self.description,
             quantile=REACH,
         )
-        spec, listed = tools.spec(CLASS_SUMS), common_words(written, LISTED)
+        spec = tools.spec(CLASS_SUMS)
         assert isinstance(spec, ClassSumsSpec), "as planned"
         radius, more = np.array([space.radius], dtype=np.float32), {}
+        listed: tuple[str, ...] = ()
         if isinstance(spec, QuestionnaireSpec):
-            more["terms"] = encode_terms(listed) if spec.first else np.zeros(0, dtype=np.uint8)
+            listed = common_words(written, LISTED) if spec.first else ()
+            more["terms"] = encode_terms(listed) if listed else np.zeros(0, dtype=np.uint8)
         answer = tools.ask(CLASS_SUMS, 0, basis=space.basis, centres=space.centres, radius=radius, **more)
-        noise, end = tools.noise(CLASS_SUMS, 0), spec.labels * (spec.directions + 1)
-        rows = answer[:end].reshape(spec.labels, spec.directions + 1)
+        noise = tools.noise(CLASS_SUMS, 0)
+        rows = answer[: spec.sums].reshape(spec.labels, spec.directions + 1)
         count = spec.count / spec.grid
         census = Census(
             labels=tuple(tools.task.labels),
@@ -323,7 +324,7 @@ class CensusMethod(CensusSettings):
             count_noise=noise / count,
         )
         if isinstance(spec, QuestionnaireSpec):
-            census = replace(census, questionnaire=released_answers(answer[end:], spec, listed, noise))
+            census = replace(census, questionnaire=released_answers(answer[spec.sums :], spec, listed, noise))
         return census
 
     def _aims(self, released: Mapping[str, Mapping[str, Any]]) -> Aims | None:

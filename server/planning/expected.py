@@ -134,14 +134,14 @@ def _(spec: ClassSumsSpec, setting: Setting) -> Expected:
 
 
 @expected.register
-def _(spec: QuestionnaireSpec, setting: Setting) -> Expected:
+def _(spec: QuestionnaireSpec, setting: Setting) -> Expected | str:
     if setting.part == TERMS:
         return Expected(COMMON * setting.records, setting.noise * spec.grid / spec.term, "records with a term")
     for question in spec.questions:
         if question.name == setting.part:
             noise = setting.noise * spec.grid / spec.weight(question)
             return Expected(setting.records / len(question.answers), noise, "records an answer")
-    return Expected(LEANING * setting.records / spec.labels, setting.noise, "radii along a direction")
+    return expected.dispatch(ClassSumsSpec)(spec, setting)
 
 
 @expected.register

@@ -22,7 +22,7 @@ from server.guarantee.case import UNKNOWN, Kind, guarantee_kind
 from server.guarantee.sides import Guarantee, guarantee
 from server.guarantee.statement import stated
 from server.operators.census_file import check_questionnaire
-from server.report.labels import by_label
+from server.report.labels import LabelTable, by_label
 from server.report.likeness import likeness
 from server.report.utility import utility
 from server.report.verdict import verdict
@@ -97,6 +97,11 @@ class Facts:
             share_noise=self.share_noise,
         )
 
+    @cached_property
+    def labels(self) -> LabelTable:
+        """The labels, with their texts, records and recall."""
+        return by_label(self.run, self.privacy, self.rounds, self.metrics, self.texts)
+
     @property
     def share_noise(self) -> float:
         """Standard deviation of the noise in a label's released share; 0 without a census."""
@@ -134,7 +139,7 @@ class Facts:
             },
             "config": self.config,
             "weaknesses": self.weaknesses,
-            "labels": by_label(run, privacy, self.rounds, self.metrics, texts),
+            "labels": self.labels,
             "likeness": likeness(self.census, [text.text for text in texts]),
             "utility": utility(self.metrics),
             "verdict": verdict(self.guarantee, self.metrics, texts=len(texts), weaknesses=len(self.weaknesses)),

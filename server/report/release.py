@@ -8,7 +8,6 @@ from collections.abc import Mapping
 from typing import Any
 
 from server.report.facts import Facts
-from server.report.labels import by_label
 
 FILE = "release.md"
 TESTS = {
@@ -52,8 +51,7 @@ def escaped(value: object) -> str:
 
 def _worst(facts: Facts) -> dict[str, Any] | None:
     """Return the label whose test texts are recognised least, with the mean recall of all labels; None without any."""
-    rows = by_label(facts.run, facts.privacy, facts.rounds, facts.metrics, facts.texts).rows
-    recalls = {row.label: row.recall for row in rows if row.recall is not None}
+    recalls = {row.label: row.recall for row in facts.labels.rows if row.recall is not None}
     if not recalls:
         return None
     worst = min(recalls, key=lambda label: recalls[label])

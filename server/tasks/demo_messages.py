@@ -127,10 +127,10 @@ def private_messages(hospital: int, count: int, experiment_seed: int) -> list[Re
     return [_record(rng, hospital % 3) for _ in range(count)]
 
 
-def held_out_messages(count: int, experiment_seed: int, hospitals: int = 3) -> list[Record]:
-    """Return `count` messages for testing, each to one of the first `hospitals` hospitals, drawn at random."""
+def held_out_messages(count: int, experiment_seed: int) -> list[Record]:
+    """Return `count` messages for testing, each to one of the first three hospitals, drawn at random."""
     rng = experiment(experiment_seed, "test messages")
-    return [_record(rng, int(rng.integers(hospitals)) % 3) for _ in range(count)]
+    return [_record(rng, int(rng.integers(3))) for _ in range(count)]
 
 
 def public_messages(count: int, experiment_seed: int) -> list[Example]:
@@ -143,7 +143,7 @@ def _public_messages(count: int, experiment_seed: int) -> tuple[Example, ...]:
     rng = experiment(experiment_seed, "public messages")
     examples = []
     for _ in range(count):
-        place = str(rng.choice(list(_PLACES)))
+        place = _one(rng, tuple(_PLACES))
         text = _message(rng, int(rng.integers(3)), _one(rng, _PLACES[place]), _one(rng, _PLACES[place]))
         examples.append(Example(text=text, topic=place))
     return tuple(examples)

@@ -1,20 +1,11 @@
 """The demo corpus of messages: all desks, styles that differ, neither trivial nor copied."""
 
-from sklearn.feature_extraction.text import TfidfVectorizer
-from sklearn.linear_model import LogisticRegression
-from sklearn.pipeline import make_pipeline
-
 from server.tasks.demo_messages import LABELS, TASK, held_out_messages, private_messages, public_messages
+from tests.support.demo_corpora import accuracy
 
 
 def pooled(count, experiment_seed=0):
     return [record for hospital in range(3) for record in private_messages(hospital, count, experiment_seed)]
-
-
-def accuracy(train, test):
-    model = make_pipeline(TfidfVectorizer(ngram_range=(1, 2)), LogisticRegression(C=10, max_iter=300))
-    model.fit([record.text for record in train], [record.label for record in train])
-    return model.score([record.text for record in test], [record.label for record in test])
 
 
 def test_task_describes_every_desk():

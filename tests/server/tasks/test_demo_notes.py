@@ -4,21 +4,13 @@ from collections import Counter
 
 import numpy as np
 import pytest
-from sklearn.feature_extraction.text import TfidfVectorizer
-from sklearn.linear_model import LogisticRegression
-from sklearn.pipeline import make_pipeline
 
 from server.tasks.demo_notes import LABELS, TASK, private_notes, public_examples, public_text, test_notes
+from tests.support.demo_corpora import accuracy
 
 
 def pooled(count, experiment_seed=0):
     return [record for hospital in range(3) for record in private_notes(hospital, count, experiment_seed)]
-
-
-def accuracy(train, test):
-    model = make_pipeline(TfidfVectorizer(ngram_range=(1, 2)), LogisticRegression(C=10, max_iter=300))
-    model.fit([record.text for record in train], [record.label for record in train])
-    return model.score([record.text for record in test], [record.label for record in test])
 
 
 def test_task_describes_every_label():
