@@ -1,4 +1,4 @@
-"""Whether a plan is admitted: decided at each opening and question from the hospital's `client.yaml` at that moment.
+"""Admission of plans, decided at each opening and question by the hospital's `client.yaml` at that moment.
 
 1. The plan's encoder is this party's, and its parties are on this party's own roster.
 2. The limits allow it, on top of what other runs were charged.

@@ -14,7 +14,7 @@ from pathlib import Path
 from common.errors import DataError
 
 LONGEST_NAME = 30
-"""Characters of a column's name that may be shown."""
+"""Largest number of characters of a column's name that may be shown."""
 
 _SEPARATORS = {"semicolons": ";", "tabs": "\t", "vertical bars": "|"}
 _UNPACK = "Unpack it first."

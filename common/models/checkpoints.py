@@ -245,7 +245,7 @@ def on_device(model: Any, device: str) -> Any:
 
 @contextmanager
 def explained(what: str, where: object) -> Iterator[None]:
-    """Convert errors as `readable` does, for libraries that take seconds and print; hide their output, show a clock.
+    """Convert errors as `readable` does, for slow libraries that print: hide their output, and show a clock.
 
     Raises:
         ConfigError: The files are damaged or unsuitable.

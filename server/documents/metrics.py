@@ -115,7 +115,7 @@ class Metrics(Document):
 
     @classmethod
     def from_json(cls, value: object) -> Self:
-        """See `Document`."""
+        """Read the document back, as `Document.from_json` does."""
         metrics = from_json(cls, value)
         _ = metrics.groups, metrics.label_shares  # are in this format
         return metrics

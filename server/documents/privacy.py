@@ -171,7 +171,7 @@ class Privacy(Document):
     Attributes:
         statement: The guarantee in words, as paragraphs.
         epsilon: The epsilon that was asked for.
-        delta: A public constant; 0 if nothing is asked.
+        delta: δ, a public constant; 0 if nothing is asked.
         planned_epsilon: Cost of the planned noise; above `epsilon` if the noise follows a paper's formula that is
             wrong.
         unproven: Names of the queries that have no privacy proof.
@@ -189,7 +189,7 @@ class Privacy(Document):
         assumed_survivors: Smallest number of parties in a sum.
         assumed_colluders: Other parties that may tell the coordinator their noise.
         noise_parties: Number of parties whose shares make up the whole noise.
-        threshold: Number of parties that can lift a mask together.
+        threshold: Smallest number of parties that can remove a mask together.
         aggregation: "none", or secure against a semi-honest or a malicious coordinator.
         neighbours: Number of parties with which each shares masks.
         corrupt: Number of parties that may deviate from the protocol.

@@ -11,7 +11,7 @@ from typing import Any
 from common.structure import Structure
 
 SYNTHETIC, RECORDS = "fields", "fields_records"
-"""Names of the groups; the second is of a simulation alone."""
+"""Names of the groups; only a simulation has the second."""
 
 DEFINITION = (
     "Share of the texts that have a field, and of those with an enumeration or a truth value, the share of each value. "

@@ -79,7 +79,7 @@ def _language(measured: Measured) -> dict[str, Group]:
 
 
 def _fidelity(measured: Measured) -> dict[str, Group]:
-    """Measure fidelity to the test texts, and of one random half of these to the other; a simulation has more texts."""
+    """Measure fidelity to the test texts and, for comparison, of one random half of them to the other half."""
     test = measured.drawn(measured.test, "halves", len(measured.test))
     half = len(test) // 2
     about = "A random half of the test texts in place of the synthetic ones, against the other half."

@@ -18,7 +18,7 @@ from server.guarantee.statement import of_numbers
 from server.metrics.linear import LinearClassifier
 
 RELEASED = "the released numbers, without any text"
-"""Source of the classifier that a run's released numbers are."""
+"""Description of the source of a classifier that consists of a run's released numbers."""
 
 
 def document(trained: LinearClassifier, source: str, *, run: str, encoder: str, privacy: Privacy) -> TrainedClassifier:
@@ -93,7 +93,7 @@ class TextClassifier:
         return np.asarray(self.classes_[self.predict_proba(texts).argmax(axis=1)])
 
     def score(self, texts: Sequence[str], labels: Sequence[str]) -> float:
-        """Return each text's most probable label, (n,).
+        """Return the accuracy, 0 to 1: the share of texts whose most probable label is the given one.
 
         Raises:
             DataError: There are not as many labels as texts.

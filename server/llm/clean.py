@@ -29,7 +29,7 @@ _NUMBER = re.compile(
 _QUOTES = {'"': '"', "“": "”", "«": "»", "„": "“", "'": "'", "‘": "’", "`": "`"}
 _ECHOED_WORDS = 4  # fewer words may occur in a prompt by chance
 _LOOPS, _LOOP_WORDS, _LONGEST_LOOP = 3, 6, 40
-"""Least number of equal runs of words, least and largest numbers of words: in all of them, and in one."""
+"""Least number of repetitions in a loop, least number of words in all of them, largest number of words in one."""
 _PUNCTUATION = ",.;:!?"
 _USUAL_SHARE = 0.01  # minimum share of the public letters for a script to be usual
 _FOREIGN_SHARE = 0.3

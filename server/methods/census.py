@@ -72,7 +72,7 @@ from server.settings.methods import GRID, CensusSettings
 
 CLASS_SUMS = "class sums"
 REACH = 0.25
-"""Share of the first round's texts that the radius reaches; what lies beyond it is shortened."""
+"""Share of the first round's texts that lie within the radius; longer coordinates are shortened to it."""
 _SOFTNESS = "softness"
 FIRST, LISTED = 16, 64
 """Terms that a record counts for, and those on the list, with `questionnaire=terms`."""
@@ -328,14 +328,14 @@ class CensusMethod(CensusSettings):
         return census
 
     def _aims(self, released: Mapping[str, Mapping[str, Any]]) -> Aims | None:
-        """What the records' texts are like, if that was asked and is to be used."""
+        """Return what the records' texts are like, if that was asked and is to be used."""
         numbers = CensusNumbers.from_json(released[Released.FILE])
         return None if self.questionnaire == "none" or numbers.questionnaire is None else aims_of(numbers)
 
     def _nearest_in_pools(
         self, pools: Mapping[str, Sequence[int]], candidates: Sequence[Candidate], aimed: Aims
     ) -> dict[str, list[int]]:
-        """Of each label's pool 2 S exemplars whose form comes near that of the records."""
+        """Return 2 S exemplars of each label's pool, whose form comes near that of the records."""
         near = {}
         for label, pool in pools.items():
             rows = aimed.features([candidates[place].text for place in pool])
@@ -362,7 +362,7 @@ class CensusMethod(CensusSettings):
         return memory
 
     def _reliability(self, census: Census, estimated: Estimates, texts: Written, tools: Tools) -> Floats:
-        """Estimate the share of each model's texts that have the requested label, (K,); 0 in the ablation."""
+        """Estimate the share of each model's texts that have the requested label, (K,); 0 without `evidence`."""
         models = len(tools.models)
         return reliabilities(census, estimated, texts, models) if self.evidence else np.zeros(models)
 

@@ -41,7 +41,7 @@ _SPREAD = 0.25
 """Mean square length of a record's coordinates about their mean, in squared radii."""
 _SOFTNESSES = np.geomspace(0.005, 2, 24)
 _TRUSTED = 0.7
-"""Share of the candidates that are taken to be of the label that was requested, where the softness is chosen."""
+"""Share of the candidates that are assumed to have the requested label when the softness is chosen."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

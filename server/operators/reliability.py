@@ -38,7 +38,7 @@ class Written:
     models: Labels
 
     def chosen(self, places: Sequence[int]) -> "Written":
-        """These of the texts."""
+        """Return the texts at these positions."""
         return Written(vectors=self.vectors[places], requested=self.requested[places], models=self.models[places])
 
 

@@ -44,7 +44,7 @@ class Likeness(Document):
 
 
 def likeness(numbers: CensusNumbers | None, texts: Sequence[str]) -> Likeness | None:
-    """The comparison; None without answers, and for answers without noise, which are counts of private records."""
+    """Return the comparison; None without answers, or if they have no noise and so are exact private counts."""
     if numbers is None or numbers.questionnaire is None:
         return None
     asked = numbers.questionnaire

@@ -45,9 +45,9 @@ APART = 0.25
 """Total variation between the labels of texts and records from which they differ widely: then one text in four would
 have to have another label."""
 CROWDED = 1.25
-"""Ratio of a label's number of texts to what its share supports from which they are far more."""
+"""Ratio of a label's number of texts to the number that its share supports, from which the label is crowded."""
 GAP = 0.03
-"""Accuracy that is lost on the way from the released numbers into the texts, from which it is named."""
+"""Loss of accuracy, from the released numbers' classifier to the texts, from which it is reported."""
 MOST_LOST = 0.5
 """Share of the requested texts above which more were lost than kept."""
 

@@ -64,7 +64,7 @@ class Transformers:
             done(place, [next(written) for _ in range(jobs[place].count)])
 
     def _written(self, rows: list[tuple[Job, int]]) -> list[list[int]]:
-        """Continue each row, a job and the number of its continuation, up to the end that the model set."""
+        """Continue each row, a job and the number of its continuation, up to the model's own end."""
         import torch
         from transformers import GenerationConfig, LogitsProcessorList
 

@@ -33,7 +33,7 @@ class BatchChat(Chat, Protocol):
         """Return the body of one request."""
 
     def completed(self, message: object) -> Completion:
-        """Convert one answer of a batch."""
+        """Convert one answer of a batch to a completion."""
 
 
 class MessageBatches:

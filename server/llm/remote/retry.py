@@ -40,7 +40,7 @@ class Clock:
         now: Seconds of a monotonic clock.
         date: Seconds since 1970, for the dates in headers.
         sleep: Function that waits for a number of seconds.
-        chance: Uniform in [0, 1), for the jitter.
+        chance: Function that draws uniformly from [0, 1), for the jitter.
     """
 
     now: Callable[[], float] = time.monotonic
