@@ -22,7 +22,7 @@ from common.messages import Reason
 from common.system.files import SECRET
 
 LARGEST_AUDIT = 64 * 2**20
-"""Largest number of bytes of the audit log: some 250,000 honest requests, five of them for a run of one query. A coordinator
+"""Largest number of bytes of the audit log: some 250,000 honest requests, five for a run of one query. A coordinator
 that fills it with long names stops its own runs."""
 LONGEST_DETAIL = 1000
 """Largest number of characters of a line's detail, which may quote what the coordinator sent."""

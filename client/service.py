@@ -44,7 +44,7 @@ NO_PLAN = bytes(32)
 LONGEST_NAME = 200
 """Largest number of characters of a run's name, which is written into logs and the ledger."""
 LARGEST_PLAN = 2**16
-"""Largest number of bytes of a plan: a hospital keeps each one that it was asked about. The plans of all methods here have about 600."""
+"""Largest number of bytes of a plan. A hospital stores each one, and the plans of our methods have about 600."""
 
 State = TypeVar("State")
 

@@ -125,7 +125,7 @@ def named_by(setting: str) -> Iterator[None]:
 
 
 def duplicates(records: Sequence[Record]) -> int:
-    """Count records equal to an earlier one in text and label. The count is private: only a simulation may report it."""
+    """Count records equal to an earlier one in text and label. The count is private: only a simulation reports it."""
     return len(records) - len(set(records))
 
 

@@ -24,12 +24,12 @@ from common.validate import at_least, known_keys, one_of
 TYPES = ("string", "integer", "number", "boolean")
 MOST_FIELDS = 50
 MOST_VALUES = 200
-"""Values of one enumeration."""
+"""Largest number of values of one enumeration."""
 LONGEST_NAME = 100
-"""Characters of a field's name, and of a value of an enumeration."""
+"""Largest number of characters of a field's name, and of a value of an enumeration."""
 LONGEST_DESCRIPTION = 500
 LONGEST_LOOSE = 20_000
-"""Characters of a text that is read as YAML, which takes a second for some 25,000."""
+"""Largest number of characters of a text that is read as YAML, which takes a second for some 25,000."""
 LARGEST = 1e300
 """Largest size of a number: longer whole numbers cannot be written in digits, and infinity is no JSON."""
 

@@ -23,7 +23,7 @@ from common.system.files import content_of
 
 TIMEOUT = 10.0
 AHEAD, BEHIND = 5, 300
-"""Seconds that this machine's clock may differ from the coordinator's: a node signs the time of each call, and Flower rejects a time outside them as forged."""
+"""Seconds that this machine's clock may be ahead or behind: a node signs the time of each call, which Flower checks."""
 
 _UNKNOWN_ISSUER = frozenset({18, 19, 20, 21})
 """OpenSSL's codes of a certificate that no known authority has signed, X509_V_ERR_DEPTH_ZERO_SELF_SIGNED_CERT and the

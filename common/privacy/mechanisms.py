@@ -145,4 +145,4 @@ def _integers(what: str, values: npt.ArrayLike) -> npt.NDArray[np.int64]:
 
 
 SUMMED = ("gaussian", "laplace")
-"""Noise that parties add in shares."""
+"""Mechanisms whose noise the parties add in shares."""

@@ -16,7 +16,7 @@ from common.validate import integers_in
 
 SMALLEST_RADIUS, LARGEST_RADIUS = 1e-3, 4.0
 MOST_DIRECTIONS = 2**12
-"""Unit vectors and centres are never further apart than 2.002."""
+"""Largest number of directions of a subspace."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

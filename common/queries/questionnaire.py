@@ -38,7 +38,7 @@ class QuestionnaireSpec(ClassSumsSpec):
     `closed_set`.
 
     Attributes:
-        words: w_q of the question of this name, in grid units; 0: it is not asked. So for the next five.
+        words: w_q of the question of this name, in grid units; 0: it is not asked. The same holds for the next five.
         sentences: See `words`.
         person: See `words`.
         numbers: See `words`.
@@ -74,7 +74,7 @@ class QuestionnaireSpec(ClassSumsSpec):
         return tuple(question for question in QUESTIONS if self.weight(question))
 
     def weight(self, question: Question) -> int:
-        """w_q, grid units that a record adds to its answer."""
+        """Return w_q, the grid units that a record adds to the count of its answer."""
         units: int = getattr(self, question.name)
         return units
 

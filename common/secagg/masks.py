@@ -21,7 +21,7 @@ _CHUNK = 2**15
 """Words in one piece: 256 KiB of vector and as much keystream stay in the cache while masks are added."""
 
 _TOGETHER = 64
-"""Masks added to one piece before the next."""
+"""Number of masks that are added to one piece before the next piece."""
 
 _ZEROS = memoryview(bytes(_WORD * _CHUNK))
 

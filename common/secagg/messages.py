@@ -28,7 +28,7 @@ Mode = Literal["semi-honest", "malicious"]
 """Trust in the coordinator: it follows the protocol (semi-honest), or it may do anything (malicious)."""
 
 SealedShares = Mapping[PartyId, bytes]
-"""Peer to ciphertext: by receiver when a party sends them, by sender when a party receives them."""
+"""Ciphertexts by peer: by receiver when a party sends them, by sender when a party receives them."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

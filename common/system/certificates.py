@@ -9,7 +9,7 @@ from common.errors import ConfigError
 from common.system.files import content_of
 
 SOON = 30
-"""Days before its end from which a certificate is warned about."""
+"""Number of days before a certificate's end from which a warning is given."""
 
 
 def certificate_of(path: Path) -> Certificate:

@@ -26,7 +26,7 @@ FILE_ALONE = os.O_NOFOLLOW | os.O_NONBLOCK
 """Flags for opening where another account may have put a link, which is not followed, or a pipe, which is not waited
 for."""
 LARGEST_READ = 2**25
-"""Bytes that are read of a file in another account's folder, which could make it larger than memory."""
+"""Largest number of bytes read of a file in another account's folder, which could make it larger than memory."""
 
 
 def write_atomic(path: Path, data: bytes, *, mode: int = PUBLIC) -> None:

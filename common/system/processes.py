@@ -176,7 +176,7 @@ class _SupervisedProcess:
         self._at = 0.0
 
     def tend(self) -> bool:
-        """Start the child if it has ended and its wait is over; True if anything changed."""
+        """Start the child if it has ended and its wait is over; return True if anything changed."""
         now = time.monotonic()
         _shorten(self._folder / "logs" / f"{self.child.name}.log")
         if self.process is not None:

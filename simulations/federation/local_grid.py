@@ -28,7 +28,7 @@ from server.flower.in_process import (
 )
 
 Fault = Callable[[int, Message], Iterable[Message]]
-"""Map (partition, message) to the messages that arrive instead: none, one or several."""
+"""Function from (partition, message) to the messages that arrive instead: none, one or several."""
 
 BULK = "bulk"
 """Name of the record of arrays in a message with a large bulk array (`common/parcels.py`)."""

@@ -40,7 +40,7 @@ from simulations.laboratory.audit.finding import ALARM, Finding, Z, head, printe
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Print the table; exit code 1 if a check failed."""
+    """Print the table; return exit code 1 if a check failed."""
     parser = argparse.ArgumentParser(prog="audit", description=__doc__.split("\n", 1)[0])
     parser.add_argument("--quick", action="store_true", help="seconds instead of minutes, with less power")
     parser.add_argument("--repeat", type=int, default=0, help="run the canaries so often, and with half of sigma")

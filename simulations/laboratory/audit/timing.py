@@ -91,7 +91,7 @@ class _Fixed(Encoder):
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Print the table; exit code 1 if the schedule does not hide the record."""
+    """Print the table; return exit code 1 if the schedule does not hide the record."""
     parser = argparse.ArgumentParser(prog="timing", description=__doc__.split("\n", 1)[0])
     parser.add_argument("--answers", type=int, default=60, help="of each service, for each line")
     parser.add_argument("--delay", type=float, default=0.1, help="seconds of a round trip on the slow line")
