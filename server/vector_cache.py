@@ -76,7 +76,7 @@ class Remembered(Encoder):
         self._inside.save(folder)
 
     def encode(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        """See `Encoder.encode`. Equal texts of one call are embedded once."""
+        """Embed each text, as `common.models.encoder.Encoder` does. Equal texts of one call are embedded once."""
         keys = [hashlib.sha256(f"{self.digest}\x1f".encode() + _bytes(text)).digest() for text in texts]
         missing = dict(zip(keys, texts, strict=True))
         places = {key: place for place, key in enumerate(missing)}

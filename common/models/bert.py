@@ -60,7 +60,7 @@ class Bert:
 
     @cached_property
     def digest(self) -> str:
-        """See `BertFolder.digest`."""
+        """Hex SHA-256 of weights, vocabulary, settings and prompt; see `BertFolder.digest`."""
         return self._folder.digest(self._prompt, self._weights.items())
 
     def save(self, folder: Path) -> None:

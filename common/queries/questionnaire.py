@@ -80,7 +80,7 @@ class QuestionnaireSpec(ClassSumsSpec):
 
     @property
     def asks(self) -> str:
-        """See `Spec.asks`."""
+        """The question in words, for a person at a hospital."""
         sums = (
             f"{self.sums} numbers: for each label, where its records lie along "
             f"{self.directions} directions of meaning, taken from the models' texts, added up, and how many they "

@@ -70,7 +70,7 @@ class AugPe(AugPeSettings):
 
     @property
     def modes(self) -> dict[str, str | None]:
-        """See `server.method.Method`."""
+        """The modes that the requests use; see `server.method.Method`."""
         return modes(self.variation) | ({"keyphrases": "method=aug_pe"} if self.vocabulary else {})
 
     def plan(self, task: Task, target: PrivacyTarget, membership: Membership) -> tuple[PlannedQuery, ...]:

@@ -116,11 +116,11 @@ class CensusMethod(CensusSettings):
 
     @property
     def modes(self) -> dict[str, str | None]:
-        """See `server.method.Method`."""
+        """The modes that the requests use; see `server.method.Method`."""
         return {}
 
     def earlier(self) -> Earlier | None:
-        """See `server.method.Reusing`."""
+        """Return the run whose census is used; None if this run asks for one (`server.method.Reusing`)."""
         return None if self.census is None else census_file.read(Path(self.census))[1]
 
     def plan(self, task: Task, target: PrivacyTarget, membership: Membership) -> tuple[PlannedQuery, ...]:
@@ -247,12 +247,12 @@ class CensusMethod(CensusSettings):
         )
 
     def classifier(self, state: State[CensusMemory]) -> LinearClassifier:
-        """See `server.method.Labelling`."""
+        """Return the classifier by the estimated means after the last step (`server.method.Labelling`)."""
         census = _census(state.released)
         return classifier(census, estimates(census, shrinkage=self.shrinkage), _softness(state, census))
 
     def training_labels(self, state: State[CensusMemory], vectors: NDArray[np.float32]) -> Floats:
-        """See `server.method.Labelling`."""
+        """Return probabilities of labels, (n, C), for training on texts' (n, dim) vectors (`server.method.Labelling`)."""
         census = _census(state.released)
         estimated = estimates(census, shrinkage=self.shrinkage)
         posterior = posteriors(vectors, estimated.means, _softness(state, census))

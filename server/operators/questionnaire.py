@@ -63,7 +63,7 @@ class Aims:
         return np.asarray(noise**2 + (self.shares * (1 - self.shares) + 1 / self.records) / self.records)
 
     def rows(self) -> Iterator[tuple[str, str, float, float]]:
-        """Return question (empty for a term), answer, share and half of its 95 % band, in the order of `shares`."""
+        """Yield question (empty for a term), answer, share and half of its 95 % band, in the order of `shares`."""
         named = [(question.name, answer) for question in QUESTIONS for answer in question.answers]
         named += [("", term) for term in self.numbers.listed]
         for (question, answer), share in zip(named, self.shares.tolist(), strict=True):

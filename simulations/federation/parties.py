@@ -51,7 +51,7 @@ def with_labels(settings: SimulationSettings) -> SimulationSettings:
 
 
 def with_identities(settings: SimulationSettings, folder: Path) -> SimulationSettings:
-    """If `secagg=malicious` has no roster, make the parties' identities and a roster; return the settings with it."""
+    """Make the parties' identities and a roster if `secagg=malicious` has none; return the settings with the roster."""
     if settings.secagg.mode != "malicious" or settings.secagg.roster:
         return settings
     (folder / "parties").mkdir(parents=True, exist_ok=True)

@@ -48,7 +48,7 @@ class Transformers:
         self._name, self._device, self._batch_tokens = name, device, batch_tokens
 
     def sample(self, jobs: Sequence[Job], done: Sampled) -> None:
-        """See `Engine.sample`."""
+        """Sample all continuations of all jobs, as `server.llm.engines.base.Engine` defines."""
         kinds: dict[tuple[int, float, str], list[int]] = {}
         for place, job in enumerate(jobs):
             kinds.setdefault((job.max_new_tokens, job.top_p, job.stop), []).append(place)
