@@ -33,7 +33,7 @@ _CUSTOM = "Metrics of the operator's own code, by `evaluation.own`, on the synth
 
 
 def of_texts(measured: Measured) -> dict[str, Group]:
-    """Return the chosen groups that need no private record, each with the group of its reference."""
+    """Return the chosen groups of figures that need no private record, each followed by its reference, if any."""
     groups = {
         "utility": _utility,
         "utility_encoder": _utility_encoder,

@@ -252,7 +252,7 @@ class CensusMethod(CensusSettings):
         return classifier(census, estimates(census, shrinkage=self.shrinkage), _softness(state, census))
 
     def training_labels(self, state: State[CensusMemory], vectors: NDArray[np.float32]) -> Floats:
-        """Return probabilities of labels, (n, C), for training on texts' (n, dim) vectors (`server.method.Labelling`)."""
+        """Return probabilities of labels, (n, C), to train with on texts' (n, dim) vectors (`server.method.Labelling`)."""
         census = _census(state.released)
         estimated = estimates(census, shrinkage=self.shrinkage)
         posterior = posteriors(vectors, estimated.means, _softness(state, census))

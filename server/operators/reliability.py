@@ -18,7 +18,7 @@ import numpy as np
 from server.operators.census import Census, Estimates, Floats, Labels, Vectors, label_means, posteriors
 
 TRUSTED = 0.8
-"""Least reliability of a model whose requested labels count: below it they cost accuracy on both tuning sets."""
+"""Least reliability of a model whose requested labels count: below it, counting them costs accuracy."""
 _MOST = 0.95
 _DRAWS, _POINTS = 5, 2000
 

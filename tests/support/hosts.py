@@ -118,7 +118,7 @@ class Hosts:
 
     @contextlib.contextmanager
     def outgoing(self, name):
-        """Yield a set of what a machine sends unasked: ("tcp", address, port) of connections; other packets likewise."""
+        """Yield a set of all that a machine sends unasked: ("tcp", address, port) of connections; other packets alike."""
         seen, ended = set(), threading.Event()
         with socket.socket(socket.AF_PACKET, socket.SOCK_RAW, socket.htons(_ALL)) as link:
             link.bind((self._link(name), 0))
@@ -144,7 +144,7 @@ class Hosts:
                 thread.join()
 
     def open_ports(self, name, of):
-        """Return all TCP ports of one machine that another can connect to."""
+        """Return all TCP ports of machine `of` that machine `name` can connect to."""
         return self.inside(name, lambda: [port for port in range(1, 2**16) if _open(self.address(of), port)])
 
     @contextlib.contextmanager
