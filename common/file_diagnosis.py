@@ -39,7 +39,7 @@ _BEGINNINGS = {
 }
 """Formats by the first bytes of a file, and what to do."""
 _SAMPLE = 200
-"""Bytes at the beginning in which no text in UTF-8 has a NUL."""
+"""Number of bytes examined at the beginning of a file: no text in UTF-8 has a NUL there."""
 
 
 def unknown_kind(file: Path, *, endings: Sequence[str]) -> DataError:

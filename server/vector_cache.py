@@ -25,7 +25,7 @@ create table if not exists vectors (key blob primary key, vector blob not null);
 """
 # With rowid: a row stored with its key would have to move its vector to another page, which doubles the file.
 _BLOCK = 4096
-"""Texts embedded between two writes: as many as the encoder sorts together, so that blocks change no batch."""
+"""Number of texts embedded between two writes: as many as the encoder sorts together, so blocks change no batch."""
 
 
 class Remembered(Encoder):

@@ -12,7 +12,7 @@ from client.records import EmbeddedRecords
 from common.queries import class_sums
 
 _ROWS = 4096
-"""Records at a time, to save memory."""
+"""Number of records at a time, to save memory."""
 _FURTHEST = 1e150
 """Largest coordinate that is computed with: its square is finite."""
 

@@ -34,7 +34,7 @@ _OPENED = (
 )
 _CLOCKS = "Compare the clocks of both machines and the invitation's fingerprint"
 _REFUSED = re.compile(r"Tunnel connection failed: (\d+) ?(.*)", re.DOTALL)
-"""The words of http.client for a proxy's refusal, with its status and reason."""
+"""Pattern of http.client's message about a proxy's refusal, with status and reason."""
 _ADVICE = {
     "403": "Ask for a rule of the proxy that lets CONNECT to this host and port through",
     "407": f"Write the proxy's login, USER:PASSWORD, into node/{proxy.LOGIN}, or correct it",

@@ -22,7 +22,7 @@ from common.privacy.accountant import Release
 from common.queries.texts import TextSpec
 
 NOT_STATED_BY_THE_PLAN = ("which language models write", "whether one runs at a provider", "how many texts they write")
-"""What a person may want to know and no plan carries, so that only the coordinator can say it."""
+"""Facts that a person may want to know and no plan contains, so that only the coordinator can state them."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

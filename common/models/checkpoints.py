@@ -42,7 +42,7 @@ _OTHER_FRAMEWORKS = ("*.h5", "*.msgpack", "*.ot", "*.onnx", "*.gguf", "onnx/*", 
 _COPY = "Copy the model's folder here and give its path, or download it where there is a network"
 _BLOCK = 1 << 20
 _BFLOAT16 = ("avx512_bf16", "amx_bf16", "bf16")
-"""Names of the instructions of processors for bfloat16, the last of Arm."""
+"""Names of processors' instructions for bfloat16; the last is Arm's."""
 _DAMAGED = (
     OSError,
     EOFError,

@@ -19,8 +19,8 @@ from common.secagg.messages import KEY_BYTES, PROTOCOL, signers
 from common.validate import in_range, positive
 
 GRINDING_BITS = 40
-"""log2 of the graphs that a malicious coordinator is assumed to try, by other keys for corrupt parties or by leaving
-parties out, before it finds one that suits it (`common.secagg`, malicious mode, 7)."""
+"""log2 of the number of graphs that a malicious coordinator is assumed to try, with other keys or parties, before it
+finds one that suits it (`common.secagg`, malicious mode, 7)."""
 
 
 def neighbours(parties: Sequence[PartyId], degree: int, seed: bytes) -> Mapping[PartyId, frozenset[PartyId]]:

@@ -18,7 +18,7 @@ from common.errors import InternalError
 
 _WORD = 8
 _CHUNK = 2**15
-"""Words in one piece: 256 KiB of vector and as much keystream stay in the cache while masks are added."""
+"""Number of words in one piece: 256 KiB of vector and as much keystream stay in the cache while masks are added."""
 
 _TOGETHER = 64
 """Number of masks that are added to one piece before the next piece."""

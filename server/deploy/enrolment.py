@@ -36,7 +36,7 @@ class Attending:
         number: The hospital's number on the roster.
         name: The hospital's name.
         online: Whether its node is connected.
-        since: Time of the last change of `online`, as far as Flower knows; otherwise empty.
+        since: Time of the last change of `online`; empty if Flower does not know it.
     """
 
     number: int

@@ -25,7 +25,7 @@ log = logging.getLogger("caucus.network")
 POLL_SECONDS = 0.1
 """Seconds between two polls for replies. Flower's own `send_and_receive` sleeps three seconds."""
 GRACE_SECONDS = 5.0
-"""Seconds for the parts of a reply that began to come before the timeout."""
+"""Further seconds for a reply whose first parts came before the timeout."""
 
 
 class Network(Protocol):

@@ -39,7 +39,7 @@ CALLS = frozenset(
 """All calls of a node, without register-node: the coordinator decides on membership."""
 
 LARGEST_BODY = 8 * 2**20
-"""Bytes. Flower splits messages into objects of 5 MB."""
+"""Largest number of bytes of a request. Flower splits messages into objects of 5 MB."""
 BUSIEST = 800
 """Maximum number of connections at a time: four for each of two hundred nodes.
 That is below the 1,024 open files that many systems allow a process. A node has one for its questions and heartbeats,

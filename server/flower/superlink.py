@@ -36,7 +36,7 @@ RUNTIME = "/v1/runtime/"
 """Prefix of the paths of calls that SuperLink itself authenticates."""
 
 DATABASE_SECONDS = 25
-"""Time that a call waits for SuperLink's database, below the 30 s that a node waits for its answer. With Flower's 5 s,
+"""Seconds that a call waits for SuperLink's database: less than the 30 s of a node's wait. With Flower's 5 s,
 4 calls of the first phase of 30 hospitals failed on a busy machine, and one lost message cost `federation.timeout`."""
 
 Application = Callable[[Scope, Receive, Send], Awaitable[None]]

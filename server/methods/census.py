@@ -75,9 +75,9 @@ REACH = 0.25
 """Share of the first round's texts that lie within the radius; longer coordinates are shortened to it."""
 _SOFTNESS = "softness"
 FIRST, LISTED = 16, 64
-"""Terms that a record counts for, and those on the list, with `questionnaire=terms`."""
+"""Number of terms that a record counts for, and number on the list, with `questionnaire=terms`."""
 WIDER = 4
-"""Pools of exemplars with a questionnaire, relative to those without: among these the nearest in form are chosen."""
+"""Size of the pools of exemplars with a questionnaire, relative to that without: the nearest in form are chosen."""
 FLOOR = 0.5
 """Least effective sample size of the released texts' weights, as a share of their number."""
 
@@ -252,7 +252,7 @@ class CensusMethod(CensusSettings):
         return classifier(census, estimates(census, shrinkage=self.shrinkage), _softness(state, census))
 
     def training_labels(self, state: State[CensusMemory], vectors: NDArray[np.float32]) -> Floats:
-        """Return probabilities of labels, (n, C), to train with on texts' (n, dim) vectors (`server.method.Labelling`)."""
+        """Return probabilities of labels, (n, C), for training, of (n, dim) vectors (`server.method.Labelling`)."""
         census = _census(state.released)
         estimated = estimates(census, shrinkage=self.shrinkage)
         posterior = posteriors(vectors, estimated.means, _softness(state, census))

@@ -27,7 +27,7 @@ BY_ENCODER = (
 
 
 _LEAST_PROBABILITY = 0.01
-"""Probabilities below this one are left out of the training: they cost time, and teach nothing."""
+"""Probability below which a label is left out of a text's training: it costs time, and teaches nothing."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,7 @@ _Gaussian = tuple[NDArray[np.float64], NDArray[np.float64]]
 """Mean (d,), and R (min(n, d), d) such that RᵀR is the covariance."""
 _GROUPS = 5
 _BLOCK = 16_384
-"""Rows that are converted to float64 at once: 50 MB of 384 dimensions."""
+"""Number of rows converted to float64 at once: 50 MB at 384 dimensions."""
 
 
 def fid(a: NDArray[np.floating], b: NDArray[np.floating]) -> float:

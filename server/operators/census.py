@@ -32,7 +32,7 @@ Labels = NDArray[np.integer]
 Vectors = NDArray[np.floating]
 
 _NEGLIGIBLE = 1e-6
-"""A singular value below this share of the largest is rounding, not a direction."""
+"""Share of the largest singular value below which a singular value is rounding, not a direction."""
 _VARIANCES = np.geomspace(1e-3, 1, 25)
 """Prior variances of an offset's coordinate, in squared radii; an offset is at most one radius long."""
 _LEAST_SHARE = 0.25

@@ -16,7 +16,7 @@ from server.report.write import render, replace
 from simulations.sweeps.table import Difference, Row, Table, read_table
 
 GAIN = "zero shot: difference"
-"""Name of the figure in `Metrics.named`."""
+"""Name of the gain in `Metrics.named`."""
 _AXES = {
     "epsilon": ("privacy.epsilon", "ε", "Accuracy by ε"),
     "parties": ("federation.parties", "parties", "Accuracy by number of parties"),

@@ -118,7 +118,7 @@ class Hosts:
 
     @contextlib.contextmanager
     def outgoing(self, name):
-        """Yield a set of all that a machine sends unasked: ("tcp", address, port) of connections; other packets alike."""
+        """Yield a set of what a machine sends unasked: ("tcp", address, port), or another protocol's name first."""
         seen, ended = set(), threading.Event()
         with socket.socket(socket.AF_PACKET, socket.SOCK_RAW, socket.htons(_ALL)) as link:
             link.bind((self._link(name), 0))

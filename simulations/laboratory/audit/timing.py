@@ -76,7 +76,7 @@ Call = Callable[[m.Parcel], m.Parcel]
 KNOWN = tuple(f"known{place}" for place in range(150))
 """Words of a text that the coordinator knows."""
 NASTY = ("\u0301\u0323", "\u0301\u0323 ", "\ufdfa", "\u3317")
-"""Characters of texts that take long to normalise: combining marks, and such as become 18 characters, or 5."""
+"""Characters of texts that take long to normalise: combining marks, and characters that become 18 or 5."""
 DIMENSIONS, CANDIDATES, RECORDS, DECLARED = 384, 3000, 100, 200
 
 

@@ -20,7 +20,7 @@ ENGLISH = "english.txt"
 COMMONEST = 300
 """Number of words that occur in nearly every text and would displace informative ones from its first terms."""
 TARGET_PART = 4
-"""One record in this number is the recipient's, unlabelled, and no hospital's private record."""
+"""One record in this number is the recipient's, without its label, and not a hospital's."""
 
 
 def data_folder() -> Path:
