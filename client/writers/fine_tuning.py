@@ -38,9 +38,8 @@ if TYPE_CHECKING:
 ROOM = 0.99
 """The clipping norm as a share of B: the rest is room for the growth of a norm by random rounding."""
 _LARGEST_SHARE = 0.07
-"""Largest number of trainable weights, as a share of B^2.
- Rounding d numbers at random adds d / 4 to a squared norm of B^2, at most and on average, with a standard deviation of
- B: 0.99^2 + 0.07 / 4 + 6 / B is below 1 for B >= 4096."""
+"""Largest number of trainable weights, as a share of B^2. Rounding d numbers at random adds d / 4 to a squared norm of
+B^2, at most and on average, with a standard deviation of B: 0.99^2 + 0.07 / 4 + 6 / B is below 1 for B >= 4096."""
 _TOLERANCE = 1e-3
 
 Optimizer = Callable[[Iterable[Any], float], Any]

@@ -41,9 +41,8 @@ CALLS = frozenset(
 LARGEST_BODY = 8 * 2**20
 """Largest number of bytes of a request. Flower splits messages into objects of 5 MB."""
 BUSIEST = 800
-"""Maximum number of connections at a time: four for each of two hundred nodes.
-That is below the 1,024 open files that many systems allow a process. A node has one for its questions and heartbeats,
-and one for each part of a message."""
+"""Maximum number of connections at a time: four for each of two hundred nodes. That is below the 1,024 open files that
+many systems allow a process. A node has one for its questions and heartbeats, and one for each part of a message."""
 TIMEOUT = 60.0
 SIGNED_AT = b"flwr-timestamp"
 """Header with a node's signed time: Flower accepts 5 s ahead of this machine's clock to 305 s behind it."""

@@ -36,8 +36,8 @@ RUNTIME = "/v1/runtime/"
 """Prefix of the paths of calls that SuperLink itself authenticates."""
 
 DATABASE_SECONDS = 25
-"""Seconds that a call waits for SuperLink's database: less than the 30 s of a node's wait. With Flower's 5 s,
-4 calls of the first phase of 30 hospitals failed on a busy machine, and one lost message cost `federation.timeout`."""
+"""Seconds that a call waits for SuperLink's database: less than the 30 s of a node's wait. With Flower's 5 s, 4 calls
+of the first phase of 30 hospitals failed on a busy machine, and one lost message cost `federation.timeout`."""
 
 Application = Callable[[Scope, Receive, Send], Awaitable[None]]
 

@@ -75,7 +75,7 @@ class CensusSettings(PromptingSettings):
             number: "none"; "questions", about length, person and the like; or "terms", these and common words of the
             first round's texts. Later rounds then ask for texts of such lengths.
         best_of: Texts that later rounds order for each one kept, if a questionnaire was answered: those that come near
-        the answers are kept, label by label. 1: no choice.
+            the answers are kept, label by label. 1: no choice.
         census: `census.json` of a finished run, to be used instead of asking.
     """
 

@@ -29,7 +29,10 @@ SMALL = (
 
 
 def settings(*overrides):
-    """Return a small run's settings; a later override replaces an earlier one."""
+    """Return a small run's settings; a later override replaces an earlier one.
+
+    Another task drops the demo's sizes, and another method drops WASP's own settings.
+    """
     own_task, own_method = (
         any(override.startswith(f"{part}=") for override in overrides) for part in ("task", "method")
     )
