@@ -75,7 +75,7 @@ class Approvals:
     """The decisions of one hospital.
 
     Args:
-        folder: Private; created if needed.
+        folder: Folder of the decisions, private; created if needed.
         records: The hospital's file of records.
         key: Secret key, used only for the digest of that file.
     """

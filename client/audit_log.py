@@ -32,7 +32,7 @@ class AuditLog:
     """The audit log of one hospital.
 
     Args:
-        folder: Private; it must exist when the first line is written.
+        folder: Folder of the log, private; it must exist when the first line is written.
     """
 
     def __init__(self, folder: Path) -> None:

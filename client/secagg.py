@@ -76,7 +76,7 @@ def begin(
 
     Args:
         setup: The set-up that this party made from the plan that it accepted.
-        party: This party.
+        party: Number of this party.
         entropy: 32 fresh bytes of the operating system's entropy, used for nothing else.
         identity: This party's identity; None in semi-honest mode.
         roster: The identities of all parties, from this party's own file; None in semi-honest mode.

@@ -103,7 +103,7 @@ class Tuner:
     Args:
         causal: The model; its weights are changed.
         lora: Rank of the adapters that are trained in place of its weights; 0 trains the weights.
-        resolution: B.
+        resolution: B, integer units in C / 0.99.
         micro_batch: Records computed together; 1 uses torch's own gradients, more use opacus' gradients of single
                 records.
 

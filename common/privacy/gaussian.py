@@ -14,7 +14,7 @@ import math
 from scipy.special import log_ndtr
 
 ROUNDING_VARIANCE = 2.25
-"""v of the module's docstring."""
+"""v of the module's docstring: variance of the discrete Gaussian that rounds, in squared grid units."""
 ROUNDING_GAP = 2.001 * 2.01 * math.exp(-2 * math.pi**2 * ROUNDING_VARIANCE)
 """rho of the module's docstring: twice the largest |ln| of the normaliser over its constant."""
 _UP = 1 + 1e-12

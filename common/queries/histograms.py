@@ -85,7 +85,7 @@ class VocabularySpec(Spec):
     l2 = sqrt(k).
 
     Attributes:
-        first: k.
+        first: k, number of a record's first terms that count.
         max_records: m, largest number of records of one privacy unit.
     """
 

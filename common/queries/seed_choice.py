@@ -41,7 +41,7 @@ class SeedChoiceSpec(Spec):
 
     Attributes:
         choices: Number of choices of each party, public.
-        nearest: n, or 0.
+        nearest: n, number of candidates that count as nearest to a record; or 0.
         max_records: m, largest number of records of one privacy unit.
     """
 

@@ -132,10 +132,10 @@ def signers(parties: int, *, corrupt: int, degree: int, threshold: int, survivor
        t (s - C) / (k + 1). H - C of them are honest, and without these L - H + C can sign.
 
     Args:
-        parties: L.
-        corrupt: C.
-        degree: k.
-        threshold: t.
+        parties: L, number of parties.
+        corrupt: C, number of corrupt parties.
+        degree: k, number of neighbours of each party.
+        threshold: t, number of shares that recover a secret.
         survivors: s, the smallest number of vectors in a sum.
     """
     holders = threshold if degree == parties - 1 else math.ceil(threshold * (survivors - corrupt) / (degree + 1))

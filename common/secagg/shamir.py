@@ -48,7 +48,7 @@ def split_many(
     """Split several secrets among the same points.
 
     Args:
-        secrets: 32 bytes each.
+        secrets: The secrets, 32 bytes each.
         threshold: Shares needed to combine.
         points: Distinct, in [1, p - 1], at least `threshold` of them.
         entropy: 32 fresh bytes that serve nothing else.

@@ -16,7 +16,7 @@ def certificate_of(path: Path) -> Certificate:
     """Read the certificate in a PEM file.
 
     Raises:
-        ConfigError: The file is missing, a link, cannot be read, or is not a certificate.
+        ConfigError: The file is missing or a link, or it cannot be read, or it is not a certificate.
     """
     try:
         return load_pem_x509_certificate(content_of(path))

@@ -24,7 +24,7 @@ class Adjacency(Document):
     """The data sets that the guarantee makes hard to tell apart.
 
     Attributes:
-        relation: "add or remove".
+        relation: Difference of the two data sets: "add or remove".
         unit: "sample" or "user": the unit that one of them has and the other lacks.
         max_records: Largest number of records of one unit that count.
     """
@@ -127,7 +127,7 @@ class AgainstColluders(Document):
 
     Attributes:
         colluders: Number of the other parties.
-        epsilon: Epsilon.
+        epsilon: Epsilon against them and the coordinator.
     """
 
     colluders: int
@@ -179,7 +179,7 @@ class Privacy(Document):
         pure_epsilon: Epsilon with no delta; None if it is infinite.
         released_epsilon: Epsilon of the released texts, against an observer who knows the noise of no party.
         party_epsilon: Epsilon of a party's answers, against the coordinator and the colluders.
-        calibration: "tight" or "paper".
+        calibration: Kind of calibration: "tight" or "paper".
         adjacency: The change of the records against which the guarantee protects.
         mechanism: The mechanisms in words.
         queries: The planned queries.

@@ -66,8 +66,8 @@ def logistic_regression(vectors: Any, labels: Sequence[str] | SoftLabels, weight
 
     Args:
         vectors: (n, dim), dense or sparse.
-        labels: n, of at least two values.
-        weights: n.
+        labels: n labels, of at least two values.
+        weights: n weights of the texts.
     """
     from sklearn.linear_model import LogisticRegression
 

@@ -74,7 +74,7 @@ def subspace(
         vectors: (n, dim) candidates, at least one.
         labels: (n,) in [0, C).
         descriptions: (C, dim) unit vectors of the labels' public descriptions.
-        directions: k, at most dim.
+        directions: k, number of directions, at most dim.
         description: Weight of a description in its label's centre, relative to that of the label's candidates.
         quantile: The share of the candidates that the radius reaches.
     """

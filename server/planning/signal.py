@@ -33,7 +33,7 @@ class Signal:
         query: Name of the query; for a part of a questionnaire, with the part.
         kind: The query's kind.
         expected: Signal and noise; None if there is no estimate.
-        records: M; None if no number is expected.
+        records: M, expected number of records; None if no number is expected.
         reason: Why there is no estimate; empty if there is one.
         clear_from: Smallest number of records with which the signal is `CLEAR`; None if no number of records is enough.
     """
@@ -71,7 +71,7 @@ def signals(plan: Plan, compared: Mapping[str, int], records: int | None) -> lis
     Args:
         plan: The plan with its noise.
         compared: Number of candidates and the like, by query (`Method.compared`).
-        records: M, or None if no number is expected: then only `clear_from` is known.
+        records: M, expected number of records, or None: then only `clear_from` is known.
     """
     return [_signal(plan, planned, compared.get(planned.name, 0), records) for planned in plan.queries]
 
