@@ -166,7 +166,7 @@ class Shared:
         self._secrets = Once(secrets, step="receive")
 
     def receive(self, inbox: Mapping[PartyId, bytes], sharers: frozenset[PartyId]) -> "Ready":
-        """End of step 2: open what the neighbours sealed, and return the state of the next step.
+        """Step 2, second half: open what the neighbours sealed, and return the state of the next step.
 
         Args:
             inbox: The ciphertext for this party from every neighbour that shared, by sender.

@@ -146,7 +146,7 @@ class PlanFacts:
 
     @property
     def own_texts(self) -> int:
-        """The largest number of texts that this hospital sends, made from its records; further attempts count."""
+        """The largest number of texts that this hospital sends, made from its records, further attempts included."""
         texts = (query.times * query.spec.texts for query in self.plan.queries if isinstance(query.spec, TextSpec))
         return sum(texts) * self.plan.max_attempts
 

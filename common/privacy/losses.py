@@ -159,7 +159,7 @@ def _widest(part: _Part) -> float:
 
 
 class _BothWays(NamedTuple):
-    """Losses of an outcome with a unit over that without, and the other way round; the same object if equal."""
+    """Losses of outcomes with a unit relative to those without, and the reverse; the same object if they are equal."""
 
     with_unit: LossGrid
     without_unit: LossGrid

@@ -64,7 +64,7 @@ class CensusNumbers(Document):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Released(Document):
-    """Numbers that a run released, in a separate file: `census.json`, for a census.
+    """Numbers that a run released, in a separate file, such as `census.json`.
 
     Attributes:
         statement: The guarantee in a sentence.

@@ -181,7 +181,7 @@ class Metrics(Document):
 
     @property
     def utility(self) -> Classifier | None:
-        """The small model, trained on the synthetic texts, with intervals; the mean of several trainings."""
+        """The small model, trained on the synthetic texts, with intervals, averaged over several trainings."""
         return self._on_these_texts("utility")
 
     @property

@@ -238,7 +238,7 @@ class Privacy(Document):
     not_covered: tuple[str, ...] = ()
 
     def before_asking(self, signals: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-        """Return the JSON of a plan: nothing is spent yet, and each query of this run has its expected signal."""
+        """Return the JSON before anything is spent, with the expected signal of each query of this run."""
         facts = self.to_json()
         del facts["spent"]
         # Queries of an earlier run, whose answers are used again, are none of this plan.

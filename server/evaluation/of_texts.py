@@ -61,7 +61,7 @@ def without_records(chosen: Sequence[str], known: Mapping[str, Any]) -> dict[str
 
 
 def _utility(measured: Measured) -> dict[str, Group]:
-    """Measure the configured small model; if texts have probabilities, also trained on the most probable labels."""
+    """Measure the configured small model and, if texts have probabilities, the same with the most probable labels."""
     made = {"utility": classification(measured, measured.candidates, measured.evaluation)}
     if any(candidate.probabilities for candidate in measured.candidates):
         hard = [replace(candidate, probabilities=None) for candidate in measured.candidates]

@@ -44,7 +44,7 @@ def document(trained: LinearClassifier, source: str, *, run: str, encoder: str, 
 
 
 class TextClassifier:
-    """A trained classifier of texts, used as one of scikit-learn: `predict`, `predict_proba`, `score`, `classes_`.
+    """A trained classifier of texts, with scikit-learn's interface: `predict`, `predict_proba`, `score`, `classes_`.
 
     Args:
         trained: The classifier of vectors.
@@ -126,7 +126,7 @@ def kept(path: Path) -> TrainedClassifier:
 
 
 def trained_of(classifier: TrainedClassifier) -> LinearClassifier:
-    """Return the classifier that a `TrainedClassifier`, the content of its file, describes.
+    """Return the classifier that the content of its file describes.
 
     Raises:
         ConfigError: Its numbers do not fit together, or are not finite.

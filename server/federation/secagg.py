@@ -196,7 +196,7 @@ class Masking:
         total.survivors.add(party)
 
     def close(self) -> tuple["Agreeing", frozenset[PartyId]]:
-        """End of step 3: fix the survivors.
+        """Step 3, last part: fix the survivors.
 
         Returns:
             The next state; and the survivors, to be sent to each of them.

@@ -166,7 +166,7 @@ class CensusMethod(CensusSettings):
         return (PlannedQuery(name=CLASS_SUMS, spec=QuestionnaireSpec(**sums, **weights)),)
 
     def max_texts(self, task: Task, models: Sequence[str]) -> int:
-        """Return N, the number of texts of the run, and with a questionnaire those of which they are chosen."""
+        """Return N, the number of texts of the run; with a questionnaire, the number from which they are chosen."""
         del task, models
         return sum(self._texts(number) for number in range(self.rounds))
 

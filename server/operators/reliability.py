@@ -43,7 +43,7 @@ class Written:
 
 
 def reliabilities(census: Census, estimated: Estimates, texts: Written, model_count: int) -> Floats:
-    """Estimate the share of each model's texts with the requested label, (K,), from 1 / C, a guess, to 0.95.
+    """Estimate the share of each model's texts with the requested label, (K,), between 1 / C (guessing) and 0.95.
 
     Args:
         census: The released numbers.

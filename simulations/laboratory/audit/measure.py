@@ -117,7 +117,7 @@ def structure(*, secure: bool) -> Iterator[Finding]:
 
 
 def subsamples() -> Iterator[Finding]:
-    """Yield, from the coordinates in which two answers differ, whether all use one subsample unless it is redrawn."""
+    """Yield findings on whether all answers use one subsample, unless it is redrawn, by where two answers differ."""
     labels = tuple(f"label {i}" for i in range(64))
     private = [[Record("0", label) for label in labels[party::2]] for party in range(2)]
     spec = LabelHistogramSpec(labels=64)

@@ -112,7 +112,7 @@ def _of_ledgers(sizes: Sequence[int]) -> list[Ratio]:
 
 
 def _ledger(runs: int) -> tuple[float, float, float]:
-    """Return the CPU milliseconds to open a ledger, per run; of an answer; and to compute epsilon, per run."""
+    """Return CPU milliseconds: to open a ledger, per run; for an answer; to compute epsilon, per run."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "ledger.db"
         _write_ledger(path, runs)
