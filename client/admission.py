@@ -47,8 +47,8 @@ class Admission:
         ledger: The party's ledger.
         data_set: The ledger's name for its records; empty if all data sets count together.
         writers: The party's writers of texts, by kind of query.
-        roster: See `PartyService`.
-        approvals: See `PartyService`.
+        roster: See `client.service.PartyService`.
+        approvals: See `client.service.PartyService`.
     """
 
     def __init__(

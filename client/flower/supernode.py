@@ -40,7 +40,7 @@ BUSY_SECONDS, REPLY_SECONDS = 0.1, 0.05
 PARTS = 3
 """Number of parts of a message that are sent or fetched at a time, each on a separate connection."""
 SHARE = 0.2
-"""Wait during a run, as a share of the time since the last message: a question costs the coordinator 5 to 10 ms."""
+"""Wait during a run, as a share of the time since the last message. A question costs the coordinator 5 to 10 ms."""
 
 Received = tuple[Message, Any]
 """A message, and the tree of its parts."""

@@ -64,7 +64,7 @@ class Instructed:
             raise ConfigError("name_or_path", expected="a chat template that takes a user's message", got="another")
 
     def write(self, text: str, count: int, *, tone: int, sampled: bool, rng: np.random.Generator) -> list[str]:
-        """Write up to `count` abstractions, as `Abstraction` defines; all are drawn, and `tone` has no effect."""
+        """Draw up to `count` abstractions (`client.writers.abstractors.Abstraction`); `tone` has no effect."""
         del tone, sampled
         import torch
         from transformers import GenerationConfig

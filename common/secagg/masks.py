@@ -29,7 +29,7 @@ Sign = Literal[1, -1]
 
 
 def add_masks(vector: NDArray[np.uint64], masks: Iterable[tuple[bytes, Sign]]) -> None:
-    """Add masks to `vector` in place, in 256 KiB of extra memory, and faster than one by one.
+    """Add masks to `vector` in place, in 256 KiB of extra memory.
 
     Args:
         vector: (length,) uint64, contiguous.

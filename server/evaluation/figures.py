@@ -138,7 +138,7 @@ def classification(measured: Measured, train: Sequence[Candidate | Record], eval
 def predicted_by(
     measured: Measured, train: Sequence[Candidate | Record], evaluation: Evaluation, number: int
 ) -> tuple[list[str], str | None]:
-    """Predict the test texts' labels by the small model's training number `number`; see `small_model.predictions`."""
+    """Predict the test texts' labels by the small model's training number `number` (`small_model.predictions`)."""
     return predictions(
         train,
         measured.test,

@@ -55,7 +55,7 @@ class Cached:
         return Cached(provider=self._provider.in_form(form), path=self._path)
 
     def generate(self, requests: Sequence[Request], *, arrived: Arrived | None = None) -> list[Reply]:
-        """Generate the replies, as `Provider` defines. A missing one (no tokens, no text) is not stored.
+        """Generate the replies (`server.llm.base.Provider`). A missing one (no tokens, no text) is not stored.
 
         Raises:
             ProviderError: The wrapped model failed (the replies that arrived are stored), or the file is not a cache.

@@ -1,8 +1,8 @@
 """Removal of additions that models make around a text or in place of it; each rule is separate and counts its changes.
 
 Rules change only the form of a text. A text of which nothing remains is lost and requested again. A structured text is
-read by its structure instead of the first rules, whether these are on or off; each kind of repair is counted as
-"structure: KIND", and the reason for which a text was dropped as "no structure: REASON".
+read by its structure in place of the rules from `fences` to `loops`, even if these are off; each kind of repair is
+counted as "structure: KIND", and the reason for which a text was dropped as "no structure: REASON".
 """
 
 import re

@@ -157,7 +157,7 @@ class Local:
         """Do nothing, since the constructor has checked the checkpoint."""
 
     def generate(self, requests: Sequence[Request], *, arrived: Arrived | None = None) -> list[Reply]:
-        """Generate the replies, as `Provider` defines. A prompt that is longer than the model's context counts as lost.
+        """Generate the replies (`server.llm.base.Provider`). A prompt longer than the model's context counts as lost.
 
         Raises:
             ProviderError: A batch does not fit into memory, or the weights cannot be loaded.

@@ -47,7 +47,7 @@ class PreText(PreTextSettings):
     memory: ClassVar[type[NoMemory]] = NoMemory
 
     def population(self, task: Task) -> int:
-        """Return the number of seeds: a fifth of N, at most 400, at least `shots` for each label, and never more than N.
+        """Return the number of seeds: a fifth of N, at most 400, at least `shots` of a label, and never more than N.
 
         The last prompts show `shots` different seeds of a label; with more seeds the same votes would be split among
         them, and each costs 1 + k texts in every round, which is not worthwhile for few samples.

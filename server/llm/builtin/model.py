@@ -96,7 +96,7 @@ class BuiltinModel:
         """Do nothing, since the model runs on this machine."""
 
     def generate(self, requests: Sequence[Request], *, arrived: Arrived | None = None) -> list[Reply]:
-        """Generate the replies, as `Provider` defines; each is a function of this model and its request alone."""
+        """Generate the replies (`server.llm.base.Provider`); each is a function of this model and its request alone."""
         if not requests:
             return []
         asked, requests = requests, [plain(request) for request in requests]

@@ -66,11 +66,11 @@ class Remote:
         self._answered, self._lost_in_a_row = 0, 0
 
     def check(self) -> None:
-        """Probe the model, as `Provider` defines. A server that cannot describe models is asked for one word."""
+        """Probe the model (`server.llm.base.Provider`); ask a server that describes no single model for one word."""
         asyncio.run(self._check_model())
 
     def generate(self, requests: Sequence[Request], *, arrived: Arrived | None = None) -> list[Reply]:
-        """Generate the replies, as `Provider` defines. A refused, empty, malformed or failed answer is an empty reply.
+        """Generate the replies (`server.llm.base.Provider`). A refused, malformed or failed answer is an empty reply.
 
         Raises:
             ProviderError: The key, the account or the model is refused, the server no longer answers, or the run's cap

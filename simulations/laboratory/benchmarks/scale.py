@@ -182,7 +182,7 @@ class _Writer:
         """Do nothing."""
 
     def generate(self, requests: Sequence[Request], *, arrived: Arrived | None = None) -> list[Reply]:
-        """Generate the replies, as `Provider` defines."""
+        """Generate the replies (`server.llm.base.Provider`)."""
         replies = [Reply(texts=("x" * 300,) * 5, input_tokens=300, output_tokens=300) for _ in requests]
         for place, reply in enumerate(replies):
             if arrived:
@@ -190,7 +190,7 @@ class _Writer:
         return replies
 
     def estimate(self, _: Request) -> tuple[int, int]:
-        """Return the expected input and output tokens, as `Provider` defines."""
+        """Return the expected input and output tokens (`server.llm.base.Provider`)."""
         return 300, 300
 
 
@@ -219,7 +219,7 @@ class _Vectors(Encoder):
     digest = "benchmark"
 
     def encode(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        """Embed each text, as `Encoder` does."""
+        """Embed each text (`common.models.encoder.Encoder`)."""
         return np.repeat(self._vector, len(texts), axis=0)
 
 

@@ -34,7 +34,7 @@ def is_there(data: str) -> bool:
 
 
 def write_files(work: Path) -> None:
-    """Write public texts, a public vocabulary, and a split of banking10's records into private ones and a recipient's."""
+    """Write public texts, a public vocabulary, and banking10's records, split into private and a recipient's."""
     _write_public_texts(work)
     _write_vocabulary(work)
     _write_target(work)
