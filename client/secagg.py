@@ -221,7 +221,7 @@ class Ready:
         Raises:
             ReplayError: If this round, or a later one, was masked before.
             ProtocolError: If the set-up has no such round.
-            PlanError: If the vector has the wrong type or no axis, or a value that could make the sum wrap.
+            PlanError: If the vector has the wrong type or shape, or a value that could make the sum wrap.
         """
         round_secrets = self._rounds.take(index)
         masked = ring.encode(vector, parties=len(self._me.setup.parties))

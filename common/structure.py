@@ -149,7 +149,7 @@ class Structure:
         return self.canonical(fitted), repairs
 
     def _reason(self, fields: Object) -> str | None:
-        """Return the reason why an object is not of the schema; it never quotes the content."""
+        """Return the reason why an object is not of the schema, without its content; None if it is of the schema."""
         # Before the validator, which cannot write a whole number of 5000 digits into its message.
         if any(isinstance(value, int | float) and not abs(value) <= LARGEST for value in fields.values()):
             return "out of range"
@@ -247,7 +247,7 @@ class _Flat(yaml.SafeLoader):  # type: ignore[misc]  # the library has no types
 
 
 def _loose(text: str) -> Object | None:
-    """Read an object of scalars in single quotes or with a trailing comma, which YAML accepts and JSON does not."""
+    """Read an object of scalars in single quotes or with a trailing comma, which only YAML accepts; None otherwise."""
     if len(text) > LONGEST_LOOSE:
         return None
     try:

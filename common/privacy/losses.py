@@ -40,7 +40,7 @@ from common.privacy.loss_grid import TAIL, Floats, LossGrid
 from common.privacy.norms import LARGEST_SPREAD
 
 LARGEST_SIGMA = 1_000
-"""Bound in grid units, beyond which a Gaussian counts by norm: this costs a millionth, as the grid of losses does."""
+"""Largest sigma, in grid units, that does not count by norm alone: beyond it, that costs only a millionth."""
 LARGEST_SHIFT = 10_000
 """Bound in grid units on a shift under Laplace noise."""
 _SMALLEST_SPREAD = 1e-9

@@ -150,7 +150,7 @@ class Vocabulary(Query):
     Attributes:
         spec: The planned specification.
         terms: (bytes,) uint8: the terms in UTF-8, each followed by a line feed; see
-        `common.queries.terms.encode_terms`.
+            `common.queries.terms.encode_terms`.
     """
 
     dtypes: ClassVar[Mapping[str, str]] = {"terms": "|u1"}

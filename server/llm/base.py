@@ -257,5 +257,5 @@ class Formed(Protocol):
 
 
 def form_of(provider: Provider) -> str | None:
-    """Return the form of a model's prompts; see `Formed.form`."""
+    """Return the form of a model's prompts, None if it has none; see `Formed.form`."""
     return provider.form if isinstance(provider, Formed) else None

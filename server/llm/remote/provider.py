@@ -141,7 +141,7 @@ class Remote:
         return completion
 
     def _lost(self, job: "Job", failure: Failure) -> Completion | None:
-        """Give up one item, or the whole model; return an empty completion for a lost item."""
+        """Give up one item, or the whole model; return an empty completion for a lost item, None for the model."""
         if failure.kind == "hopeless" or (failure.wait or 0) > self._retries.patience:
             job.stop = job.stop or self._broken(failure)
             return None
