@@ -27,7 +27,7 @@ FEATURES = ("personal information", "rare word sequences", "longest verbatim spa
 RARE = 5
 """Number of words of a rare sequence."""
 MOST = 12
-"""Number of records that stand out of a pool; if half of the pool is of training, 11 of them there are significant."""
+"""Number of records that stand out of a pool; if half of the pool is of training, 11 of these 12 are significant."""
 NEAREST = 0.1
 """Share of the pool that counts as near to the texts."""
 

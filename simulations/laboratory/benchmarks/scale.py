@@ -64,7 +64,7 @@ def main(arguments: Sequence[str] | None = None) -> list[Ratio]:
 
 
 def _query(texts: list[str], vectors: NDArray[np.float32]) -> object:
-    """Ask one query of votes on these candidates to three parties in this process, from the embedding to the sum."""
+    """Ask three parties in this process one query of votes on these candidates, from the embedding to the sum."""
     encoder = Encoder.hashed_ngrams(dimensions=vectors.shape[1], bits=12)
     return parties.measure(3, "semi_honest", encoder, len(texts))
 
