@@ -46,7 +46,7 @@ class Cached:
         self._path = Path(path)
 
     def generate(self, requests: Sequence[Request], *, arrived: Arrived | None = None) -> list[Reply]:
-        """See `Provider.generate`. A missing reply (zero tokens, no text) is not stored, so it is requested again.
+        """Generate the replies (`server.llm.base.Provider`). A missing one (no tokens, no text) is not stored.
 
         Raises:
             ProviderError: The wrapped model failed (the replies that arrived are stored), or the file is not a cache.

@@ -122,7 +122,7 @@ class Local:
 
     @property
     def form(self) -> str | None:
-        """Form of the prompts; see `Formed`."""
+        """Name of the form of this model's prompts; see `server.llm.base.Formed`."""
         return self._completion.form if self._completion else None
 
     @cached_property
@@ -147,7 +147,7 @@ class Local:
         """Do nothing, since the constructor has checked the checkpoint."""
 
     def generate(self, requests: Sequence[Request], *, arrived: Arrived | None = None) -> list[Reply]:
-        """See `Provider.generate`. A prompt that is longer than the model's context counts as lost.
+        """Generate the replies (`server.llm.base.Provider`). A prompt longer than the model's context counts as lost.
 
         Raises:
             ProviderError: A batch does not fit into memory, or the weights cannot be loaded.

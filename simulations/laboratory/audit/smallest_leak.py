@@ -32,9 +32,9 @@ POWER = 0.8
 CHANGED = 0.15
 EPSILON, DELTA = 1.0, 1e-5
 _SIDE = 450
-"""Records of training, and of control."""
+"""Number of records of training, and of control."""
 _BANK = 20_000
-"""Independent texts to draw from."""
+"""Number of independent texts to draw from."""
 
 Found = Callable[[dict[str, NDArray[np.bool_]]], bool]
 

@@ -10,7 +10,7 @@ PUBLIC = [Example(text=f"A public text {'word ' * i}of number {i}.", topic=f"top
 
 def prompt(fields=None, *, public=PUBLIC, seed=0, **settings):
     request = requests(seed + 1, **fields or {})[seed]
-    return Completion(**settings).beginning(request, public).prompt
+    return Completion(form="fields", **settings).beginning(request, public).prompt
 
 
 def test_a_first_prompt_lists_public_texts_of_other_topics_and_ends_at_the_new_one():
@@ -28,7 +28,7 @@ def test_public_texts_of_the_tasks_own_labels_are_left_out_and_those_without_top
     assert "My card is late." not in prompt(public=examples)
     plain = [Example(text="Nobody knows what this is about.")]
     assert "\nText: Nobody knows what this is about.\nTopic: late card" in prompt(public=plain)
-    bare = Completion(public=False).beginning(requests(1)[0], PUBLIC).prompt
+    bare = Completion(form="fields", public=False).beginning(requests(1)[0], PUBLIC).prompt
     assert bare == prompt(public=[])
     assert bare.count("Text:") == 1
 
@@ -111,7 +111,7 @@ def test_a_text_ends_with_its_line_or_with_the_chosen_end():
     assert one.read(f" {several}", requests(1)[0], whole=True) is None  # two words
     assert one.read(" A whole first line.\nTopic: other", requests(1)[0], whole=True) == "A whole first line."
     assert "\nText: First line. Second line.\n" in prompt({"good": (several,)})
-    marked = Completion(end="###")
+    marked = Completion(form="fields", end="###")
     assert marked.stop == "\n###"
     assert marked.read(f" {several}\n###\nTopic:", requests(1)[0], whole=True) == several
     text = prompt({"good": (several,)}, end="###")
