@@ -26,7 +26,7 @@ PATHS_OR_NAMES = (
     "embedding.name_or_path",
     "evaluation.checkpoint",
     "evaluation.language_model.start",
-    *(f"llm.models.{name}.model" for name in ("local", "smollm2", "smollm2_bare", "smollm2_hot")),
+    *(f"llm.models.{name}.model" for name in ("local", "smollm2", "smollm2_headings", "smollm2_fields")),
 )
 """Settings that name a model of the catalogue, a file or folder, or a model elsewhere."""
 
