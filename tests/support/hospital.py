@@ -1,10 +1,14 @@
 """A hospital's folder as its operator sees it: requests answered and refused, one answer charged, nothing running."""
 
+import pytest
 import yaml
 
+from client.approvals import Approvals
 from client.audit_log import AuditLog
 from client.command import main
+from client.deploy.settings import HospitalSettings
 from client.noted_head import NotedHead
+from client.session import RefusalError
 from server.deploy.authority import make_authority
 from tests.support.federations import CANARY
 from tests.support.ledgers import reservation
@@ -55,3 +59,10 @@ def said(capsys, *arguments, code=2):
     assert error.count("\n") == 1
     assert CANARY not in error
     return error
+
+
+def opened(folder, agreed, run="pilot-1a2b3c4d"):
+    """What the service stores of a plan that was opened and waits."""
+    records = HospitalSettings.load(folder).records
+    with pytest.raises(RefusalError):
+        Approvals(folder / "private", records=records, key=b"k" * 32).admit(run, agreed, automatic=False)

@@ -1,0 +1,65 @@
+"""A browser without a screen for a hospital's page: it keeps the cookie, and sends what a real one would send."""
+
+import asyncio
+import re
+
+import httpx
+
+from client.page.access import COOKIE, FORM_TOKEN, Access
+from client.page.app import application
+
+HOST = "127.0.0.1:8470"
+
+
+class Clock:
+    """Seconds that a test sets."""
+
+    now = 0.0
+
+    def __call__(self):
+        return self.now
+
+
+class Browser:
+    """One browser and the page of one hospital's folder."""
+
+    def __init__(self, folder):
+        self.clock = Clock()
+        self.access = Access(HOST, clock=self.clock)
+        self.app = application(folder, self.access)
+        self.cookie = ""
+
+    def enter(self):
+        """Open the link; the session's cookie is kept."""
+        response = self.ask("GET", self.access.link.removeprefix(self.access.origin))
+        self.cookie = response.cookies.get(COOKIE, "")
+        return response
+
+    def ask(self, method, path, *, headers=None, form=None, cookie=None, **more):
+        """Send one request; a header that is None is left out."""
+        sent = {"host": HOST, "cookie": f"{COOKIE}={self.cookie if cookie is None else cookie}"}
+        if method == "POST":
+            sent["origin"] = self.access.origin
+        sent |= headers or {}
+        sent = {name: value for name, value in sent.items() if value is not None}
+        transport = httpx.ASGITransport(app=self.app)
+
+        async def send():
+            async with httpx.AsyncClient(transport=transport, base_url=self.access.origin) as client:
+                return await client.request(method, path, headers=sent, data=form, **more)
+
+        return asyncio.run(send())
+
+    def get(self, path="", **more):
+        return self.ask("GET", f"{self.access.root}/{path}", **more)
+
+    def post(self, path, *, token=None, **fields):
+        """Send a form with the session's own token, or another one."""
+        mine = self.access.form_token(self.cookie) if token is None else token
+        return self.ask("POST", f"{self.access.root}/{path}", form={FORM_TOKEN: mine, **fields})
+
+
+def forms(html):
+    """The hidden fields of each form of a page, by name."""
+    hidden = re.compile(r'<input type="hidden" name="([^"]*)" value="([^"]*)">')
+    return [dict(hidden.findall(form)) for form in re.findall(r"<form.*?</form>", html, re.DOTALL)]
