@@ -50,7 +50,7 @@ def changes(before: Plan, after: Plan) -> Iterator[str]:
     for field, name in NAMES.items():
         old, new = getattr(before, field), getattr(after, field)
         if old != new:
-            yield f"{name}: {_shown(old)} before, {_shown(new)} now"
+            yield f"{name}: {_pair(old, new)}"
     yield from _labels(before, after)
     yield from _queries(before, after)
 
@@ -84,14 +84,18 @@ def _query(before: PlannedQuery, after: PlannedQuery) -> str:
         return f"{before.spec.kind} before, {after.spec.kind} now"
     old, new = (asdict(query.spec) | asdict(query) | {"spec": None} for query in (before, after))
     return ", ".join(
-        f"{name.replace('_', ' ')} {_shown(old[name])} before, {_shown(new[name])} now"
-        for name in new
-        if old[name] != new[name]
+        f"{name.replace('_', ' ')} {_pair(old[name], new[name])}" for name in new if old[name] != new[name]
     )
 
 
 def _name(run: str) -> str:
     return run.rpartition("-")[0] or run
+
+
+def _pair(old: object, new: object) -> str:
+    if isinstance(old, float) and isinstance(new, float) and f"{old:.4g}" != f"{new:.4g}":
+        return f"{old:.4g} before, {new:.4g} now"
+    return f"{_shown(old)} before, {_shown(new)} now"
 
 
 def _shown(value: object) -> str:

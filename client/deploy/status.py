@@ -207,18 +207,13 @@ def _spending(settings: HospitalSettings) -> Spending:
 
 
 @lru_cache(maxsize=1)
-def _spending_of(path: Path, version: tuple[int, int] | None, note: Path, noted: str | None, delta: float) -> Spending:
+def _spending_of(
+    path: Path, _version: tuple[int, int] | None, note: Path, _noted: str | None, delta: float
+) -> Spending:
     """Return the spending, cached by the state of ledger and note: the metrics ask several times a minute."""
-    if version is None and noted is None:
-        return Spending()  # the service has not started yet
-    problem = ""
-    try:
-        ledger = NotedHead(note).opened(path, read_only=True)
-    except LedgerError as error:
-        problem = str(error)
-        if version is None:
-            return Spending(problem=problem)
-        ledger = Ledger(path, read_only=True)
+    ledger, problem = opened(path, NotedHead(note))
+    if ledger is None:
+        return Spending(problem=problem)
     entries = ledger.entries()
     return Spending(
         events=ledger.head().events,
@@ -226,6 +221,28 @@ def _spending_of(path: Path, version: tuple[int, int] | None, note: Path, noted:
         epsilon=epsilon((entry.cost for entry in entries), delta),
         problem=problem,
     )
+
+
+def opened(path: Path, noted_head: NotedHead) -> tuple[Ledger | None, str]:
+    """Return the ledger, checked from end to end, and why the party service does not start with it.
+
+    Args:
+        path: The ledger's file.
+        noted_head: The note of its head.
+
+    Returns:
+        The ledger, None if there is none; and the problem, empty if the service starts.
+
+    Raises:
+        LedgerError: The ledger was edited, is damaged or cannot be read.
+    """
+    exists = path.exists()
+    if not exists and noted_head.read() is None:
+        return None, ""  # the service has not started yet
+    try:
+        return noted_head.opened(path, read_only=True), ""
+    except LedgerError as error:
+        return Ledger(path, read_only=True) if exists else None, str(error)
 
 
 def _certificate_days(path: Path) -> int | None:

@@ -15,8 +15,11 @@ from starlette.responses import RedirectResponse, Response
 from starlette.routing import Mount, Route
 
 from client import refusals
+from client.deploy.ledger import exported
 from client.deploy.settings import HospitalSettings
+from client.deploy.status import opened
 from client.page.access import Access, Door
+from client.page.budget import budget
 from client.page.plans import card, decided, plans, state
 from client.page.render import page, render, style
 from common.errors import CaucusError
@@ -31,6 +34,8 @@ def application(folder: Path, access: Access) -> Door:
     routes = [
         Route("/", _reading(folder, _plans)),
         Route("/plan", _reading(folder, _plan)),
+        Route("/budget", _reading(folder, _budget)),
+        Route("/ledger.jsonl", _reading(folder, _ledger)),
         Route("/decide", _reading(folder, _decide), methods=["POST"]),
         Route("/style.css", _style),
     ]
@@ -73,6 +78,17 @@ def _plans(request: Request, settings: HospitalSettings) -> Response:
 def _plan(request: Request, settings: HospitalSettings) -> Response:
     asked = request.query_params
     return page(request, "plan", card=card(settings, asked.get("run", ""), asked.get("digest", "")), state=state)
+
+
+def _budget(request: Request, settings: HospitalSettings) -> Response:
+    return page(request, "budget", budget=budget(settings))
+
+
+def _ledger(_: Request, settings: HospitalSettings) -> Response:
+    ledger, _problem = opened(settings.private / "ledger.db", settings.noted_head)
+    lines = "".join(f"{line}\n" for line in exported(ledger)) if ledger else ""
+    attached = {"Content-Disposition": 'attachment; filename="ledger.jsonl"'}
+    return Response(lines, media_type="application/jsonl", headers=attached)
 
 
 def _decide(request: Request, settings: HospitalSettings) -> Response:

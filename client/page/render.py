@@ -7,7 +7,9 @@ import jinja2
 from starlette.requests import Request
 from starlette.responses import HTMLResponse
 
+from client.deploy.plan_facts import down, up
 from client.deploy.plan_sheet import in_fours, plain
+from client.page import steps
 from client.page.words import words
 from common import look
 
@@ -48,5 +50,12 @@ def _environment() -> jinja2.Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters |= {"fours": in_fours, "plain": plain}
+    environment.filters |= {"down": down, "fours": in_fours, "plain": plain, "up": up}
+    environment.globals |= {
+        "width": steps.WIDTH,
+        "height": steps.HEIGHT,
+        "left": steps.LEFT,
+        "right": steps.RIGHT,
+        "bottom": steps.BOTTOM,
+    }
     return environment
