@@ -20,6 +20,7 @@ from client.deploy.settings import HospitalSettings
 from client.deploy.status import opened
 from client.page.access import Access, Door
 from client.page.budget import budget
+from client.page.limits import in_force
 from client.page.plans import card, decided, plans, state
 from client.page.render import page, render, style
 from common.errors import CaucusError
@@ -36,6 +37,7 @@ def application(folder: Path, access: Access) -> Door:
         Route("/plan", _reading(folder, _plan)),
         Route("/budget", _reading(folder, _budget)),
         Route("/ledger.jsonl", _reading(folder, _ledger)),
+        Route("/limits", _reading(folder, _limits)),
         Route("/decide", _reading(folder, _decide), methods=["POST"]),
         Route("/style.css", _style),
     ]
@@ -89,6 +91,10 @@ def _ledger(_: Request, settings: HospitalSettings) -> Response:
     lines = "".join(f"{line}\n" for line in exported(ledger)) if ledger else ""
     attached = {"Content-Disposition": 'attachment; filename="ledger.jsonl"'}
     return Response(lines, media_type="application/jsonl", headers=attached)
+
+
+def _limits(request: Request, settings: HospitalSettings) -> Response:
+    return page(request, "limits", limits=in_force(settings))
 
 
 def _decide(request: Request, settings: HospitalSettings) -> Response:
