@@ -27,7 +27,7 @@ from common.system.certificates import SOON, days_left, in_words
 from common.system.commands import add_command
 from common.system.files import content_of
 
-_COLOUR = re.compile(r"\x1b\[[0-9;]*m")
+COLOUR = re.compile(r"\x1b\[[0-9;]*m")
 _LEVEL = re.compile(r"^[A-Z]+ *: +")
 _PROXY = re.compile(r"[45]\d\d \w")
 """Start of a line in which SuperNode says why a proxy refuses."""
@@ -146,7 +146,7 @@ def _requests(requests: AuditTotals) -> Iterator[str]:
     yield f"requests: {requests.answered} answered; refused: {refused or 'none'}"
     if last := requests.last_refusal:
         line = f"last refusal: {last['when']}, run {last['run']}, {last['request']}, {last['reason']}: {last['detail']}"
-        yield _printable(line)
+        yield printable_line(line)
 
 
 def _budget(status: Status, settings: HospitalSettings) -> Iterator[str]:
@@ -252,7 +252,7 @@ def _certificate_days(path: Path) -> int | None:
         return None
 
 
-def _printable(line: str) -> str:
+def printable_line(line: str) -> str:
     """Mask unprintable characters, so that a line quoted from the coordinator or relay cannot overwrite others."""
     return "".join(character if character.isprintable() else "?" for character in line)
 
@@ -270,9 +270,9 @@ def _node_says(settings: HospitalSettings) -> str:
     lines = "".join(logs_text).splitlines()
     telling = ("SuperNode ID", "Failed", "ERROR", "[code:", "[SSL:", "Connection ", "refused", "terminated")
     telling_lines = [
-        _COLOUR.sub("", line).strip()
+        COLOUR.sub("", line).strip()
         for line in lines
         if (any(word in line for word in telling) and "Traceback" not in line) or _PROXY.match(line)
     ]
-    last = _printable(_LEVEL.sub("", telling_lines[-1])) if telling_lines else "starting"
+    last = printable_line(_LEVEL.sub("", telling_lines[-1])) if telling_lines else "starting"
     return last if "SuperNode ID" in last else f"{last.rstrip('.')}; if it stays so, caucus-party check says why"

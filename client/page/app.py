@@ -21,9 +21,11 @@ from client.deploy.status import opened
 from client.page.access import Access, Door
 from client.page.budget import budget
 from client.page.limits import in_force
+from client.page.now import PARTS, now, way_to_coordinator
 from client.page.plans import card, decided, plans, state
 from client.page.render import page, render, style
 from common.errors import CaucusError
+from common.system.certificates import SOON
 
 log = logging.getLogger("caucus.page")
 
@@ -38,6 +40,8 @@ def application(folder: Path, access: Access) -> Door:
         Route("/budget", _reading(folder, _budget)),
         Route("/ledger.jsonl", _reading(folder, _ledger)),
         Route("/limits", _reading(folder, _limits)),
+        Route("/now", _reading(folder, _now)),
+        Route("/coordinator", _reading(folder, _coordinator)),
         Route("/decide", _reading(folder, _decide), methods=["POST"]),
         Route("/style.css", _style),
     ]
@@ -95,6 +99,14 @@ def _ledger(_: Request, settings: HospitalSettings) -> Response:
 
 def _limits(request: Request, settings: HospitalSettings) -> Response:
     return page(request, "limits", limits=in_force(settings))
+
+
+def _now(request: Request, settings: HospitalSettings) -> Response:
+    return page(request, "now", now=now(settings), parts=PARTS, soon=SOON)
+
+
+def _coordinator(request: Request, settings: HospitalSettings) -> Response:
+    return page(request, "coordinator", findings=way_to_coordinator(settings))
 
 
 def _decide(request: Request, settings: HospitalSettings) -> Response:

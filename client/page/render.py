@@ -12,6 +12,7 @@ from client.deploy.plan_sheet import in_fours, plain
 from client.page import steps
 from client.page.words import words
 from common import look
+from common.system.certificates import in_words
 
 TABS = ("plans", "budget", "limits", "now", "release")
 
@@ -50,7 +51,7 @@ def _environment() -> jinja2.Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters |= {"down": down, "fours": in_fours, "plain": plain, "up": up}
+    environment.filters |= {"days": in_words, "down": down, "fours": in_fours, "plain": plain, "up": up}
     environment.globals |= {
         "width": steps.WIDTH,
         "height": steps.HEIGHT,
