@@ -23,6 +23,7 @@ from client.page.budget import budget
 from client.page.limits import in_force
 from client.page.now import PARTS, now, way_to_coordinator
 from client.page.plans import card, decided, plans, state
+from client.page.release import looked_at
 from client.page.render import page, render, style
 from common.errors import CaucusError
 from common.system.certificates import SOON
@@ -42,6 +43,8 @@ def application(folder: Path, access: Access) -> Door:
         Route("/limits", _reading(folder, _limits)),
         Route("/now", _reading(folder, _now)),
         Route("/coordinator", _reading(folder, _coordinator)),
+        Route("/release", _reading(folder, _release)),
+        Route("/look", _reading(folder, _look), methods=["POST"]),
         Route("/decide", _reading(folder, _decide), methods=["POST"]),
         Route("/style.css", _style),
     ]
@@ -107,6 +110,14 @@ def _now(request: Request, settings: HospitalSettings) -> Response:
 
 def _coordinator(request: Request, settings: HospitalSettings) -> Response:
     return page(request, "coordinator", findings=way_to_coordinator(settings))
+
+
+def _release(request: Request, _: HospitalSettings) -> Response:
+    return page(request, "release", looked=None)
+
+
+def _look(request: Request, settings: HospitalSettings) -> Response:
+    return page(request, "release", looked=looked_at(settings, request.state.form))
 
 
 def _decide(request: Request, settings: HospitalSettings) -> Response:
