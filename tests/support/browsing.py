@@ -2,6 +2,10 @@
 
 import asyncio
 import re
+import signal
+import subprocess
+import sys
+from contextlib import contextmanager
 
 import httpx
 
@@ -63,3 +67,18 @@ def forms(html):
     """The hidden fields of each form of a page, by name."""
     hidden = re.compile(r'<input type="hidden" name="([^"]*)" value="([^"]*)">')
     return [dict(hidden.findall(form)) for form in re.findall(r"<form.*?</form>", html, re.DOTALL)]
+
+
+@contextmanager
+def served(folder):
+    """Run `caucus-party page` in a process of its own, and yield the link that it prints."""
+    command = [sys.executable, "-m", "client.command", "page", str(folder), "--port", "0"]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    try:
+        process.stdout.readline()
+        yield process.stdout.readline().strip()
+        process.send_signal(signal.SIGINT)
+        assert (*process.communicate(timeout=30), process.returncode) == ("the page is closed\n", "", 0)
+    finally:
+        process.kill()
+        process.communicate()

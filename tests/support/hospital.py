@@ -32,9 +32,14 @@ def operated(folder):
 
 def charge(folder, index):
     """One more answer, as the party service charges and notes it."""
+    spend(folder, "r", index)
+
+
+def spend(folder, run, index=0):
+    """Charge and note an answer of this run."""
     noted = NotedHead(folder / "private" / "ledger.head")
     ledger = noted.opened(folder / "private" / "ledger.db")
-    ledger.reserve(**reservation(index=index))
+    ledger.reserve(**reservation(run=run, index=index))
     noted.write(ledger)
 
 

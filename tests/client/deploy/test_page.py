@@ -1,14 +1,13 @@
 """`caucus-party page`: the link, the port, what is missing, and a real server that shows the page to its browser."""
 
 import re
-import subprocess
-import sys
 
 import httpx
 import pytest
 
 from client.command import main
 from client.deploy import page
+from tests.support.browsing import served
 from tests.support.hospital import said
 
 
@@ -46,22 +45,10 @@ def test_ctrl_c_ends_it_in_good_order(made, capsys, monkeypatch):
 
 
 def test_a_real_server_opens_the_page_on_loopback_alone(made):
-    command = [sys.executable, "-m", "client.command", "page", str(made), "--port", "0"]
-    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-    try:
-        process.stdout.readline()
-        link = process.stdout.readline().strip()
+    with served(made) as link, httpx.Client(trust_env=False, timeout=30) as client:
         assert re.fullmatch(rf"http://{page.HOST}:\d+/[0-9a-f]{{32}}/enter/[\w-]{{43}}", link)
-        with httpx.Client(trust_env=False, timeout=30) as client:
-            entered = client.get(link)
-            assert entered.status_code == 200
-            shown = client.get(link.partition("enter/")[0])
-            assert "No plan waits for a decision." in shown.text
-            assert not {"server", "date"} & set(shown.headers)
-            assert client.get(link).status_code == 403
-        process.send_signal(2)
-        output, errors = process.communicate(timeout=30)
-        assert (output, errors, process.returncode) == ("the page is closed\n", "", 0)
-    finally:
-        process.kill()
-        process.communicate()
+        assert client.get(link).status_code == 200
+        shown = client.get(link.partition("enter/")[0])
+        assert "No plan waits for a decision." in shown.text
+        assert not {"server", "date"} & set(shown.headers)
+        assert client.get(link).status_code == 403

@@ -6,12 +6,11 @@ import math
 import pytest
 
 from client.deploy.settings import HospitalSettings
-from client.noted_head import NotedHead
 from client.page.budget import MOST_STEPS, budget
 from client.page.steps import BOTTOM, LEFT, RIGHT, TOP, step_plot
 from common.ledger.ledger import Ledger
 from tests.support.browsing import Browser
-from tests.support.hospital import change, operated
+from tests.support.hospital import change, operated, spend
 from tests.support.ledgers import RELEASE, edited, reservation
 
 
@@ -24,13 +23,6 @@ def page_of(folder):
     browser = Browser(folder)
     browser.enter()
     return browser
-
-
-def spend(folder, run, index=0, when=None, monkeypatch=None):
-    noted = NotedHead(folder / "private" / "ledger.head")
-    ledger = noted.opened(folder / "private" / "ledger.db")
-    ledger.reserve(**reservation(run=run, index=index))
-    noted.write(ledger)
 
 
 def test_a_hospital_that_answered_nothing_is_told_what_comes_next(made):
