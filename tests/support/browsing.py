@@ -78,7 +78,7 @@ def served(folder):
         process.stdout.readline()
         yield process.stdout.readline().strip()
         process.send_signal(signal.SIGINT)
-        assert (*process.communicate(timeout=30), process.returncode) == ("the page is closed\n", "", 0)
+        assert (*process.communicate(timeout=60), process.returncode) == ("the page is closed\n", "", 0)
     finally:
         process.kill()
         process.communicate()
