@@ -56,6 +56,13 @@ def test_a_card_has_the_whole_sheet_and_its_main_points(browser, capsys):
     assert CANARY not in text
 
 
+def test_who_may_help_the_coordinator_is_said_with_the_guess(browser):
+    opened(browser.folder, plan(2), RUN)
+    assert "from this hospital&#39;s answers: in at most 98.21 %" in browser.get().text
+    change(browser.folder, limits={"malicious_coordinator": False, "corrupt": 0.3})
+    assert "with 1 of the other hospitals helping it: in at most" in browser.get().text
+
+
 def test_a_plan_beyond_the_limits_says_so_at_its_head(browser):
     opened(browser.folder, plan(2, epsilon=9.0), RUN)
     assert "refused even when approved: plan&#39;s epsilon; expected at most 8.0; got 9.0." in browser.get().text
