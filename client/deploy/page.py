@@ -42,9 +42,9 @@ def _page(chosen: argparse.Namespace) -> Iterator[str]:
     integers_in(0, 2**16 - 1, port=chosen.port)
     HospitalSettings.load(chosen.folder)  # a wrong folder is told here, not in a browser
     with socket.create_server((HOST, chosen.port)) as listening:
-        access, serve = serving(chosen.folder, f"{HOST}:{listening.getsockname()[1]}")
+        access, server = serving(chosen.folder, f"{HOST}:{listening.getsockname()[1]}")
         yield "open this link in a browser; Ctrl-C ends the page"
         yield access.link
         with contextlib.suppress(KeyboardInterrupt):
-            serve(listening)
+            server.run(sockets=[listening])
     yield "the page is closed"

@@ -1,7 +1,5 @@
 """The server of a hospital's page: one process, no log of requests, since the path of the link is a secret."""
 
-import socket
-from collections.abc import Callable
 from pathlib import Path
 
 import uvicorn
@@ -13,8 +11,8 @@ BUSIEST = 32
 """Connections at a time; a browser opens about six."""
 
 
-def serving(folder: Path, host: str) -> tuple[Access, Callable[[socket.socket], None]]:
-    """Return who may enter a hospital's page, and the function that serves it until a signal to stop.
+def serving(folder: Path, host: str) -> tuple[Access, uvicorn.Server]:
+    """Return who may enter a hospital's page, and a server that is ready to run on a socket.
 
     Args:
         folder: The hospital's folder.
@@ -33,4 +31,4 @@ def serving(folder: Path, host: str) -> tuple[Access, Callable[[socket.socket], 
         timeout_graceful_shutdown=1,
         ws="none",
     )
-    return access, lambda listening: uvicorn.Server(config).run(sockets=[listening])
+    return access, uvicorn.Server(config)

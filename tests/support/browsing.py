@@ -3,14 +3,17 @@
 import asyncio
 import re
 import signal
+import socket
 import subprocess
 import sys
 from contextlib import contextmanager
+from threading import Thread
 
 import httpx
 
 from client.page.access import COOKIE, FORM_TOKEN, Access
 from client.page.app import application
+from client.page.serve import serving
 
 HOST = "127.0.0.1:8470"
 
@@ -82,3 +85,17 @@ def served(folder):
     finally:
         process.kill()
         process.communicate()
+
+
+@contextmanager
+def opened_here(folder):
+    """Serve the page in a thread of this process, which starts at once, and yield the link."""
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        access, server = serving(folder, f"127.0.0.1:{listening.getsockname()[1]}")
+        thread = Thread(target=server.run, kwargs={"sockets": [listening]})
+        thread.start()
+        try:
+            yield access.link
+        finally:
+            server.should_exit = True
+            thread.join()

@@ -30,13 +30,14 @@ def test_there_is_no_other_address(made, capsys):
 
 
 def test_ctrl_c_ends_it_in_good_order(made, capsys, monkeypatch):
-    def interrupted(_):
+    def interrupted(sockets):
+        assert len(sockets) == 1
         raise KeyboardInterrupt
 
     def serving(folder, host):
         assert folder == made
         assert re.fullmatch(r"127\.0\.0\.1:\d+", host)
-        return page_access, interrupted
+        return page_access, type("Server", (), {"run": staticmethod(interrupted)})
 
     page_access = type("Access", (), {"link": "http://the-link"})
     monkeypatch.setattr("client.page.serve.serving", serving)

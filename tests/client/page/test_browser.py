@@ -10,7 +10,7 @@ import shutil
 import pytest
 
 from client.approvals import approvals
-from tests.support.browsing import served
+from tests.support.browsing import opened_here
 from tests.support.federations import plan
 from tests.support.held_back import copied, held_back
 from tests.support.hospital import change, opened, spend
@@ -48,7 +48,7 @@ def hospital(made):
 @pytest.fixture
 def visit(chromium, hospital):
     """Open the link as a person does, and watch the page: what it asks for, and what it complains of."""
-    with served(hospital) as link:
+    with opened_here(hospital) as link:
         contexts = []
 
         def entered(**settings):
