@@ -30,6 +30,7 @@ from pathlib import Path
 
 from client.audit_log import AuditLog, now
 from client.session import RefusalError
+from common.errors import ConfigError, PlanError
 from common.messages import Reason
 from common.plan.plan import Plan
 from common.system.files import SECRET, write_atomic
@@ -69,6 +70,13 @@ class PlanApproval:
     first_seen: str = ""
     decided: str = ""
     reason: str = ""
+
+    def read_plan(self) -> Plan | None:
+        """Return the plan; None if it is of another version, as an upgrade may find older ones."""
+        try:
+            return Plan.from_dict(json.loads(self.plan))
+        except (PlanError, ConfigError):
+            return None
 
 
 class Approvals:

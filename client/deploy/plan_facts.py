@@ -9,6 +9,7 @@ from typing import Self
 
 from client.admission import check_parties
 from client.approvals import PlanApproval
+from client.deploy.plan_changes import changes, previous
 from client.deploy.settings import HospitalSettings
 from client.guard import Limits
 from client.session import RefusalError
@@ -81,6 +82,8 @@ class PlanFacts:
         records: This hospital's records.
         not_covered: What the guarantee does not cover; each item reads "Heading: explanation.".
         beyond: Why the plan is refused even when approved; empty if it is not.
+        before: The last approved plan of another run of the same name; None if there is none.
+        changes: What has changed since that plan, in clauses.
     """
 
     approval: PlanApproval
@@ -96,10 +99,25 @@ class PlanFacts:
     records: OwnRecords
     not_covered: tuple[str, ...]
     beyond: str
+    before: PlanApproval | None
+    changes: tuple[str, ...]
 
     @classmethod
-    def gather(cls, approval: PlanApproval, settings: HospitalSettings, private: Sequence[Record]) -> Self:
+    def gather(
+        cls,
+        approval: PlanApproval,
+        settings: HospitalSettings,
+        private: Sequence[Record],
+        *,
+        known: Sequence[PlanApproval] = (),
+    ) -> Self:
         """Return the facts of this plan, from the hospital's own files alone.
+
+        Args:
+            approval: The plan's entry, of this version.
+            settings: The hospital's settings.
+            private: Its records.
+            known: All plans that the hospital was asked about, to find the one before of the same name.
 
         Raises:
             ConfigError: The roster is missing or is not this hospital's.
@@ -119,6 +137,8 @@ class PlanFacts:
             beyond = ""
         except RefusalError as error:
             beyond = str(error)
+        before = previous(approval, known)
+        earlier = before.read_plan() if before else None
         return cls(
             approval=approval,
             plan=plan,
@@ -133,6 +153,8 @@ class PlanFacts:
             records=_own_records(plan, private),
             not_covered=tuple(not_covered(Scope.of(plan, up))),
             beyond=beyond,
+            before=before,
+            changes=tuple(changes(earlier, plan)) if earlier else (),
         )
 
     @property
@@ -179,6 +201,8 @@ class PlanFacts:
             "decided": self.approval.decided,
             "reason": self.approval.reason,
             "first_seen": self.approval.first_seen,
+            "run_before": self.before.run if self.before else None,
+            "changes": list(self.changes),
             "purpose": plan.purpose,
             "recipient": plan.recipient,
             "method": plan.method,

@@ -14,6 +14,7 @@ from typing import Any
 import jinja2
 from markupsafe import Markup
 
+from common import look
 from common.errors import DataError
 from server.domain import Candidate
 from server.evaluation.projection import evenly
@@ -99,8 +100,7 @@ def _environment() -> jinja2.Environment:
         "duration": _duration,
         "sha256": lambda text: base64.b64encode(hashlib.sha256(text.encode()).digest()).decode(),
     }
-    style = "".join(map(_source, ("colours.css", "plots.css", "page.css")))
-    environment.globals |= {"style": Markup(style), "script": Markup(_source("script.js")), "long": LONG}  # noqa: S704 — our own
+    environment.globals |= {"style": Markup(look.style()), "script": Markup(_source("script.js")), "long": LONG}  # noqa: S704 — our own
     return environment
 
 

@@ -7,11 +7,10 @@ import sys
 
 import pytest
 
-from client.approvals import Approvals, approvals
+from client.approvals import approvals
 from client.command import main
 from client.deploy.plan_facts import down, up
 from client.deploy.settings import HospitalSettings
-from client.session import RefusalError
 from common.ledger.ledger import Ledger
 from common.plan.guarantee import epsilon_against, epsilon_alone
 from common.plan.not_covered import Scope, not_covered
@@ -25,7 +24,7 @@ from common.queries.votes import VotesSpec
 from common.secagg.identity import Roster
 from common.system.enrolment import RosterFile
 from tests.support.federations import plan
-from tests.support.hospital import change
+from tests.support.hospital import change, opened
 
 RUN = "pilot-1a2b3c4d"
 TRUSTING = {"malicious_coordinator": False, "corrupt": 0.0}
@@ -36,13 +35,6 @@ def made(made):
     """A hospital that trusts the coordinator to follow the protocol."""
     change(made, limits=TRUSTING)
     return made
-
-
-def opened(folder, agreed, run=RUN):
-    """What the service stores of a plan that was opened and waits."""
-    records = HospitalSettings.load(folder).records
-    with pytest.raises(RefusalError):
-        Approvals(folder / "private", records=records, key=b"k" * 32).admit(run, agreed, automatic=False)
 
 
 def approve(capsys, folder, *arguments, code=0):
