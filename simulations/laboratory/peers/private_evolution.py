@@ -36,7 +36,7 @@ from server.federation.ask import Federation
 from server.llm.allocation import per_label
 from server.llm.form_choice import in_chosen_forms
 from server.llm.orders import even_orders
-from server.methods.aug_pe import VOTES, AugPe
+from server.methods.aug_pe import AugPe
 from server.operators import survivors
 from server.operators.variation import vary
 from server.run_folder import TEXTS, ZERO_SHOT, read_candidates
@@ -96,7 +96,8 @@ def finished(folder: Path) -> Run:
     parts = build_parts(settings)
     measured = with_records(settings, [])
     assert isinstance(parts.method, AugPe), "only a run of aug_pe can be compared"
-    assert not (parts.method.look_ahead or parts.method.smoothing or parts.method.vocabulary)
+    left_out = parts.method.look_ahead or parts.method.smoothing or parts.method.vocabulary
+    assert not left_out, "these are not compared"
     task, seed = parts.source.task(), settings.experiment_seed
     tools = RunTools(
         task=task,
@@ -161,7 +162,9 @@ class Library:
         self.run = run
         self.modules: Callable[[str], Any] = importlib.import_module
         self.requested = self.unanswered = self.calls = 0
+        self.counted = self.elsewhere = 0.0
         self.labels = list(run.tools.task.labels)
+        self._counting: Any = None
         self.column_name = "PE.EMBEDDING.caucus"
         self.epsilon, self.delta = run.parts.plan.epsilon, run.parts.plan.delta
 
@@ -206,6 +209,19 @@ class Library:
         varied = [replies[0] if replies else text for text, replies in zip(texts, written.texts, strict=True)]
         return self._data({TEXT: varied, LABEL: numbers}, syn_data.metadata)
 
+    def compute_histogram(self, priv_data: Any, syn_data: Any) -> Any:  # noqa: ANN401
+        """Count by the library's histogram, and compare it with our votes: the library's interface `Histogram`."""
+        private, counted = self._counting.compute_histogram(priv_data=priv_data, syn_data=syn_data)
+        frame = counted.data_frame
+        candidates = [
+            Candidate(text=text, label=self.labels[number], model="pe", round=0)
+            for text, number in zip(frame[TEXT], frame[LABEL], strict=True)
+        ]
+        votes = frame[CLEAN].to_numpy(dtype=np.float64)
+        self.counted += votes.sum()
+        self.elsewhere += np.abs(votes - our_votes(self.run, candidates)).sum() / 2
+        return private, counted
+
     def votes(self, backend: str, mode: str) -> Counts:
         """Return the library's histogram without noise of the run's first population, label by label."""
         private, synthetic = self.data(self.run.private), self.data(self.run.candidates)
@@ -244,8 +260,9 @@ class Library:
         runner = self.modules("pe.runner").PE(
             priv_data=self.data(self.run.private),
             population=self._population(self),
-            histogram=self._histogram(backend, "l2"),
+            histogram=self,
         )
+        self._counting = self._histogram(backend, "l2")
         size, expansion = self.run.method.samples, self.run.method.expansion
         made = runner.run(
             num_samples_schedule=[size, *[size // expansion] * self.run.method.rounds],
@@ -328,6 +345,8 @@ def compared(run: Run, *, draws: int, texts: bool) -> dict[str, Any]:
             "survivors": len(kept),
             "requested": library.requested,
             "unanswered": library.unanswered,
+            "votes": library.counted,
+            "votes elsewhere": library.elsewhere,
         }
     return figures
 
