@@ -2,7 +2,7 @@
 
     python -m simulations.laboratory.peers.suites RUN OUT
 
-OUT gets the synthetic and the held-out texts, in the forms that the programs in PEERS.md read, and no private record:
+OUT gets the synthetic and the held-out texts, in the forms that the programs in README.md read, and no private record:
 
     synthetic.csv, real.csv      text,label
     pairs.csv                    source,reference: as many of each as the smaller set has, at random

@@ -6,14 +6,8 @@ import numpy as np
 import pytest
 
 from simulations.laboratory.peers import private_evolution
-from simulations.laboratory.peers.private_evolution import (
-    difference,
-    finished,
-    of_draws,
-    our_choice,
-    our_noise,
-    our_votes,
-)
+from simulations.laboratory.peers.our_run import finished, our_choice, our_noise, our_votes
+from simulations.laboratory.peers.private_evolution import difference, of_draws
 from tests.support.runs import lines, tiny
 
 AUG_PE = ("method=aug_pe", "method.samples=24", "method.rounds=2", "llm.use=[broad]", "privacy.epsilon=4")
