@@ -56,7 +56,7 @@ class Library:
             if order.label == label_info.name
         ]
         written = self.run.tools.generate(orders, self._request, round_number=0)
-        self.requested += num_samples
+        self.requested += int(num_samples)
         texts = [candidate.text for candidate in written.candidates]
         return self._data({TEXT: texts, LABEL: [0] * len(texts)}, {"label_info": [label_info]})
 
@@ -87,8 +87,8 @@ class Library:
             for text, number in zip(frame[TEXT], frame[LABEL], strict=True)
         ]
         votes = frame[CLEAN].to_numpy(dtype=np.float64)
-        self.counted += votes.sum()
-        self.elsewhere += np.abs(votes - our_votes(self.run, candidates)).sum() / 2
+        self.counted += float(votes.sum())
+        self.elsewhere += float(np.abs(votes - our_votes(self.run, candidates)).sum() / 2)
         return private, counted
 
     def votes(self, backend: str, mode: str) -> Counts:
