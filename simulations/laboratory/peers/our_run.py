@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from client.contributions.votes import votes_of
 from common import rng
 from common.domain import Record
+from common.models.encoder import Encoder
 from common.privacy.samplers import discrete_gaussian
 from common.queries.votes import Votes, VotesSpec
 from server.domain import Candidate
@@ -66,7 +67,8 @@ class Run:
     def accuracy(self, texts: Sequence[Candidate]) -> float:
         """Return the accuracy on the test texts of logistic regression on the encoder's vectors."""
         evaluation = small_model.by_encoder(self.parts.evaluation)
-        return float(small_model.score(texts, self.test, evaluation=evaluation, encoder=self.tools.encoder)["accuracy"])
+        encoder = cast("Encoder", self.tools.encoder)  # which remembers the vectors of texts
+        return float(small_model.score(texts, self.test, evaluation=evaluation, encoder=encoder)["accuracy"])
 
 
 def finished(folder: Path) -> Run:

@@ -65,7 +65,7 @@ def write(run: Path, out: Path) -> dict[str, float | None]:
     )
     groups = fidelity(measured, real, lambda: measured.test_vectors)
     figures = {name: values["value"] for name, values in groups.items() if isinstance(values, dict)}
-    figures["accuracy"] = score(synthetic, real, evaluation=by_encoder(evaluation), encoder=encoder)["accuracy"]
+    figures["accuracy"] = score(synthetic, real, evaluation=by_encoder(evaluation), encoder=encoder.encoder)["accuracy"]
     (out / "ours.json").write_text(json.dumps(figures, indent=1) + "\n", encoding="utf-8")
     return figures
 
