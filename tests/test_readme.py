@@ -83,6 +83,7 @@ def test_there_are_commands_to_test():
         "server/methods/CENSUS_RESULTS.md": 1,
         "server/report/README.md": 2,
         "simulations/README.md": 5,
+        "simulations/laboratory/peers/README.md": 1,
     }
     assert {Path(words[0]).name for _, words in COMMANDS} == {"caucus-simulate", "caucus-coordinator", "caucus-party"}
 
