@@ -21,7 +21,6 @@ from server.domain import Candidate
 from server.evaluation import small_model
 from server.federation.ask import Federation
 from server.llm.allocation import per_label
-from server.llm.form_choice import in_chosen_forms
 from server.methods.aug_pe import AugPe
 from server.operators import survivors
 from server.run_folder import TEXTS, ZERO_SHOT, read_candidates
@@ -85,7 +84,7 @@ def finished(folder: Path) -> Run:
         plan=parts.plan,
         federation=cast("Federation", None),  # nothing is asked
         encoder=parts.encoder,
-        providers=in_chosen_forms(parts.providers, task, parts.encoder, cleaner=parts.cleaner, experiment_seed=seed),
+        providers=parts.providers,
         cleaner=parts.cleaner,
         texts_per_request=parts.method.texts_per_request,
         spending=parts.spending,
