@@ -57,7 +57,9 @@ def test_datasets_loads_each_part_of_the_folder(run, part, tmp_path, offline):
     name = {} if part == "synthetic" else {"name": part}  # the first is the default
     loaded = datasets.load_dataset(str(run / "dataset"), **name, split="train", cache_dir=str(tmp_path))
     assert loaded.to_list() == wanted
-    same = datasets.load_dataset("json", data_files=str(run / "dataset" / part / "train.jsonl"), cache_dir=str(tmp_path))
+    same = datasets.load_dataset(
+        "json", data_files=str(run / "dataset" / part / "train.jsonl"), cache_dir=str(tmp_path)
+    )
     assert same["train"].to_list() == wanted
 
 
@@ -163,13 +165,13 @@ def test_nothing_of_a_run_is_published_but_its_texts_and_what_the_card_takes(tmp
     for kind, document in made.items():
         (run / kind.FILE).write_text(json.dumps(document))
     for name in (*OTHER_FILES, ZERO_SHOT, "config.yaml", "report.json", "release.md"):
-        (run / name).write_text(f"zq {name}")
+        (run / name).write_text(f"another file: {name}")
     assert main(["publish", str(run), str(tmp_path / "out"), "--license", "cc0-1.0"]) == 0
     files = [path for path in (tmp_path / "out").rglob("*") if path.is_file()]
     assert sorted(path.name for path in files) == ["README.md", "croissant.json", "train.jsonl", "train.parquet"]
     content = "".join(path.read_text("utf-8", errors="ignore") for path in files)
     assert {kind: canaries[kind].found(content) for kind in PUBLISHED} == PUBLISHED
-    assert "zq " not in content
+    assert "another file" not in content
     assert str(tmp_path) not in content
 
 
