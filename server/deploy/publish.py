@@ -5,7 +5,7 @@ import datetime as dt
 import hashlib
 import re
 import shlex
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -103,7 +103,7 @@ def write(folder: Path, card: Card, parts: Mapping[str, list[Candidate]]) -> Non
     write_atomic(folder / CARD, dataset_card.page(card).encode())
 
 
-def _write_parquet(path: Path, rows: list[dict[str, Any]], columns: list[str]) -> None:
+def _write_parquet(path: Path, rows: list[dict[str, Any]], columns: Sequence[str]) -> None:
     import pyarrow as pa
     from pyarrow import parquet
 

@@ -214,7 +214,9 @@ def page(shown: Card) -> str:
 
 
 def _probabilities(text: Candidate, labels: Sequence[str]) -> list[float] | None:
-    return text.probabilities and [text.probabilities.get(label, 0.0) for label in labels]
+    if text.probabilities is None:
+        return None
+    return [text.probabilities.get(label, 0.0) for label in labels]
 
 
 def _metadata(shown: Card) -> dict[str, Any]:

@@ -11,7 +11,7 @@ from common.errors import DataError
 from common.labelled_files import read_records, read_texts, read_topics
 
 SECRET = "Zebulon"
-"""Stands for private text: it must not reach a message."""
+"""A word of private text, which no message may hold."""
 
 
 def attachment(text="Wet cough.", **changes):

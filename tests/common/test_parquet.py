@@ -11,7 +11,7 @@ from common.file_diagnosis import on_folder
 from common.labelled_files import check_ending, read_records, read_texts, read_topics
 
 SECRET = "Zebulon"
-"""Stands for private text: it must not reach a message."""
+"""A word of private text, which no message may hold."""
 
 
 @pytest.fixture
