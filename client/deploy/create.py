@@ -60,7 +60,9 @@ def register(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") ->
     )
     parser.add_argument("folder", metavar="FOLDER", type=Path, help="a new folder")
     parser.add_argument("--name", required=True, help="the hospital's name, as the others will see it")
-    parser.add_argument("--records", required=True, type=Path, help="CSV, JSON Lines or Parquet with the columns text,label; or FHIR")
+    parser.add_argument(
+        "--records", required=True, type=Path, help="CSV, JSON Lines or Parquet with text,label; or FHIR"
+    )
     parser.add_argument("--invitation", required=True, type=Path, help="invitation.json from the coordinator")
     parser.add_argument("--max-records", type=int, metavar="N", help=f"{MAX_RECORDS}; default: {MOST_BY_DEFAULT}")
     parser.add_argument("--proxy", metavar="URL", help="http://HOST:PORT, where a proxy is the only way out; no login")
