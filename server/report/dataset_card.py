@@ -127,11 +127,6 @@ class Card:
         return SIMULATED if self.simulation else ATTESTED
 
     @property
-    def bounded(self) -> bool:
-        """Whether the texts have a guarantee."""
-        return self.guarantee.kind is not Kind.NONE
-
-    @property
     def collection(self) -> str:
         """Say how the texts came about."""
         asked = {

@@ -13,6 +13,7 @@ import pytest
 import yaml
 
 from server.command import main
+from server.documents.files import split
 from server.documents.privacy import MALICIOUS, Privacy
 from server.documents.run import RunSummary
 from server.run_folder import TRANSFER, ZERO_SHOT
@@ -233,5 +234,10 @@ def test_a_run_without_a_guarantee_is_published_only_if_that_is_said(changes, tm
 def test_a_run_that_asked_nobody_has_nothing_to_protect(tmp_path):
     run = write(tmp_path / "run")
     (run / "privacy.json").write_text(json.dumps(privacy_json(epsilon=0.0) | {"queries": []}))
-    assert main(["publish", str(run), "--license", "cc0-1.0"]) == 0
+    public = {"text": "x", "label": "flu", "model": "none", "round": 1, "probabilities": {"sepsis": 1.0}}
+    (run / TRANSFER).write_text(json.dumps(public) + "\n")
+    assert main(["publish", str(run), *LICENCES]) == 0
     assert "No hospital was asked" in (run / "dataset" / "README.md").read_text("utf-8")
+    files = [(run / "dataset" / part / "train.jsonl").read_text("utf-8") for part in PARTS]
+    first = [json.loads(split(file)[0])["probabilities"] for file in files]  # one of the texts has U+2028
+    assert first == [None, [0.0, 1.0]]
