@@ -20,7 +20,7 @@ from common.system.files import SECRET
 
 Table = pd.DataFrame | Iterable[Mapping[str, Any] | tuple[str, str] | Record] | str | PathLike[str]
 """Labelled texts: a frame with the columns `text` and `label`, perhaps `user`; rows as mappings with these names, as
-pairs (text, label) or as `Record`; or the path of a CSV or JSON Lines file."""
+pairs (text, label) or as `Record`; or the path of a file as in `task.train`."""
 
 Texts = pd.DataFrame | Iterable[Mapping[str, Any] | str] | str | PathLike[str]
 """Public texts: a frame with the column `text`, perhaps `topic` or `label`; rows as mappings or as texts; or a path."""
