@@ -30,8 +30,8 @@ class RunSummary(Document):
 
     Attributes:
         run: Identity of the run.
-        status: "complete"; "partial" for a run that can be resumed; "refused" for a complete one whose texts a simulation
-            found to disclose records (`refuse_disclosures`).
+        status: "complete"; "partial" for a run that can be resumed; "refused" for a complete one whose texts disclose
+            records, as a simulation found (`refuse_disclosures`).
         method: Name of the method.
         task: Name of the task.
         parties: L, the number of parties.

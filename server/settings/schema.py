@@ -116,7 +116,7 @@ class SimulatedFederation(Federation):
         alpha: Concentration of the Dirichlet distribution, above 0; small: uneven.
         canaries: Records with a unique code and subject, at most 100, each added on the toss of a coin;
             evaluation.metrics=[canaries] looks for them.
-        canary_form: "subject": one sentence for all; "beginning": the first half of a held-out text, and an unlikely end.
+        canary_form: "subject": one sentence for all; "beginning": half of a held-out text, and an unlikely end.
         canary_times: Number of times that an added canary is a record, at least 1.
         style_site: Number of a party whose records all begin with the same words; evaluation.metrics=[sites] looks for
             them. None: no party.

@@ -107,7 +107,7 @@ def figures(
 
 
 def of_group(epsilon: float, delta: float, size: int) -> tuple[float, float]:
-    """Return the (ε, δ) of a group of records by that of each: k ε, and δ (1 + e^ε + ... + e^((k - 1) ε)), at most 1."""
+    """Return the (ε, δ) of k records by that of each: k ε, and k δ e^((k - 1) ε), 1 at most."""
     if delta == 0 or size == 1:
         return size * epsilon, delta
     exponent = math.log(delta) + (size - 1) * epsilon + math.log(size)

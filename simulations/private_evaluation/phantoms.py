@@ -60,6 +60,6 @@ def figures(
         if test.rejected:
             found.append(f"{test.feature} ({test.training} of {n} records, {test.control} of {m} test texts)")
     fewest = learning.fewest(n, m, features=len(tests))
-    note = f"Fewer than {fewest} disclosed records cannot be found among these; \"nothing found\" proves no privacy."
+    note = f'Fewer than {fewest} disclosed records cannot be found among these; "nothing found" proves no privacy.'
     made |= {"found": {"value": len(found), "rows": n + m}, "note": note}
     return made | ({"features": ", ".join(found)} if found else {})

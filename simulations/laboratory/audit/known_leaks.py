@@ -1,4 +1,4 @@
-r"""Whether the audit for disclosures finds leaks that are known: methods that show, rewrite or learn records unprotected.
+r"""Whether the audit for disclosures finds known leaks: methods that show, rewrite or learn records unprotected.
 
     OMP_NUM_THREADS=1 TQDM_DISABLE=1 python -m simulations.laboratory.audit.known_leaks [cfpb8] [mts_notes8] ... \
         [--methods rupta ...] [--records 300] [--seeds 3] [--llm smollm2]

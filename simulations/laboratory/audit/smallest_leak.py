@@ -158,7 +158,9 @@ def row(corpus: Corpus, texts: int, *, runs: int) -> str:
         alarms.append(run.alarms())
     low, high = intervals.over_seeds(alarms) or (0.0, 1.0)
     rate = f"{np.mean(alarms):.1%} ({max(low, 0):.1%} to {high:.1%})"
-    return f"{corpus.source} | {quantile(verbatim, texts)} | {quantile(near, texts)} | {broken} of {guarantees} | {rate}"
+    return (
+        f"{corpus.source} | {quantile(verbatim, texts)} | {quantile(near, texts)} | {broken} of {guarantees} | {rate}"
+    )
 
 
 def quantile(found: Sequence[float], texts: int) -> str:
@@ -242,7 +244,7 @@ def _chained(messages: Sequence[str], generator: np.random.Generator) -> list[st
 
 SETS = ("banking10", "cfpb8", "medquad10", "mts_notes8")
 CORPORA: dict[str, Callable[[int], Corpus]] = {name: _of_set(name) for name in SETS} | {
-    "demo_notes": lambda texts: _demo_notes()
+    "demo_notes": lambda _: _demo_notes()
 }
 
 if __name__ == "__main__":
