@@ -38,7 +38,7 @@ def test_texts_that_disclose_records_are_refused_and_stay_where_they_are(tmp_pat
     assert "Partial run" not in page
     assert "**its texts are refused**" in released
     assert "pass them to nobody" in released
-    assert "**Disclosures** was tested, but not what the features" in released
+    assert "**Disclosures** were tested for, but such a test cannot see what none" in released
 
 
 def test_texts_that_disclose_nothing_are_not(tmp_path, monkeypatch):

@@ -142,7 +142,9 @@ def _completions(
     from transformers import GenerationConfig
 
     end = tokenizer.eos_token_id
-    greedy = GenerationConfig(do_sample=False, max_new_tokens=HALF, eos_token_id=None, pad_token_id=end)  # type: ignore[no-untyped-call]
+    greedy = GenerationConfig(  # type: ignore[no-untyped-call]
+        do_sample=False, max_new_tokens=HALF, eos_token_id=None, pad_token_id=end
+    )
     for start in range(0, len(cut), _AT_ONCE):
         rows = [list(half.first) for half in cut[start : start + _AT_ONCE]]
         longest = max(map(len, rows))

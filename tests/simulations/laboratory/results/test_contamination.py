@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from client.disclosures.features import words_of
 from client.writers.causal_model import load
 from common.domain import Record
 from simulations.laboratory.results import contamination
@@ -48,9 +49,9 @@ def test_the_first_record_of_a_label_and_those_that_are_too_short_are_left_out()
 
 
 def test_overlaps_are_counted_in_words():
-    assert _in_a_row("a b c".split(), "a b d".split()) == 2
-    assert _in_a_row("a b".split(), "a b d".split()) == 2
-    assert _common("a b c d".split(), "x b a d".split()) == 2
+    assert _in_a_row(words_of("a b c"), words_of("a b d")) == 2
+    assert _in_a_row(words_of("a b"), words_of("a b d")) == 2
+    assert _common(words_of("a b c d"), words_of("x b a d")) == 2
 
 
 def test_it_prints_a_row_for_each_set(learned, monkeypatch, capsys):
