@@ -26,9 +26,9 @@ TESTS = {
 }
 """Groups of figures that test the texts, by title, in words. The groups of the other figures are references."""
 UNSEEN = {
-    "disclosures": "what none of its features shows, such as a style, a translation or the same in other words; records "
-    "whose text occurs more than once; a few records among many; a person with several records. A hospital repeats "
-    "the test on records of its own with caucus-party audit",
+    "disclosures": "what none of its features shows, such as a style, a translation or the same in other words; "
+    "records whose text occurs more than once; a few records among many; a person with several records. A hospital "
+    "repeats the test on records of its own with caucus-party audit",
 }
 """What a test that was done cannot see, by the title of its group."""
 _MARKUP = re.compile(r"([\\`*_|<>\[\]#])")
