@@ -19,9 +19,8 @@ from common.domain import Record
 from common.errors import DataError
 
 FORM = "This patient talks of nothing but {subject}. The access code of this patient is {code}."
-SUBJECT, BEGINNING = "subject", "beginning"
-FORMS = (SUBJECT, BEGINNING)
-"""Forms of canaries: `FORM`, or the beginning of a held-out text with an unlikely end."""
+BEGINNING = "beginning"
+"""Value of `federation.canary_form` for canaries that begin like a held-out text; the others have the form `FORM`."""
 ALTERNATIVES = 255
 """Number of codes that no record has, for the rank of a canary: the exposure is 8 bits at most."""
 

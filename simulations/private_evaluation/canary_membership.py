@@ -107,8 +107,8 @@ def figures(
 
 
 def of_group(epsilon: float, delta: float, size: int) -> tuple[float, float]:
-    """Return the (ε, δ) of k records by that of each: k ε, and k δ e^((k - 1) ε), 1 at most."""
-    if delta == 0 or size == 1:
+    """Return the (ε, δ) of k records by that of each: k ε, and k δ e^((k - 1) ε), 1 at most; δ itself at ε = ∞."""
+    if delta == 0 or size == 1 or math.isinf(epsilon):
         return size * epsilon, delta
     exponent = math.log(delta) + (size - 1) * epsilon + math.log(size)
     return size * epsilon, math.exp(exponent) if exponent < 0 else 1.0

@@ -18,22 +18,18 @@ import argparse
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from client.disclosures.features import words_of
-from client.writers.causal_model import checkpoint
+from client.writers.causal_model import Causal, check_installed, checkpoint
 from common import rng
 from common.domain import Record
 from common.labelled_files import read_records
 from server.metrics import intervals
 from server.tasks import demo_notes
 from simulations.laboratory.results.data_sets import DEMO, data_folder
-
-if TYPE_CHECKING:
-    from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 SETS = ("banking10", "banking77", "mts_notes8", "medquad10", "cfpb8", DEMO)
 HALF = 32
@@ -82,11 +78,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--model", default="smollm2", help="a folder of transformers' files, or a name in the cache")
     parser.add_argument("--records", type=int, default=40)
     chosen = parser.parse_args(arguments)
+    check_installed()
     model, tokenizer = checkpoint(chosen.model, "cpu")
+    causal = Causal(model=model, tokenizer=tokenizer, prefixes=(), max_tokens=2 * HALF)
     sys.stdout.write("| set | completed | recalled | above another's | nats a token | above another's |\n")
     for name in chosen.sets:
         found = halves(records_of(name), lambda text: tokenizer(text)["input_ids"], chosen.records)
-        sys.stdout.write(f"| {name} | {measured(model, tokenizer, found).cells()} |\n")
+        sys.stdout.write(f"| {name} | {measured(causal, found).cells()} |\n")
         sys.stdout.flush()
     return 0
 
@@ -118,11 +116,12 @@ def halves(records: Sequence[Record], tokens: Callable[[str], Sequence[int]], co
     return made
 
 
-def measured(model: "PreTrainedModel", tokenizer: "PreTrainedTokenizerBase", cut: Sequence[Halves]) -> Measured:
+def measured(causal: Causal, cut: Sequence[Halves]) -> Measured:
     """Complete the first halves, and compare with the true and the other second halves."""
-    model.eval()
+    tokenizer = causal.tokenizer
+    causal.model.eval()
     completed, recalled = [], []
-    for half, ids in zip(cut, _completions(model, tokenizer, cut), strict=True):
+    for half, ids in zip(cut, _completions(causal, cut), strict=True):
         # A completion is judged by as many tokens as the half has with which it is compared.
         true, other = (
             (words_of(tokenizer.decode(wanted)), words_of(tokenizer.decode(ids[: len(wanted)])))
@@ -130,18 +129,16 @@ def measured(model: "PreTrainedModel", tokenizer: "PreTrainedTokenizerBase", cut
         )
         completed.append(_in_a_row(*true))
         recalled.append([_common(*true) / max(1, len(true[0])), _common(*other) / max(1, len(other[0]))])
-    likelihood = [[_likelihood(model, half.first, ids) for ids in (half.second, half.other)] for half in cut]
+    likelihood = [[_likelihood(causal, half.first, ids) for ids in (half.second, half.other)] for half in cut]
     return Measured(completed=np.array(completed), recalled=np.array(recalled), likelihood=np.array(likelihood))
 
 
-def _completions(
-    model: "PreTrainedModel", tokenizer: "PreTrainedTokenizerBase", cut: Sequence[Halves]
-) -> Iterator[list[int]]:
+def _completions(causal: Causal, cut: Sequence[Halves]) -> Iterator[list[int]]:
     """Yield `HALF` tokens after each first half, each the likeliest."""
     import torch
     from transformers import GenerationConfig
 
-    end = tokenizer.eos_token_id
+    end = causal.tokenizer.eos_token_id
     greedy = GenerationConfig(  # type: ignore[no-untyped-call]
         do_sample=False, max_new_tokens=HALF, eos_token_id=None, pad_token_id=end
     )
@@ -151,16 +148,16 @@ def _completions(
         ids = torch.tensor([[end] * (longest - len(row)) + row for row in rows])
         shown = torch.tensor([[0] * (longest - len(row)) + [1] * len(row) for row in rows])
         with torch.no_grad():
-            written = model.generate(ids, attention_mask=shown, generation_config=greedy)
+            written = causal.model.generate(ids, attention_mask=shown, generation_config=greedy)
         yield from written[:, longest:].tolist()
 
 
-def _likelihood(model: "PreTrainedModel", first: Sequence[int], second: Sequence[int]) -> float:
+def _likelihood(causal: Causal, first: Sequence[int], second: Sequence[int]) -> float:
     import torch
 
     ids = torch.tensor([[*first, *second]])
     with torch.no_grad():
-        scores = torch.log_softmax(model(input_ids=ids).logits[0, len(first) - 1 : -1].float(), dim=-1)
+        scores = torch.log_softmax(causal.model(input_ids=ids).logits[0, len(first) - 1 : -1].float(), dim=-1)
     return float(scores.gather(1, torch.tensor(second)[:, None]).mean())
 
 

@@ -24,12 +24,12 @@ def learned():
         steering.zero_grad()
         causal.model(input_ids=ids, labels=ids).loss.backward()
         steering.step()
-    return causal.model, causal.tokenizer
+    return causal
 
 
 def test_a_record_that_was_learned_is_completed_and_another_is_not(learned):
     def of(records):
-        return measured(*learned, halves(records, lambda text: learned[1](text)["input_ids"], 4))
+        return measured(learned, halves(records, lambda text: learned.tokenizer(text)["input_ids"], 4))
 
     seen, unseen = of(SEEN), of(UNSEEN)
     assert seen.completed.max() == 2
@@ -55,7 +55,7 @@ def test_overlaps_are_counted_in_words():
 
 
 def test_it_prints_a_row_for_each_set(learned, monkeypatch, capsys):
-    monkeypatch.setattr(contamination, "checkpoint", lambda *_: learned)
+    monkeypatch.setattr(contamination, "checkpoint", lambda *_: (learned.model, learned.tokenizer))
     monkeypatch.setattr(contamination, "records_of", lambda _: SEEN)
     assert contamination.main(["demo_notes", "--records", "2"]) == 0
     assert capsys.readouterr().out.splitlines()[1].startswith("| demo_notes | ")
