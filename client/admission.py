@@ -1,4 +1,4 @@
-"""Whether a plan is admitted: decided at each opening and question from the hospital's `client.yaml` at that moment.
+"""Admission of plans, decided at each opening and question by the hospital's `client.yaml` at that moment.
 
 1. The plan's encoder is this party's, and its parties are on this party's own roster.
 2. The limits allow it, on top of what other runs were charged.
@@ -47,8 +47,8 @@ class Admission:
         ledger: The party's ledger.
         data_set: The ledger's name for its records; empty if all data sets count together.
         writers: The party's writers of texts, by kind of query.
-        roster: See `PartyService`.
-        approvals: See `PartyService`.
+        roster: See `client.service.PartyService`.
+        approvals: See `client.service.PartyService`.
     """
 
     def __init__(

@@ -56,7 +56,7 @@ _UNSEEN = 2.0**-40
 """Scale of practically no noise: inside a party it has an effect with probability below exp(-2^19)."""
 
 _WRITING = Lock()
-"""Writers seed torch's generators, which are the process's own: the parties of a simulation write one after another."""
+"""Lock of the writers, which seed the process's torch generators: simulated parties write one after another."""
 
 LARGEST_ANSWER = 2**24
 LARGEST_CHOICE = 2**30

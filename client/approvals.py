@@ -39,9 +39,9 @@ MODES = ("manual", "auto")
 LIMITS = "limits"
 """Value of `by` for a decision that no person made."""
 MOST_AWAITING = 20
-"""Plans that wait for a person: a coordinator cannot fill the disk with them."""
+"""Largest number of plans that wait for a person, so that a coordinator cannot fill the disk with them."""
 MOST_APPROVALS = 1000
-"""Runs and plans, decided ones included: where the limits decide, each Open with a new name makes one."""
+"""Largest number of stored decisions: where the limits decide, each new name of a run adds one."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,12 +50,12 @@ class PlanApproval:
 
     Attributes:
         run: Identity of the run.
-        plan_digest: Hexadecimal.
-        plan: Canonical JSON.
+        plan_digest: Hex digest of the plan.
+        plan: The plan in canonical JSON.
         decision: "awaiting", "approved" or "refused".
         by: Who decided: `LIMITS` or a user of this machine; empty before.
         data: Keyed digest of the file of records that the run was admitted with; empty before.
-        first_seen: UTC.
+        first_seen: Time of the first request, UTC.
         decided: Time of the decision, UTC; empty before, and for one that an earlier version stored.
         reason: The person's reason, for this hospital alone; may be empty.
     """
@@ -75,7 +75,7 @@ class Approvals:
     """The decisions of one hospital.
 
     Args:
-        folder: Private; created if needed.
+        folder: Folder of the decisions, private; created if needed.
         records: The hospital's file of records.
         key: Secret key, used only for the digest of that file.
     """

@@ -22,17 +22,17 @@ from common.messages import Reason
 from common.system.files import SECRET
 
 LARGEST_AUDIT = 64 * 2**20
-"""Bytes of the audit log: some 250 000 honest requests, of which a whole run of one query takes five. A coordinator
+"""Largest number of bytes of the audit log: some 250,000 honest requests, five for a run of one query. A coordinator
 that fills it with long names stops its own runs."""
 LONGEST_DETAIL = 1000
-"""Characters of a line's detail: it may quote what the coordinator sent."""
+"""Largest number of characters of a line's detail, which may quote what the coordinator sent."""
 
 
 class AuditLog:
     """The audit log of one hospital.
 
     Args:
-        folder: Private; it must exist when the first line is written.
+        folder: Folder of the log, private; it must exist when the first line is written.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -72,7 +72,7 @@ class AuditLog:
 
         Args:
             run: Identity of the run.
-            plan_digest: Hexadecimal.
+            plan_digest: Hex digest of the plan.
             by: The account that decided, or "limits".
             before: The decision so far: "awaiting", "approved" or "refused".
             after: The decision now.

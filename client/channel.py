@@ -38,7 +38,7 @@ class Channel:
     """A party service in another process.
 
     Args:
-        address: `unix:PATH`.
+        address: Address of its socket, `unix:PATH`.
         partition: Number of a simulated party; 0 in a deployment.
         patience: Seconds to wait until the service is reachable; the time for an answer is not limited.
     """

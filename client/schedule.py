@@ -34,7 +34,7 @@ class Schedule:
 
     Args:
         records: The most records that it may have: a public number.
-        clock: Seconds that never decrease.
+        clock: Returns seconds that never decrease.
         sleep: Waits for the given seconds; the default wait ends early at `stop`.
     """
 

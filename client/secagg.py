@@ -76,7 +76,7 @@ def begin(
 
     Args:
         setup: The set-up that this party made from the plan that it accepted.
-        party: This party.
+        party: Number of this party.
         entropy: 32 fresh bytes of the operating system's entropy, used for nothing else.
         identity: This party's identity; None in semi-honest mode.
         roster: The identities of all parties, from this party's own file; None in semi-honest mode.
@@ -166,7 +166,7 @@ class Shared:
         self._secrets = Once(secrets, step="receive")
 
     def receive(self, inbox: Mapping[PartyId, bytes], sharers: frozenset[PartyId]) -> "Ready":
-        """End of step 2: open what the neighbours sealed, and return the state of the next step.
+        """Step 2, second half: open what the neighbours sealed, and return the state of the next step.
 
         Args:
             inbox: The ciphertext for this party from every neighbour that shared, by sender.
@@ -221,7 +221,7 @@ class Ready:
         Raises:
             ReplayError: If this round, or a later one, was masked before.
             ProtocolError: If the set-up has no such round.
-            PlanError: If the vector has the wrong type or no axis, or a value that could make the sum wrap.
+            PlanError: If the vector has the wrong type or shape, or a value that could make the sum wrap.
         """
         round_secrets = self._rounds.take(index)
         masked = ring.encode(vector, parties=len(self._me.setup.parties))

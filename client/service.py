@@ -42,9 +42,9 @@ log = logging.getLogger("caucus.party")
 
 NO_PLAN = bytes(32)
 LONGEST_NAME = 200
-"""Characters of a run's name, which is written into logs and the ledger."""
+"""Largest number of characters of a run's name, which is written into logs and the ledger."""
 LARGEST_PLAN = 2**16
-"""Bytes of a plan: a hospital keeps each one that it was asked about. The plans of all methods here have about 600."""
+"""Largest number of bytes of a plan. A hospital stores each one, and the plans of our methods have about 600."""
 
 State = TypeVar("State")
 

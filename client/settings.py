@@ -52,7 +52,7 @@ WRITERS: Mapping[str, tuple[Callable[..., PartyWriter], Mapping[str, Kinds]]] = 
     "fine_tuning": (FineTuning, {}),
     "rewriting": (Rewriting, {"rewriter": REWRITERS}),
 }
-"""Section to its class and to the kinds of each part that is chosen."""
+"""Class of each section, and the kinds of each of its parts that has several."""
 
 
 @dataclass(frozen=True, slots=True)

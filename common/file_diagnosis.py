@@ -14,7 +14,7 @@ from pathlib import Path
 from common.errors import DataError
 
 LONGEST_NAME = 30
-"""Characters of a column's name that may be shown."""
+"""Largest number of characters of a column's name that may be shown."""
 
 _SEPARATORS = {"semicolons": ";", "tabs": "\t", "vertical bars": "|"}
 _UNPACK = "Unpack it first."
@@ -39,7 +39,7 @@ _BEGINNINGS = {
 }
 """Formats by the first bytes of a file, and what to do."""
 _SAMPLE = 200
-"""Bytes at the beginning in which no text in UTF-8 has a NUL."""
+"""Number of bytes examined at the beginning of a file: no text in UTF-8 has a NUL there."""
 
 
 def unknown_kind(file: Path, *, endings: Sequence[str]) -> DataError:

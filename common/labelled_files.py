@@ -25,9 +25,9 @@ _Row = tuple[int, dict[str, str]]
 """Number of a row's first line, from 1, and the requested columns."""
 
 LONG = 100_000
-"""Characters, about 20,000 words: a text of more is warned of."""
+"""Number of characters, about 20,000 words, from which a text causes a warning."""
 _LONGEST_FIELD = 2**31 - 1
-"""Characters of a field of a CSV file: the module's default of 131,072 refuses long documents."""
+"""Largest number of characters of a field of a CSV file: the module's default of 131,072 refuses long documents."""
 _ENDINGS = (".csv", ".jsonl")
 """Endings of the names of files of records."""
 _TYPES = {int: "a number", float: "a number", bool: "true or false", type(None): "null", list: "a list"}
@@ -116,7 +116,7 @@ def check_ending(path: Path) -> None:
 
 @contextmanager
 def named_by(setting: str) -> Iterator[None]:
-    """In this context, an error about a file also names the setting that gave its path, such as `task.train`."""
+    """Add the setting that gave a file's path, such as `task.train`, to errors about the file."""
     try:
         yield
     except DataError as error:
@@ -125,7 +125,7 @@ def named_by(setting: str) -> Iterator[None]:
 
 
 def duplicates(records: Sequence[Record]) -> int:
-    """Count records equal to an earlier one in text and label. A private count, only for a simulation's report."""
+    """Count records equal to an earlier one in text and label. The count is private: only a simulation reports it."""
     return len(records) - len(set(records))
 
 

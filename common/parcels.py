@@ -12,7 +12,7 @@ from flwr.app import Array, ArrayRecord, ConfigRecord, RecordDict
 from common.messages import Parcel
 
 SMALL = 2**17
-"""Bytes up to which a bulk array is in the envelope's record: the votes for 8,000 candidates."""
+"""Largest number of bytes of a bulk array in the envelope's record: the votes for 8,000 candidates."""
 
 HANDLER_RAISED = 2
 """Flower's code of the error that answers a message whose handler raised."""

@@ -60,7 +60,7 @@ _MASKS = {
 """Mask of each kind whose mask has another name; see `_PATTERNS` for more."""
 
 _MODEL_KINDS = ("PERSON", "PER", "LOC", "LOCATION", "GPE", "FAC", "ORG", "DATE")
-"""Kinds that are used of a model for named entities."""
+"""Kinds of named entities that are taken from a model."""
 
 _MONTH = (
     r"(?:Jan(?:uary)?|Feb(?:ruary)?|Mar(?:ch)?|Apr(?:il)?|May|June?|July?|Aug(?:ust)?|Sept?(?:ember)?|Oct(?:ober)?"

@@ -48,7 +48,7 @@ length of the sparse vector technique, which may take a step from below and one 
 _PAIR, _READ = 128, 32
 """Operations for a record and a candidate without their product, and for each number read from the message."""
 _WIDTH = 1024
-"""Numbers of a record's vector, where the question itself has no vectors."""
+"""Number of entries of a record's vector, where the question itself has no vectors."""
 
 
 def seconds(body: m.Request | m.Reply, records: int, plan: Plan | None, index: int = 0) -> float | None:

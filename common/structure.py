@@ -24,12 +24,12 @@ from common.validate import at_least, known_keys, one_of
 TYPES = ("string", "integer", "number", "boolean")
 MOST_FIELDS = 50
 MOST_VALUES = 200
-"""Values of one enumeration."""
+"""Largest number of values of one enumeration."""
 LONGEST_NAME = 100
-"""Characters of a field's name, and of a value of an enumeration."""
+"""Largest number of characters of a field's name, and of a value of an enumeration."""
 LONGEST_DESCRIPTION = 500
 LONGEST_LOOSE = 20_000
-"""Characters of a text that is read as YAML, which takes a second for some 25,000."""
+"""Largest number of characters of a text that is read as YAML, which takes a second for some 25,000."""
 LARGEST = 1e300
 """Largest size of a number: longer whole numbers cannot be written in digits, and infinity is no JSON."""
 
@@ -149,7 +149,7 @@ class Structure:
         return self.canonical(fitted), repairs
 
     def _reason(self, fields: Object) -> str | None:
-        """Return the reason why an object is not of the schema; it never quotes the content."""
+        """Return the reason why an object is not of the schema, without its content; None if it is of the schema."""
         # Before the validator, which cannot write a whole number of 5000 digits into its message.
         if any(isinstance(value, int | float) and not abs(value) <= LARGEST for value in fields.values()):
             return "out of range"
@@ -247,7 +247,7 @@ class _Flat(yaml.SafeLoader):  # type: ignore[misc]  # the library has no types
 
 
 def _loose(text: str) -> Object | None:
-    """Read an object of scalars in single quotes or with a trailing comma, which YAML accepts and JSON does not."""
+    """Read an object of scalars in single quotes or with a trailing comma, which only YAML accepts; None otherwise."""
     if len(text) > LONGEST_LOOSE:
         return None
     try:

@@ -24,7 +24,7 @@ from common.secagg.messages import VERSION, KeyAdvert, UnmaskShares
 from protos import party_pb2, query_pb2, secagg_pb2, session_pb2
 
 LARGEST_ROSTER = 1 << 20
-"""Party numbers beyond this are refused: no federation is that large, and a decoder should bound what it accepts."""
+"""Bound on party numbers: no federation is that large, and a decoder should bound what it accepts."""
 
 
 def pack_all(envelopes: Mapping[PartyId, m.Envelope]) -> dict[PartyId, m.Parcel]:

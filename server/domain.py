@@ -102,7 +102,7 @@ class PrivacyTarget:
 
     Attributes:
         epsilon: Privacy loss of all answers together, all attempts included; infinite means no noise.
-        delta: A public constant.
+        delta: δ, a public constant.
         unit: "sample" or "user": the unit whose presence is hidden.
         max_records: m, largest number of records of one unit that count.
         calibration: "tight" or "paper"; see `server.planning.calibration`.

@@ -13,7 +13,7 @@ transfer.jsonl    public texts with the probabilities of their labels by the rel
 classifier.json   the released numbers as a classifier of any text       (both by a method that has one)
 map.json          two coordinates of each synthetic text
 report.html       all results on one page; report.json: the same for programs
-release.md        what was tested, found and not tested, for whoever decides about the texts
+release.md        what was tested, found and not tested, for the person who decides about the texts
 tensorboard/      figures by round, with `tracking: tensorboard`
 state/            what resuming needs
 """

@@ -138,7 +138,7 @@ class RememberingEncoder:
 
 @contextmanager
 def _writing(title: str, total: int, spending: Spending) -> Iterator[Callable[[int], None]]:
-    """Show a bar of texts with the known cost so far, if it is not zero; without a terminal, write a line in the log.
+    """Show a progress bar of texts with the cost so far, if it is known; without a terminal, write a line in the log.
 
     Yields:
         A function that adds texts that have arrived.

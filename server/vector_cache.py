@@ -25,7 +25,7 @@ create table if not exists vectors (key blob primary key, vector blob not null);
 """
 # With rowid: a row stored with its key would have to move its vector to another page, which doubles the file.
 _BLOCK = 4096
-"""Texts embedded between two writes: as many as the encoder sorts together, so that blocks change no batch."""
+"""Number of texts embedded between two writes: as many as the encoder sorts together, so blocks change no batch."""
 
 
 class Remembered(Encoder):
@@ -76,7 +76,7 @@ class Remembered(Encoder):
         self._inside.save(folder)
 
     def encode(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        """See `Encoder.encode`. Equal texts of one call are embedded once."""
+        """Embed each text, as `common.models.encoder.Encoder` does. Equal texts of one call are embedded once."""
         keys = [hashlib.sha256(f"{self.digest}\x1f".encode() + _bytes(text)).digest() for text in texts]
         missing = dict(zip(keys, texts, strict=True))
         places = {key: place for place, key in enumerate(missing)}

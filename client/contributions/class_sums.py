@@ -12,9 +12,9 @@ from client.records import EmbeddedRecords
 from common.queries import class_sums
 
 _ROWS = 4096
-"""Records at a time, to save memory."""
+"""Number of records at a time, to save memory."""
 _FURTHEST = 1e150
-"""A coordinate whose square is finite."""
+"""Largest coordinate that is computed with: its square is finite."""
 
 
 def contribution(query: class_sums.ClassSums, records: EmbeddedRecords) -> NDArray[np.int64]:

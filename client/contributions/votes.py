@@ -34,15 +34,15 @@ _DECIMALS = 1e5
 _RECORDS, _BYTES = 1024, 16 << 20
 """Largest number of records at a time, and largest memory for their rough similarities."""
 _GROUPS = 256
-"""More groups make shorter lists, and take longer to compare."""
+"""Least number of groups of a label's candidates, if it has as many: more make shorter lists, but take longer."""
 _MANY = 4
-"""A list is long if it has more than this many candidates, or groups with one, for each vote of the record."""
+"""Number of candidates, or of groups with one, for each vote of a record, above which its list is long."""
 _APART = 4.0
-"""Two records' places are so far apart that no similarity, from -1.01 to 1.01, brings them together."""
+"""Distance of two records' places: no similarity, from -1.01 to 1.01, brings them together."""
 _SPAN = 2**18
 """A number above that of all similarities with 5 decimals."""
 _PAIRS, _COLUMNS = 32, 512
-"""Pairs, and candidates, of which exact similarities are computed at a time: they stay in the processor's cache."""
+"""Number of pairs, and of candidates, at a time for exact similarities, which then stay in the processor's cache."""
 
 
 def contribution(query: Votes, records: EmbeddedRecords) -> NDArray[np.int64]:

@@ -24,7 +24,7 @@ from common.plan.words import differences
 from common.system.commands import add_command
 
 WIDTH = 17
-"""Characters of a fact's name."""
+"""Width, in characters, of the column of the facts' names."""
 REPLIES = {"": None, "y": True, "yes": True, "n": False, "no": False}
 
 
@@ -155,7 +155,7 @@ def _asked_why() -> str:
 
 
 def _decision(approval: PlanApproval) -> str:
-    """Return a plan's decision in a line: by whom, when and why, as far as there is one."""
+    """Return a plan's decision in a line: by whom, when and why, if it was decided."""
     by = f" by {approval.by}" if approval.by else ""
     when = f", {approval.decided}" if approval.decided else ""
     why = f": {_plain(approval.reason)}" if approval.reason else ""

@@ -42,11 +42,11 @@ class Audit:
         texts: Number of synthetic texts.
         records: Number of records that were compared.
         control: Number of control records that were compared.
-        left_out: Number of both that were left out, since their text occurs more than once.
+        left_out: Number of records of both kinds that were left out, since their text occurs more than once.
         learning: Tests of "no learning".
         epsilon: The tested ε; None if none was.
         delta: The tested δ.
-        promise: Tests of it.
+        promise: Tests of this (ε, δ).
     """
 
     when: str

@@ -23,8 +23,7 @@ from common.system.files import content_of
 
 TIMEOUT = 10.0
 AHEAD, BEHIND = 5, 300
-"""Seconds that this machine's clock may differ from the coordinator's: a node signs the time of each call, and Flower
-takes it for forged beyond them."""
+"""Seconds that this machine's clock may be ahead or behind: a node signs the time of each call, which Flower checks."""
 
 _UNKNOWN_ISSUER = frozenset({18, 19, 20, 21})
 """OpenSSL's codes of a certificate that no known authority has signed, X509_V_ERR_DEPTH_ZERO_SELF_SIGNED_CERT and the
@@ -35,7 +34,7 @@ _OPENED = (
 )
 _CLOCKS = "Compare the clocks of both machines and the invitation's fingerprint"
 _REFUSED = re.compile(r"Tunnel connection failed: (\d+) ?(.*)", re.DOTALL)
-"""The words of http.client for a proxy's refusal, with its status and reason."""
+"""Pattern of http.client's message about a proxy's refusal, with status and reason."""
 _ADVICE = {
     "403": "Ask for a rule of the proxy that lets CONNECT to this host and port through",
     "407": f"Write the proxy's login, USER:PASSWORD, into node/{proxy.LOGIN}, or correct it",

@@ -65,7 +65,7 @@ def _path() -> Path:
 
 
 def _read(path: Path) -> tuple[bytes, list[_Noted], str]:
-    """Return key, entries and warning; a new key and no entries if the note is missing or, with a warning, wrong."""
+    """Return key, entries and a warning; a new key and no entries if the note is missing or, with a warning, wrong."""
     if not path.exists():
         return secure_bytes(_KEY_BYTES), [], ""
     try:

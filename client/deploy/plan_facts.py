@@ -22,7 +22,7 @@ from common.privacy.accountant import Release
 from common.queries.texts import TextSpec
 
 NOT_STATED_BY_THE_PLAN = ("which language models write", "whether one runs at a provider", "how many texts they write")
-"""What a person may want to know and no plan carries, so that only the coordinator can say it."""
+"""Facts that a person may want to know and no plan contains, so that only the coordinator can state them."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -146,7 +146,7 @@ class PlanFacts:
 
     @property
     def own_texts(self) -> int:
-        """The largest number of texts that this hospital sends, made from its records; further attempts count."""
+        """The largest number of texts that this hospital sends, made from its records, further attempts included."""
         texts = (query.times * query.spec.texts for query in self.plan.queries if isinstance(query.spec, TextSpec))
         return sum(texts) * self.plan.max_attempts
 

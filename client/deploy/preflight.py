@@ -29,7 +29,7 @@ from common.system.files import check_records, check_secret
 PASSED, WARNING, PROBLEM, WAITING, SKIPPED = "passed", "warning", "problem", "waiting", "skipped"
 
 MOST_LABELS, LONGEST_LABEL = 30, 40
-"""Labels that are shown, and characters of each: with columns in the wrong order they would be texts."""
+"""Number of labels shown, and of characters of each: with columns in the wrong order, labels would be texts."""
 _AUTHORITY = "Restore node/ca.crt from the coordinator's invitation.json"
 _TIMEOUT = 60.0
 _AS_RELAY = """

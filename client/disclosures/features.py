@@ -26,9 +26,9 @@ from common.redaction import default
 
 FEATURES = ("personal information", "rare word sequences", "longest verbatim spans", "one near text", "nearest texts")
 RARE = 5
-"""Words of a rare sequence."""
+"""Number of words of a rare sequence."""
 MOST = 12
-"""Records that stand out of a pool: where half of it is of training, 11 of them are significant."""
+"""Number of records that stand out of a pool; if half of the pool is of training, 11 of these 12 are significant."""
 NEAREST = 0.1
 """Share of the pool that counts as near to the texts."""
 

@@ -13,8 +13,8 @@ P[X >= x]. It needs no independence between records or texts, and no model of ei
 min(n, m) pairs at random; given the pairs, a fair coin for each decides which of the two is in training, and turning
 one coin replaces one record: (2 ε, (1 + e^ε) δ)-DP. Wherever one record of a pair is disclosed and the other is not,
 guess that it is the one in training. Given the texts and the other coins, a guess is right with probability q =
-e^(2 ε) / (1 + e^(2 ε)) at most, but for a number F of guesses that are right for the sake of δ, whose expectation
-over all pairs is pairs (1 + e^ε) δ at most (Steinke, Nasr and Jagielski 2023, as proved in
+e^(2 ε) / (1 + e^(2 ε)) at most, except for a number F of guesses that are right because of δ, whose expectation over
+all pairs is pairs (1 + e^ε) δ at most (Steinke, Nasr and Jagielski 2023, as proved in
 `simulations/private_evaluation/canary_membership.py`). So of d such pairs the number of right guesses is at most
 binomial plus F, and by Markov's inequality, for any number i that is fixed beforehand,
 
@@ -63,7 +63,7 @@ class Learning:
         training: Number of disclosed records of training.
         control: Number of disclosed records of control.
         p: Probability of as many disclosed records of training, or more, without learning.
-        rejected: Whether it is rejected, with all features in mind.
+        rejected: Whether "no learning" is rejected, corrected for the number of features.
     """
 
     feature: str
@@ -82,7 +82,7 @@ class Promise:
         right: Number of pairs of which only the record of training is disclosed.
         wrong: Number of pairs of which only the control record is disclosed.
         p: Bound on the probability of as many right pairs, or more, if the promise holds.
-        rejected: Whether it is rejected, with all features in mind.
+        rejected: Whether the promise is rejected, corrected for the number of features.
     """
 
     feature: str
@@ -168,7 +168,7 @@ def promised(right: int, wrong: int, *, pairs: int, epsilon: float, delta: float
 
 
 def fewest(n: int, m: int, *, features: int) -> int:
-    """Return the smallest number of disclosed records of training, and none of control, that a feature finds."""
+    """Return the smallest number of disclosed records that a feature finds significant if all are of training."""
     disclosed, p = 0, 1.0
     while p > ALPHA / features and disclosed < n:
         p *= (n - disclosed) / (n + m - disclosed)
@@ -202,7 +202,7 @@ def _right(epsilon: float) -> float:
 
 
 def _exceptions(pairs: int, epsilon: float, delta: float) -> tuple[int, float]:
-    """Return a number of guesses, and a bound on the probability that more are right for the sake of δ."""
+    """Return a number of guesses, and a bound on the probability that more are right because of δ."""
     in_range(0, LARGEST_EPSILON, epsilon=epsilon)
     in_range(0, 1, delta=delta)
     expected = pairs * (1 + math.exp(epsilon)) * delta

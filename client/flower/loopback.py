@@ -18,7 +18,7 @@ from common.system.files import SECRET, write_atomic
 
 HOST = "127.0.0.1"
 CERTIFICATE, KEY = "supernode.crt", "supernode.key"
-"""Files in the relay's folder."""
+"""Names of the files in the relay's folder."""
 
 _FIRST, _LAST = datetime(2000, 1, 1, tzinfo=UTC), datetime(9999, 12, 31, tzinfo=UTC)
 

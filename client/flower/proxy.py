@@ -32,7 +32,7 @@ def address(url: str) -> tuple[str, int]:
     """Return the host and port of a proxy.
 
     Args:
-        url: http://HOST:PORT.
+        url: URL of the proxy, http://HOST:PORT.
 
     Raises:
         ConfigError: `url` is another kind of URL, or contains a login, which the message does not repeat.

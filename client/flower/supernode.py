@@ -34,13 +34,13 @@ from client.flower.loopback import make_certificate
 from client.flower.pace import Pace
 
 IDLE_SECONDS = 3.0
-"""Flower's wait where there was no message."""
+"""Flower's wait, in seconds, after a request without a message."""
 BUSY_SECONDS, REPLY_SECONDS = 0.1, 0.05
-"""The shortest wait for a message, and the wait for a reply or a message's parts."""
+"""The shortest wait for a message, and the wait for a reply or a message's parts, in seconds."""
 PARTS = 3
 """Number of parts of a message that are sent or fetched at a time, each on a separate connection."""
 SHARE = 0.2
-"""Each question costs the coordinator 5 to 10 ms of processor time, so a hundred nodes must not ask more often."""
+"""Wait during a run, as a share of the time since the last message. A question costs the coordinator 5 to 10 ms."""
 
 Received = tuple[Message, Any]
 """A message, and the tree of its parts."""

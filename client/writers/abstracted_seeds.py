@@ -116,7 +116,7 @@ class Seeds:
         return Redactor(self._names) if self._names else redaction.default()
 
     def _candidates(self, redacted: str, rng: np.random.Generator) -> list[str]:
-        """Write abstractions by beam search and, if none surely keeps the tone, draw some more."""
+        """Write abstractions by beam search and, if none is sure to keep the tone, draw some more."""
         mood = self._sentiment.judge(redacted)
         candidates: list[str] = []
         for sampled in (False, True):

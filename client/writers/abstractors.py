@@ -77,7 +77,7 @@ class Extracts:
         self._longest, self._most, self._least = longest, most, least
 
     def write(self, text: str, count: int, *, tone: int, sampled: bool, rng: np.random.Generator) -> list[str]:
-        """See `Abstraction.write`; the tone is ignored."""
+        """Write up to `count` abstractions, as `Abstraction` defines; the tone is ignored."""
         del tone
         clauses = [clause for piece in _PIECES.split(_EXAMPLES.sub(" ", text)) if (clause := _general(piece))]
         telling = [_content(clause) for clause in clauses]
@@ -126,7 +126,7 @@ class Summariser:
         )
 
     def write(self, text: str, count: int, *, tone: int, sampled: bool, rng: np.random.Generator) -> list[str]:
-        """See `Abstraction.write`: by beam search, or drawn from the model."""
+        """Write up to `count` abstractions, as `Abstraction` defines, by beam search or drawn from the model."""
         import torch
 
         if self._control and tone:

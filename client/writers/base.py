@@ -21,7 +21,7 @@ SECTIONS = {
     "fine_tuning": FineTunedSpec.kind,
     "rewriting": RewrittenSpec.kind,
 }
-"""Section of `client.yaml` (`client/settings.py`) to the kind of query that it sets up."""
+"""Kind of query that each section of `client.yaml` (`client/settings.py`) sets up."""
 
 
 class PartyWriter(Protocol):

@@ -35,7 +35,7 @@ class Tokens(NamedTuple):
     """A record, ready to train on.
 
     Attributes:
-        ids: Tokens.
+        ids: Token ids of the record.
         prefix: Number of leading tokens for start token and label, which are public and not learnt.
     """
 

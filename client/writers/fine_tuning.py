@@ -38,12 +38,12 @@ if TYPE_CHECKING:
 ROOM = 0.99
 """The clipping norm as a share of B: the rest is room for the growth of a norm by random rounding."""
 _LARGEST_SHARE = 0.07
-"""Trainable weights over B^2. Rounding d numbers at random adds d / 4 to a squared norm of B^2, at most and on average,
-and moves it by B besides, one standard deviation: 0.99^2 + 0.07 / 4 + 6 / B is below 1 for B >= 4096."""
+"""Largest number of trainable weights, as a share of B^2. Rounding d numbers at random adds d / 4 to a squared norm of
+B^2, at most and on average, with a standard deviation of B: 0.99^2 + 0.07 / 4 + 6 / B is below 1 for B >= 4096."""
 _TOLERANCE = 1e-3
 
 Optimizer = Callable[[Iterable[Any], float], Any]
-"""Weights and learning rate to an optimizer of torch."""
+"""Function from weights and a learning rate to an optimizer of torch."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -103,7 +103,7 @@ class Tuner:
     Args:
         causal: The model; its weights are changed.
         lora: Rank of the adapters that are trained in place of its weights; 0 trains the weights.
-        resolution: B.
+        resolution: B, integer units in C / 0.99.
         micro_batch: Records computed together; 1 uses torch's own gradients, more use opacus' gradients of single
                 records.
 

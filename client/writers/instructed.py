@@ -64,7 +64,7 @@ class Instructed:
             raise ConfigError("name_or_path", expected="a chat template that takes a user's message", got="another")
 
     def write(self, text: str, count: int, *, tone: int, sampled: bool, rng: np.random.Generator) -> list[str]:
-        """See `Abstraction.write`; all are drawn, and the tone is left to the instruction."""
+        """Draw up to `count` abstractions (`client.writers.abstractors.Abstraction`); `tone` has no effect."""
         del tone, sampled
         import torch
         from transformers import GenerationConfig

@@ -12,7 +12,7 @@ class Mood(NamedTuple):
 
     Attributes:
         polarity: 1 positive, -1 negative, 0 neither.
-        confidence: In [0, 1].
+        confidence: Confidence of the judgement, in [0, 1].
     """
 
     polarity: int

@@ -50,7 +50,7 @@ from common.privacy.accountant import Release
 from common.rng import secure_bytes
 
 Allow = Callable[[tuple[Release, ...]], None]
-"""Raises RefusedError if these charges are too many for one record."""
+"""Function that raises RefusedError if these charges are too many for one record."""
 
 _KEY_BYTES = 32
 

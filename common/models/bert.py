@@ -22,7 +22,7 @@ Vectors = NDArray[np.float32]
 _BLOCK = 4096
 """Number of texts whose tokens are in memory at once."""
 _TOKENS = 1024
-"""Tokens of a batch: from 512 to 2,048 the time is the same within its noise."""
+"""Number of tokens of a batch: from 512 to 2,048 the time is the same within its noise."""
 
 _COEFFICIENTS = (
     7.97884268e-01,
@@ -33,7 +33,7 @@ _COEFFICIENTS = (
     -1.33783111e-07,
     1.81392524e-09,
 )
-"""P of `gelu`, lowest power first: the largest error of x Φ(x) on [-6, 6] is as small as it can be, 7e-8."""
+"""Coefficients of P in `gelu`, lowest power first, with the least largest error of x Φ(x) on [-6, 6], 7e-8."""
 
 
 class Bert:
@@ -60,7 +60,7 @@ class Bert:
 
     @cached_property
     def digest(self) -> str:
-        """See `BertFolder.digest`."""
+        """Hex SHA-256 of weights, vocabulary, settings and prompt; see `BertFolder.digest`."""
         return self._folder.digest(self._prompt, self._weights.items())
 
     def save(self, folder: Path) -> None:

@@ -42,7 +42,7 @@ _OTHER_FRAMEWORKS = ("*.h5", "*.msgpack", "*.ot", "*.onnx", "*.gguf", "onnx/*", 
 _COPY = "Copy the model's folder here and give its path, or download it where there is a network"
 _BLOCK = 1 << 20
 _BFLOAT16 = ("avx512_bf16", "amx_bf16", "bf16")
-"""Names of the instructions of processors for bfloat16, the last of Arm."""
+"""Names of processors' instructions for bfloat16; the last is Arm's."""
 _DAMAGED = (
     OSError,
     EOFError,
@@ -245,7 +245,7 @@ def on_device(model: Any, device: str) -> Any:
 
 @contextmanager
 def explained(what: str, where: object) -> Iterator[None]:
-    """Convert errors as `readable` does, for libraries that take seconds and print; hide their output, show a clock.
+    """Convert errors as `readable` does, for slow libraries that print: hide their output, and show a clock.
 
     Raises:
         ConfigError: The files are damaged or unsuitable.

@@ -48,13 +48,13 @@ class EmbeddingModel(Protocol):
 
     @property
     def digest(self) -> str:
-        """See `Encoder.digest`."""
+        """Hex SHA-256 of everything that affects a vector, as `Encoder.digest` defines it."""
 
     def batches(self, texts: Sequence[str]) -> Iterator[tuple[list[int], NDArray[np.float32]]]:
         """Yield positions of texts and their (positions, dimensions) vectors of any norm; each text is in one batch."""
 
     def save(self, folder: Path) -> None:
-        """See `Encoder.save`."""
+        """Write a folder that `Encoder.pretrained` reads back into an encoder of the same digest."""
 
 
 class Encoder:

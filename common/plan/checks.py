@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from common.plan.plan import Plan
 
 SMALLEST_SHARE = 2.0
-"""Bound in grid units; below it a sum of shares is too far from one discrete Gaussian: tau is 7e-17 here, 5e-4 at 1."""
+"""Smallest noise share, in grid units: below it tau (`gaussian.sum_gap`), 7e-17 here and 5e-4 at 1, is too large."""
 
 
 def check_parties(plan: "Plan") -> None:

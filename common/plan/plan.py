@@ -36,10 +36,10 @@ UNITS = ("sample", "user")
 MOST_PARTIES = 2**20
 MOST_QUERIES = 100
 MOST_ANSWERS = 10_000
-"""Largest total, attempts included. A party's work to check a plan, and its number of keys, grow with these limits."""
+"""Largest number of answers, attempts included. A party's work to check a plan, and its keys, grow with it."""
 
 SMALLEST_DELTA = 1e-30
-"""The range of floating-point numbers ends far below it."""
+"""Smallest delta, far above the smallest floating-point number."""
 
 NOISE_REACH = 100
 """Number of scales that planned noise exceeds with probability below 1e-40: exp(-100) < 4e-44 for a Laplace draw,

@@ -101,7 +101,7 @@ class Release:
 def epsilon(releases: Iterable[Release], delta: float) -> float:
     """Return the smallest provable epsilon of all releases; it depends only on the number of each kind of release.
 
-    0 for no release; infinite if one has no noise. Takes up to about two seconds.
+    It is 0 for no release, and infinite if a release has no noise. The computation takes up to about two seconds.
 
     Raises:
         ConfigError: If delta is not a probability, or answers on one subsample have different rates.
@@ -110,7 +110,7 @@ def epsilon(releases: Iterable[Release], delta: float) -> float:
 
 
 def epsilon_by_norm(releases: Iterable[Release], delta: float) -> float:
-    """Bound epsilon from norms and epsilons alone: takes milliseconds, never smaller, close for Gaussians."""
+    """Bound epsilon from norms and epsilons alone: fast, never below `epsilon`, and close to it for Gaussians."""
     return _at_delta(_merged(releases), delta, by_norm=True)
 
 

@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 
 class PricedAnswer(NamedTuple):
-    """One answer and its privacy parameters (see `accountant.Release`)."""
+    """One answer and its privacy parameters (see `common.privacy.accountant.Release`)."""
 
     mechanism: str
     scale: float

@@ -14,9 +14,9 @@ import math
 from scipy.special import log_ndtr
 
 ROUNDING_VARIANCE = 2.25
-"""v."""
+"""v of the module's docstring: variance of the discrete Gaussian that rounds, in squared grid units."""
 ROUNDING_GAP = 2.001 * 2.01 * math.exp(-2 * math.pi**2 * ROUNDING_VARIANCE)
-"""Rho, twice the largest |ln| of the normaliser over its constant."""
+"""rho of the module's docstring: twice the largest |ln| of the normaliser over its constant."""
 _UP = 1 + 1e-12
 _FIRST_TERMS = 1000
 
@@ -50,7 +50,7 @@ def gaussian_mu(epsilon: float, delta: float) -> float:
 def rounded_mu_squared(l2_squared: float, sigma: float) -> float:
     """Return the squared mu of the continuous Gaussian of which discrete noise, sigma in grid units, is a rounding.
 
-    Infinite where sigma is too small for this reduction.
+    The result is infinite where sigma is too small for this reduction.
     """
     variance = sigma * sigma - ROUNDING_VARIANCE
     return l2_squared / variance if variance > 0 else math.inf
@@ -59,8 +59,8 @@ def rounded_mu_squared(l2_squared: float, sigma: float) -> float:
 def sum_gap(share_sigma: float, shares: int) -> float:
     """Return tau, the largest |ln| of a probability under the sum of shares over that under one discrete Gaussian.
 
-    10 sum_{0<k<U} exp(-2 pi^2 s^2 k / (k + 1)) (Kairouz, Liu and Steinke 2021). The terms decrease with k, so that each
-    term beyond the thousandth is bounded by the thousandth.
+    It is at most 10 sum_{0<k<U} exp(-2 pi^2 s^2 k / (k + 1)) (Kairouz, Liu and Steinke 2021). The terms decrease with
+    k, so that each term beyond the thousandth is bounded by the thousandth.
     """
     exact = min(shares, _FIRST_TERMS)
     variance = share_sigma * share_sigma

@@ -40,7 +40,7 @@ from common.privacy.loss_grid import TAIL, Floats, LossGrid
 from common.privacy.norms import LARGEST_SPREAD
 
 LARGEST_SIGMA = 1_000
-"""Bound in grid units, beyond which a Gaussian counts by norm: this costs a millionth, as the grid of losses does."""
+"""Largest sigma, in grid units, that does not count by norm alone: beyond it, that costs only a millionth."""
 LARGEST_SHIFT = 10_000
 """Bound in grid units on a shift under Laplace noise."""
 _SMALLEST_SPREAD = 1e-9
@@ -159,7 +159,7 @@ def _widest(part: _Part) -> float:
 
 
 class _BothWays(NamedTuple):
-    """Losses of an outcome with a unit over that without, and the other way round; the same object if equal."""
+    """Losses of outcomes with a unit relative to those without, and the reverse; the same object if they are equal."""
 
     with_unit: LossGrid
     without_unit: LossGrid

@@ -15,7 +15,7 @@ from common.privacy.keystream import Keystream
 from common.validate import positive
 
 UNIT = 1 << 20
-"""Steps of a utility of 1 on the integer grid."""
+"""Number of integer steps in a utility of 1."""
 
 
 def length_range(lengths: npt.ArrayLike, cap: int, scale: float, key: bytes) -> tuple[int, int]:
@@ -145,4 +145,4 @@ def _integers(what: str, values: npt.ArrayLike) -> npt.NDArray[np.int64]:
 
 
 SUMMED = ("gaussian", "laplace")
-"""Noise that parties add in shares."""
+"""Mechanisms whose noise the parties add in shares."""

@@ -31,7 +31,7 @@ REACH, LAPLACE_REACH = 12, 76
 
 _ONE = 1 << PRECISION
 _UP = 1.000001
-"""Covers floating-point errors in the bounds on total variation."""
+"""Factor that covers floating-point errors in the bounds on total variation."""
 
 
 def discrete_gaussian(sigma: float, size: int, key: bytes) -> npt.NDArray[np.int64]:

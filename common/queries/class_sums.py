@@ -16,7 +16,7 @@ from common.validate import integers_in
 
 SMALLEST_RADIUS, LARGEST_RADIUS = 1e-3, 4.0
 MOST_DIRECTIONS = 2**12
-"""Unit vectors and centres are never further apart than 2.002."""
+"""Largest number of directions of a subspace."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -67,7 +67,7 @@ class ClassSumsSpec(Spec):
         integers_in(1, self.grid, count=self.count)
 
     def check(self, name: str, labels: int) -> None:
-        """See `Spec.check`."""
+        """Refuse a number of labels other than the plan's, as `Spec` defines."""
         same_labels(name, self.labels, labels)
 
     @property
@@ -77,7 +77,7 @@ class ClassSumsSpec(Spec):
 
     @property
     def asks(self) -> str:
-        """See `Spec.asks`."""
+        """The question in words, for a person at a hospital."""
         return (
             f"{self.sums} numbers: for each label, where its records lie along "
             f"{self.directions} directions of meaning, added up, and how many they are; the coordinator takes the "
@@ -129,7 +129,7 @@ class ClassSums(Query):
             raise wrong(kind, "radius", f"in [{SMALLEST_RADIUS:g}, {LARGEST_RADIUS:g}]", f"{self.radius[0]:g}")
 
     def check(self, labels: int, dimensions: int) -> None:
-        """See `Query.check`. The specification gives the number of labels, which equals the plan's.
+        """Refuse a subspace for another encoder, or with a basis that is not orthonormal, as `Query` defines.
 
         The basis is checked for orthogonality here, and not as soon as the arrays are read: with thousands of rows that
         takes a party many seconds, which no coordinator may ask for without a plan.

@@ -64,7 +64,7 @@ class CorrectCount(Query):
         bounded(self.spec.kind, weights=self.weights, intercepts=self.intercepts)
 
     def check(self, labels: int, dimensions: int) -> None:
-        """See `Query.check`."""
+        """Refuse a classifier for other labels or another encoder, as `Query` defines."""
         if self.weights.shape != (labels, dimensions):
             raise wrong(self.spec.kind, "weights", f"{labels} labels, {dimensions} dimensions", self.weights.shape)
 

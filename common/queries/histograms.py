@@ -38,7 +38,7 @@ class LabelHistogramSpec(Spec):
         integers_in(1, 2**20, labels=self.labels, max_records=self.max_records)
 
     def check(self, name: str, labels: int) -> None:
-        """See `Spec.check`."""
+        """Refuse a number of labels other than the plan's, as `Spec` defines."""
         same_labels(name, self.labels, labels)
 
     @property
@@ -85,7 +85,7 @@ class VocabularySpec(Spec):
     l2 = sqrt(k).
 
     Attributes:
-        first: k.
+        first: k, number of a record's first terms that count.
         max_records: m, largest number of records of one privacy unit.
     """
 
@@ -149,7 +149,8 @@ class Vocabulary(Query):
 
     Attributes:
         spec: The planned specification.
-        terms: (bytes,) uint8: the terms in UTF-8, each followed by a line feed; see `encode_terms`.
+        terms: (bytes,) uint8: the terms in UTF-8, each followed by a line feed; see
+            `common.queries.terms.encode_terms`.
     """
 
     dtypes: ClassVar[Mapping[str, str]] = {"terms": "|u1"}

@@ -34,11 +34,11 @@ class QuestionnaireSpec(ClassSumsSpec):
         l2^2 = B^2 + A^2 + sum_q w_q^2 + m w^2,      l1 = floor(sqrt(k) B) + A + sum_q w_q + m w,
 
     and a record that reaches the bounds of class sums and has m terms reaches these. Which terms are on the list is
-    public, and the bounds hold for any list, also an empty one. m records of a user add at most m times as much, as in
-    `closed_set`.
+    public, and the bounds hold for any list, also an empty one. Several records of a user add at most their number of
+    times as much, as in `closed_set`.
 
     Attributes:
-        words: w_q of the question of this name, in grid units; 0: it is not asked. So for the next five.
+        words: w_q of the question of this name, in grid units; 0: it is not asked. The same holds for the next five.
         sentences: See `words`.
         person: See `words`.
         numbers: See `words`.
@@ -74,13 +74,13 @@ class QuestionnaireSpec(ClassSumsSpec):
         return tuple(question for question in QUESTIONS if self.weight(question))
 
     def weight(self, question: Question) -> int:
-        """w_q, grid units that a record adds to its answer."""
+        """Return w_q, the grid units that a record adds to the count of its answer."""
         units: int = getattr(self, question.name)
         return units
 
     @property
     def asks(self) -> str:
-        """See `Spec.asks`."""
+        """The question in words, for a person at a hospital."""
         sums = (
             f"{self.sums} numbers: for each label, where its records lie along "
             f"{self.directions} directions of meaning, taken from the models' texts, added up, and how many they "

@@ -1,9 +1,9 @@
 """Closed questions about the form of a text, each answered by a public rule on that text alone.
 
 The rules are part of this program: a coordinator chooses which questions it asks, and can neither change a rule nor add
-a question. Of a text of more than 4,096 characters each rule reads the first and the last half as many, and it takes
-time that grows with their number alone: otherwise the time of an answer would depend on the records. The rule about a
-person knows English pronouns; in other languages its answer is "none".
+a question. Of a text of more than 4,096 characters each rule reads only the first and the last 2,048, and its time
+depends on the number of characters read alone: otherwise the time of an answer would depend on the records. The rule
+about a person knows English pronouns; in other languages its answer is "none".
 """
 
 import re
@@ -41,7 +41,7 @@ class Question:
         name: Name in specifications and files.
         asks: The question in words.
         answers: The possible answers, of which a text has exactly one.
-        rule: The position of a text's answer.
+        rule: Function from a text to the position of its answer.
     """
 
     name: str
@@ -122,12 +122,12 @@ QUESTIONS = (
 
 
 def answers(questions: Sequence[Question], texts: Sequence[str]) -> NDArray[np.int64]:
-    """(texts, questions) position of each text's answer to each question."""
+    """Return the position of each text's answer to each question, (texts, questions)."""
     rows = [[question.rule(text) for question in questions] for text in map(_read, texts)]
     return np.array(rows, dtype=np.int64).reshape(len(texts), len(questions))
 
 
 def _read(text: str) -> str:
-    """The characters of a text that the rules read."""
+    """Return the characters of a text that the rules read."""
     half = _READ_CHARACTERS // 2
     return text if len(text) <= _READ_CHARACTERS else text[:half] + text[-half:]

@@ -41,7 +41,7 @@ class SeedChoiceSpec(Spec):
 
     Attributes:
         choices: Number of choices of each party, public.
-        nearest: n, or 0.
+        nearest: n, number of candidates that count as nearest to a record; or 0.
         max_records: m, largest number of records of one privacy unit.
     """
 
@@ -88,7 +88,7 @@ class SeedChoice(Query):
         labelled_rows(self.spec.kind, self.vectors, self.labels)
 
     def check(self, labels: int, dimensions: int) -> None:
-        """See `Query.check`."""
+        """Refuse candidates for other labels or another encoder, as `Query` defines."""
         fitting(self.spec.kind, self.vectors, self.labels, labels_of_plan=labels, dimensions=dimensions)
 
     @property

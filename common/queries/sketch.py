@@ -80,7 +80,7 @@ class SketchSpec(Spec):
             raise ConfigError("features", expected="an even number of paired ones", got=self.features)
 
     def check(self, name: str, labels: int) -> None:
-        """See `Spec.check`."""
+        """Refuse a number of labels other than the plan's, as `Spec` defines."""
         same_labels(name, self.labels, labels)
 
     @property
@@ -107,7 +107,7 @@ class Sketch(Query):
 
     Attributes:
         spec: The planned specification.
-        terms: As in `Vocabulary`.
+        terms: As in `common.queries.histograms.Vocabulary`.
         vectors: (terms, dim) float32, unit norm.
         frequencies: (features, blocks * dim) float32, half as many rows for paired features; blocks is `prefix`, or 1.
             The kernel's bandwidth is in them.

@@ -23,7 +23,7 @@ _RUN, _RUNS = re.compile(r"\S{1,32}"), 16
 """Characters without white space in a row, and number of such runs, that are normalised together: normalisation sorts
 combining marks in a row in quadratic time."""
 READ_WORDS, READ_CHARACTERS = 1024, 16_384
-"""Words of a text in which terms are sought, and characters in which words are: the rest of a longer text is not read.
+"""Number of words of a text in which terms are sought, and of characters in which words are; the rest is not read.
 Otherwise the time of an answer would depend on how long the records are, which no public number bounds."""
 MOST_WORDS, MOST_BYTES = 8, 256
 """Bounds on a term. Each word of a text may begin one: without a bound, a text that begins a long term at each word

@@ -101,7 +101,7 @@ class Votes(Query):
         labelled_rows(self.spec.kind, self.vectors, self.labels)
 
     def check(self, labels: int, dimensions: int) -> None:
-        """See `Query.check`."""
+        """Refuse candidates for other labels or another encoder, as `Query` defines."""
         fitting(self.spec.kind, self.vectors, self.labels, labels_of_plan=labels, dimensions=dimensions)
 
     @property

@@ -19,15 +19,15 @@ from common.secagg.messages import KEY_BYTES, PROTOCOL, signers
 from common.validate import in_range, positive
 
 GRINDING_BITS = 40
-"""log2 of the graphs that a malicious coordinator is assumed to try, by other keys for corrupt parties or by leaving
-parties out, before it finds one that suits it (`common.secagg`, malicious mode, 7)."""
+"""log2 of the number of graphs that a malicious coordinator is assumed to try, with other keys or parties, before it
+finds one that suits it (`common.secagg`, malicious mode, 7)."""
 
 
 def neighbours(parties: Sequence[PartyId], degree: int, seed: bytes) -> Mapping[PartyId, frozenset[PartyId]]:
     """Return the graph along which parties exchange shares and masks.
 
     Args:
-        parties: Distinct, in any order.
+        parties: The parties, distinct, in any order.
         degree: Number of neighbours of each party. An odd number is rounded up; len(parties) - 1 or more gives the
             full graph.
         seed: 32 public bytes; parties with the same seed compute the same graph.
@@ -93,11 +93,11 @@ def parameters(
     The full graph is returned, with its lowest threshold (`threshold_of_full_graph`), if no sparser graph qualifies.
 
     Args:
-        parties: L.
+        parties: L, number of parties.
         corrupt: Largest fraction of parties that pool what they see with the coordinator; C is rounded up.
         dropped: Largest fraction of parties that drop out of a round; D is rounded up.
-        security_bits: 40 is customary; with a malicious coordinator GRINDING_BITS more.
-        correctness_bits: 30 is customary.
+        security_bits: Bits of security, as above: 40 is customary; with a malicious coordinator GRINDING_BITS more.
+        correctness_bits: Bits of correctness, as above: 30 is customary.
         malicious: Whether the coordinator may break the protocol.
 
     Returns:
@@ -136,11 +136,11 @@ def breach(parties: int, *, corrupt: float, dropped: float, degree: int, thresho
     """Bound the chance that a sparse graph is not secure, by the conditions of `parameters`; 1 out of their range.
 
     Args:
-        parties: L.
+        parties: L, number of parties.
         corrupt: Fraction that pools what it sees; C is rounded up.
         dropped: Fraction that drops out; D is rounded up.
-        degree: k, even and below L - 1.
-        threshold: t.
+        degree: k, number of neighbours, even and below L - 1.
+        threshold: t, number of shares that recover a secret.
         malicious: Whether the coordinator may break the protocol.
     """
     if not 2 <= threshold <= degree:
@@ -158,8 +158,8 @@ def threshold_of_full_graph(parties: int, corrupt: int, *, malicious: bool) -> i
     not above the first, so that no more must sign than with any higher threshold.
 
     Args:
-        parties: L.
-        corrupt: C.
+        parties: L, number of parties.
+        corrupt: C, number of corrupt parties.
         malicious: Whether the coordinator may break the protocol.
     """
     return max(2, corrupt + 1, (parties + corrupt + 1) // 2 if malicious else 0)

@@ -18,10 +18,10 @@ from common.errors import InternalError
 
 _WORD = 8
 _CHUNK = 2**15
-"""Words in one piece: 256 KiB of vector and as much keystream stay in the cache while masks are added."""
+"""Number of words in one piece: 256 KiB of vector and as much keystream stay in the cache while masks are added."""
 
 _TOGETHER = 64
-"""Masks added to one piece before the next."""
+"""Number of masks that are added to one piece before the next piece."""
 
 _ZEROS = memoryview(bytes(_WORD * _CHUNK))
 
@@ -29,7 +29,7 @@ Sign = Literal[1, -1]
 
 
 def add_masks(vector: NDArray[np.uint64], masks: Iterable[tuple[bytes, Sign]]) -> None:
-    """Add masks to `vector` in place, in 256 KiB of extra memory, and faster than one by one.
+    """Add masks to `vector` in place, in 256 KiB of extra memory.
 
     Args:
         vector: (length,) uint64, contiguous.

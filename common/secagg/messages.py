@@ -28,7 +28,7 @@ Mode = Literal["semi-honest", "malicious"]
 """Trust in the coordinator: it follows the protocol (semi-honest), or it may do anything (malicious)."""
 
 SealedShares = Mapping[PartyId, bytes]
-"""Peer to ciphertext: by receiver when a party sends them, by sender when a party receives them."""
+"""Ciphertexts by peer: by receiver when a party sends them, by sender when a party receives them."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -132,10 +132,10 @@ def signers(parties: int, *, corrupt: int, degree: int, threshold: int, survivor
        t (s - C) / (k + 1). H - C of them are honest, and without these L - H + C can sign.
 
     Args:
-        parties: L.
-        corrupt: C.
-        degree: k.
-        threshold: t.
+        parties: L, number of parties.
+        corrupt: C, number of corrupt parties.
+        degree: k, number of neighbours of each party.
+        threshold: t, number of shares that recover a secret.
         survivors: s, the smallest number of vectors in a sum.
     """
     holders = threshold if degree == parties - 1 else math.ceil(threshold * (survivors - corrupt) / (degree + 1))

@@ -15,10 +15,10 @@ from common.secagg.messages import PROTOCOL, AggregationSetup, KeyAdvert
 from common.secagg.shamir import SHARE_BYTES
 
 PAIR_BYTES = 2 * SHARE_BYTES
-"""A share of the self-mask seed followed by a share of the mask key, for one round."""
+"""Bytes of a share of the self-mask seed and a share of the mask key, for one round."""
 
 Graph = Mapping[PartyId, frozenset[PartyId]]
-"""Party to its neighbours."""
+"""Neighbours of each party."""
 
 
 def check_adverts(

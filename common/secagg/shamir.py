@@ -30,7 +30,7 @@ _LIMBS = 16
 _LIMB_BITS = 20
 _CHECK_BYTES = 8
 _MOST = (2**53 - 1) // (PRIME - 1) ** 2
-"""Terms of a product modulo p that float64 sums exactly."""
+"""Largest number of terms of a product modulo p that float64 sums exactly."""
 
 Name = TypeVar("Name", bound=Hashable)
 
@@ -48,7 +48,7 @@ def split_many(
     """Split several secrets among the same points.
 
     Args:
-        secrets: 32 bytes each.
+        secrets: The secrets, 32 bytes each.
         threshold: Shares needed to combine.
         points: Distinct, in [1, p - 1], at least `threshold` of them.
         entropy: 32 fresh bytes that serve nothing else.

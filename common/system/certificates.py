@@ -9,14 +9,14 @@ from common.errors import ConfigError
 from common.system.files import content_of
 
 SOON = 30
-"""Days before its end from which a certificate is warned about."""
+"""Number of days before a certificate's end from which a warning is given."""
 
 
 def certificate_of(path: Path) -> Certificate:
     """Read the certificate in a PEM file.
 
     Raises:
-        ConfigError: The file is missing, a link, cannot be read, or is not a certificate.
+        ConfigError: The file is missing or a link, or it cannot be read, or it is not a certificate.
     """
     try:
         return load_pem_x509_certificate(content_of(path))

@@ -96,7 +96,7 @@ def run(
 
     Args:
         parser: A parser with commands that were added by `add_command`.
-        arguments: None: the process's own.
+        arguments: Arguments of the command; None: the process's own.
         wrong: Further errors that mean wrong input.
         one_line: Formats an error as a message.
     """

@@ -26,7 +26,7 @@ FILE_ALONE = os.O_NOFOLLOW | os.O_NONBLOCK
 """Flags for opening where another account may have put a link, which is not followed, or a pipe, which is not waited
 for."""
 LARGEST_READ = 2**25
-"""Bytes that are read of a file in another account's folder, which could make it larger than memory."""
+"""Largest number of bytes read of a file in another account's folder, which could make it larger than memory."""
 
 
 def write_atomic(path: Path, data: bytes, *, mode: int = PUBLIC) -> None:
@@ -148,7 +148,7 @@ def check_secret(path: Path) -> None:
     """Refuse a secret that is missing or that other users of the machine can read.
 
     Raises:
-        ConfigError: The file is missing or readable; the message names the file and its mode.
+        ConfigError: The file is missing, or readable by others; the message names the file and its mode.
     """
     if not path.is_file():
         raise ConfigError("secret file", expected="an existing file", got="none", where=path)
@@ -159,7 +159,7 @@ def check_records(path: Path) -> None:
     """Refuse a file of private records that is missing, or that other users of the machine can read.
 
     Raises:
-        DataError: The file is missing or readable; the message names the file.
+        DataError: The file is missing, or readable by others; the message names the file.
     """
     if not path.is_file():
         got = "a folder" if path.is_dir() else "none"

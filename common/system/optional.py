@@ -25,7 +25,7 @@ sys.meta_path.insert(0, _BLOCKED)
 
 @contextmanager
 def blocked_import(*packages: str) -> Iterator[None]:
-    """Inside this context, imports by this thread find these packages only if they are already loaded.
+    """Let imports of these packages by this thread fail inside the context, unless the packages are already loaded.
 
     A library that is imported here has its parts that need such a package switched off for the life of the process, as
     if the package were not installed. Other threads may import it at the same time. A library that only asks whether a

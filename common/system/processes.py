@@ -41,7 +41,7 @@ FIRST_WAIT, LONGEST_WAIT = 1.0, 15.0
 STEADY = 60.0
 """Seconds that a child must run for the next wait to be the first again."""
 LARGEST_LOG = 16 * 2**20
-"""Bytes of a child's log before it becomes the older copy. Data from unknown senders can cause lines there, so
+"""Number of bytes from which a child's log becomes the older copy. Data from unknown senders can cause lines there, so
 two such files are the limit of the disk space. The logs of runs, the audit log and the ledger are other files."""
 GRACE = 10.0
 """Seconds between asking a child to end and killing it."""
@@ -176,7 +176,7 @@ class _SupervisedProcess:
         self._at = 0.0
 
     def tend(self) -> bool:
-        """Start the child if it has ended and its wait is over; True if anything changed."""
+        """Start the child if it has ended and its wait is over; return True if anything changed."""
         now = time.monotonic()
         _shorten(self._folder / "logs" / f"{self.child.name}.log")
         if self.process is not None:

@@ -77,7 +77,7 @@ class YamlFile:
 
 @contextmanager
 def located(where: Callable[[str], object]) -> Iterator[None]:
-    """In this context, an error about a key also gives the key's place, for instance from `YamlFile.where`."""
+    """Add the place of a key, for instance from `YamlFile.where`, to errors about the key."""
     try:
         yield
     except ConfigError as error:
@@ -85,7 +85,7 @@ def located(where: Callable[[str], object]) -> Iterator[None]:
 
 
 def _keys(node: yaml.Node, section: str, above: set[int]) -> Iterator[tuple[str, int]]:
-    """Yield full name and line of every key; `above` has the nodes around this one, since an alias may refer to one."""
+    """Yield the full name and line of every key; `above` has the nodes around it, as an alias may refer to one."""
     if not isinstance(node, yaml.MappingNode) or id(node) in above:
         return
     for key, value in node.value:

@@ -36,7 +36,7 @@ Probe = Callable[[], tuple[str, str]]
 """Builds one part and returns its digest (or an empty text) and a description."""
 
 _SHORT = 16
-"""Hex digits of a digest in the table."""
+"""Number of hex digits of a digest in the table."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

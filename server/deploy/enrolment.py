@@ -36,7 +36,7 @@ class Attending:
         number: The hospital's number on the roster.
         name: The hospital's name.
         online: Whether its node is connected.
-        since: Time of the last change of `online`, as far as Flower knows; otherwise empty.
+        since: Time of the last change of `online`; empty if Flower does not know it.
     """
 
     number: int
@@ -82,7 +82,7 @@ def enrolled(settings: CoordinatorSettings) -> list[Enrolled]:
 
 
 def store(settings: CoordinatorSettings, parties: list[Enrolled]) -> None:
-    """Write three files about the enrolled parties: with their nodes, for the hospitals, and for the runs."""
+    """Write the enrolled parties to three files: with their nodes, for the hospitals, and for the runs."""
     write_atomic(settings.folder / "parties.json", json.dumps([asdict(entry) for entry in parties], indent=1).encode())
     roster = RosterFile(parties=tuple(entry.party for entry in parties))
     write_atomic(settings.folder / "roster.json", roster.to_json().encode())
@@ -90,7 +90,7 @@ def store(settings: CoordinatorSettings, parties: list[Enrolled]) -> None:
 
 
 def attendance(settings: CoordinatorSettings) -> list[Attending]:
-    """Return all enrolled hospitals, ordered by number, as SuperLink sees them; it must be running."""
+    """Return the attendance of all enrolled hospitals, ordered by number, from SuperLink, which must be running."""
     nodes = {str(node["node-id"]): node for node in flwr(settings.folder, "supernode", "list")["nodes"]}
     attending = []
     for number, entry in enumerate(enrolled(settings)):

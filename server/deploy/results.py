@@ -86,7 +86,8 @@ def _evaluate(chosen: argparse.Namespace) -> Iterator[str]:
 def _measured(run: Path, test: Path, chosen: Sequence[str] | None) -> Metrics:
     """Add the figures on these test texts to the run's `metrics.json`; return the content of the file.
 
-    Earlier figures are kept, except accuracies of models of private records on other test texts.
+    Earlier figures are kept, except accuracies of models trained on private records that were measured on other test
+    texts.
     """
     settings = load(run)
     evaluation: Evaluation = build(settings.evaluation)

@@ -1,9 +1,8 @@
 """The state of a run, read from its folder, and the display of its log until it ends.
 
 A run is the work of a separate process, which Flower starts. It locks the folder while it works, and before it ends
-it leaves a complete result there, or a file with the reason of its end (`server/failure.py`). A folder that is not
-locked and has neither is that of a process that was killed. Flower is asked only about a run whose process has not
-begun.
+it leaves a complete result there, or a file with the reason of its end (`server/failure.py`). If a folder is not locked
+and has neither, its process was killed. Flower is asked only about a run whose process has not begun.
 """
 
 import contextlib
@@ -30,13 +29,13 @@ from server.report import read_weaknesses
 from server.report.ending import ending
 
 POLL_SECONDS = 0.2
-"""Seconds between two looks into a run folder."""
+"""Seconds between two reads of a run folder."""
 ASK_FLOWER_EVERY = 10.0
-"""Seconds between two questions to Flower; one of its commands takes two."""
+"""Seconds between two requests to Flower, whose command takes two seconds."""
 LEAST_ROOM = 2**16
 """Free bytes below which the disk of a run folder counts as full."""
 FLOWER = "flower.json"
-"""File in the folder of a deployed run with its number at Flower and the processes of `serve` at that time."""
+"""File of a deployed run with its number at Flower, and the processes of `serve` when it was submitted."""
 
 DIED = "the process of the run ended without reporting an error"
 
@@ -103,7 +102,7 @@ def progress(folder: Path) -> Progress:
 
 
 def checked(settings: CoordinatorSettings, folder: Path) -> Progress:
-    """Read the state as `progress` does; if the run's process has not begun, ask Flower whether it still may."""
+    """Read the state as `progress` does; if the run's process has not begun, ask Flower whether it still can."""
     flower = last(settings, folder) if progress(folder).status is Status.STARTING else None
     current = progress(folder)  # read again: the folder is written before Flower knows
     if current.status is not Status.STARTING or not flower or not ended(flower):
@@ -199,7 +198,7 @@ def listed(names: Sequence[str]) -> str:
 
 
 def _with_last_words(settings: CoordinatorSettings, folder: Path, current: Progress) -> Progress:
-    """Record why a process ended that was killed, or never began, and left no reason; return the state with it."""
+    """Record why a run ended without leaving a reason: its process was killed, or never began; return the state."""
     began = bool(text_of(folder / LOCK))  # the process wrote its number there
     reason = f"{DIED}: {_cause(settings, folder)}" if began else current.reason
     with contextlib.suppress(OSError):  # on a full disk they are printed alone

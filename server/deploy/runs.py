@@ -42,7 +42,7 @@ from server.settings.sections import changed
 ENDING_SECONDS = 60.0
 """Seconds to wait until the process of a failed, killed or cancelled run ends: two must not work in one folder."""
 LONGEST_FILE_NAME = 255
-"""Bytes of a file name."""
+"""Largest number of bytes in a file name."""
 
 
 def register(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
@@ -218,7 +218,7 @@ def _offline_hospitals(settings: CoordinatorSettings, run: Settings, *, wait: bo
     """Yield a sentence that names the hospitals that are offline, if any are.
 
     Raises:
-        CaucusError: Too many are offline, so that the run could only wait, which was not asked for.
+        CaucusError: Too many are offline for the run to begin, and `wait` is false.
     """
     hospitals = attendance(settings)
     offline = [str(hospital) for hospital in hospitals if not hospital.online]

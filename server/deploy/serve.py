@@ -27,7 +27,7 @@ from server.deploy.settings import CoordinatorSettings
 from server.flower.commands import TOKEN, write_connection
 
 PASSED_ON = ("ANTHROPIC_API_KEY", "OPENAI_API_KEY", "HTTPS_PROXY", "https_proxy")
-"""Environment variables for a run's models, and a proxy on the way to them: only the executor, and through it the
+"""Environment variables that a run's models, or a proxy on the way to them, need: only the executor, and through it the
 ServerApp, gets them."""
 LOCKS = ("coordinator",)
 

@@ -1,7 +1,7 @@
 """`caucus-coordinator steer`: further texts from numbers that a finished run released, without asking any party.
 
-It is a run of method=census with `method.census`, in this process: no party, no network and no ledger is needed. The
-other settings are those of the finished run, unless they are overridden.
+It is a run of `method=census`, in this process, that takes the numbers from a file (`method.census`): it needs no
+party, network or ledger. The other settings are those of the finished run, unless they are overridden.
 """
 
 import argparse

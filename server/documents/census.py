@@ -21,7 +21,7 @@ class QuestionnaireNumbers(Document):
     Attributes:
         answers: Number of records by question and answer.
         noise: Standard deviation of the noise in each of them, in records.
-        listed: Number of records in which a term is among the first ones, by term.
+        listed: Number of records that have a term among their first `first` listed terms, by term.
         term_noise: Standard deviation of the noise in each of them, in records.
         first: Largest number of terms that a record counts for.
     """
@@ -43,7 +43,7 @@ class CensusNumbers(Document):
         counts: (labels,) noised counts.
         noise: Standard deviation of the noise in the sums.
         count_noise: Standard deviation of the noise in the counts.
-        softness: Spread of a label's records.
+        softness: Softness of the classifier by the labels' means; public.
         radius: Largest distance of a record's coordinates from its label's centre.
         basis: (directions, dimensions) float32, rows one after another, as base64.
         centres: (labels, dimensions) float32, likewise.
@@ -64,7 +64,7 @@ class CensusNumbers(Document):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Released(Document):
-    """Numbers that a run released, in a separate file: `census.json`, for a census.
+    """Numbers that a run released, in a separate file, such as `census.json`.
 
     Attributes:
         statement: The guarantee in a sentence.

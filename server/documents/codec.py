@@ -17,7 +17,7 @@ _T = TypeVar("_T")
 ABSENT = {"absent": True}
 """Metadata of a field that has no key in JSON where it is None."""
 OTHERS = {"others": True}
-"""Metadata of a field with all keys that are no other field's: in JSON they stand among the other fields."""
+"""Metadata of a field that holds all keys of the JSON object that no other field has."""
 
 MALFORMED = (AttributeError, IndexError, KeyError, TypeError, ValueError)
 """Errors that reading JSON of another format raises."""

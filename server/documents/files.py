@@ -108,7 +108,7 @@ def write_lines(path: Path, rows: Iterable[Any]) -> None:
 
 
 def read(path: Path, parse: Callable[[str], _T], problems: list[str], *, needed: bool = True) -> _T | None:
-    """Parse a file, or add the reason to `problems` if that fails; the file is never quoted.
+    """Parse a file; if that fails, add the reason to `problems`, without quoting the file, and return None.
 
     Args:
         path: The file.

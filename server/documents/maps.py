@@ -39,7 +39,7 @@ class PrivateMap(Document):
     """`map_private.json`, which only a simulation writes.
 
     Attributes:
-        simulation_only: True.
+        simulation_only: True: the points are those of private records.
         points: Points of private records, by label.
     """
 

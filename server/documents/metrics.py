@@ -115,7 +115,7 @@ class Metrics(Document):
 
     @classmethod
     def from_json(cls, value: object) -> Self:
-        """See `Document`."""
+        """Read the document back, as `Document.from_json` does."""
         metrics = from_json(cls, value)
         _ = metrics.groups, metrics.label_shares  # are in this format
         return metrics
@@ -181,7 +181,7 @@ class Metrics(Document):
 
     @property
     def utility(self) -> Classifier | None:
-        """The small model, trained on the synthetic texts, with intervals; the mean of several trainings."""
+        """The small model, trained on the synthetic texts, with intervals, averaged over several trainings."""
         return self._on_these_texts("utility")
 
     @property

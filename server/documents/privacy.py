@@ -24,7 +24,7 @@ class Adjacency(Document):
     """The data sets that the guarantee makes hard to tell apart.
 
     Attributes:
-        relation: "add or remove".
+        relation: Difference of the two data sets: "add or remove".
         unit: "sample" or "user": the unit that one of them has and the other lacks.
         max_records: Largest number of records of one unit that count.
     """
@@ -127,7 +127,7 @@ class AgainstColluders(Document):
 
     Attributes:
         colluders: Number of the other parties.
-        epsilon: Epsilon.
+        epsilon: Epsilon against them and the coordinator.
     """
 
     colluders: int
@@ -171,7 +171,7 @@ class Privacy(Document):
     Attributes:
         statement: The guarantee in words, as paragraphs.
         epsilon: The epsilon that was asked for.
-        delta: A public constant; 0 if nothing is asked.
+        delta: δ, a public constant; 0 if nothing is asked.
         planned_epsilon: Cost of the planned noise; above `epsilon` if the noise follows a paper's formula that is
             wrong.
         unproven: Names of the queries that have no privacy proof.
@@ -179,7 +179,7 @@ class Privacy(Document):
         pure_epsilon: Epsilon with no delta; None if it is infinite.
         released_epsilon: Epsilon of the released texts, against an observer who knows the noise of no party.
         party_epsilon: Epsilon of a party's answers, against the coordinator and the colluders.
-        calibration: "tight" or "paper".
+        calibration: Kind of calibration: "tight" or "paper".
         adjacency: The change of the records against which the guarantee protects.
         mechanism: The mechanisms in words.
         queries: The planned queries.
@@ -189,7 +189,7 @@ class Privacy(Document):
         assumed_survivors: Smallest number of parties in a sum.
         assumed_colluders: Other parties that may tell the coordinator their noise.
         noise_parties: Number of parties whose shares make up the whole noise.
-        threshold: Number of parties that can lift a mask together.
+        threshold: Smallest number of parties that can remove a mask together.
         aggregation: "none", or secure against a semi-honest or a malicious coordinator.
         neighbours: Number of parties with which each shares masks.
         corrupt: Number of parties that may deviate from the protocol.
@@ -238,7 +238,7 @@ class Privacy(Document):
     not_covered: tuple[str, ...] = ()
 
     def before_asking(self, signals: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-        """Return the JSON of a plan: nothing is spent yet, and each query of this run has its expected signal."""
+        """Return the JSON before anything is spent, with the expected signal of each query of this run."""
         facts = self.to_json()
         del facts["spent"]
         # Queries of an earlier run, whose answers are used again, are none of this plan.

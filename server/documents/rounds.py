@@ -84,7 +84,7 @@ class RoundReport(Document):
     """A round. The method creates the report; `server/run.py` adds the queries, and measurements from `fid` on.
 
     Attributes:
-        round: Number of the round: from 0 in the program, from 1 in the file (`shown`).
+        round: Number of the round: from 0 in the program, from 1 in the file.
         requested: Number of texts requested as candidates, by model.
         generated: Number of them that became candidates, by model.
         lost: Number of them that did not, by model.

@@ -72,7 +72,7 @@ class RunSummary(Document):
 
     @classmethod
     def from_json(cls, value: object) -> Self:
-        """See `Document`."""
+        """Read the document back, as `Document.from_json` does."""
         if isinstance(value, Mapping) and isinstance(listed := value.get("warnings"), list):
             value = {**value, "warnings": {warning: warning for warning in listed}}
         return from_json(cls, value)

@@ -56,7 +56,7 @@ def question(vectors: NDArray[np.float32], candidates: Sequence[Candidate], plan
 
     Args:
         vectors: (candidates, dim).
-        candidates: At least one.
+        candidates: The synthetic texts, at least one.
         plan: A plan that contains the count.
     """
     labels = plan.labels

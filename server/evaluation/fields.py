@@ -11,7 +11,7 @@ from typing import Any
 from common.structure import Structure
 
 SYNTHETIC, RECORDS = "fields", "fields_records"
-"""Names of the groups; the second is of a simulation alone."""
+"""Names of the groups; only a simulation has the second."""
 
 DEFINITION = (
     "Share of the texts that have a field, and of those with an enumeration or a truth value, the share of each value. "
@@ -49,7 +49,7 @@ def shares(texts: Sequence[str], structure: Structure) -> dict[str, Any]:
 
 
 def _note(cleaned: Cleaned) -> str | None:
-    """Return a sentence on what the cleaner repaired and dropped in all rounds, by kind; None for nothing."""
+    """Return a sentence on what the cleaner repaired and dropped in all rounds, by kind; None if it did neither."""
     counts: Counter[str] = Counter()
     for kinds in (kinds for by_model in cleaned for kinds in by_model.values()):
         counts.update(kinds)

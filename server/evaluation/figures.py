@@ -106,7 +106,7 @@ def together(make: Callable[[], Mapping[str, float]], names: Sequence[str], *, r
 
 
 def missing(names: Iterable[str], error: Exception, *, rows: int) -> dict[str, Figure]:
-    """Return the reason in place of each figure: our message, or a library's error type, as its message may quote."""
+    """Return the same reason for each figure: our message, or a library's error type, as its message may quote text."""
     reason = str(error) if isinstance(error, CaucusError) else f"a library failed ({type(error).__name__})"
     log.info("no %s: %s", ", ".join(names), reason)
     return {name: {"value": None, "reason": reason, "rows": rows} for name in names}
@@ -138,7 +138,7 @@ def classification(measured: Measured, train: Sequence[Candidate | Record], eval
 def predicted_by(
     measured: Measured, train: Sequence[Candidate | Record], evaluation: Evaluation, number: int
 ) -> tuple[list[str], str | None]:
-    """Predict the test texts' labels by the small model's training number `number`; see `small_model.predictions`."""
+    """Predict the test texts' labels by the small model's training number `number` (`small_model.predictions`)."""
     return predictions(
         train,
         measured.test,
@@ -204,7 +204,7 @@ def language_modelling(measured: Measured, train: Sequence[str]) -> Group:
 
 
 def real_against_real(measured: Measured, records: Sequence[Record], real: Sequence[Record], about: str) -> Group:
-    """Compute the fidelity of real texts in place of the synthetic ones: the level that these could reach.
+    """Compute the fidelity of real texts in place of the synthetic ones: the level that synthetic texts could reach.
 
     Args:
         measured: Settings and encoder.

@@ -33,7 +33,7 @@ _CUSTOM = "Metrics of the operator's own code, by `evaluation.own`, on the synth
 
 
 def of_texts(measured: Measured) -> dict[str, Group]:
-    """Return the chosen groups that need no private record, each with the group of its reference."""
+    """Return the chosen groups of figures that need no private record, each followed by its reference, if any."""
     groups = {
         "utility": _utility,
         "utility_encoder": _utility_encoder,
@@ -61,7 +61,7 @@ def without_records(chosen: Sequence[str], known: Mapping[str, Any]) -> dict[str
 
 
 def _utility(measured: Measured) -> dict[str, Group]:
-    """Measure the configured small model; if texts have probabilities, also trained on the most probable labels."""
+    """Measure the configured small model and, if texts have probabilities, the same with the most probable labels."""
     made = {"utility": classification(measured, measured.candidates, measured.evaluation)}
     if any(candidate.probabilities for candidate in measured.candidates):
         hard = [replace(candidate, probabilities=None) for candidate in measured.candidates]
@@ -79,7 +79,7 @@ def _language(measured: Measured) -> dict[str, Group]:
 
 
 def _fidelity(measured: Measured) -> dict[str, Group]:
-    """Measure fidelity to the test texts, and of one random half of these to the other; a simulation has more texts."""
+    """Measure fidelity to the test texts and, for comparison, of one random half of them to the other half."""
     test = measured.drawn(measured.test, "halves", len(measured.test))
     half = len(test) // 2
     about = "A random half of the test texts in place of the synthetic ones, against the other half."

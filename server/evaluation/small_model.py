@@ -32,7 +32,7 @@ log = logging.getLogger("caucus.evaluate")
 
 _MAJORITY = "Share of the most frequent label of the test texts: the accuracy of a model that has learned nothing else."
 Metric = Callable[[Sequence[str], Sequence[str]], float]
-"""A metric of the user's own: the synthetic texts and their labels to a number (`server/methods/YOUR_OWN.md`)."""
+"""A user's metric: a function from the synthetic texts and their labels to a number (`server/methods/YOUR_OWN.md`)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -107,8 +107,8 @@ def metrics(
 ) -> dict[str, Any]:
     """Make the fields of `metrics.json` on the small model, trained on the synthetic texts and tested on held-out ones.
 
-    A simulation fills in `real_private`, the same model trained on the private records, without adaptation. Empty
-    without held-out texts.
+    A simulation fills in `real_private`, the same model trained on the private records, without adaptation. The result
+    is empty without held-out texts.
     """
     if not held_out:
         return {}
@@ -157,9 +157,9 @@ def predictions(
     encoder: Encoder | None = None,
     experiment_seed: int = 0,
 ) -> tuple[list[str], str | None]:
-    """Return the labels of the test texts by that model, and the reason if there was nothing to fit.
+    """Return the test texts' labels by a small model trained on `train`, and a reason if there was nothing to fit.
 
-    It is trained on the candidates' weights, and on their probabilities of labels where they have any.
+    Training uses the candidates' weights, and their probabilities of labels where they have any.
 
     Raises:
         DataError: As in `score`.

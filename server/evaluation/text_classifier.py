@@ -18,7 +18,7 @@ from server.guarantee.statement import of_numbers
 from server.metrics.linear import LinearClassifier
 
 RELEASED = "the released numbers, without any text"
-"""Source of the classifier that a run's released numbers are."""
+"""Description of the source of a classifier that consists of a run's released numbers."""
 
 
 def document(trained: LinearClassifier, source: str, *, run: str, encoder: str, privacy: Privacy) -> TrainedClassifier:
@@ -44,7 +44,7 @@ def document(trained: LinearClassifier, source: str, *, run: str, encoder: str, 
 
 
 class TextClassifier:
-    """A trained classifier of texts, used as one of scikit-learn: `predict`, `predict_proba`, `score`, `classes_`.
+    """A trained classifier of texts, with scikit-learn's interface: `predict`, `predict_proba`, `score`, `classes_`.
 
     Args:
         trained: The classifier of vectors.
@@ -93,7 +93,7 @@ class TextClassifier:
         return np.asarray(self.classes_[self.predict_proba(texts).argmax(axis=1)])
 
     def score(self, texts: Sequence[str], labels: Sequence[str]) -> float:
-        """Return each text's most probable label, (n,).
+        """Return the accuracy, 0 to 1: the share of texts whose most probable label is the given one.
 
         Raises:
             DataError: There are not as many labels as texts.
@@ -126,7 +126,7 @@ def kept(path: Path) -> TrainedClassifier:
 
 
 def trained_of(classifier: TrainedClassifier) -> LinearClassifier:
-    """Return the classifier that a `TrainedClassifier`, the content of its file, describes.
+    """Return the classifier that the content of its file describes.
 
     Raises:
         ConfigError: Its numbers do not fit together, or are not finite.

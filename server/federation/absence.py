@@ -1,7 +1,7 @@
 """Reasons why parties are missing from an exchange, and what the coordinator's operator can do about each.
 
 A hospital gives one coarse reason (`common.messages.Reason`), and each has its advice here. Most can be mended, and the
-run is then resumed. A run that goes beyond a hospital's limits would be refused again: it has to be planned anew.
+run is then resumed. A run that goes beyond a hospital's limits would be refused again: it needs a new plan.
 """
 
 from collections.abc import Iterator, Mapping

@@ -151,7 +151,7 @@ class Parties:
         return bodies
 
     def _compared(self, reason: m.Reason) -> str:
-        """Return the coordinator's side of the comparison that led to a refusal, as far as it is known here."""
+        """Return the coordinator's side of the comparison that led to a refusal, if it is known here."""
         match reason:
             case m.Reason.ENCODER:
                 return f"not {self._plan.encoder[:16]}: weights, prompt and pooling are compared"

@@ -25,7 +25,7 @@ log = logging.getLogger("caucus.network")
 POLL_SECONDS = 0.1
 """Seconds between two polls for replies. Flower's own `send_and_receive` sleeps three seconds."""
 GRACE_SECONDS = 5.0
-"""Seconds for the parts of a reply that began to come before the timeout."""
+"""Further seconds for a reply whose first parts came before the timeout."""
 
 
 class Network(Protocol):
@@ -73,7 +73,7 @@ class FlowerNetwork:
         return max(self._deadline - time.monotonic(), GRACE_SECONDS)
 
     def join(self, parcel: Parcel, parties: int, *, computing: float = 0.0) -> dict[PartyId, Parcel]:
-        """See `Network`; in a simulation, replies are on no schedule."""
+        """Send one parcel to every node, as `Network.join` describes; in a simulation, replies follow no schedule."""
         deadline, logged = time.monotonic() + self._timeout, -1
         while len(nodes := sorted(self._grid.get_node_ids())) < parties and time.monotonic() < deadline:
             if len(nodes) != logged:
@@ -97,7 +97,7 @@ class FlowerNetwork:
         return joined
 
     def exchange(self, parcels: Mapping[PartyId, Parcel], *, computing: float = 0.0) -> dict[PartyId, Parcel]:
-        """See `Network`; in a simulation, replies are on no schedule."""
+        """Exchange parcels, as `Network.exchange` describes; in a simulation, replies follow no schedule."""
         party_of = {self._nodes[party]: party for party in parcels}
         to = {self._nodes[party]: parcel for party, parcel in parcels.items()}
         replies = self._send(to, self._patience(computing))

@@ -8,7 +8,7 @@ Honest answers are integers x with x in some convex set, such as |S_c| <= n_c fo
 Each inequality is given the room that noise needs so that an honest sum fails one with a probability below 1e-9 in
 total: for Gaussian noise of standard deviation s, the functional a x has room 9 s |a|, missed with probability 2
 exp(-9^2 / 2) at most (the discrete Gaussian is subgaussian), and the length of k coordinates s (sqrt(k) + 9). The
-Laplace noise of each U parties stays within `common.plan.plan.NOISE_REACH`, so that a x has room |a|_1 times that.
+Laplace noise of any U parties stays within `common.plan.plan.NOISE_REACH`, so that a x has room |a|_1 times that.
 
 A party that stays within these bounds, with false records or as if it had them, is not detected (README, audit).
 """

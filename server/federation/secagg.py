@@ -196,7 +196,7 @@ class Masking:
         total.survivors.add(party)
 
     def close(self) -> tuple["Agreeing", frozenset[PartyId]]:
-        """End of step 3: fix the survivors.
+        """Step 3, last part: fix the survivors.
 
         Returns:
             The next state; and the survivors, to be sent to each of them.
@@ -316,7 +316,7 @@ class _Total:
 
 
 def _uncancelled_masks(total: _Total, pairs: Mapping[PartyId, KeyPair]) -> Iterator[tuple[bytes, Sign]]:
-    """Yield key and sign of each mask that a dropped party would have added, to cancel a surviving peer's mask."""
+    """Yield the key and sign of each mask that a dropped party would have added, to cancel a surviving peer's mask."""
     for party, pair in pairs.items():
         for peer in total.common.graph[party] & total.survivors:
             key = mask_key(pair, total.publics[peer], total.asked, party, peer)

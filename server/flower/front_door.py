@@ -39,10 +39,10 @@ CALLS = frozenset(
 """All calls of a node, without register-node: the coordinator decides on membership."""
 
 LARGEST_BODY = 8 * 2**20
-"""Bytes. Flower splits messages into objects of 5 MB."""
+"""Largest number of bytes of a request. Flower splits messages into objects of 5 MB."""
 BUSIEST = 800
-"""Maximum number of connections at a time: four each of two hundred nodes, and below the 1,024 files that many systems
-let a process have. A node has one for its questions and heartbeats, and one for each part of a message."""
+"""Maximum number of connections at a time: four for each of two hundred nodes. That is below the 1,024 open files that
+many systems allow a process. A node has one for its questions and heartbeats, and one for each part of a message."""
 TIMEOUT = 60.0
 SIGNED_AT = b"flwr-timestamp"
 """Header with a node's signed time: Flower accepts 5 s ahead of this machine's clock to 305 s behind it."""
@@ -61,7 +61,7 @@ _DROPPED = frozenset(
         b"date",
     }
 )
-"""Headers of a single connection, or that this server writes itself, as SuperLink's token."""
+"""Headers that are not forwarded: those of a single connection, and those that this server writes itself."""
 
 Scope = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]

@@ -33,11 +33,11 @@ from flwr.superlink.main import create_app
 from server.flower.front_door import Receive, Scope, Send, answer
 
 RUNTIME = "/v1/runtime/"
-"""Start of the paths whose calls SuperLink itself authenticates, each."""
+"""Prefix of the paths of calls that SuperLink itself authenticates."""
 
 DATABASE_SECONDS = 25
-"""Time that a call waits for SuperLink's database, below the 30 s that a node waits for its answer. With Flower's 5 s,
-4 calls of the first phase of 30 hospitals failed on a busy machine, and one lost message cost `federation.timeout`."""
+"""Seconds that a call waits for SuperLink's database: less than the 30 s of a node's wait. With Flower's 5 s, 4 calls
+of the first phase of 30 hospitals failed on a busy machine, and one lost message cost `federation.timeout`."""
 
 Application = Callable[[Scope, Receive, Send], Awaitable[None]]
 
@@ -67,7 +67,7 @@ class Guard:
 
 
 def wait_for_database() -> None:
-    """Let calls wait for the database for `DATABASE_SECONDS`; the later of two settings of the same name applies."""
+    """Let calls wait for the database for `DATABASE_SECONDS`, which overrides Flower's setting."""
     longer = (*constant.SQLITE_PRAGMAS, ("busy_timeout", f"{1000 * DATABASE_SECONDS}"))
     sql_mixin.SQLITE_PRAGMAS = longer  # type: ignore[assignment, attr-defined]
 

@@ -14,7 +14,7 @@ from server.documents.privacy import Privacy
 UNKNOWN = "No guarantee: no readable privacy statement was found. Treat these texts as private data."
 """Warning for a run whose `privacy.json` is missing or cannot be read."""
 NO_GUARANTEE = "no guarantee"
-"""The fourth case in the cells of tables, next to an ε that is infinite or a plan's."""
+"""Words for the case "none" in tables, next to an ε that is infinite or only planned."""
 
 
 class Kind(StrEnum):

@@ -23,8 +23,9 @@ _TEXTS = ("good", "bad", "source", "must")
 MODES = ("contrast", "keyphrases", "rewriting", "crossing", "blanks", "abstracts", "subtopics")
 """Modes of a request that a provider may decline; none declines a request that is zero-shot or by example.
 
-Contrast has bad exemplars and good ones; keyphrases are in `must`; rewriting has one source text, as it is; crossing
-has two; blanks are filled into one; abstracts are requested, or written out; subtopics are phrases.
+Contrast shows bad exemplars and good ones; keyphrases are those in `must`; rewriting paraphrases one source text;
+crossing combines two; blanks replaces words of one; abstracts requests abstracts, or texts from them; subtopics
+requests phrases.
 """
 
 SIMPLIFIED = "contrast"
@@ -256,5 +257,5 @@ class Formed(Protocol):
 
 
 def form_of(provider: Provider) -> str | None:
-    """Return the form of a model's prompts; see `Formed.form`."""
+    """Return the form of a model's prompts, None if it has none; see `Formed.form`."""
     return provider.form if isinstance(provider, Formed) else None

@@ -46,16 +46,16 @@ class Cached:
 
     @property
     def form(self) -> str | None:
-        """See `Formed`."""
+        """Name of the form of the wrapped model's prompts; see `server.llm.base.Formed`."""
         return form_of(self._provider)
 
     def in_form(self, form: str) -> "Cached":
-        """See `Formed`; the replies are in the same file."""
+        """Return the same model with prompts of this form; its replies are in the same file."""
         assert isinstance(self._provider, Formed)
         return Cached(provider=self._provider.in_form(form), path=self._path)
 
     def generate(self, requests: Sequence[Request], *, arrived: Arrived | None = None) -> list[Reply]:
-        """See `Provider.generate`. A missing reply (zero tokens, no text) is not stored, so it is requested again.
+        """Generate the replies (`server.llm.base.Provider`). A missing one (no tokens, no text) is not stored.
 
         Raises:
             ProviderError: The wrapped model failed (the replies that arrived are stored), or the file is not a cache.

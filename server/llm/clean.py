@@ -1,8 +1,8 @@
 """Removal of additions that models make around a text or in place of it; each rule is separate and counts its changes.
 
 Rules change only the form of a text. A text of which nothing remains is lost and requested again. A structured text is
-read by its structure instead of the first rules, whether these are on or off; each kind of repair is counted as
-"structure: KIND", and the reason for which a text was dropped as "no structure: REASON".
+read by its structure in place of the rules from `fences` to `loops`, even if these are off; each kind of repair is
+counted as "structure: KIND", and the reason for which a text was dropped as "no structure: REASON".
 """
 
 import re
@@ -29,7 +29,7 @@ _NUMBER = re.compile(
 _QUOTES = {'"': '"', "“": "”", "«": "»", "„": "“", "'": "'", "‘": "’", "`": "`"}
 _ECHOED_WORDS = 4  # fewer words may occur in a prompt by chance
 _LOOPS, _LOOP_WORDS, _LONGEST_LOOP = 3, 6, 40
-"""Least number of equal runs of words, least and largest numbers of words: in all of them, and in one."""
+"""Least number of repetitions in a loop, least number of words in all of them, largest number of words in one."""
 _PUNCTUATION = ",.;:!?"
 _USUAL_SHARE = 0.01  # minimum share of the public letters for a script to be usual
 _FOREIGN_SHARE = 0.3

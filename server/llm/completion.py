@@ -174,7 +174,7 @@ def opening_words(request: Request) -> str:
 
 
 def _described(request: Request, *, kind: bool) -> list[str]:
-    """Return the first line without an instruction: the public description of the task's texts; none without any."""
+    """Return the first line without an instruction: the public description of the texts; empty if there is none."""
     wording = request.wording
     parts = [f"Kind of text: {request.task_kind}."] if kind else []
     parts += [f"Written by: {wording.writer}."] if wording.writer else []
@@ -183,7 +183,7 @@ def _described(request: Request, *, kind: bool) -> list[str]:
 
 
 def _topic(request: Request) -> str:
-    """Return the label with its description, and attribute; empty if the prompt must name neither."""
+    """Return the label with its description, and the attribute; empty if the prompt must name neither."""
     parts = [] if request.label is None else [_named(request.label, request.description)]
     return ", ".join([*parts, *([request.attribute] if request.attribute else [])])
 

@@ -62,7 +62,7 @@ def in_chosen_forms(
 
 
 def forms_in_words(providers: Mapping[str, Provider]) -> dict[str, str]:
-    """Return the form of the prompts of each model that completes a list, as far as it is known before a run."""
+    """Return the form of the prompts of each model that completes a list, if it is known before a run."""
     choice = f"auto: chosen before the first round, by {TEXTS} zero-shot texts in each of {', '.join(FORMS)}"
     forms = {name: form for name, provider in providers.items() if (form := form_of(provider))}
     return {name: choice if form == AUTO else form for name, form in forms.items()}

@@ -70,7 +70,7 @@ FORMS = {
     "headings": Form(heading="{kinds}, {about}:\n", untitled="{kinds}:\n", opening="- ", grouped=True),
     "quoted": Form(heading="{kind}, {about}: ", untitled="{kind}: ", opening='"', closing='"'),
 }
-"""Forms by name, as `completion.form` has it."""
+"""Forms by their names in `completion.form`."""
 
 AUTO = "auto"
 """Value of `completion.form` that means a choice among them (`form_choice.py`)."""

@@ -21,7 +21,7 @@ log = logging.getLogger("caucus.llm")
 MOST_PASSES = 3
 """Maximum number of passes; each requests the texts that are still missing."""
 PASSES_OF_A_LABEL = 9
-"""The same where a label has no text yet: the further passes request texts of such labels alone."""
+"""Maximum number of passes for a label that has no text yet; the further passes request texts of such labels alone."""
 
 PLAIN = Cleaner(Rules.none())
 """A cleaner without rules, which leaves texts unchanged."""

@@ -124,11 +124,11 @@ class Local:
 
     @property
     def form(self) -> str | None:
-        """See `Formed`."""
+        """Name of the form of this model's prompts; see `server.llm.base.Formed`."""
         return self._completion.form if self._completion else None
 
     def in_form(self, form: str) -> Self:
-        """See `Formed`. Both share the weights, which are loaded once."""
+        """Return the same model with prompts of this form. Both share the weights, which are loaded once."""
         assert self._completion is not None
         other = copy.copy(self)
         vars(other)["_completion"] = replace(self._completion, form=form)
@@ -157,7 +157,7 @@ class Local:
         """Do nothing, since the constructor has checked the checkpoint."""
 
     def generate(self, requests: Sequence[Request], *, arrived: Arrived | None = None) -> list[Reply]:
-        """See `Provider.generate`. A prompt that is longer than the model's context counts as lost.
+        """Generate the replies (`server.llm.base.Provider`). A prompt longer than the model's context counts as lost.
 
         Raises:
             ProviderError: A batch does not fit into memory, or the weights cannot be loaded.

@@ -21,7 +21,7 @@ class Order:
 
 
 RequestMaker = Callable[[Order, int, np.random.Generator], Request]
-"""Maps (order, number of texts, separate random generator) to a request."""
+"""Function from (order, number of texts, separate random generator) to a request."""
 
 
 def even_orders(samples: int, task: Task, models: Sequence[str]) -> list[Order]:

@@ -151,7 +151,7 @@ def with_keyphrases(
         phrases: The keyphrases, at least one.
         texts: Number of texts to ask for.
         rng: Names the request.
-        label: None, as in the paper, where only the phrases determine the class.
+        label: Label of the text; None as in the paper, where only the phrases determine the class.
         examples: Texts with their keyphrases, provided by the data's recipient (section B.2.5).
         temperature: Temperature of the language model.
         words: Length to ask for; None leaves it open.

@@ -70,7 +70,7 @@ class AugPe(AugPeSettings):
 
     @property
     def modes(self) -> dict[str, str | None]:
-        """See `server.method.Method`."""
+        """The modes that the requests use; see `server.method.Method`."""
         return modes(self.variation) | ({"keyphrases": "method=aug_pe"} if self.vocabulary else {})
 
     def plan(self, task: Task, target: PrivacyTarget, membership: Membership) -> tuple[PlannedQuery, ...]:
@@ -98,7 +98,7 @@ class AugPe(AugPeSettings):
         return self.samples * (1 + self.rounds * (1 + self.look_ahead))
 
     def compared(self, task: Task) -> dict[str, int]:
-        """Return the size of the population, and number of selected terms."""
+        """Return the size of the population, and the number of selected terms."""
         del task
         return {VOTES: self.samples} | ({VOCABULARY: self.kept_terms} if self.vocabulary else {})
 

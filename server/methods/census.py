@@ -72,12 +72,12 @@ from server.settings.methods import GRID, CensusSettings
 
 CLASS_SUMS = "class sums"
 REACH = 0.25
-"""Share of the first round's texts that the radius reaches; what lies beyond it is shortened."""
+"""Share of the first round's texts that lie within the radius; longer coordinates are shortened to it."""
 _SOFTNESS = "softness"
 FIRST, LISTED = 16, 64
-"""Terms that a record counts for, and those on the list, with `questionnaire=terms`."""
+"""Number of terms that a record counts for, and number on the list, with `questionnaire=terms`."""
 WIDER = 4
-"""Pools of exemplars with a questionnaire, relative to those without: among these the nearest in form are chosen."""
+"""Size of the pools of exemplars with a questionnaire, relative to that without: the nearest in form are chosen."""
 FLOOR = 0.5
 """Least effective sample size of the released texts' weights, as a share of their number."""
 
@@ -116,11 +116,11 @@ class CensusMethod(CensusSettings):
 
     @property
     def modes(self) -> dict[str, str | None]:
-        """See `server.method.Method`."""
+        """The modes that the requests use; see `server.method.Method`."""
         return {}
 
     def earlier(self) -> Earlier | None:
-        """See `server.method.Reusing`."""
+        """Return the run whose census is used; None if this run asks for one (`server.method.Reusing`)."""
         return None if self.census is None else census_file.read(Path(self.census))[1]
 
     def plan(self, task: Task, target: PrivacyTarget, membership: Membership) -> tuple[PlannedQuery, ...]:
@@ -166,7 +166,7 @@ class CensusMethod(CensusSettings):
         return (PlannedQuery(name=CLASS_SUMS, spec=QuestionnaireSpec(**sums, **weights)),)
 
     def max_texts(self, task: Task, models: Sequence[str]) -> int:
-        """Return N, the number of texts of the run, and with a questionnaire those of which they are chosen."""
+        """Return N, the number of texts of the run; with a questionnaire, the number from which they are chosen."""
         del task, models
         return sum(self._texts(number) for number in range(self.rounds))
 
@@ -247,12 +247,12 @@ class CensusMethod(CensusSettings):
         )
 
     def classifier(self, state: State[CensusMemory]) -> LinearClassifier:
-        """See `server.method.Labelling`."""
+        """Return the classifier by the estimated means after the last step (`server.method.Labelling`)."""
         census = _census(state.released)
         return classifier(census, estimates(census, shrinkage=self.shrinkage), _softness(state, census))
 
     def training_labels(self, state: State[CensusMemory], vectors: NDArray[np.float32]) -> Floats:
-        """See `server.method.Labelling`."""
+        """Return probabilities of labels, (n, C), for training, of (n, dim) vectors (`server.method.Labelling`)."""
         census = _census(state.released)
         estimated = estimates(census, shrinkage=self.shrinkage)
         posterior = posteriors(vectors, estimated.means, _softness(state, census))
@@ -328,14 +328,14 @@ class CensusMethod(CensusSettings):
         return census
 
     def _aims(self, released: Mapping[str, Mapping[str, Any]]) -> Aims | None:
-        """What the records' texts are like, if that was asked and is to be used."""
+        """Return what the records' texts are like; None if that was not asked, or is not to be used."""
         numbers = CensusNumbers.from_json(released[Released.FILE])
         return None if self.questionnaire == "none" or numbers.questionnaire is None else aims_of(numbers)
 
     def _nearest_in_pools(
         self, pools: Mapping[str, Sequence[int]], candidates: Sequence[Candidate], aimed: Aims
     ) -> dict[str, list[int]]:
-        """Of each label's pool 2 S exemplars whose form comes near that of the records."""
+        """Return 2 S exemplars of each label's pool, whose form comes near that of the records."""
         near = {}
         for label, pool in pools.items():
             rows = aimed.features([candidates[place].text for place in pool])
@@ -362,7 +362,7 @@ class CensusMethod(CensusSettings):
         return memory
 
     def _reliability(self, census: Census, estimated: Estimates, texts: Written, tools: Tools) -> Floats:
-        """Estimate the share of each model's texts that have the requested label, (K,); 0 in the ablation."""
+        """Estimate the share of each model's texts that have the requested label, (K,); 0 without `evidence`."""
         models = len(tools.models)
         return reliabilities(census, estimated, texts, models) if self.evidence else np.zeros(models)
 

@@ -45,9 +45,9 @@ VOCABULARY = "vocabulary"
 FINEST_GRID = 256
 COARSEST_GRID = 4
 RAW = "keyphrases"
-"""Takes the place of a model's name where sequences are released as they are."""
+"""Name that stands in place of a model's where sequences are released as they are."""
 Example = tuple[str, tuple[str, ...]]
-"""A text of the recipient's, and its phrases."""
+"""A text of the recipient, and its phrases."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,7 +58,7 @@ class DpKps(DpKpsSettings):
 
     @property
     def modes(self) -> dict[str, str | None]:
-        """See `server.method.Method`."""
+        """The modes that the requests use; see `server.method.Method`."""
         return {"keyphrases": None} if self.ablation == "none" else {}
 
     def plan(self, task: Task, target: PrivacyTarget, membership: Membership) -> tuple[PlannedQuery, ...]:

@@ -82,7 +82,7 @@ class Dpga(DpgaSettings):
 
     @property
     def modes(self) -> dict[str, str | None]:
-        """See `server.method.Method`."""
+        """The modes that the requests use; see `server.method.Method`."""
         later = self.rounds > 1
         operators = (
             ("subtopics", "keywords", self.keywords > 0),

@@ -47,7 +47,7 @@ class PreText(PreTextSettings):
     memory: ClassVar[type[NoMemory]] = NoMemory
 
     def population(self, task: Task) -> int:
-        """Return the number of seeds: a fifth of N, at most 400, but `shots` for each label, and never more than N.
+        """Return the number of seeds: a fifth of N, at most 400, at least `shots` of a label, and never more than N.
 
         The last prompts show `shots` different seeds of a label; with more seeds the same votes would be split among
         them, and each costs 1 + k texts in every round, which is not worthwhile for few samples.
@@ -58,7 +58,7 @@ class PreText(PreTextSettings):
 
     @property
     def modes(self) -> dict[str, str | None]:
-        """See `server.method.Method`."""
+        """The modes that the requests use; see `server.method.Method`."""
         return modes(self.variation) if self.rounds > 1 or self.look_ahead else {}
 
     def plan(self, task: Task, target: PrivacyTarget, membership: Membership) -> tuple[PlannedQuery, ...]:
@@ -76,7 +76,7 @@ class PreText(PreTextSettings):
         return self.population(task) * self.rounds * (1 + self.look_ahead) + self.samples
 
     def resized(self, share: float, task: Task) -> "PreText":
-        """See `server.method.Resizable`."""
+        """Return the method with this share of its texts (`server.method.Resizable`)."""
         seeds, fewest = self.population(task), len(task.labels)
         return replace(self, samples=max(fewest, round(share * self.samples)), seeds=max(fewest, round(share * seeds)))
 

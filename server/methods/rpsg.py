@@ -64,7 +64,7 @@ class Rpsg(RpsgSettings):
 
     @property
     def modes(self) -> dict[str, str | None]:
-        """See `server.method.Method`."""
+        """The modes that the requests use; see `server.method.Method`."""
         return {"abstracts": None, "rewriting": None}
 
     def plan(self, task: Task, target: PrivacyTarget, membership: Membership) -> tuple[PlannedQuery, ...]:
@@ -93,7 +93,7 @@ class Rpsg(RpsgSettings):
         return self.pool * (self.candidates != "seed_unproven") + 2 * sum(self._needed(task))
 
     def resized(self, share: float, task: Task) -> "Rpsg":
-        """See `server.method.Resizable`. It leaves out refinement, which uses no language model and takes minutes."""
+        """Return the method with this share of its texts, without refinement, which takes minutes and uses no model."""
         return replace(
             self,
             samples=max(len(task.labels), round(share * self.samples)),

@@ -71,7 +71,7 @@ class Wasp(WaspSettings):
 
     @property
     def modes(self) -> dict[str, str | None]:
-        """See `server.method.Method`."""
+        """The modes that the requests use; see `server.method.Method`."""
         modes: dict[str, str | None] = {"contrast": "method.contrast=false"} if self.contrast else {}
         return modes | ({"rewriting": "method.look_ahead=0"} if self.look_ahead else {})
 

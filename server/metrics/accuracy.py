@@ -27,7 +27,7 @@ BY_ENCODER = (
 
 
 _LEAST_PROBABILITY = 0.01
-"""Probabilities below this one are left out of the training: they cost time, and teach nothing."""
+"""Probability below which a label is left out of a text's training: it costs time, and teaches nothing."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,8 +66,8 @@ def logistic_regression(vectors: Any, labels: Sequence[str] | SoftLabels, weight
 
     Args:
         vectors: (n, dim), dense or sparse.
-        labels: n, of at least two values.
-        weights: n.
+        labels: n labels, of at least two values.
+        weights: n weights of the texts.
     """
     from sklearn.linear_model import LogisticRegression
 
@@ -146,7 +146,7 @@ def accuracy(predicted: Sequence[str] | NDArray[np.str_], right: Sequence[str] |
 def macro_f1(predicted: Sequence[str] | NDArray[np.str_], right: Sequence[str] | NDArray[np.str_]) -> float:
     """Return the mean F1 over the classes among the right answers, 0 to 1; a class that is never predicted counts 0.
 
-    Equal to scikit-learn's, without its checks: an interval calls it hundreds of times.
+    The figure equals scikit-learn's, whose checks are left out because an interval needs hundreds of calls.
     """
     names, codes = np.unique(np.concatenate([np.asarray(predicted), np.asarray(right)]), return_inverse=True)
     predictions, truth = codes[: len(right)], codes[len(right) :]

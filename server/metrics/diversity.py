@@ -30,7 +30,7 @@ SAMPLE = 100
 NEAR = 0.95
 _ROWS = 1024
 _COSINES = _ROWS * 10_240
-"""Cosines computed at once: 40 MB."""
+"""Number of cosines computed at once: 40 MB."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -8,10 +8,10 @@ from numpy.typing import NDArray
 from common.errors import DataError
 
 _Gaussian = tuple[NDArray[np.float64], NDArray[np.float64]]
-"""Mean (d,), and R (min(n, d), d) such that RᵀR is the covariance."""
+"""Mean (d,), and a matrix R (min(n, d), d) such that RᵀR is the covariance."""
 _GROUPS = 5
 _BLOCK = 16_384
-"""Rows that are converted to float64 at once: 50 MB of 384 dimensions."""
+"""Number of rows converted to float64 at once: 50 MB at 384 dimensions."""
 
 
 def fid(a: NDArray[np.floating], b: NDArray[np.floating]) -> float:

@@ -59,7 +59,7 @@ def of_paired_shares(
 
 
 def area_under_curve(members: NDArray[np.floating], others: NDArray[np.floating]) -> tuple[float, Interval]:
-    """Return the chance that a member scores higher than another (a tie is half), with DeLong et al.'s (1988) interval.
+    """Return the chance that a member outscores a non-member (a tie is half), with DeLong et al.'s (1988) interval.
 
     The variance is that of the two samples' placements: for each member the share of others below it, and for each
     other the share of members above it. With midranks (Sun and Xu 2014) no pairs are compared. If the placements do not

@@ -23,7 +23,7 @@ DEFINITION = (
 """Definition of the figures, for reports."""
 
 _ROWS = 1024
-"""Rows of a distance matrix computed at once: 40 MB for 10,000 columns."""
+"""Number of rows of a distance matrix computed at once: 40 MB for 10,000 columns."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -21,7 +21,7 @@ DEFINITION = (
 
 _ITERATIONS = 2000
 _LARGEST_EXPONENT = 600
-"""exp(-600) still fits a double; with larger exponents the iterations use logarithms."""
+"""Largest exponent without logarithms: exp(-600) still fits a double."""
 
 
 def wasserstein(a: NDArray[np.floating], b: NDArray[np.floating], *, seed: int = 0) -> float:

@@ -32,7 +32,7 @@ Labels = NDArray[np.integer]
 Vectors = NDArray[np.floating]
 
 _NEGLIGIBLE = 1e-6
-"""A singular value below this share of the largest is rounding, not a direction."""
+"""Share of the largest singular value below which a singular value is rounding, not a direction."""
 _VARIANCES = np.geomspace(1e-3, 1, 25)
 """Prior variances of an offset's coordinate, in squared radii; an offset is at most one radius long."""
 _LEAST_SHARE = 0.25
@@ -41,7 +41,7 @@ _SPREAD = 0.25
 """Mean square length of a record's coordinates about their mean, in squared radii."""
 _SOFTNESSES = np.geomspace(0.005, 2, 24)
 _TRUSTED = 0.7
-"""Share of the candidates that are taken to be of the label that was requested, where the softness is chosen."""
+"""Share of the candidates that are assumed to have the requested label when the softness is chosen."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -74,7 +74,7 @@ def subspace(
         vectors: (n, dim) candidates, at least one.
         labels: (n,) in [0, C).
         descriptions: (C, dim) unit vectors of the labels' public descriptions.
-        directions: k, at most dim.
+        directions: k, number of directions, at most dim.
         description: Weight of a description in its label's centre, relative to that of the label's candidates.
         quantile: The share of the candidates that the radius reaches.
     """

@@ -1,9 +1,10 @@
-"""Uses of the answers to a census's questionnaire: shares of the records, and texts chosen for what they are like.
+"""Uses of the answers to a census's questionnaire: shares of the records, and texts chosen to resemble them in form.
 
 Everything here is a function of texts of the coordinator and of noised numbers, so nothing can cost privacy.
 
-The answers to one question are numbers of all records, with equal noise: they are divided by one estimate of the number
-of records, and the nearest distribution is taken. A term's share is a number over the same estimate, between 0 and 1.
+Each question counts every record once, with equal noise: its counts are divided by one estimate of the number of
+records, and replaced by the nearest distribution. A term's share is its count divided by the same estimate, limited to
+[0, 1].
 """
 
 from collections import Counter
@@ -20,7 +21,7 @@ from server.operators.census import Floats, Labels
 
 _Z = 1.96
 _LONGEST = 64
-"""Bytes of a term on a list of common words."""
+"""Largest number of bytes of a term on a list of common words."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -42,7 +43,7 @@ class Aims:
     records: float
 
     def features(self, texts: Sequence[str]) -> Floats:
-        """(n, F): 1 where a text has an answer, or a term among its first ones, as records were counted."""
+        """Return (n, F) features: 1 where a text has an answer, or a term among its first, counted as in records."""
         columns = [
             np.eye(len(question.answers))[column]
             for question, column in zip(QUESTIONS, answers(QUESTIONS, texts).T, strict=True)
@@ -56,13 +57,13 @@ class Aims:
 
     @property
     def variances(self) -> Floats:
-        """(F,) of the shares: of the noise, and of records that are a sample themselves."""
+        """Variances of the shares, (F,): that of the noise, plus that of the records as a sample."""
         noise = np.full(len(self.shares), self.noise)
         noise[len(noise) - len(self.numbers.listed) :] = self.term_noise
         return np.asarray(noise**2 + (self.shares * (1 - self.shares) + 1 / self.records) / self.records)
 
     def rows(self) -> Iterator[tuple[str, str, float, float]]:
-        """Question, answer, share and half of its 95 % band, in the order of `shares`; a term's question is empty."""
+        """Yield question (empty for a term), answer, share and half of its 95 % band, in the order of `shares`."""
         named = [(question.name, answer) for question in QUESTIONS for answer in question.answers]
         named += [("", term) for term in self.numbers.listed]
         for (question, answer), share in zip(named, self.shares.tolist(), strict=True):
@@ -70,7 +71,7 @@ class Aims:
 
 
 def aims_of(released: CensusNumbers) -> Aims:
-    """The shares that the released numbers, which have a questionnaire, estimate."""
+    """Return the shares that released numbers with a questionnaire estimate."""
     numbers = released.questionnaire
     assert numbers, "asked for"
     label_counts = np.array(released.counts, dtype=np.float64)
@@ -93,17 +94,17 @@ def aims_of(released: CensusNumbers) -> Aims:
 
 
 def _distribution(values: Floats) -> Floats:
-    """The distribution that is nearest to these values, by squared distance (Duchi et al. 2008)."""
+    """Return the distribution that is nearest to these values, by squared distance (Duchi et al. 2008)."""
     falling = np.sort(values)[::-1]
     excess = (np.cumsum(falling) - 1) / np.arange(1, len(values) + 1)
     return np.asarray(np.maximum(values - excess[np.flatnonzero(falling > excess)[-1]], 0))
 
 
 def nearest(features: Floats, shares: Floats, variances: Floats, size: int) -> list[int]:
-    """Positions of `size` rows whose mean features come near the shares, in their order.
+    """Return positions of `size` rows, ascending, whose mean features come near the shares.
 
     One row after another is removed: the one without which the sum of squared differences, each divided by its
-    variance, is smallest. So a share that the noise leaves open hardly counts.
+    variance, is smallest. A share with much noise therefore hardly counts.
 
     Args:
         features: (n, F) of 0 and 1.
@@ -122,7 +123,7 @@ def nearest(features: Floats, shares: Floats, variances: Floats, size: int) -> l
 
 
 def nearest_by_label(aimed: Aims, texts: Sequence[str], labels: Labels, size: int) -> list[int]:
-    """Positions of `size` texts that come near the shares, while each label keeps its own."""
+    """Return positions of `size` texts that come near the shares, while each label keeps its share of the texts."""
     of_labels = np.eye(int(labels.max()) + 1)[labels]
     of_labels = of_labels[:, of_labels.any(axis=0)]
     shares = of_labels.mean(axis=0)
@@ -137,7 +138,7 @@ def nearest_by_label(aimed: Aims, texts: Sequence[str], labels: Labels, size: in
 def length(aimed: Aims, generator: np.random.Generator) -> int | None:
     """Draw a number of words from the estimated shares of lengths, which are those of the first question.
 
-    None if the noise in a share exceeds what it would be if all lengths were equally frequent: it is noise then.
+    Return None if the noise in a share exceeds the share that each length would have if all were equally frequent.
     """
     if aimed.noise * (len(LENGTHS) + 1) > 1:
         return None
@@ -147,7 +148,7 @@ def length(aimed: Aims, generator: np.random.Generator) -> int | None:
 
 
 def common_words(texts: Sequence[str], number: int) -> tuple[str, ...]:
-    """The words that most of these texts have, at most `number` and at least one."""
+    """Return the words that most of these texts have, at most `number` and at least one."""
     counted = Counter(word for text in texts for word in set(words(text)))
     ranked = sorted(counted, key=lambda word: (-counted[word], word))
     return tuple(word for word in ranked if len(word.encode()) <= _LONGEST)[:number] or ("the",)
@@ -156,7 +157,7 @@ def common_words(texts: Sequence[str], number: int) -> tuple[str, ...]:
 def released_answers(
     coordinates: Floats, spec: QuestionnaireSpec, terms: Sequence[str], noise: float
 ) -> QuestionnaireNumbers:
-    """The numbers to release, of a questionnaire with all questions and one weight for each.
+    """Return the numbers to release, of a questionnaire with all questions, equally weighted.
 
     Args:
         coordinates: Coordinates of the answer after those of class sums, in radii.

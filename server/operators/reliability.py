@@ -18,7 +18,7 @@ import numpy as np
 from server.operators.census import Census, Estimates, Floats, Labels, Vectors, label_means, posteriors
 
 TRUSTED = 0.8
-"""Least reliability of a model whose requested labels count: below it they cost accuracy on both tuning sets."""
+"""Least reliability of a model whose requested labels count: below it, counting them costs accuracy."""
 _MOST = 0.95
 _DRAWS, _POINTS = 5, 2000
 
@@ -38,12 +38,12 @@ class Written:
     models: Labels
 
     def chosen(self, places: Sequence[int]) -> "Written":
-        """These of the texts."""
+        """Return the texts at these positions."""
         return Written(vectors=self.vectors[places], requested=self.requested[places], models=self.models[places])
 
 
 def reliabilities(census: Census, estimated: Estimates, texts: Written, model_count: int) -> Floats:
-    """Estimate the share of each model's texts with the requested label, (K,), from 1 / C, a guess, to 0.95.
+    """Estimate the share of each model's texts with the requested label, (K,), between 1 / C (guessing) and 0.95.
 
     Args:
         census: The released numbers.

@@ -79,7 +79,7 @@ def exemplars(
         good_pool: Up to S candidates of one label; they may come from any model.
         bad_pool: The same for bad exemplars; empty if there is no contrast; the prompt then has only
             S − ⌊S/2⌋ good ones.
-        size: S.
+        size: S, number of exemplars.
         rng: Source of randomness. The draws are also in random order, as models depend on an exemplar's position.
 
     Returns:

@@ -29,10 +29,10 @@ _NO_SPREAD = 1e-4
 """Singular value below which a direction of unit vectors is rounding error."""
 
 _SIGNALS = np.array([0.0, *2.0 ** -np.arange(13)])
-"""s, in variances of the scores."""
+"""Values of s, in variances of the scores."""
 
 _PRIOR = np.log([1.0, *[1 / 13] * 13])
-"""Log of the prior, up to a constant: even between no signal and some."""
+"""Log of the prior on these values, up to a constant: half of it is on 0, no signal."""
 
 _NOISES = 9
 """Number of values of v, from the noise to the scores' variance in equal ratios."""

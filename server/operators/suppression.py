@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 _BLOCK = 128
-"""Rows of cosines computed at once: fewer make the matrix product slow, more compute rows that no walk uses."""
+"""Number of rows of cosines computed at once: fewer slow the matrix product, more are never used by a walk."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -59,7 +59,7 @@ def collusion(plan: Plan, share: float) -> Collusion:
 
 
 def _further(plan: Plan, share: float) -> int:
-    """Return the least n for which L + n hospitals with colluders have the signal to noise of L without any."""
+    """Return the least n for which L + n hospitals with colluders have the signal-to-noise ratio of L without any."""
     wanted, parties = plan.parties * plan.survivors, plan.parties
     while parties * (parties - plan.max_dropouts - rounded_up(share, parties)) < wanted:
         parties += 1

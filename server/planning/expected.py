@@ -56,7 +56,7 @@ LEANING = 0.4
 """Distance in radii of the mean of a label's records from its public centre along an informative direction: a guess."""
 
 COMMON = 0.25
-"""Share of the records with a term that the list has because it is common: a guess."""
+"""Guessed share of the records that have a term of the list, which consists of common words."""
 TERMS = "terms"
 """Name of the terms among the parts of a questionnaire."""
 

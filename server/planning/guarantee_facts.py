@@ -145,9 +145,9 @@ def _query(plan: Plan, planned: PlannedQuery) -> StatedQuery:
 
 
 def _density_errors(plan: Plan, planned: PlannedQuery) -> dict[str, float] | None:
-    """Return the root mean square error that noise adds to a sketched density, times the label's (private) records.
+    """Return the root mean square errors of a sketched density by noise, times the label's records; None for no sketch.
 
-    It is given as planned and, for comparison, for both mechanisms in their best setting at this query's share of
+    They are given as planned and, for comparison, for both mechanisms in their best setting at this query's share of
     epsilon: single features with pure Laplace noise, and paired features with Gaussian noise.
     """
     spec = planned.spec
@@ -164,7 +164,7 @@ def _density_errors(plan: Plan, planned: PlannedQuery) -> dict[str, float] | Non
 
 
 def _choice(plan: Plan, planned: PlannedQuery) -> Choice | None:
-    """Return the epsilon of one noised choice among abstractions: by the paper, and if candidates were public."""
+    """Return the epsilon of a noised choice among abstractions, by the paper and with public candidates; else None."""
     spec = planned.spec
     if not isinstance(spec, AbstractedSeedsSpec):
         return None

@@ -17,7 +17,7 @@ from server.planning.expected import TERMS, Expected, Setting, expected
 
 HOPELESS = 0.5
 """Signal to noise below which an answer is noise: of a candidate with the expected votes and one without any, the noise
-ranks more than one pair in three wrongly, Phi(-0.5 / sqrt(2)) = 0.36; of candidates that differ by less, yet more."""
+ranks more than one pair in three wrongly, Phi(-0.5 / sqrt(2)) = 0.36; and more of the pairs that differ by less."""
 CLEAR = 3.0
 """Signal to noise from which an answer is clear: one such pair in 60 is ranked wrongly, Phi(-3 / sqrt(2)) = 0.017."""
 
@@ -33,7 +33,7 @@ class Signal:
         query: Name of the query; for a part of a questionnaire, with the part.
         kind: The query's kind.
         expected: Signal and noise; None if there is no estimate.
-        records: M; None if no number is expected.
+        records: M, expected number of records; None if no number is expected.
         reason: Why there is no estimate; empty if there is one.
         clear_from: Smallest number of records with which the signal is `CLEAR`; None if no number of records is enough.
     """
@@ -71,13 +71,13 @@ def signals(plan: Plan, compared: Mapping[str, int], records: int | None) -> lis
     Args:
         plan: The plan with its noise.
         compared: Number of candidates and the like, by query (`Method.compared`).
-        records: M, or None if no number is expected: then only `clear_from` is known.
+        records: M, expected number of records, or None: then only `clear_from` is known.
     """
     return [_signal(plan, planned, compared.get(planned.name, 0), records) for planned in plan.queries]
 
 
 def with_weakest_parts(plan: Plan, compared: Mapping[str, int], records: int | None) -> list[Signal]:
-    """Return `signals`, that of a questionnaire followed by that of the part which takes the most records."""
+    """Return `signals`, with a questionnaire's followed by that of its part that needs the most records."""
     estimates = []
     for planned, estimate in zip(plan.queries, signals(plan, compared, records), strict=True):
         estimates.append(estimate)
@@ -87,7 +87,7 @@ def with_weakest_parts(plan: Plan, compared: Mapping[str, int], records: int | N
 
 
 def of_parts(plan: Plan, planned: PlannedQuery, records: int | None) -> list[Signal]:
-    """Return the expected signal of each question of a questionnaire, and of its terms; none of another query."""
+    """Return the expected signal of each question of a questionnaire, and of its terms; empty for any other query."""
     spec = planned.spec
     if not isinstance(spec, QuestionnaireSpec):
         return []
@@ -108,7 +108,7 @@ def weakest(estimates: Sequence[Signal]) -> Signal:
 
 
 def records_for(ratio: float, plan: Plan, planned: PlannedQuery, compared: int, part: str = "") -> int | None:
-    """Return the smallest number of records at which a query's signal is `ratio` times its noise; None without one."""
+    """Return the smallest number of records with a signal of `ratio` times the noise; None if there is none."""
 
     def enough(records: int) -> bool:
         estimate = _expected(plan, planned, compared, records, part)

@@ -21,7 +21,7 @@ def least_epsilon(ratio: Callable[[float], float], target: float) -> float:
 
     Args:
         ratio: Signal to noise of the weakest answer at an epsilon; it increases with epsilon.
-        target: Above 0.
+        target: Signal to noise to reach, above 0.
 
     Raises:
         PlanError: An epsilon above 20 would be necessary.
@@ -62,7 +62,7 @@ def least_records(plan: Plan, compared: Mapping[str, int], target: float) -> int
     Args:
         plan: The plan with its noise.
         compared: Number of candidates and the like, by query.
-        target: Above 0.
+        target: Signal to noise to reach, above 0.
 
     Raises:
         PlanError: No number of records is enough, or no query's signal can be estimated.

@@ -14,7 +14,7 @@ _SHAPES = (
     # Two crosses, two angles.
     ("m-2-2l4 4m0-4l-4 4", "m-2.7 0h5.4m-2.7-2.7v5.4", "m-2.5 2.2l2.5-4.4l2.5 4.4", "m-2.5-2.2l2.5 4.4l2.5-4.4"),
 )
-"""Path of a point by source and kind, from its place."""
+"""SVG path of a point, relative to its place, by source and kind."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -109,7 +109,7 @@ def record_shares(
 
 
 def _number(metrics: Metrics) -> int | None:
-    """Return the number of all private records; folders of earlier versions have it only with their scores."""
+    """Return the number of all private records, or None; folders of earlier versions have it only with their scores."""
     counted = metrics.label_shares and metrics.label_shares.count
     return counted if counted is not None else metrics.real_private and metrics.real_private.records
 

@@ -8,7 +8,7 @@ from server.documents.files import Document
 from server.operators.questionnaire import aims_of
 
 TERMS = 12
-"""Terms on the page: those whose shares differ most from those of the texts, relative to the band."""
+"""Number of terms on the page: those whose shares differ most from those of the texts, relative to the band."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,7 +44,7 @@ class Likeness(Document):
 
 
 def likeness(numbers: CensusNumbers | None, texts: Sequence[str]) -> Likeness | None:
-    """The comparison; None without answers, and for answers without noise, which are counts of private records."""
+    """Return the comparison; None without answers, or if they have no noise and so are exact private counts."""
     if numbers is None or numbers.questionnaire is None:
         return None
     asked = numbers.questionnaire

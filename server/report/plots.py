@@ -105,7 +105,7 @@ def lines(
         intervals: Intervals of the values. They are drawn through the points, side by side where lines share a place.
         including: Further values up to which a linear y axis reaches.
         logarithmic: Whether both axes are logarithmic: then a line that is twice as steep grows with the square.
-        height: See `Frame`.
+        height: Height of the plot, in units of its view box.
     """
     clean = {
         name: tuple(None if logarithmic and value == 0 else value for value in map(finite, line))

@@ -1,4 +1,4 @@
-"""`release.md`: one page for whoever decides whether a run's texts are passed on.
+"""`release.md`: one page for the person who decides whether a run's texts are passed on.
 
 It says what was tested, what was found, what was not tested and who decided, from the facts of the report alone.
 """

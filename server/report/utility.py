@@ -12,7 +12,7 @@ from server.documents.metrics import Classifier, Estimate, Gain, Metrics
 from server.metrics.intervals import of_share
 
 RELEASED = "the released numbers alone, no texts"
-"""Name of the classifier that a census is."""
+"""Name of the classifier that consists of a census's numbers."""
 WITHOUT = "the same models without the hospitals"
 """Name of what a run's language models write before any answer."""
 
@@ -103,7 +103,7 @@ def accuracies(metrics: Metrics) -> Accuracies:
 
 
 def counted(metrics: Metrics) -> float | None:
-    """Return the share of the parties' records that a classifier of the texts labels correctly, by a noised count."""
+    """Return the share of the parties' records that a classifier labels correctly, by a noised count; else None."""
     return _accuracy(metrics.federated).value
 
 

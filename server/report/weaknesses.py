@@ -40,15 +40,14 @@ from server.report.verdict import gained, points
 from server.report.vote_distributions import Votes
 
 RISE = 2.0
-"""Standard errors of a difference in FID from which it counts: one in 40 is above by chance. For few texts the error is
+"""Number of standard errors from which a rise of FID counts: one in 40 is higher by chance. For few texts the error is
 itself estimated too large rather than too small (`server.metrics.fidelity.fid_error`)."""
 APART = 0.25
-"""Total variation between the labels of texts and records from which they differ widely: then one text in four would
-have to have another label."""
+"""Total variation from which labels of texts and records differ widely: one text in four would need another label."""
 CROWDED = 1.25
-"""Ratio of a label's number of texts to what its share supports from which they are far more."""
+"""Ratio of a label's number of texts to the number that its share supports, from which the label is crowded."""
 GAP = 0.03
-"""Accuracy that is lost on the way from the released numbers into the texts, from which it is named."""
+"""Loss of accuracy, from the released numbers' classifier to the texts, from which it is reported."""
 MOST_LOST = 0.5
 """Share of the requested texts above which more were lost than kept."""
 

@@ -23,10 +23,10 @@ from server.report.facts import gather
 from server.report.figure_tables import better, tables
 
 EXAMPLES = 5
-"""Texts of each label in the page itself; the search on the page finds the others."""
+"""Number of texts of each label in the page itself; the search on the page finds the others."""
 
 LONG = 1200
-"""Characters of a text that are shown before the reader opens it."""
+"""Number of characters of a text that are shown before the reader opens it."""
 
 
 def write_report(run: Path) -> Path:

@@ -78,7 +78,7 @@ def _built(part: Part, *, partial: bool) -> Any:
 
 
 def _check_kinds(part: Part) -> None:
-    """Compare a part's settings with the annotations of what makes it, as far as they are of YAML's kinds.
+    """Compare a part's settings with its constructor's annotations, where these are kinds that YAML has.
 
     Raises:
         ConfigError: The setting is wrong; the message names it.

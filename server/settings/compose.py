@@ -37,7 +37,7 @@ RAISED_LATER = ("llm.max_cost", "llm.max_tokens")
 """Settings that may change when a run is resumed: numbers, or null."""
 
 CHOSEN = ("method", "task", "llm", "embedding", "privacy", "secagg", "client")
-"""Sections for which a file is chosen, which has their defaults."""
+"""Sections whose defaults come from a chosen file."""
 NOT_TYPED = ("automatic", "others", "labels_from_records", "overrides", "experiment")
 """Keys of a run's settings that have no typed field."""
 

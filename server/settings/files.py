@@ -21,14 +21,14 @@ FILES = (
 )
 """Settings that name a file which a run reads."""
 PATHS = ("task.train", "embedding_cache", "reply_cache", *FILES)
-"""Settings that name a file; that of private records is a simulation's alone."""
+"""Settings that name a file; only a simulation has one of private records."""
 PATHS_OR_NAMES = (
     "embedding.name_or_path",
     "evaluation.checkpoint",
     "evaluation.language_model.start",
     *(f"llm.models.{name}.model" for name in ("local", "smollm2", "smollm2_bare", "smollm2_hot")),
 )
-"""Settings that name a model of the catalogue, or else a file or a folder if there is one, or something else."""
+"""Settings that name a model of the catalogue, a file or folder, or a model elsewhere."""
 
 
 def given_paths(settings: Settings, names: Sequence[str]) -> Iterator[tuple[str, str]]:

@@ -74,8 +74,8 @@ class CensusSettings(PromptingSettings):
         questionnaire: Questions about the form of the records' texts in the same answer, whose noise grows with their
             number: "none"; "questions", about length, person and the like; or "terms", these and common words of the
             first round's texts. Later rounds then ask for texts of such lengths.
-        best_of: Texts that later rounds order for each that is kept, if there are answers to a questionnaire: kept are
-            those that come near the answers, label by label. 1: no choice.
+        best_of: Texts that later rounds order for each one kept, if a questionnaire was answered: those that come near
+            the answers are kept, label by label. 1: no choice.
         census: `census.json` of a finished run, to be used instead of asking.
     """
 

@@ -70,7 +70,7 @@ class Federation:
     """The parties of a run, and the protocol's waits and retries.
 
     Attributes:
-        parties: L, at least 1.
+        parties: L, number of parties, at least 1.
         hospitals: Names from the roster in a deployment, by number; None: "party 0" and so on.
         max_records: Public bound on the number of records of a party; in a deployment, the roster's bound; None: 2^20.
         max_dropouts: Parties that may be missing from a round, fewer than all; each increases the noise.

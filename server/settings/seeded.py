@@ -141,7 +141,7 @@ class RpsgSettings(PromptingSettings):
         refinement: Choice of the texts to keep.
         texts_per_request: Abstracts of the pool that one prompt asks for; a seed has one prompt and one text.
         words: Length of a variant to ask for; None leaves it open.
-        rounds: 2: variants; rephrasings, refined.
+        rounds: 2: the first writes the variants, the second rephrases and refines them.
     """
 
     made_by: ClassVar[str] = "server.methods.rpsg.Rpsg"

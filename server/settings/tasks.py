@@ -29,7 +29,7 @@ class DemoSettings(TaskSettings):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DemoNotesSettings(DemoSettings):
-    """Invented hospital notes: four confusable diagnoses, a house style for each hospital. No real patient.
+    """Invented hospital notes: four confusable diagnoses, a house style for each hospital, no real patient.
 
     Attributes:
         records_per_party, test_records, corpus_seed: See `DemoSettings`.

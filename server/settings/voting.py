@@ -150,8 +150,8 @@ class PreTextSettings(PromptingSettings):
 
     Attributes:
         samples: N, total number of synthetic texts, written in the last phase.
-        seeds: Size of the population that evolves; None: a fifth of N, at most 400, but `shots` for each label. A seed
-            costs 1 + k texts in every round: 400 would write 20,000 texts to release N = 100.
+        seeds: Size of the population that evolves; None: a fifth of N, at most 400, at least `shots` for each label. A
+            seed costs 1 + k texts in every round: 400 would write 20,000 texts to release N = 100.
         rounds: T, each with a private query.
         threshold: Votes that a survivor must exceed; where none do, survivors are drawn uniformly, and a note says so.
         look_ahead: k, variations whose mean embedding stands for a candidate in votes; 0: its own does.

@@ -40,19 +40,19 @@ class DemoNotes(DemoNotesSettings):
     """The demo: artificial hospital notes from our own grammar, without any real patient."""
 
     def task(self) -> Task:
-        """See `Source`."""
+        """Return the public description of the notes."""
         return demo_notes.TASK
 
     def public_texts(self) -> list[str]:
-        """See `Source`."""
+        """Return texts from which the built-in models may learn."""
         return demo_notes.public_text(self.public_notes, self.corpus_seed)
 
     def public_examples(self) -> list[Example]:
-        """See `Source`; topics are complaints on other wards, and the four conditions."""
+        """Return public texts with their topics: complaints on other wards, and the four conditions."""
         return demo_notes.public_examples(self.public_notes, self.corpus_seed)
 
     def held_out(self) -> list[Record]:
-        """See `Source`."""
+        """Return notes that do not belong to any party."""
         return demo_notes.test_notes(self.test_records, self.corpus_seed)
 
     def private(self, hospital: int, count: int) -> list[Record]:
@@ -65,19 +65,19 @@ class DemoMessages(DemoMessagesSettings):
     """The demo for small real models: artificial messages to a hospital's desks, from our own grammar."""
 
     def task(self) -> Task:
-        """See `Source`."""
+        """Return the public description of the messages."""
         return demo_messages.TASK
 
     def public_texts(self) -> list[str]:
-        """See `Source`."""
+        """Return texts from which the built-in models may learn."""
         return [example.text for example in self.public_examples()]
 
     def public_examples(self) -> list[Example]:
-        """See `Source`; topics are the places to which people write."""
+        """Return public texts with their topics: the places to which people write."""
         return demo_messages.public_messages(self.public_messages, self.corpus_seed)
 
     def held_out(self) -> list[Record]:
-        """See `Source`."""
+        """Return messages that do not belong to any party."""
         return demo_messages.held_out_messages(self.test_records, self.corpus_seed)
 
     def private(self, hospital: int, count: int) -> list[Record]:
@@ -142,14 +142,14 @@ class LabelledFiles(LabelledFilesSettings):
             return list(map(self._reading(), read_texts(self.public_text)))
 
     def public_examples(self) -> list[Example]:
-        """See `Source`; none if `public_text` is not set."""
+        """Return the public texts that a prompt may show, with their topics; none if `public_text` is not set."""
         with named_by("task.public_text"):
             topics = read_topics(self.public_text) if self.public_text else ()
         reading = self._reading()
         return [Example(text=reading(text), topic=topic and topic.strip().replace("_", " ")) for text, topic in topics]
 
     def held_out(self) -> list[Record]:
-        """See `Source`."""
+        """Return the records of the file of test texts; none if `test` is not set."""
         if not self.test:
             return []
         with named_by("task.test"):

@@ -22,10 +22,10 @@ log = logging.getLogger("caucus.simulation")
 
 _ALONE = "(simulation only)"
 _MOST_SHARED = 0.1
-"""Share of the private texts among the public ones above which it is no chance."""
+"""Share of the private texts that also are public texts, above which this is no coincidence."""
 """End of a line with information about the private records without noise."""
 _SHOWN = 5
-"""Labels that a line names."""
+"""Largest number of labels that a line names."""
 
 
 def check(settings: SimulationSettings) -> None:

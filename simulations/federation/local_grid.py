@@ -28,7 +28,7 @@ from server.flower.in_process import (
 )
 
 Fault = Callable[[int, Message], Iterable[Message]]
-"""Map (partition, message) to the messages that arrive instead: none, one or several."""
+"""Function from (partition, message) to the messages that arrive instead: none, one or several."""
 
 BULK = "bulk"
 """Name of the record of arrays in a message with a large bulk array (`common/parcels.py`)."""
@@ -75,18 +75,18 @@ class LocalGrid(Grid):
         self.bytes_received = 0
 
     def set_run(self, run: Run) -> None:
-        """See Flower's `Grid`."""
+        """Set the run, as Flower's `Grid` does."""
         self._run = run
 
     @property
     def run(self) -> Run:
-        """See Flower's `Grid`."""
+        """The run, as in Flower's `Grid`."""
         return self._run
 
     def create_message(
         self, content: RecordDict, message_type: str, dst_node_id: int, group_id: str, ttl: float | None = None
     ) -> Message:
-        """See Flower's `Grid`."""
+        """Create a message, as Flower's `Grid` does."""
         return Message(content, dst_node_id, message_type, group_id=group_id, ttl=ttl)
 
     def get_node_ids(self) -> Iterable[int]:

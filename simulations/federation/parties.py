@@ -52,7 +52,7 @@ def with_labels(settings: SimulationSettings) -> SimulationSettings:
 
 
 def with_identities(settings: SimulationSettings, folder: Path) -> SimulationSettings:
-    """If `secagg=malicious` has no roster, make the parties' identities and a roster; return the settings with it."""
+    """Make the parties' identities and a roster if `secagg=malicious` has none; return the settings with the roster."""
     if settings.secagg.mode != "malicious" or settings.secagg.roster:
         return settings
     (folder / "parties").mkdir(parents=True, exist_ok=True)
@@ -155,7 +155,7 @@ def _dealt(settings: SimulationSettings, source: Source) -> list[list[Record]]:
 
 
 def _whole_users(dealt: list[list[Record]]) -> list[list[Record]]:
-    """Return the records with all of a user's at the first party that has one: at several, a user is protected less."""
+    """Move all records of a user to the first party that has one: at several parties a user is protected less."""
     home: dict[str, int] = {}
     moved: list[list[Record]] = [[] for _ in dealt]
     for party, private in enumerate(dealt):

@@ -145,7 +145,7 @@ def _probability(right: int, guesses: int, of: int, epsilon: float, delta: float
     Given the coins before it, the toss of a canary is x = in or out, and the output y has the density p_x(y). A guess g
     at y is right with probability p_g / (p_in + p_out), which is above e^ε / (1 + e^ε) only by the part of p_g that is
     above e^ε p_other. Over all y that part has at most δ of p_g by (ε, δ)-DP, so that δ bounds the probability of a
-    guess that is right for its sake; the paper has 2 δ, which is larger. So of all guesses a number F of expectation
+    guess that is right because of it; the paper has 2 δ, which is larger. So of all guesses a number F of expectation
     2 δ m or less is right for that reason, and the others are at most binomial, with the tail f. However F comes about,
 
         P[right >= v] <= E[f(v - F)] <= f(v) + E[F] max_i (f(v - i) - f(v)) / i,   i = 1..v.

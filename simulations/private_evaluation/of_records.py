@@ -110,7 +110,7 @@ def _language_real(measured: MeasuredWithRecords) -> Group:
 
 
 def _fidelity_real(measured: MeasuredWithRecords) -> Group:
-    """Measure the fidelity of as many private records as there are texts, so that their number biases both equally."""
+    """Measure the fidelity of as many private records as there are texts: a figure's bias depends on the number."""
     records = measured.drawn(measured.private, "real", len(measured.candidates))
     about = f"{len(records)} private records in place of the synthetic texts, against the test texts."
     return real_against_real(measured, records, measured.test, about)

@@ -16,12 +16,12 @@ from server.report.write import render, replace
 from simulations.sweeps.table import Difference, Row, Table, read_table
 
 GAIN = "zero shot: difference"
-"""Name of the figure in `Metrics.named`."""
+"""Name of the gain in `Metrics.named`."""
 _AXES = {
     "epsilon": ("privacy.epsilon", "ε", "Accuracy by ε"),
     "parties": ("federation.parties", "parties", "Accuracy by number of parties"),
 }
-"""Column of a run to its setting, the name of the axis, and the title of the plot."""
+"""Setting, name of the axis, and title of the plot, by the column of a run."""
 
 
 def write_table(folder: Path) -> Table:
@@ -177,7 +177,7 @@ def _by_setting(runs: pd.DataFrame, axis: str) -> plots.Lines | None:
 
 
 def _interval(accuracies: Sequence[float]) -> tuple[float, float] | None:
-    """Return the 95 % interval of the mean, within 0 and 1; None for one run."""
+    """Return the 95 % interval of the mean, limited to [0, 1]; None for one run."""
     interval = over_seeds(accuracies)
     return interval and (max(0.0, interval[0]), min(1.0, interval[1]))
 

@@ -112,7 +112,7 @@ def read_run(folder: Path) -> dict[str, Any]:
 
 
 def read_rounds(folder: Path) -> Iterator[dict[str, float | None]]:
-    """Return the figures `BY_ROUND` of each round of a run, in order; None if a figure was not measured."""
+    """Yield the figures `BY_ROUND` of each round of a run, in order; None if a figure was not measured."""
     lines = ({**report.figures, "fid": report.fid} for report in _reports(folder))
     return ({name: line.get(name) for name in BY_ROUND} for line in lines)
 

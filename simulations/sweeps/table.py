@@ -183,7 +183,7 @@ def _row(
 
 
 def _by_seed(runs: pd.DataFrame, row: str, figure: str) -> Mapping[int, float]:
-    """Return a figure of a row's runs by their seed, without seeds that several runs have: nothing pairs those."""
+    """Return a figure of a row's runs by their seed, without seeds of several runs, which cannot be paired."""
     mine = runs[(runs["row"] == row) & runs["error"].isna() & runs["seed"].notna()]
     mine = mine[~mine["seed"].duplicated(keep=False)].set_index("seed")
     column = mine["accuracy"] if figure == "accuracy" else mine["figures"].map(lambda figures: figures.get(figure))

@@ -1,1 +1,1 @@
-"""What several tests set up: tiny models, federations, deployments, servers on loopback, contracts."""
+"""Set-ups that several tests share: tiny models, federations, deployments, servers on loopback, contracts."""

@@ -1,4 +1,4 @@
-"""A coordinator that keeps to nothing, against real party services: here a reviewer of the protocol starts.
+"""A coordinator that breaks every rule, against real party services: a reviewer of the protocol starts here.
 
     adversary = Adversary(tmp_path, 6, corrupt={4, 5})              four honest services, and two parties of its own
     attack = adversary.attack(Shown(PLAN, QUERY), {0: Shown(OTHER, QUERY)})    what all are shown, and what party 0 is
@@ -6,9 +6,10 @@
     attack.opened(), attack.lifted(), attack.charges                what came of it
 
 It reaches the services through the wire format alone. Its own parties follow the protocol in each of the worlds that it
-shows, but tell it all their keys and shares, and sign whatever helps. What it can read in the end is computed from all
-that it ever got, and compared with the answers that stand in the honest parties' own ledgers: `opened` tries the sum
-over every set of honest parties, so also every single answer. A refusal does not stop it; it goes on with the others.
+shows, but tell it all their keys and shares, and sign whatever helps. What it can read in the end is computed from
+everything that it received, and compared with the answers in the honest parties' own ledgers: `opened` tries the sum
+over every set of honest parties, and so every single answer too. A refusal does not stop it; it goes on with the
+others.
 """
 
 import itertools
@@ -37,7 +38,7 @@ from tests.support.federations import IDENTITIES, roster, service
 
 @dataclass(frozen=True)
 class Shown:
-    """A world: what a party is shown of the run. `first` and `envelope` change what else its messages say."""
+    """What one party is shown of the run; `first` and `envelope` change the other content of its messages."""
 
     plan: Plan
     query: Query
@@ -62,7 +63,7 @@ class Shown:
 
 
 class Adversary:
-    """Services of the honest parties, which outlive a set-up; `rosters` are those of parties that have another one."""
+    """Services of the honest parties, which outlive a set-up; `rosters` has the parties with a different roster."""
 
     def __init__(self, folder, parties, *, corrupt=(), limits=None, private=None, signed=True, rosters=None):
         folder.mkdir(exist_ok=True)
@@ -86,18 +87,18 @@ class Adversary:
         self.replies = defaultdict(list)
 
     def attack(self, shown, others=None, tamper=lambda _party, body: body):
-        """A set-up and a question, as far as the services let them come; `tamper` changes single messages."""
+        """Run a set-up and a question, as far as the services allow; `tamper` changes single messages."""
         return Attack(self, {party: (others or {}).get(party, shown) for party in self.parties}, tamper)
 
     def send(self, party, shown, body):
-        """The reply to a request; None for a refusal, whose reason is kept."""
+        """Return the reply to a request; None for a refusal, whose reason is stored."""
         reply = wire.unpack(self.services[party].handle(shown.parcel(party, body))).body
         self.replies[party].append(reply.reason.name if isinstance(reply, m.Refusal) else type(reply).__name__)
         return None if isinstance(reply, m.Refusal) else reply
 
 
 class Attack:
-    """One set-up with one question. By honest party: `words`, its masked answer; `survivors`, as the party hears."""
+    """One set-up with one question; `words` and `survivors` are each honest party's masked answer and survivors."""
 
     def __init__(self, adversary, shown, tamper):
         self.adversary, self.shown, self._tamper = adversary, shown, tamper
@@ -121,14 +122,14 @@ class Attack:
                 self._corrupt[party, world] = _Corrupt(*secagg.begin(setup, party, secure_bytes(32), **signed))
 
     def _worlds(self):
-        """The worlds that honest parties have entered, each with the first of them."""
+        """Return the worlds that honest parties have entered, each with its first party."""
         worlds = {}
         for party in self.adverts:
             worlds.setdefault(self.shown[party].setup.binding, party)
         return worlds
 
     def adverts_for(self, party):
-        """The keys that a party is shown: the honest ones, and the corrupt parties' keys of its own world."""
+        """Return the keys that a party is shown: the honest ones, and the corrupt parties' keys of its own world."""
         binding = self.shown[party].setup.binding
         return self.adverts | {party: keys.advert for (party, world), keys in self._corrupt.items() if world == binding}
 
@@ -149,7 +150,7 @@ class Attack:
         return frozenset(self._sealed)
 
     def transcript(self, party):
-        """Hash of the keys that a party was shown; None if they are not valid in its world."""
+        """Return the hash of the keys that a party was shown; None if they are not valid in its world."""
         shown = self.shown[party]
         try:
             adverts = self.adverts_for(party)
@@ -158,11 +159,11 @@ class Attack:
             return None
 
     def binding(self, party):
-        """What the party's secrets of this round are bound to."""
+        """Return the binding of the party's secrets of this round."""
         return rules.of_round(self.transcript(party), self.shown[party].index)
 
     def asked(self, party):
-        """What its masks are bound to."""
+        """Return the binding of the party's masks, which includes the query."""
         return rules.about(self.binding(party), digest(self.shown[party].query))
 
     def _ask(self):
@@ -182,10 +183,10 @@ class Attack:
                     self._seeds[sender][party], self._keys[sender][party] = rules.halves(pair)
 
     def agree(self, survivors=None, *, otherwise=None):
-        """Each honest party is told who survived, all of those that shared if nothing else is said, and may sign it.
+        """Tell each honest party who survived, by default all that shared, and collect the signatures.
 
         Args:
-            survivors: Party to its survivors.
+            survivors: Survivors that a party is told, by party.
             otherwise: Survivors for all others.
         """
         everybody = frozenset(self.sharers if otherwise is None else otherwise)
@@ -196,7 +197,7 @@ class Attack:
         return self
 
     def unmask(self, survivors=None, *, otherwise=None, asking=None):
-        """Unmasking, of these honest parties alone if `asking` names some, after agreement on survivors (`agree`)."""
+        """Ask honest parties, or those in `asking`, for unmasking shares after agreement on survivors (`agree`)."""
         if not self.survivors:
             self.agree(survivors, otherwise=otherwise)
         for party in self.words if asking is None else asking:
@@ -208,7 +209,7 @@ class Attack:
         return self
 
     def _helpful(self, party):
-        """Signatures that a party may accept: of all that were told the same, and of the corrupt ones."""
+        """Return signatures that a party may accept: of all that were told the same, and of the corrupt parties."""
         if not self.shown[party].plan.malicious:
             return {}
         survivors, query = self.survivors[party], self.asked(party)
@@ -218,22 +219,22 @@ class Attack:
         return signed | {other: self.signatures[other] for other in same}
 
     def opened(self):
-        """The sets of honest parties whose noised sum the adversary can read."""
+        """Return the sets of honest parties whose noised sum the adversary can read."""
         able = sorted(self.words)
         groups = (itertools.combinations(able, count) for count in range(1, len(able) + 1))
         return {frozenset(group) for group in itertools.chain(*groups) if self.reads(group)}
 
     def lifted(self):
-        """The honest parties whose own noised answer it can read."""
+        """Return the honest parties whose own noised answer the adversary can read."""
         return {party for party in self.words if self.reads([party])}
 
     def reads(self, group):
-        """Whether it can read the noised sum over these honest parties."""
+        """Return whether the adversary can read the noised sum over these honest parties."""
         answers, total = self.answers(), self._total(frozenset(group))
         return total is not None and np.array_equal(total, sum(answers[party] for party in group))
 
     def answers(self):
-        """The noised answers of the honest parties that sent one, from their ledgers."""
+        """Return the noised answers of the honest parties that sent one, from their ledgers."""
         kept = {}
         for party in self.words:
             shown = self.shown[party]
@@ -263,7 +264,7 @@ class Attack:
         return ring.decode(total)
 
     def _mask_key(self, party, peer):
-        """The key of the mask that `party` has added for its peer, by either one's private key; None if it has none."""
+        """Return the key of the mask that `party` added for its peer, by either's private key; None if unknown."""
         shown, query = self.shown[party], self.asked(party)
         place = list(shown.setup.rounds).index(shown.index)
         publics = {other: advert.mask_publics[place] for other, advert in self.adverts_for(party).items()}
@@ -276,7 +277,7 @@ class Attack:
         return None
 
     def _recovered(self, owner, shares):
-        """A secret of which the adversary has enough shares; None if it has not."""
+        """Return a secret of which the adversary has enough shares; None otherwise."""
         threshold = self.shown[owner].plan.threshold
         for holders in itertools.combinations(sorted(shares[owner]), threshold):
             parts = {rules.point_of(holder): shares[owner][holder] for holder in holders}
@@ -288,7 +289,7 @@ class Attack:
 
     @property
     def charges(self):
-        """By honest party, the costs in its ledger for the run that it was shown."""
+        """Costs in each honest party's ledger for the run that it was shown, by party."""
         return {party: self.adversary.ledgers[party].releases(self.shown[party].run) for party in self.adversary.honest}
 
     def _send(self, party, body):
@@ -308,7 +309,7 @@ class _Corrupt:
         return sealed
 
     def opened(self, sender, receiver, sealed):
-        """What an honest party sealed for it; None if that was in another world."""
+        """Return what an honest party sealed for it; None if that was in another world."""
         if self._sharing is None:
             return None
         try:

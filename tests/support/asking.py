@@ -1,4 +1,4 @@
-"""Tiny records and one query of each kind to ask them, for tests of what a party contributes."""
+"""Tiny records and a query of each kind, for tests of a party's contributions."""
 
 import numpy as np
 
@@ -15,7 +15,7 @@ from common.queries.terms import encode_terms
 from common.queries.votes import VotesSpec
 
 TERMS = ("fever", "chest pain", "pain", "cough", "pain relief drug")
-"""Of five words that also follow one another in longer terms."""
+"""Terms whose words also occur in longer terms."""
 
 
 def unit(rows):
@@ -38,7 +38,7 @@ def embedded(texts, labels=None, vectors=None, owners=None):
 
 
 def chosen(records, places):
-    """Only these records, in this order."""
+    """Return only these records, in this order."""
     return EmbeddedRecords(
         vectors=records.vectors[places],
         labels=records.labels[places],
@@ -47,7 +47,7 @@ def chosen(records, places):
 
 
 def sketch(frequencies, phases=None, *, terms=TERMS, vectors=None, **spec):
-    """A query with the spec's number of features taken from the frequencies; paired if there are no phases."""
+    """Return a query whose number of features follows from the frequencies; paired without phases."""
     frequencies = np.asarray(frequencies, np.float32)
     paired = phases is None
     if vectors is None:
@@ -64,7 +64,7 @@ def sketch(frequencies, phases=None, *, terms=TERMS, vectors=None, **spec):
 
 
 def sums(basis, centres, radius=1.0, **spec):
-    """A query along these directions, about one centre for each label."""
+    """Return a query along these directions, with one centre for each label."""
     basis, centres = np.asarray(basis, np.float32), np.asarray(centres, np.float32)
     settings = {"labels": len(centres), "directions": len(basis), "count": 512}
     return class_sums.ClassSums(
@@ -76,7 +76,7 @@ def sums(basis, centres, radius=1.0, **spec):
 
 
 def questionnaire(basis, centres, radius=1.0, *, terms=TERMS, **spec):
-    """The same with all questions, of weight 20, and the first two terms, of weight 10; without a list: no terms."""
+    """Return the same with all questions, of weight 20, and the first two terms, of weight 10, if there is a list."""
     of_sums = sums(basis, centres, radius)
     settings = dict.fromkeys((question.name for question in QUESTIONS), 20)
     settings |= {"first": 2 * bool(terms), "term": 10 * bool(terms)}
@@ -96,7 +96,7 @@ def random_basis(rng, directions, dim):
 
 
 def every_summed_query(rng, dim, candidates=40):
-    """One of each kind, for records of three labels whose texts are made of `TERMS`."""
+    """Return one query of each summed kind, for records of three labels whose texts consist of `TERMS`."""
     vectors = random_units(rng, candidates, dim)
     frequencies = rng.standard_normal((6, dim))
     of_terms = random_units(rng, len(TERMS), dim)

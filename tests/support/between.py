@@ -1,4 +1,4 @@
-"""What stands between a hospital and its coordinator: a proxy that passes on or opens TLS, and one who only listens.
+"""Programs between a hospital and its coordinator: a proxy that passes on or opens TLS, and a listener.
 
 Each is a callback of asyncio's streams, served by `standing`.
 """
@@ -13,7 +13,7 @@ from threading import Thread
 
 @contextlib.contextmanager
 def standing(listener, serve, tls=None):
-    """Serve the connections that this socket accepts, as long as the context lasts."""
+    """Serve the connections that this socket accepts, for the duration of the context."""
     ended = Future()
 
     async def stand():
@@ -31,7 +31,7 @@ def standing(listener, serve, tls=None):
 
 
 def listening(heard):
-    """One who answers as if all were well, and keeps the received messages."""
+    """Return a listener that answers as if all were well, and stores the received messages."""
 
     async def serve(reader, writer):
         with contextlib.suppress(OSError):
@@ -47,13 +47,13 @@ class Proxy:
 
     Args:
         login: USER:PASSWORD that it asks for; an empty string: none.
-        only: host:port that it lets through; None: all.
+        only: host:port that it permits; None: all.
         opens: Initial value of the attribute.
 
     Attributes:
         opens: Server's TLS context with which it takes the coordinator's place within the tunnel; None: it passes on.
         asked: The first line of each request, and the status of its answer.
-        opened: What was written to it within TLS that it has opened; none where TLS was refused.
+        opened: Content of the TLS connections that it opened; empty if TLS was refused.
     """
 
     def __init__(self, login="", *, only=None, opens=None):
@@ -63,7 +63,7 @@ class Proxy:
 
     @contextlib.contextmanager
     def at(self, host="127.0.0.1", port=0):
-        """Serve there; gives the proxy's URL."""
+        """Serve at this address; yield the proxy's URL."""
         with socket.create_server((host, port)) as listener, standing(listener, self.serve):
             yield f"http://{host}:{listener.getsockname()[1]}"
 

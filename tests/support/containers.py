@@ -1,8 +1,8 @@
 """The image and the containers of `configs/deployment`, built with buildah and started with podman from compose.yaml.
 
-Images, containers and folders belong to one folder and end with it. Registries of images may be out of reach, so the
-base is a Debian that debootstrap makes, with the same Python as the Dockerfile's; and packages come as wheels that this
-machine's own pip brings before. The Dockerfile is the users', with no other change.
+Images, containers and folders belong to one folder and end with it. Registries of images may be unreachable, so
+debootstrap makes the base, a Debian with the same Python as the Dockerfile's, and this machine's own pip downloads the
+wheels beforehand. The Dockerfile is otherwise unchanged.
 """
 
 import json
@@ -26,7 +26,7 @@ TOOLS = ("buildah", "podman", "runc", "debootstrap")
 PATIENCE = 1800.0
 BASE = "localhost/base"
 SUBNET, COORDINATOR = "10.211.55.0/24", "10.211.55.2"
-"""compose gives a service's name as its address; here the relays are told it."""
+"""Network of the containers, and the coordinator's address, which compose would resolve from its service's name."""
 OPTIONS = {
     "cap_drop": "cap-drop",
     "environment": "env",
@@ -43,12 +43,12 @@ OPTIONS = {
     "user": "user",
     "volumes": "volume",
 }
-"""compose's keys, and podman's options for them."""
+"""Keys of compose.yaml, and podman's options for them."""
 LASTING = {"ports", "restart"}
 
 
 def missing():
-    """Why no containers can be started here, or an empty string."""
+    """Return why no containers can be started here, or an empty string."""
     if os.geteuid() != 0:
         return "only root builds images and starts containers here"
     absent = [tool for tool in TOOLS if shutil.which(tool) is None]
@@ -56,16 +56,16 @@ def missing():
 
 
 def memory(limit):
-    """Bytes of a limit such as 4g."""
+    """Return the number of bytes of a limit such as 4g."""
     assert limit.endswith("g")
     return int(limit[:-1]) * 2**30
 
 
 class Containers:
-    """An engine with storage of its own, and the compose file's folders.
+    """Container engine with separate storage, and the compose file's folders.
 
     Args:
-        folder: A new one, for all of it: several gigabytes.
+        folder: A new folder for everything: several gigabytes.
     """
 
     def __init__(self, folder):
@@ -91,7 +91,7 @@ class Containers:
         }
 
     def call(self, *words, code=0, given=None):
-        """Run one command to its end; its output and its errors."""
+        """Run one command to its end; return its output and its errors."""
         ended = subprocess.run(
             list(map(str, words)),
             env=self._environment,
@@ -112,7 +112,7 @@ class Containers:
         return self.call("./lay_out.sh", *words, **how)
 
     def make_base(self):
-        """A Debian with Python; skips where its packages cannot be reached."""
+        """Make an image of Debian with Python; skip the test if its packages cannot be reached."""
         wanted = "--include=python3,python3-venv,python-is-python3,ca-certificates"
         self._or_skip("debootstrap", "--variant=minbase", wanted, "bookworm", self.folder / "base")
         left_out = ("--exclude=./var/cache/apt", "--exclude=./var/lib/apt/lists")  # which no published base has
@@ -120,7 +120,7 @@ class Containers:
         self.podman("import", self.folder / "base.tar", BASE)
 
     def make_wheels(self):
-        """All that a coordinator's image needs, from the lock; skips where it cannot be reached."""
+        """Download all wheels of a coordinator's image, from the lock; skip the test if they cannot be reached."""
         project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))
         wanted, uv = self.folder / "wanted.txt", Path(sys.executable).with_name("uv")
         lock = ("--constraints", ROOT / "constraints.txt", "--generate-hashes", "--quiet", "--output-file", wanted)
@@ -135,7 +135,7 @@ class Containers:
             pytest.skip(f"{words[0]}: {(ended.stdout + ended.stderr).strip().splitlines()[-1]}")
 
     def build(self, context, dockerfile, image, *arguments):
-        """What `docker build` does with these arguments of the file, and with our base and our wheels."""
+        """Build an image as `docker build` does with these arguments, but with our base and our wheels."""
         places = {"wheels": "/wheels", "pip.conf": "/etc/pip.conf", "uv.conf": "/etc/uv/uv.toml"}
         mounts = [f"--volume={self.folder}/{name}:{place}:ro" for name, place in places.items()]
         chosen = [f"--build-arg={argument}" for argument in (f"BASE={BASE}", *arguments)]
@@ -146,7 +146,7 @@ class Containers:
         return int(self.podman("image", "inspect", "--format", "{{.Size}}", image).stdout)
 
     def flags(self, name, *, once=False):
-        """podman's words for a service; for a container that runs one command, without what lasts."""
+        """Return podman's options for a service; with `once`, without those of a lasting container."""
         service = {key: value for key, value in SERVICES[name].items() if key not in {"image", "command"}}
         health = service.pop("healthcheck")
         assert set(health) == {"test", "start_period"}
@@ -164,7 +164,7 @@ class Containers:
         return words
 
     def step(self, line, *more, code=0):
-        """Do a line that lay_out.sh printed, as `docker compose` would; what is said."""
+        """Run a line that lay_out.sh printed, as `docker compose` would; return its output."""
         words = shlex.split(line)
         given = next(((self.here / word[1:]).read_text() for word in words if word.startswith("<")), None)
         taken = next((self.here / word[1:] for word in words if word.startswith(">")), None)
@@ -192,14 +192,14 @@ class Containers:
         return ended.stdout + ended.stderr
 
     def inside(self, name, *words, **how):
-        """What a command in a running container says."""
+        """Run a command in a running container; return its output."""
         return self.podman("exec", name, *words, **how).stdout
 
     def state(self, name):
         return json.loads(self.podman("inspect", name).stdout)[0]
 
     def healthy(self, name):
-        """Whether compose's health check is passed, asked now."""
+        """Return whether compose's health check succeeds now."""
         return self.podman("healthcheck", "run", name, code=None).returncode == 0
 
     def ended(self):

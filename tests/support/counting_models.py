@@ -1,4 +1,4 @@
-"""Models that count the tokens of the prompts that real ones would get, and write words of about the asked number."""
+"""Models that count the tokens of real models' prompts, and write about the requested number of words."""
 
 from server.llm.base import Reply, accepted
 from server.llm.completion import DECLINED, Completion
@@ -10,7 +10,7 @@ WORDS = " ".join(demo_notes.public_text(120, 0)).split()
 
 
 class Chat:
-    """As a remote chat model: a token for four characters of its prompt, 1.4 for each word that it writes."""
+    """A remote chat model: a token for every four characters of its prompt, and 1.4 for each word that it writes."""
 
     remote = False
     declines = frozenset()
@@ -44,7 +44,7 @@ class Chat:
 
 
 class Completing(Chat):
-    """As a small model that completes a list of examples."""
+    """A small model that completes a list of examples."""
 
     declines = DECLINED
 

@@ -1,4 +1,4 @@
-"""Accuracy on records of a demo corpus, by a classifier that learned from others of it."""
+"""Accuracy on records of a demo corpus, by a classifier trained on other records of it."""
 
 from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.linear_model import LogisticRegression

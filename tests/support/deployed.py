@@ -1,4 +1,4 @@
-"""The laboratory's deployment of real processes, with what tests add: other machines, replaced code, kills."""
+"""The laboratory's deployment of real processes, extended for tests by other machines, replaced code and kills."""
 
 import contextlib
 import json
@@ -19,11 +19,11 @@ SMALL = (
     *("method=wasp", "method.samples=60", "method.rounds=3", "method.top=3", "method.shots=4", "evaluation.metrics=[]"),
     *("task.records_per_party=16", "task.test_records=24", "task.public_notes=120"),
 )
-"""As `tests.support.runs.SMALL`, so that the same run can be made in process."""
+"""Settings of `tests.support.runs.SMALL`, so that the same run can be made in process."""
 
 
 def environment(path=()):
-    """For commands; `path` comes before our own code."""
+    """Return the environment of commands; `path` comes before our own code."""
     passed_on = {"HOME", "LANG", "COVERAGE_FILE", "CAUCUS_MODELS", "XDG_STATE_HOME"}
     kept = {name: value for name, value in os.environ.items() if name in passed_on}
     python = ":".join(map(str, (*path, ROOT)))
@@ -41,7 +41,7 @@ def coordinator(*arguments, within=(), path=(), **how):
 
 @contextlib.contextmanager
 def running(*, prepare=lambda _: None, **how):
-    """A deployment (see `Deployment`) whose hospitals run and answer plans without noise.
+    """Yield a `Deployment` whose hospitals run and answer plans without noise.
 
     Args:
         prepare: Called with the deployment before its hospitals start.
@@ -60,15 +60,16 @@ class Deployment(deployment.Deployment):
     """A coordinator that serves and n enrolled hospitals.
 
     Args:
-        folder: A new one; Unix sockets want its path short.
-        count: Hospitals.
+        folder: A new folder; its path must be short enough for Unix sockets.
+        count: Number of hospitals.
         relay_user: Account of their relays.
-        records: Of each hospital.
-        private: The records of each hospital; None: as many notes of the demo.
+        records: Number of records of each hospital.
+        private: Records of each hospital; None: this number of the demo's notes.
         host: The coordinator's address.
-        within: For "coordinator" or "hN", the words that bring a command to its machine, as `ip netns exec NAME`.
-        path: For the same, folders of Python that come before our own code.
-        halves: Whether each hospital's party service is started apart, as "hN-service", and "hN" is its relay half.
+        within: Words before a command that run it on the machine of "coordinator" or "hN", such as `ip netns exec
+            NAME`.
+        path: Folders that come before our own code on the Python path of "coordinator" or "hN".
+        halves: Whether each hospital's party service is a separate process, "hN-service", and "hN" only the relay.
     """
 
     def __init__(
@@ -92,7 +93,7 @@ class Deployment(deployment.Deployment):
     party = staticmethod(party)
 
     def coordinator(self, *arguments, **how):
-        """One command on the coordinator's machine."""
+        """Run one command on the coordinator's machine."""
         return coordinator(*arguments, within=self.within.get("coordinator", ()), **how)
 
     def start(self, name, program, *arguments):
@@ -115,7 +116,7 @@ class Deployment(deployment.Deployment):
             self.set(number, max_epsilon=".inf", unsafe_no_noise="true", lifetime_epsilon="null", corrupt="0.0")
 
     def child(self, key, name):
-        """Process number of one supervised child."""
+        """Return the process ID of one supervised child."""
         folder = self.here if key == "coordinator" else self.folder / key
         notes = [json.loads(path.read_text()) for path in (folder / "run").glob("*.json")]
         (process,) = {children[name]["process"] for children in notes if name in children}

@@ -1,4 +1,4 @@
-"""A federation whose coordinator asks real party services without Flower between them."""
+"""A federation whose coordinator asks real party services without Flower."""
 
 import numpy as np
 
@@ -32,7 +32,7 @@ class Encoder:
 
 
 class Direct:
-    """A network without a wire: `change` may alter or drop (None) what comes back."""
+    """A network without a wire; `change` may alter or drop (None) each reply."""
 
     def __init__(self, services):
         self.services = services

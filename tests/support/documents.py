@@ -24,11 +24,11 @@ VOTES = {
     "scale": 3.531,
     "scale_grid": 451.968,
 }
-"""A query; any other one of these tests differs in what is said with it."""
+"""A query; the tests' other queries differ from it in the fields that they state."""
 
 
 def privacy_json(**changes):
-    """`privacy.json` of an early version, without words; a query among the `changes` has VOTES' other fields."""
+    """Return `privacy.json` of an early version, without words; a query in `changes` has VOTES' other fields."""
     queries = [VOTES | query for query in changes.pop("queries", [{}])]
     return {
         "epsilon": 4.0,
@@ -59,7 +59,7 @@ def privacy(**changes):
 
 
 def round_json(number, **changes):
-    """A line of `rounds.jsonl`, as an early version wrote it."""
+    """Return a line of `rounds.jsonl`, as an early version wrote it."""
     return {
         "round": number,
         "requested": {"urban": 7, "rural": 7},
@@ -84,7 +84,7 @@ def summary(**changes):
 
 
 def summary_json(**changes):
-    """`run.json`."""
+    """Return the content of `run.json`."""
     return {
         "status": "complete",
         "method": "wasp",
@@ -96,7 +96,7 @@ def summary_json(**changes):
 
 
 def write_run(folder, *, texts=40, rounds=3, **changes):
-    """A run folder of a simulated federation; `changes` replaces privacy fields."""
+    """Write a run folder of a simulated federation; `changes` replaces fields of privacy.json."""
     folder.mkdir()
     labels, models = ("sepsis", "pneumonia"), ("urban", "rural")
     rows = [

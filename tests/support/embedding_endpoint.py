@@ -9,7 +9,7 @@ from server.evaluation.remote_encoder import RemoteEncoder
 
 
 def remote_encoder(monkeypatch, serve):
-    """An encoder whose server is `serve(texts) -> vectors, status`, and the list of texts that each request sent."""
+    """Return an encoder whose server is `serve(texts) -> vectors, status`, and the list of texts of each request."""
     monkeypatch.setenv("OPENAI_API_KEY", "a word")
     sent = []
 

@@ -1,4 +1,4 @@
-"""What hospital and coordinator send each other before a run: keys, a party file, an invitation."""
+"""Files that hospital and coordinator exchange before a run: keys, a party file, an invitation."""
 
 import json
 
@@ -13,7 +13,7 @@ def openssh(key):
 
 
 def node_key():
-    """A new public key of a node, as a party file has it."""
+    """Return a new public key of a node, as in a party file."""
     return openssh(ec.generate_private_key(ec.SECP384R1()))
 
 
@@ -22,7 +22,7 @@ PARTY = {"name": "St. Mary", "identity": "ab" * 32, "node_key": node_key()}
 
 
 def invitation(folder, address, bundle):
-    """The file of an invitation by a new coordinator at this address."""
+    """Write an invitation of a new coordinator at this address, and return the file."""
     folder.mkdir()
     make_authority(folder)
     content = {"address": address, "certificate": (folder / "ca.crt").read_text(), "bundle": bundle}

@@ -1,7 +1,7 @@
-"""What tests of failing deployments share: runs without noise, what they measure, and what "whole" means.
+"""Checks that tests of failing deployments share: runs without noise, their measurements, and what "whole" means.
 
-Without noise "nothing is lost" can be said to the byte: whatever happened on the way, the texts are those of an
-undisturbed run. What was paid stands in the hospitals' ledgers: one closed charge for each query.
+Without noise, "nothing is lost" can be checked to the byte: after any failure, the texts are those of an undisturbed
+run. The hospitals' ledgers show the cost: one closed charge for each query.
 """
 
 import itertools
@@ -37,7 +37,7 @@ def read_run(deployed, run):
 
 
 def whole(deployed, run, undisturbed):
-    """The run is complete, its texts are the undisturbed ones, and every query was paid once."""
+    """Assert that the run is complete, its texts are the undisturbed ones, and every query was charged once."""
     folder = deployed.result(run)
     assert texts(folder) == undisturbed
     for ledger in (folder / "state" / "ledger.db", *map(deployed.ledger, range(3))):
@@ -45,18 +45,18 @@ def whole(deployed, run, undisturbed):
 
 
 def charges(ledger, identity):
-    """What a ledger holds of a run: number of each query, and whether it is closed."""
+    """Return the number of each query of a run in a ledger, and whether it is closed."""
     return [(entry.index, entry.committed) for entry in Ledger(ledger, read_only=True).entries(identity)]
 
 
 def phases(lines):
-    """Seconds from each line of an audit log to the next."""
+    """Return the seconds from each line of an audit log to the next."""
     times = [datetime.fromisoformat(line["when"]) for line in lines]
     return [(later - earlier).total_seconds() for earlier, later in itertools.pairwise(times)]
 
 
 def refused(deployed, name, *overrides):
-    """What the operator reads of a run that a hospital does not take part in."""
+    """Return what the operator reads about a run that a hospital refuses."""
     started = time.monotonic()
     line = deployed.run(name, EXACT, "federation.timeout=60", *overrides, code=1).splitlines()[-1]
     measured(name, started, line)

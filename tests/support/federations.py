@@ -39,7 +39,7 @@ ENCODER = Encoder.hashed_ngrams(dimensions=32, bits=10)
 
 
 def lenient(**changes):
-    """Limits that trust the coordinator to follow the protocol and keep no lifetime budget, with changes."""
+    """Return limits that trust the coordinator to follow the protocol, without a lifetime budget, with changes."""
     trusting = {"malicious_coordinator": False, "corrupt": 0.0, "lifetime_epsilon": None, "min_survivors": 1}
     trusting |= {"queries": PROVEN}
     return Limits(**trusting | changes)
@@ -53,7 +53,7 @@ def records(party, count=5):
 
 
 def plan(parties=3, *, epsilon=4.0, calibration="tight", spec=None, times=2, queries=None, **changes):
-    """A calibrated plan: of votes, or of these queries."""
+    """Return a calibrated plan of votes, or of these queries."""
     secure = changes.get("secure", parties > 1)
     settings = {
         "method": "test",
@@ -84,7 +84,7 @@ TERMS = ("note", "note of", "canary", "of")
 
 
 def each_kind(max_records=1, seed=0):
-    """A query of each kind, by kind, that these records and labels can answer."""
+    """Return a query of each kind, by kind, that these records and labels can answer."""
     rng = np.random.default_rng(seed)
     pool = ENCODER.encode([f"pool {seed} {i}" for i in range(6)])
     terms = {"terms": encode_terms(TERMS), "vectors": ENCODER.encode(list(TERMS))}
@@ -154,5 +154,5 @@ def federation(folder, services, agreed, *, run="run", known=None, retries=0, **
 
 
 def true_counts(query, private):
-    """What a party with these records contributes before noise."""
+    """Return the contribution of a party with these records, before noise."""
     return contribution(query, embed(private, ENCODER).for_plan(LABELS))

@@ -16,10 +16,10 @@ from tests.support.hospital import change
 
 @contextmanager
 def front_door(folder, host="localhost", *, status=400, code=2003, ahead=0, certificate=None):
-    """Serve one for a hospital's folder and name it in `client.yaml`; gives the calls that it has received.
+    """Serve one for a hospital's folder and name it in `client.yaml`; yield the list of calls that it receives.
 
     Args:
-        folder: The hospital's; next to it is the authority.
+        folder: The hospital's folder; the authority is next to it.
         host: A name or address of this machine.
         status: Status of the answer to a node's call.
         code: Flower's code in that answer; None: an empty answer.

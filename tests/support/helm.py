@@ -1,4 +1,4 @@
-"""Helm, as the package `helm-python-sdk` has it, in a separate process: it brings the runtime of Go."""
+"""Helm, from the package `helm-python-sdk`, in a separate process because it loads Go's runtime."""
 
 import json
 import subprocess
@@ -26,7 +26,7 @@ except helm.HelmError as error:
 
 
 class HelmError(Exception):
-    """Helm refuses the values."""
+    """Error for values that Helm refuses."""
 
 
 def _helm(values, verb):
@@ -39,10 +39,10 @@ def _helm(values, verb):
 
 
 def rendered(values):
-    """The manifests of a release named mary: name of the template to its text."""
+    """Return the manifests of a release named mary, as texts by the name of the template."""
     return {name.rpartition("/")[2]: text for name, text in _helm(values, "render").items()}
 
 
 def lint(values):
-    """What `helm lint --strict` finds, but for advice."""
+    """Return the findings of `helm lint --strict`, without advice."""
     return [finding["error"] for finding in _helm(values, "lint") if finding["severity"] > 1]

@@ -1,4 +1,4 @@
-"""A hospital's folder as its operator sees it: requests answered and refused, one answer charged, nothing running."""
+"""A hospital's folder after some requests, answered and refused: one answer is charged, and no process runs."""
 
 import yaml
 
@@ -27,7 +27,7 @@ def operated(folder):
 
 
 def charge(folder, index):
-    """One more answer, as the party service charges and notes it."""
+    """Charge one more answer, as the party service does."""
     noted = NotedHead(folder / "private" / "ledger.head")
     ledger = noted.opened(folder / "private" / "ledger.db")
     ledger.reserve(**reservation(index=index))
@@ -35,7 +35,7 @@ def charge(folder, index):
 
 
 def note(folder, request, reason=""):
-    """One more line of the audit log."""
+    """Append one more line to the audit log."""
     AuditLog(folder / "private").note(
         run="r", plan_digest=bytes(32), request=request, index=0, reason=reason, detail=reason and "the detail"
     )
@@ -48,7 +48,7 @@ def change(folder, **values):
 
 
 def said(capsys, *arguments, code=2):
-    """The one line in which the command names what is wrong."""
+    """Return the one line in which the command says what is wrong."""
     assert main(list(map(str, arguments))) == code
     error = capsys.readouterr().err
     assert error.startswith("caucus-party: ")

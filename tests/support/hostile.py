@@ -1,8 +1,8 @@
-"""A coordinator that keeps to nothing: loaded into the ServerApp's process before our own code runs there.
+"""A coordinator that breaks every rule, loaded into the ServerApp's process before our own code runs there.
 
-The bundle is the honest one, and the hospitals accept it; what is hostile is the code that the coordinator has
-installed. `folder` makes what `Deployment(path={"coordinator": (FOLDER,)})` puts first on its Python path, `choose`
-says what its next runs do, and `replies` is all that hospitals ever answered it, to the byte.
+The bundle is the honest one, which the hospitals accept; the code that the coordinator has installed is hostile.
+`folder` makes the folder that `Deployment(path={"coordinator": (FOLDER,)})` puts first on its Python path, `choose`
+selects the act of its next runs, and `replies` returns all bytes that hospitals answered.
 """
 
 import hashlib
@@ -44,18 +44,18 @@ def choose(path, act):
 
 
 def replies(path, step=None):
-    """Answers of the hospitals, to all steps or to one step of an act."""
+    """Return the hospitals' answers to all steps of an act, or to one step."""
     content = (path / "replies.jsonl").read_text() if (path / "replies.jsonl").exists() else ""
     return [reply for reply in map(json.loads, content.splitlines()) if step in {None, reply["step"]}]
 
 
 def outcomes(path, step):
-    """How often each answer came, such as {"OUT_OF_ORDER": 3}."""
+    """Count the answers by kind, such as {"OUT_OF_ORDER": 3}."""
     return dict(Counter(reply["outcome"] for reply in replies(path, step)))
 
 
 def install(path):
-    """From now on FlowerNetwork sends the messages of the act."""
+    """Replace the messages of FlowerNetwork by those of the act, from now on."""
     honest = FlowerNetwork._send
 
     def send(network, parcels, timeout):
@@ -69,7 +69,7 @@ def install(path):
 
 
 class Recording:
-    """Flower's Grid; every reply is written down with the step that asked for it."""
+    """Flower's Grid, which records every reply with the step that asked for it."""
 
     def __init__(self, grid, path):
         self._grid, self._path = grid, path
@@ -101,26 +101,26 @@ def _seen(reply):
 
 
 class Coordinator:
-    """What an act can do."""
+    """Means of an act."""
 
     def __init__(self, network, send, path):
         self.network, self._send, self.path = network, send, path
         self.kept = network.__dict__.setdefault("kept", [])
 
     def send(self, parcels, step="honest"):
-        """Each node its parcel, by our own code."""
+        """Send each node its parcel, by our own code."""
         self.network._grid.step = step
         return self._send(parcels)
 
     def altered(self, parcels, step, *alterations):
-        """Each node another alteration of its envelope's values."""
+        """Send each node its parcel with a different alteration of the envelope's values."""
         altered = {}
         for (node, parcel), alter in zip(sorted(parcels.items()), alterations, strict=False):
             altered[node] = wire.pack(alter(wire.unpack(parcel)))
         return self.send(altered, step)
 
     def flipped(self, parcels, step, *places):
-        """Each node its parcel with one bit changed, at another place: bytes of the envelope, or a byte of the bulk."""
+        """Send each node its parcel with one bit changed, at a different place of the envelope or of the bulk array."""
         changed = {}
         for (node, parcel), place in zip(sorted(parcels.items()), places, strict=False):
             if isinstance(place, int):
@@ -130,7 +130,7 @@ class Coordinator:
         return self.send(changed, step)
 
     def raw(self, node, step, content, kind="query"):
-        """One Flower message of any kind and content."""
+        """Send one Flower message of any kind and content."""
         grid = self.network._grid
         grid.step = step
         (sent,) = grid.push_messages([Message(content, dst_node_id=node, message_type=kind)])
@@ -149,7 +149,7 @@ def nothing(coordinator, parcels, _):
 
 
 def twice(coordinator, parcels, body):
-    """Each question and each request for shares is sent a second time."""
+    """Send each question and each request for shares a second time."""
     given = coordinator.send(parcels)
     if isinstance(body, (m.Ask, m.AskUnmask)):
         coordinator.send(parcels, f"{type(body).__name__} again")
@@ -157,7 +157,7 @@ def twice(coordinator, parcels, body):
 
 
 def after_close(coordinator, parcels, body):
-    """What was asked in the run is asked again when it is closed, also after its Open; the question is kept."""
+    """Repeat the run's requests once it is closed, also after its Open; store the question."""
     if isinstance(body, (m.Open, m.Ask, m.AskUnmask)):
         coordinator.kept.append(parcels)
     given = coordinator.send(parcels)
@@ -172,7 +172,7 @@ def after_close(coordinator, parcels, body):
 
 
 def elsewhere(coordinator, parcels, body):
-    """The question of an earlier run, and questions with one bit changed, before the honest one."""
+    """Ask the question of an earlier run, and questions with one bit changed, before the honest one."""
     if isinstance(body, m.Ask) and not coordinator.kept:
         coordinator.kept.append(parcels)
         coordinator.send(pickle.loads((coordinator.path / "question").read_bytes()), "Ask of another run")
@@ -184,12 +184,12 @@ def elsewhere(coordinator, parcels, body):
 
 
 def lost(coordinator, parcels, body):
-    """The answers are read, and the run fails as if they had not come."""
+    """Read the answers, then let the run fail as if they had not come."""
     return coordinator.send(parcels) and {} if isinstance(body, m.Ask) else coordinator.send(parcels)
 
 
 def changed(coordinator, parcels, body):
-    """One hospital is asked for the same query with other vectors."""
+    """Ask one hospital the same query with other vectors."""
     if not isinstance(body, m.Ask):
         return coordinator.send(parcels)
     chosen = sorted(parcels)[1]
@@ -205,7 +205,7 @@ def _other_vectors(envelope):
 
 
 def fewer(coordinator, parcels, body):
-    """Unmasking is asked for all survivors, then for fewer; then the run fails as if no share had come."""
+    """Ask for unmasking with all survivors, then with fewer; then let the run fail as if no share had come."""
     if not isinstance(body, m.AskUnmask):
         return coordinator.send(parcels)
     coordinator.send(parcels, "AskUnmask of all")
@@ -214,7 +214,7 @@ def fewer(coordinator, parcels, body):
 
 
 def fewer_later(coordinator, parcels, body):
-    """In a further set-up the same question is to be unmasked for fewer."""
+    """Ask in a further set-up for unmasking of the same question with fewer survivors."""
     if isinstance(body, m.AskUnmask):
         coordinator.altered(parcels, "AskUnmask of fewer, later", *[_without_the_last] * 3)
     return coordinator.send(parcels)
@@ -226,7 +226,7 @@ def _without_the_last(envelope):
 
 
 def plans(coordinator, parcels, body):
-    """Plans that no hospital should take part in, before the honest one."""
+    """Send plans that no hospital should take part in, before the honest one."""
     if isinstance(body, m.Open):
         plan = json.loads(body.plan)
         less_noise = [query | {"scale": query["scale"] // 8} for query in plan["queries"]]
@@ -245,7 +245,7 @@ def plans(coordinator, parcels, body):
 
 
 def forked(coordinator, parcels, body):
-    """One hospital is shown another plan in all messages, with more noise; its replies pass for those of the others."""
+    """Show one hospital another plan, with more noise, in all messages; pass its replies off as the others'."""
     rules.verify = lambda *_, **__: None  # a coordinator that does not care who has signed
     victim = min(parcels)
     others = {node: parcel for node, parcel in parcels.items() if node != victim}
@@ -270,7 +270,7 @@ def _planned(data, digest=bytes(32)):
 
 
 def garbage(coordinator, parcels, body):
-    """Messages of other types, and bytes that are none of ours, before the honest question."""
+    """Send messages of other types, and bytes in no format of ours, before the honest question."""
     if isinstance(body, m.Ask) and not coordinator.kept:
         coordinator.kept.append(parcels)
         node, parcel = min(parcels.items())

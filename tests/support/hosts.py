@@ -1,6 +1,7 @@
 """Machines of a deployment as network namespaces, joined by a bridge, and attackers on the line between them.
 
-The root namespace is on the bridge too: it is the rest of the world, from where tests ask the front door. Needs root.
+The root namespace is on the bridge too: it is the rest of the world, from which tests ask the front door. This needs
+root.
 """
 
 import contextlib
@@ -16,10 +17,10 @@ from pathlib import Path
 from tests.support.between import standing
 
 NOTHING_BUT_LOOPBACK = ("unshare", "--net")
-"""Words before a command that shall have no network, as compose's `network_mode: none`."""
+"""Words before a command that must have no network, as with compose's `network_mode: none`."""
 
 NAMES = "192.0.2.53"
-"""Address of a server of names that nobody has."""
+"""Address at which no name server answers."""
 
 _NETWORK = 0x40000000  # CLONE_NEWNET
 _NAMESPACES, _SETTINGS = Path("/run/netns"), Path("/etc/netns")
@@ -29,7 +30,7 @@ _SYN, _SYN_ACK = 0x02, 0x12
 
 
 def missing():
-    """Why no machines can be made here, or an empty string."""
+    """Return why no machines can be made here, or an empty string."""
     if os.geteuid() != 0:
         return "only root makes network namespaces"
     try:
@@ -40,10 +41,10 @@ def missing():
 
 
 class Hosts:
-    """So many machines, each with one link.
+    """Machines, each with one link.
 
     Args:
-        names: Of the machines; the first is at address 1.
+        names: Names of the machines; the first is at address 1.
     """
 
     def __init__(self, names):
@@ -84,11 +85,11 @@ class Hosts:
         return self._at(1 + self._names.index(name))
 
     def within(self, name):
-        """Words that bring a command to a machine."""
+        """Return the words that run a command on a machine."""
         return ("ip", "netns", "exec", self._namespace(name))
 
     def inside(self, name, work):
-        """What `work` returns, called on that machine; a socket that it makes stays there."""
+        """Return the result of `work`, called on that machine; a socket that it makes stays there."""
 
         def entered():
             with (_NAMESPACES / self._namespace(name)).open() as namespace:
@@ -107,7 +108,7 @@ class Hosts:
         self._ip("link", "set", self._link(name), "up")
 
     def close(self, name, of):
-        """Close the direct way from a machine to another, as a firewall does; the other way stays."""
+        """Block connections from a machine to another, as a firewall does; the other direction stays open."""
         self._ip("-n", self._namespace(name), "route", "add", "unreachable", f"{self.address(of)}/32")
 
     @property
@@ -117,9 +118,7 @@ class Hosts:
 
     @contextlib.contextmanager
     def outgoing(self, name):
-        """A set that is filled with what a machine sends unasked: ("tcp", address, port) of each connection, and the
-        same of every packet of other protocols; without the questions for neighbours that a kernel asks.
-        """
+        """Yield a set of what a machine sends unasked: ("tcp", address, port), or another protocol's name first."""
         seen, ended = set(), threading.Event()
         with socket.socket(socket.AF_PACKET, socket.SOCK_RAW, socket.htons(_ALL)) as link:
             link.bind((self._link(name), 0))
@@ -145,12 +144,12 @@ class Hosts:
                 thread.join()
 
     def open_ports(self, name, of):
-        """All TCP ports of one machine that another can connect to."""
+        """Return all TCP ports of machine `of` that machine `name` can connect to."""
         return self.inside(name, lambda: [port for port in range(1, 2**16) if _open(self.address(of), port)])
 
     @contextlib.contextmanager
     def between(self, name, of, port, serve, tls=None):
-        """Whatever this machine sends to that port of another goes to `serve`, a callback of asyncio's streams."""
+        """Redirect this machine's connections to that port of another to `serve`, a callback of asyncio's streams."""
         address = self.address(of)
         self._ip("-n", self._namespace(name), "address", "add", f"{address}/32", "dev", "lo")
         listener = self.inside(name, lambda: socket.create_server((address, port)))
@@ -175,7 +174,7 @@ class Hosts:
 
 
 def _opened(frame):
-    """Protocol, address and port of a frame that opens something; None of any other."""
+    """Return protocol, address and port of a frame that opens a connection; None for any other frame."""
     kind, packet = int.from_bytes(frame[12:14]), frame[14:]
     if kind == _IPV4:
         protocol, to, rest = packet[9], socket.inet_ntop(socket.AF_INET, packet[16:20]), packet[4 * (packet[0] & 15) :]

@@ -1,10 +1,10 @@
-"""Kills a run at any of its events: before or after each call that writes, asks, answers or pays.
+"""Killing of a run at any of its events: before or after each call that writes, asks, answers or pays.
 
     python -m tests.support.killing EVENT DIARY ARGUMENT ...    caucus-simulate with these arguments, killed at that
     event
 
-A diary beside the run keeps what must be compared across the kill: requests that reached a model, what each party
-answered, the total that was about to be committed, and the event at which the process died.
+A diary next to the run records what is compared across the kill: the requests that reached a model, each party's
+answers, the total that was about to be committed, and the event at which the process died.
 """
 
 import functools
@@ -50,7 +50,7 @@ POINTS = (
 
 
 class Diary:
-    """One JSON line for each entry, written at once."""
+    """A file with one JSON line for each entry, written at once."""
 
     def __init__(self, path):
         self.path = path
@@ -65,7 +65,7 @@ class Diary:
 
 
 def arm(diary, event=None):
-    """Wrap every point in this process; die at that event, counted from 0, or only keep the diary."""
+    """Wrap every point in this process; die at that event, counted from 0, or only write the diary."""
     count, one_at_a_time = 0, threading.Lock()  # parties answer in threads: no two may be the same event
 
     def happens(what):

@@ -1,4 +1,4 @@
-"""What a ledger is asked to charge and to keep, and how its file is edited."""
+"""Arguments for a ledger's methods, and edits of its file."""
 
 import contextlib
 import sqlite3
@@ -17,7 +17,7 @@ KEY = bytes([1]) * 32
 
 
 def reservation(**changes):
-    """Arguments of `Ledger.reserve`."""
+    """Return arguments for `Ledger.reserve`."""
     return {
         "run": "r",
         "index": 0,
@@ -29,7 +29,7 @@ def reservation(**changes):
 
 
 def edited(path, *statements):
-    """Edit a ledger past its triggers, which are there again afterwards."""
+    """Edit a ledger without its triggers, which are restored afterwards."""
     with contextlib.closing(sqlite3.connect(path, isolation_level=None)) as database:
         triggers = database.execute("SELECT name, sql FROM sqlite_master WHERE type = 'trigger'").fetchall()
         for name, _ in triggers:

@@ -1,4 +1,4 @@
-"""A process that has locks of a folder, as a supervisor has."""
+"""A process that holds locks of a folder, as a supervisor does."""
 
 import subprocess
 import sys
@@ -12,7 +12,7 @@ _HOLD = (
 
 @contextmanager
 def locking(folder, *names, within=()):
-    """The process, which has these locks; `within` is a command that starts it."""
+    """Yield a process that holds these locks; `within` is the command that starts it."""
     command = [*within, sys.executable, "-c", _HOLD, str(folder), *names]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
         try:

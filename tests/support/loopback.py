@@ -1,6 +1,6 @@
 """A server on loopback that speaks the wire formats of Messages, Message Batches and chat completions.
 
-It answers from a script, then with fresh texts for ever, as many as each prompt asks for, and records all it was sent.
+It answers from a script, then with as many new texts as each prompt asks for, and records all requests.
 """
 
 import contextlib
@@ -15,12 +15,12 @@ WANTED = re.compile(r"JSON list of (\d+) strings")
 
 
 def error(kind, message="no", code=None):
-    """An error as both families of servers wrap it."""
+    """Return an error in the form of both families of servers."""
     return {"type": "error", "error": {"type": kind, "message": message, "code": code}}
 
 
 def message(texts, stop="end_turn", written=None, usage=None):
-    """One Messages answer."""
+    """Return one Messages answer."""
     return {
         "id": "msg_1",
         "type": "message",
@@ -34,7 +34,7 @@ def message(texts, stop="end_turn", written=None, usage=None):
 
 
 def chat(texts, stop="stop", written=None, refusal=None, usage=None):
-    """One chat completion."""
+    """Return one chat completion."""
     content = json.dumps(texts) if written is None else written
     return {
         "id": "c1",
@@ -53,14 +53,14 @@ def chat(texts, stop="stop", written=None, refusal=None, usage=None):
 
 
 class Loopback:
-    """See the module.
+    """The server, which runs for the duration of its context.
 
     Attributes:
-        script: Answers to come first: (status, headers, body), "cut", "cut short" or "slow".
-        seen: Bodies of all requests to write, in order; those of a batch one by one.
-        paths: Of all requests.
-        raw: Every byte that came.
-        most: Requests at once, at most.
+        script: The first answers: (status, headers, body), "cut", "cut short" or "slow".
+        seen: Bodies of all requests for texts, in order; those of a batch one by one.
+        paths: Paths of all requests.
+        raw: All received bytes.
+        most: Largest number of requests at a time.
         missing: Whether there is no list of models; `unknown`: whether the model is not in it.
     """
 

@@ -25,7 +25,7 @@ def records(start, count=40):
 
 
 def measured_parts(*, settings=None, **changes):
-    """Arguments of `Measured`."""
+    """Return arguments for `Measured`."""
     chosen = {"metrics": METRICS, "language_model": FAST, "texts": 40, "shadows": 1} | (settings or {})
     return (
         {"candidates": candidates(), "test": records(104), "encoder": ENCODER}
@@ -39,7 +39,7 @@ def figures(group):
 
 
 def assert_whole(groups):
-    """Each figure has a finite value within its interval, and rows; each group has a definition."""
+    """Assert that each figure has rows and a finite value within its interval, and each group a definition."""
     for group in groups.values():
         assert group["definition"]
         for name, figure in figures(group).items():

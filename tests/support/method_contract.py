@@ -1,4 +1,4 @@
-"""What every method promises. A suite subclasses `MethodContract` and says how to build a small one."""
+"""The contract of every method. A suite subclasses `MethodContract` and builds a small method."""
 
 import json
 import math
@@ -46,13 +46,13 @@ class Echo:
 
 
 def embed(texts):
-    """Unit vectors that depend on the text alone."""
+    """Return unit vectors that depend on the text alone."""
     rows = [np.random.default_rng(rng.stream(0, text)).normal(size=8) for text in texts]
     return np.array([row / np.linalg.norm(row) for row in rows], dtype=np.float32)
 
 
 def plan_of(method, max_records=1, *, task=TASK, epsilon=math.inf, **membership):
-    """The queries of a method for units of n records."""
+    """Return the queries that a method plans, for units of `max_records` records."""
     return method.plan(task, PrivacyTarget(epsilon=epsilon, max_records=max_records), Membership(**membership))
 
 
@@ -106,7 +106,7 @@ class World:
         return self.deviation
 
     def _texts(self, party, spec):
-        """Two thirds of the allowed answers of a party, with alternating labels."""
+        """Return two thirds of the answers allowed to a party, with alternating labels."""
         written = [(i % len(TASK.labels), f"party {party} text {i}") for i in range(-(-2 * spec.texts // 3))]
         return texts.encode(written, spec.texts, spec.longest)
 
@@ -116,7 +116,7 @@ class World:
 
 
 def steps(method, world, state=None):
-    """The state after each step that is left."""
+    """Yield the state after each remaining step."""
     state = method.start(world) if state is None else state
     while state.round < method.rounds:
         state = method.step(state, world)
@@ -124,7 +124,7 @@ def steps(method, world, state=None):
 
 
 def run(method, world):
-    """The last state."""
+    """Return the last state."""
     return list(steps(method, world))[-1]
 
 
@@ -133,10 +133,10 @@ def through_json(method, state):
 
 
 class MethodContract:
-    """A subclass gives the fixture `build`, which makes a small method with changed settings, and these.
+    """Tests of a method; a subclass gives the fixture `build`, which makes a small method with changed settings.
 
     Attributes:
-        wrong: Settings that make no method, and a word of the error.
+        wrong: Settings that are refused, and a word of the error.
         too_small: Settings that cannot serve both labels.
     """
 

@@ -1,4 +1,4 @@
-"""A page read back, as a browser's parser would see it."""
+"""A page, parsed as a browser would parse it."""
 
 from html.parser import HTMLParser
 
@@ -43,5 +43,5 @@ class Page(HTMLParser):
 
 
 def report(run):
-    """The page that is written for the run."""
+    """Write the report of a run, and return its page."""
     return Page(write_report(run).read_text(encoding="utf-8"))

@@ -1,4 +1,4 @@
-"""The parts of a message of Flower's: how many there are, and when one that is still on the way is asked for again."""
+"""The parts of one of Flower's messages: their number, and the wait before a missing one is requested again."""
 
 import time
 
@@ -7,12 +7,12 @@ from flwr.supercore.inflatable.inflatable_utils import ObjectUnavailableError
 
 
 def parts_of(content):
-    """The parts of a message's content, by their names."""
+    """Return the parts of a message's content, by name."""
     return get_all_nested_objects(content)
 
 
 def asked_again_after(pull_objects):
-    """Seconds until `pull_objects` asks once more for a part that was not there, which it then returns."""
+    """Return the seconds until `pull_objects` requests a missing part again, which it then gets."""
     calls = []
 
     def pulled(_):

@@ -1,21 +1,21 @@
-"""Requests to a party's service, as the coordinator's messages bring them."""
+"""Requests to a party's service, in the form of the coordinator's messages."""
 
 from common import messages as m
 from common import wire
 from tests.support.federations import plan, service
 
 PLAIN = plan(3, secure=False, threshold=1)
-"""Three parties without masks."""
+"""Agreement of three parties without masks."""
 
 
 def send(query, body, *, agreed=PLAIN, **place):
-    """The service's reply to the message."""
+    """Return the service's reply to the message."""
     settings = {"run": "run", "party": 0, "plan_digest": agreed.digest()} | place
     return wire.unpack(query.handle(wire.pack(m.Envelope(body=body, **settings)))).body
 
 
 def opened(folder, agreed=PLAIN, **changes):
-    """Party 0's service, which has opened a run of the plan."""
+    """Return party 0's service, which has opened a run of the plan."""
     party = service(folder, 0, **changes)
     assert isinstance(send(party, m.Open(agreed.to_json()), agreed=agreed), m.Opened)
     return party

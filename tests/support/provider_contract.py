@@ -1,7 +1,7 @@
-"""What every provider promises. A suite subclasses `ProviderContract` and gives a fixture `provider`.
+"""The contract of every provider. A suite subclasses `ProviderContract` and gives a fixture `provider`.
 
-It names the modes that its provider declines, and overrides the fixture `effect` where what comes back does not show
-what was asked.
+It names the modes that its provider declines, and overrides the fixture `effect` if the replies do not depend on the
+request.
 """
 
 import pytest
@@ -37,11 +37,11 @@ DIFFERENCES = {
     "abstracts": ({"source": (SOURCE,), "abstract": True}, {"source": (SOURCE,)}),
     "subtopics": ({"phrases": True}, {}),
 }
-"""Fields of a request in each mode, and those of the same one without it."""
+"""Fields of a request in each mode, and fields of the same request without it."""
 
 
 def requests(count: int = 3, n: int = 2, **fields) -> list[Request]:
-    """Requests that differ in their seed alone."""
+    """Return requests that differ in their seed alone."""
     fixed = {"task_kind": "customer's question", "labels": LABELS, "label": "late card", "n": n} | fields
     return [Request(**fixed, seed=seed) for seed in range(count)]
 
@@ -51,7 +51,7 @@ class ProviderContract:
 
     @pytest.fixture
     def effect(self):
-        """What the provider makes of each request: its texts, or the prompt that it sends."""
+        """Return a function of a provider and requests: each request's texts, or the prompt that is sent for it."""
         return lambda provider, batch: [reply.texts for reply in provider.generate(batch)]
 
     def test_says_which_modes_it_declines(self, provider: Provider):

@@ -7,7 +7,7 @@ from common.models import catalogue
 
 
 def fetched(name):
-    """The folder of a model of the catalogue; skips the test without it."""
+    """Return the folder of a model of the catalogue; skip the test without it."""
     try:
         return catalogue.folder(name)
     except ConfigError:

@@ -1,4 +1,4 @@
-"""The two families of servers of language models, and a clock that nobody waits for."""
+"""The two families of servers of language models, and a clock without waits."""
 
 import asyncio
 
@@ -23,7 +23,7 @@ class Time:
 
 
 class Kind:
-    """One family of servers: how a model of it is built, and what its answers look like."""
+    """One family of servers: how to build a model of it, and the form of its answers."""
 
     def __init__(self, name, build, answer, *, refusal, length, path):
         self.name, self.build, self.answer, self.refusal = name, build, answer, refusal

@@ -1,4 +1,4 @@
-"""What pyproject.toml asks for, and what that needs in turn in this environment."""
+"""Requirements in pyproject.toml, and their own requirements in this environment."""
 
 import tomllib
 from importlib.metadata import requires
@@ -13,7 +13,7 @@ EXTRAS = PROJECT["optional-dependencies"]
 
 
 def brought(requirements):
-    """Canonical names of the distributions that requirements name, and what the extras bring that they ask for."""
+    """Return the canonical names of the distributions that these requirements and their extras name."""
     names = set()
     for requirement in map(Requirement, requirements):
         ours = requirement.name == PROJECT["name"]
@@ -28,7 +28,7 @@ def extra_of(distribution, extra):
 
 
 def everything(names):
-    """The distributions, and all that they need in turn here."""
+    """Return the distributions with all their requirements in this environment."""
     closure, left = set(), set(names)
     while left:
         name = left.pop()

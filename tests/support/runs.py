@@ -29,9 +29,9 @@ SMALL = (
 
 
 def settings(*overrides):
-    """A small run's configuration; a later override beats an earlier one.
+    """Return a small run's settings; a later override replaces an earlier one.
 
-    Another task drops the demo's sizes, and another method WASP's own settings.
+    Another task drops the demo's sizes, and another method drops WASP's own settings.
     """
     own_task, own_method = (
         any(override.startswith(f"{part}=") for override in overrides) for part in ("task", "method")
@@ -47,7 +47,7 @@ MORE = ("orchard", "saddle", "window", "candle", "bridge", "forest", "kettle", "
 
 
 def labelled(folder, *, train=None, test=None, public=None):
-    """A task of two labels in files, and the overrides that name them. What is private is in no public text."""
+    """Write a task of two labels to files; return the overrides that name them. No public text has a private word."""
     folder.mkdir(parents=True, exist_ok=True)
     private = [(f"zq{i:03} qx{i % 7} vk{i % 5} jw{i % 3} zw{i:03} xk{i % 11}.", "ab"[i % 2]) for i in range(40)]
     held = [(f"The {WORDS[i % 7]} by the {MORE[i % 11]}.", "ab"[i % 2]) for i in range(10)]
@@ -65,13 +65,13 @@ def labelled(folder, *, train=None, test=None, public=None):
 
 
 def private_texts(tmp_path):
-    """The texts that `labelled` has put into the folder `data`."""
+    """Return the texts that `labelled` wrote into the folder `data`."""
     with (tmp_path / "data" / "train.csv").open(newline="") as file:
         return [row["text"] for row in csv.DictReader(file)]
 
 
 def words_in(content, texts):
-    """Canary words and runs of five words of private texts that the content holds."""
+    """Return canary words, and runs of five words, of private texts that the content contains."""
     lowered = content.lower()
     wanted = set()
     for text in texts:
@@ -82,13 +82,13 @@ def words_in(content, texts):
 
 
 def tiny(folder, *overrides):
-    """Run one in this process and return its folder."""
+    """Make a small run in this process and return its folder."""
     simulate(settings(*overrides), Path(folder))
     return Path(folder)
 
 
 def resume(folder):
-    """Go on with one."""
+    """Resume a small run."""
     simulate(load(folder), folder)
 
 
@@ -106,7 +106,7 @@ def read(folder, name):
 
 @functools.cache
 def warm():
-    """What is loaded at first use is loaded now, once for all children."""
+    """Load now, once for all children, what is otherwise loaded at first use."""
     with tempfile.TemporaryDirectory() as folder:
         tiny(folder)
 
@@ -129,7 +129,7 @@ def forked(work):
 
 
 def command(folder, *arguments):
-    """`caucus-simulate` with these arguments in a child: its exit code, and all that it said."""
+    """Run `caucus-simulate` with these arguments in a child; return its exit code and output."""
     said = folder / "said.txt"
 
     def work():
@@ -155,5 +155,5 @@ def command(folder, *arguments):
 
 
 def die():
-    """What `kill -9` and a power cut do: no handler runs, nothing is flushed."""
+    """End this process as `kill -9` and a power cut do: no handler runs, nothing is flushed."""
     os.kill(os.getpid(), signal.SIGKILL)

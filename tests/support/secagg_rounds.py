@@ -1,4 +1,4 @@
-"""A whole run in a few lines, with a switch for each party that drops out, for the tests of both sides."""
+"""A whole set-up of secure aggregation in a few lines, for the tests of both sides; any party can drop out."""
 
 import hashlib
 from dataclasses import dataclass, field
@@ -22,7 +22,7 @@ def roster(parties):
 
 
 def setup(count=4, *, malicious=False, **changes):
-    """Parties 0 to count - 1, three rounds, the full graph."""
+    """Return a set-up of parties 0 to count - 1, with three rounds and the full graph."""
     parties = changes.get("parties", tuple(range(count)))
     fields = {
         "run": "test",
@@ -43,7 +43,7 @@ def entropy(party, salt=0):
 
 
 def vectors(setup, index, length=LENGTH):
-    """Party to a vector with values near both ends of the range of a sum."""
+    """Return a vector for each party, with values near both ends of the range of a sum."""
     limit = (2**63 - 1) // len(setup.parties)
     return {
         party: np.random.default_rng([party, index]).integers(-limit, limit, length, endpoint=True)
@@ -53,7 +53,7 @@ def vectors(setup, index, length=LENGTH):
 
 @dataclass
 class Run:
-    """Everything that happened in a set-up; each method runs one step for the parties given."""
+    """All states of a set-up; each method runs one step for the given parties."""
 
     setup: AggregationSetup
     salt: int = 0
@@ -97,7 +97,7 @@ class Run:
 
 @dataclass
 class Round:
-    """Everything that happened in one round of a run that is ready."""
+    """All states of one round of a `Run`."""
 
     run: Run
     index: int

@@ -1,4 +1,4 @@
-"""Servers of language models that are nobody's here, as processes on loopback: transformers' own, and llama.cpp's."""
+"""Servers of language models as processes on loopback: transformers' own, and llama.cpp's."""
 
 import importlib.util
 import os
@@ -22,7 +22,7 @@ signal.pause()
 
 
 def missing(kind):
-    """Why no server of this kind can be started here, or an empty string."""
+    """Return why no server of this kind can be started here, or an empty string."""
     if kind == "llama.cpp" and importlib.util.find_spec("xllamacpp") is None:
         return "xllamacpp, which holds llama.cpp's server, is not installed"
     return ""
@@ -33,12 +33,12 @@ class Served:
 
     Args:
         kind: "transformers" for `transformers serve`, or "llama.cpp".
-        model: A folder of transformers for the former, a GGUF file for the latter.
+        model: A folder of transformers, or a GGUF file for llama.cpp.
         log: File of the server's output.
         context: Tokens of each of llama.cpp's four slots.
 
     Attributes:
-        model: The name that requests give.
+        model: Name of the model in requests.
         url: Address for `base_url`; it stays the same after `up`.
     """
 
@@ -49,7 +49,7 @@ class Served:
         self._process = None
 
     def up(self):
-        """Start it, and wait until it would answer."""
+        """Start the server, and wait until it can answer."""
         command = {
             "transformers": [
                 Path(sys.executable).parent / "transformers",
@@ -72,13 +72,13 @@ class Served:
         return self
 
     def killed(self):
-        """`kill -9`, with the requests that are under way."""
+        """Kill the server as `kill -9` does, with its present requests."""
         if self._process is not None:
             self._process.kill()
             self._process.wait()
 
     def answered(self):
-        """Number of requests that transformers' server has answered, from its log."""
+        """Return the number of requests that transformers' server has answered, from its log."""
         return self.log.read_text("utf-8", errors="replace").count('"POST /v1/chat/completions HTTP/1.1" 200')
 
     def _ready(self):

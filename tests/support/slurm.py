@@ -1,4 +1,4 @@
-"""A cluster of Slurm with this machine as its one node, by Debian's packages `slurm-wlm` and `munge`."""
+"""A Slurm cluster whose one node is this machine, by Debian's packages `slurm-wlm` and `munge`."""
 
 import contextlib
 import os
@@ -37,7 +37,7 @@ PartitionName=all Nodes={host} Default=YES MaxTime=INFINITE State=UP
 
 
 def missing():
-    """Why there can be no cluster here; None if there can."""
+    """Return why no cluster can be started here; None if one can."""
     if lacking := [name for name in PROGRAMS if shutil.which(name) is None]:
         return f"{lacking[0]} is not installed"
     return None if os.geteuid() == 0 else "Slurm's daemons are started by root"
@@ -45,7 +45,7 @@ def missing():
 
 @contextlib.contextmanager
 def cluster(folder):
-    """Start the three daemons; the environment for its commands."""
+    """Start the three daemons; yield the environment for the cluster's commands."""
     for name in ("munge", "state", "spool"):
         (folder / name).mkdir(parents=True)
     key = folder / "munge" / "key"
@@ -78,14 +78,14 @@ def cluster(folder):
 
 
 def said(environment, *words, code=0):
-    """What a command says."""
+    """Run a command and return its output."""
     ended = subprocess.run(list(map(str, words)), env=environment, capture_output=True, text=True, check=False)
     assert code is None or ended.returncode == code, f"{ended.returncode}: {ended.stdout}{ended.stderr}"
     return ended.stdout
 
 
 def job(environment, number):
-    """State and exit code of a job, as Slurm shows them."""
+    """Return the state and exit code of a job, as Slurm shows them."""
     facts = dict(
         word.split("=", 1) for word in said(environment, "scontrol", "show", "job", number).split() if "=" in word
     )

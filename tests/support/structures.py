@@ -1,4 +1,4 @@
-"""A structure of notes, and a text that has it."""
+"""Structure of notes, and a text that has it."""
 
 from common.structure import Structure
 

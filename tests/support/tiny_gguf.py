@@ -56,7 +56,7 @@ def tiny_gguf(folder, *, name="tiny.gguf", seed=0, context=_CONTEXT):
 
 
 def _vocabulary():
-    """Special tokens, bytes, and the merges that build each word with the space before it."""
+    """Return special tokens, bytes, and the merges that build each word with the space before it."""
     from tokenizers import pre_tokenizers
 
     pieces = [*SPECIAL, *sorted(pre_tokenizers.ByteLevel.alphabet())]

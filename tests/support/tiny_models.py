@@ -10,7 +10,7 @@ SPECIAL = ["<s>", "<pad>", "</s>", "<unk>"]
 
 
 def tiny_bert(folder, words=WORDS, *, seed=0, width=16, layers=1, scale=0.02):
-    """A BERT checkpoint of one small random layer, or of more and larger ones, with the tokenizer of these words.
+    """Write a BERT checkpoint of small random layers, by default one, with a tokenizer of these words.
 
     With weights of 0.02, BERT's own initialisation, attention hardly tells tokens apart; with 0.3 it does.
     """
@@ -36,7 +36,7 @@ def tiny_bert(folder, words=WORDS, *, seed=0, width=16, layers=1, scale=0.02):
 
 
 def tiny_transformer(folder, *, prompts=None, normalised=False, pooling="mean", longest=None, **size):
-    """A real SentenceTransformer of one small random BERT layer."""
+    """Return a real SentenceTransformer of one small random BERT layer."""
     from sentence_transformers import SentenceTransformer
     from sentence_transformers.sentence_transformer.modules import Normalize, Pooling, Transformer
 
@@ -50,7 +50,7 @@ def tiny_transformer(folder, *, prompts=None, normalised=False, pooling="mean", 
 
 
 def tiny_llama(folder, *, chat=False, context=4096, seed=0, scale=0.3, tied=False):
-    """A causal checkpoint of two random layers over bytes, weights large enough that attention decides its output."""
+    """Write a causal checkpoint of two random layers over bytes, with weights that let attention decide its output."""
     import torch
     from transformers import LlamaConfig, LlamaForCausalLM
 
@@ -73,7 +73,7 @@ def tiny_llama(folder, *, chat=False, context=4096, seed=0, scale=0.3, tied=Fals
 
 
 def tiny_gpt2(folder, *, chat=False, context=4096):
-    """A causal checkpoint like `tiny_llama`, with learned absolute positions."""
+    """Write a causal checkpoint like `tiny_llama`, with learned absolute positions."""
     import torch
     from transformers import GPT2Config, GPT2LMHeadModel
 
@@ -92,7 +92,7 @@ def tiny_gpt2(folder, *, chat=False, context=4096):
 
 
 def tiny_t5(folder):
-    """A sequence-to-sequence checkpoint of two random layers over bytes."""
+    """Write a sequence-to-sequence checkpoint of two random layers over bytes."""
     import torch
     from transformers import T5Config, T5ForConditionalGeneration
 
@@ -113,7 +113,7 @@ def tiny_t5(folder):
 
 
 def tiny_writer(folder, sentences, *, chat=False, context=4096):
-    """A causal checkpoint that writes JSON lists: it knows which word of these sentences follows which, no more.
+    """Write a causal checkpoint that writes JSON lists: it knows only which word of these sentences follows which.
 
     Its layers add nothing, so its answer follows from the last token alone, and needs no training.
     """
@@ -156,7 +156,7 @@ def tiny_writer(folder, sentences, *, chat=False, context=4096):
 
 
 def tiny_summariser(folder):
-    """A BART checkpoint."""
+    """Write a BART checkpoint."""
     import torch
     from transformers import BartConfig, BartForConditionalGeneration
 
@@ -184,7 +184,7 @@ def tiny_summariser(folder):
 
 
 def tiny_classifier(folder, *, labels, kind="texts"):
-    """A DistilBERT checkpoint that classifies texts, or tokens."""
+    """Write a DistilBERT checkpoint that classifies texts, or tokens."""
     import torch
     from transformers import (
         DistilBertConfig,
@@ -212,7 +212,7 @@ def tiny_classifier(folder, *, labels, kind="texts"):
 
 
 def _note_tokenizer():
-    """A tokenizer of the words of a note."""
+    """Return a tokenizer of the words of a note."""
     from tokenizers import Tokenizer, models, pre_tokenizers, processors
     from transformers import PreTrainedTokenizerFast
 
@@ -230,7 +230,7 @@ def _note_tokenizer():
 
 
 def _saved(model, folder, *, chat=False):
-    """With a tokenizer of bytes."""
+    """Save a model with a tokenizer of bytes, and return the folder."""
     from tokenizers import Tokenizer, decoders, models, pre_tokenizers
 
     pieces = ["<pad>", "<unk>", "</s>", "<user>", *sorted(pre_tokenizers.ByteLevel.alphabet())]

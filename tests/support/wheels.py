@@ -22,7 +22,7 @@ def sha256(data):
 
 
 def as_fetched(folder, name, **changes):
-    """Give a folder the manifest of a model of the catalogue; returns the folder."""
+    """Write the manifest of a model of the catalogue into a folder; return the folder."""
     (folder / catalogue.MANIFEST).write_text(json.dumps(asdict(catalogue.catalogue()[name]) | changes))
     return folder
 
@@ -30,7 +30,7 @@ def as_fetched(folder, name, **changes):
 def wheel(
     folder, *, name="tiny-model", version="1.0", files=FILES, archive=True, requires=("no-such-package-anywhere",)
 ):
-    """A wheel whose files lie in an archive in it, or in a folder; returns the catalogue's entry of it."""
+    """Write a wheel whose files are in a folder, or in an archive in it; return its entry of the catalogue."""
     module = name.replace("-", "_")
     info = f"{module}-{version}.dist-info"
     inside = f"{module}/model.zip" if archive else module

@@ -1,8 +1,8 @@
 """The worst case for every mechanism at once: a method that asks about planted canaries and nothing else.
 
-Each record of a hospital is a canary, of a label that is the hospital's alone. Everybody knows all canaries; private is
-which of them are in, half of each hospital's. A canary's text is two words of its own, again and again, so that it
-moves coordinates that no other record moves, by all of the sensitivity:
+Each record of a hospital is a canary, with a label that no other hospital has. Everybody knows all canaries; only which
+of them are in, half of each hospital's, is private. A canary's text is two words of its own, again and again, so that
+it moves coordinates that no other record moves, by all of the sensitivity:
 
     votes                   4 candidates close to its vector, and 4 opposite to these
     vocabulary histogram    its two words
@@ -29,7 +29,7 @@ from server.method import NoMemory, State
 from server.operators.round_report import make_report
 
 HOSPITALS, CANARIES = 3, 240
-"""Canaries of each hospital; half of them are in."""
+"""Number of hospitals, and of canaries of each hospital; half of them are in."""
 TOP, CAP = 4, 500
 VOTES, TERMS, LENGTHS, CHOICES = "votes", "terms", "lengths", "choices"
 EPSILON = 20.0
@@ -38,7 +38,7 @@ ASKED = {VOTES: 1, TERMS: 1, LENGTHS: 6, CHOICES: 2}
 
 
 def words():
-    """(canaries, 2) words, none of which are alike; the canaries of the first hospital first."""
+    """Return the words of all canaries, (canaries, 2), all different; the canaries of the first hospital come first."""
     drawn = rng.experiment(0, "words").integers(97, 123, (HOSPITALS * CANARIES, 2, 9), dtype=np.uint8)
     return [[bytes(word).decode() for word in pair] for pair in drawn]
 
@@ -48,7 +48,7 @@ def texts():
 
 
 def planted(labels):
-    """The records of each hospital, and which canaries are in: (hospitals, canaries)."""
+    """Return the records of each hospital, and which canaries are in: (hospitals, canaries)."""
     written = np.array(texts(), dtype=object).reshape(HOSPITALS, CANARIES)
     coin = rng.experiment(int.from_bytes(rng.secure_bytes(8)), "canaries")
     inside = np.array([coin.permutation(CANARIES) < CANARIES // 2 for _ in range(HOSPITALS)])
@@ -56,7 +56,7 @@ def planted(labels):
 
 
 def near(vectors):
-    """(canaries, 2 TOP, dim): of each canary TOP unit vectors at increasing distance, then their opposites."""
+    """Return (canaries, 2 TOP, dim): for each canary TOP unit vectors at increasing distance, then their opposites."""
     aside = np.roll(vectors, 1, axis=1)
     aside -= (aside * vectors).sum(axis=1, keepdims=True) * vectors
     aside /= np.linalg.norm(aside, axis=1, keepdims=True)
@@ -66,7 +66,7 @@ def near(vectors):
 
 
 def questions(encode):
-    """The arrays of each query, given an encoder's `encode`."""
+    """Return the arrays of each query, given an encoder's `encode`."""
     vectors = encode(texts())
     hospitals = np.repeat(np.arange(HOSPITALS, dtype=np.int32), CANARIES)
     pool = vectors[::CANARIES]
@@ -80,7 +80,7 @@ def questions(encode):
 
 @dataclass(frozen=True, kw_only=True)
 class WorstCase:
-    """Asks each question as often as planned; settings are those of any method."""
+    """A method that asks each question as often as planned; its settings are those of any method."""
 
     memory: ClassVar[type[NoMemory]] = NoMemory
     modes: ClassVar[dict] = {}
@@ -126,10 +126,10 @@ class WorstCase:
 
 
 def shortest_stop(records, scale):
-    """(CAP + 1,) probabilities of the shorter end of a length range over so many records of full length.
+    """Return probabilities, (CAP + 1,), of the shorter end of a length range over `records` records of full length.
 
     The high end is the first x at which records + 2b-noise <= b-noise; the low end the same over no records, from CAP
-    downward. Of the two, which may cross, the shorter is looked at.
+    downward. The two may cross; the shorter one counts.
     """
     high, low = _reached(records, scale), _reached(0, scale)
     beyond = np.append(high * (1 - np.append(low[1:], 0)[::-1]), 0)
@@ -137,7 +137,7 @@ def shortest_stop(records, scale):
 
 
 def _reached(count, scale):
-    """(CAP + 1,) probability that AboveThreshold over this count, again and again, does not stop before x."""
+    """Return the probability, (CAP + 1,), that AboveThreshold over this repeated count has not stopped before x."""
     reach = math.ceil(40 * scale)
     noise, threshold = _laplace(2 * scale, 2 * reach), _laplace(scale, reach)
     stops = np.cumsum(noise)[np.clip(np.arange(-reach, reach + 1) - count + 2 * reach, 0, 4 * reach)]

@@ -36,9 +36,9 @@ _TELLING = 64  # passages nearest to a label whose phrases are its subtopics
 _TOKENS_PER_WORD = 1.3
 _WORDS_OF_A_PHRASE = 2
 _WRITTEN = 0.87
-"""Share of the words of a text that it imitates: of two drafts of a sentence the one with fewer unknown runs of words
-is kept, which tends to be the shorter. Measured over six methods on demo notes: .86 to .91; a text that is filled in
-keeps its length."""
+"""Number of words written for each word of the imitated text. Of two drafts of a sentence the one with fewer unknown
+runs of words is kept, which is usually the shorter one. Measured over six methods on demo notes: .86 to .91; a text
+that is filled in keeps its length."""
 
 
 class BuiltinModel:
@@ -96,7 +96,7 @@ class BuiltinModel:
         """Do nothing, since the model runs on this machine."""
 
     def generate(self, requests: Sequence[Request], *, arrived: Arrived | None = None) -> list[Reply]:
-        """See `Provider.generate`. Each reply is a function of this model and its request alone."""
+        """Generate the replies (`server.llm.base.Provider`); each is a function of this model and its request alone."""
         if not requests:
             return []
         asked, requests = requests, [plain(request) for request in requests]

@@ -23,7 +23,7 @@ _LONGEST = 60  # tokens of one sentence; a walk that has gone round in circles i
 
 
 def tokenise(text: str) -> Sentence:
-    """Split a text into tokens, each with the white space before it; the first gets a blank, like all others."""
+    """Split a text into tokens, each with the white space before it; the first gets a blank."""
     return tuple(_TOKEN.findall(" " + text.strip()))
 
 

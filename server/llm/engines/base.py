@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 GREEDY = 1e-3
-"""Temperatures below take the likeliest token."""
+"""Temperature below which the likeliest token is taken."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

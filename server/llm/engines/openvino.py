@@ -52,7 +52,7 @@ class OpenVino:
         self._pipeline = _pipeline(weights(folder, name=name))
 
     def sample(self, jobs: Sequence[Job], done: Sampled) -> None:
-        """See `Engine.sample`."""
+        """Sample all continuations of all jobs, as `server.llm.engines.base.Engine` defines."""
         ov, genai = _packages()
         for start in range(0, len(jobs), _TOGETHER):
             block = range(start, min(start + _TOGETHER, len(jobs)))

@@ -48,7 +48,7 @@ class Transformers:
         self._name, self._device, self._batch_tokens = name, device, batch_tokens
 
     def sample(self, jobs: Sequence[Job], done: Sampled) -> None:
-        """See `Engine.sample`."""
+        """Sample all continuations of all jobs, as `server.llm.engines.base.Engine` defines."""
         kinds: dict[tuple[int, float, str], list[int]] = {}
         for place, job in enumerate(jobs):
             kinds.setdefault((job.max_new_tokens, job.top_p, job.stop), []).append(place)
@@ -64,7 +64,7 @@ class Transformers:
             done(place, [next(written) for _ in range(jobs[place].count)])
 
     def _written(self, rows: list[tuple[Job, int]]) -> list[list[int]]:
-        """Continue each row, a job and the number of its continuation, up to the end that the model set."""
+        """Continue each row, a job and the number of its continuation, up to the model's own end."""
         import torch
         from transformers import GenerationConfig, LogitsProcessorList
 

@@ -116,7 +116,7 @@ class Messages:
         return completion(await client.messages.create(**self.parameters(system, user)))
 
     def completed(self, message: object) -> Completion:
-        """Convert one answer of a batch."""
+        """Convert one answer of a batch to a completion."""
         return completion(message)
 
     def model_is_unknown(self, error: Any) -> bool:
@@ -125,7 +125,7 @@ class Messages:
 
 
 def completion(message: object) -> Completion:
-    """Convert a message of the API.
+    """Convert a message of the API to a completion.
 
     Raises:
         MalformedError: The answer is not a message. The SDK validates nothing: a gateway's error page arrives as a

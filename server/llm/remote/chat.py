@@ -29,7 +29,7 @@ class RemoteSettings:
         tokens_per_minute: Limit of the account on tokens read and written, paced evenly; None for no limit.
         retries: Number of further attempts at a request that failed temporarily.
         price: Fields of `Price`; None if it is unknown.
-        clock: Time; replaced in tests.
+        clock: Source of time; tests replace it.
     """
 
     name: str
@@ -82,7 +82,7 @@ class Completion:
 
     Attributes:
         text: The text of the answer.
-        usage: Tokens.
+        usage: Tokens read and written.
         loss: "refused", "filtered" or "truncated" if the server says so, otherwise None.
     """
 

@@ -33,7 +33,7 @@ class BatchChat(Chat, Protocol):
         """Return the body of one request."""
 
     def completed(self, message: object) -> Completion:
-        """Convert one answer of a batch."""
+        """Convert one answer of a batch to a completion."""
 
 
 class MessageBatches:
@@ -67,7 +67,7 @@ class MessageBatches:
         self._notes = _Notes(folder / "message_batches.json" if folder else None)
 
     def generate(self, requests: Sequence[Request], *, arrived: Arrived | None = None) -> list[Reply]:
-        """See `Provider.generate`; replies arrive when their batch has ended.
+        """Generate the replies (`server.llm.base.Provider`); they arrive when their batch has ended.
 
         Raises:
             ProviderError: The service refuses, or the run's cap on spending is reached.

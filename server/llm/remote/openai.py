@@ -1,7 +1,7 @@
 """Chat completions through OpenAI's official SDK: OpenAI, Azure, and any other server of that protocol at a `base_url`.
 
-vLLM, Ollama, llama.cpp and transformers speak it, without a key. Only what `render` writes and the settings below are
-sent.
+vLLM, Ollama, llama.cpp and transformers serve this protocol, without a key. Only what `render` writes and the settings
+below are sent.
 """
 
 from contextlib import AbstractAsyncContextManager
@@ -105,7 +105,7 @@ class ChatCompletions:
 
 
 def completion(answer: object) -> Completion:
-    """Convert a chat completion of the API.
+    """Convert the API's answer to a completion.
 
     Raises:
         MalformedError: The answer is not a chat completion. The SDK validates nothing: a gateway's error page arrives

@@ -66,11 +66,11 @@ class Remote:
         self._answered, self._lost_in_a_row = 0, 0
 
     def check(self) -> None:
-        """See `Provider.check`. A server that cannot describe a single model is asked for one word instead."""
+        """Probe the model (`server.llm.base.Provider`); ask a server that describes no single model for one word."""
         asyncio.run(self._check_model())
 
     def generate(self, requests: Sequence[Request], *, arrived: Arrived | None = None) -> list[Reply]:
-        """See `Provider.generate`. A refused, empty, malformed or finally failed answer is an empty reply.
+        """Generate the replies (`server.llm.base.Provider`). A refused, malformed or failed answer is an empty reply.
 
         Raises:
             ProviderError: The key, the account or the model is refused, the server no longer answers, or the run's cap
@@ -141,7 +141,7 @@ class Remote:
         return completion
 
     def _lost(self, job: "Job", failure: Failure) -> Completion | None:
-        """Give up one item, or the whole model; return an empty completion for a lost item."""
+        """Give up one item, or the whole model; return an empty completion for a lost item, None for the model."""
         if failure.kind == "hopeless" or (failure.wait or 0) > self._retries.patience:
             job.stop = job.stop or self._broken(failure)
             return None

@@ -37,10 +37,10 @@ class Clock:
     """Sources of time and of random numbers.
 
     Attributes:
-        now: Seconds of a monotonic clock.
-        date: Seconds since 1970, for the dates in headers.
+        now: Function that returns seconds of a monotonic clock.
+        date: Function that returns seconds since 1970, for the dates in headers.
         sleep: Function that waits for a number of seconds.
-        chance: Uniform in [0, 1), for the jitter.
+        chance: Function that draws uniformly from [0, 1), for the jitter.
     """
 
     now: Callable[[], float] = time.monotonic
@@ -191,9 +191,9 @@ class RateLimiter:
     request or the SDK's retries, and took 1.0 to 1.4 times as long (1.9 where 32 requests share 10 per second).
 
     Args:
-        requests_per_minute: None for no limit.
-        tokens_per_minute: Tokens read and written; None for no limit.
-        clock: Time.
+        requests_per_minute: Largest number of requests; None for no limit.
+        tokens_per_minute: Largest number of tokens read and written; None for no limit.
+        clock: Source of time.
     """
 
     def __init__(self, *, requests_per_minute: float | None, tokens_per_minute: float | None, clock: Clock) -> None:

@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 
 
 class Replay:
-    """Replays of one query; see `replay`.
+    """Replays of one query, as `simulations/laboratory/audit/replay.py` does for random data sets.
 
     Args:
         query: The query as it was broadcast.

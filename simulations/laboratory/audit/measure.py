@@ -40,7 +40,7 @@ from simulations.laboratory.audit.finding import ALARM, Finding, Z, head, printe
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Print the table; exit code 1 if a check failed."""
+    """Print the table; return exit code 1 if a check failed."""
     parser = argparse.ArgumentParser(prog="audit", description=__doc__.split("\n", 1)[0])
     parser.add_argument("--quick", action="store_true", help="seconds instead of minutes, with less power")
     parser.add_argument("--repeat", type=int, default=0, help="run the canaries so often, and with half of sigma")
@@ -117,7 +117,7 @@ def structure(*, secure: bool) -> Iterator[Finding]:
 
 
 def subsamples() -> Iterator[Finding]:
-    """Yield, from the coordinates in which two answers differ, whether all use one subsample unless it is redrawn."""
+    """Yield findings on whether all answers use one subsample, unless it is redrawn, by where two answers differ."""
     labels = tuple(f"label {i}" for i in range(64))
     private = [[Record("0", label) for label in labels[party::2]] for party in range(2)]
     spec = LabelHistogramSpec(labels=64)

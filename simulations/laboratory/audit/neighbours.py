@@ -69,7 +69,7 @@ class Neighbourhood:
         starts: The records of each party of the run.
         sources: Records to add, by kind.
         plan: The run's plan: its labels and its unit.
-        max_records: m.
+        max_records: m, largest number of records of one unit that count.
         encoder: The agreed encoder.
     """
 

@@ -142,7 +142,7 @@ class Question:
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Print the table; exit code 1 if an answer moved by more than its bound."""
+    """Print the table; return exit code 1 if an answer moved by more than its bound."""
     parser = argparse.ArgumentParser(prog="replay", description=__doc__.split("\n", 1)[0])
     parser.add_argument("--quick", action="store_true", help=f"{_QUICK} neighbours of each query: a minute")
     parser.add_argument("--neighbours", type=int, default=NEIGHBOURS, help="of each query")

@@ -43,9 +43,9 @@ SPLITS = 250
 GUARANTEES = 5
 """Number of runs in which the guarantee is tested: as many copies take longest."""
 _SIDE = 450
-"""Records of training, and of control."""
+"""Number of records of training, and of control."""
 _BANK = 20_000
-"""Independent texts of a grammar or a chain to draw from."""
+"""Number of independent texts of a grammar or a chain to draw from."""
 
 Flags = dict[str, NDArray[np.bool_]]
 

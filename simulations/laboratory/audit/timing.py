@@ -76,7 +76,7 @@ Call = Callable[[m.Parcel], m.Parcel]
 KNOWN = tuple(f"known{place}" for place in range(150))
 """Words of a text that the coordinator knows."""
 NASTY = ("\u0301\u0323", "\u0301\u0323 ", "\ufdfa", "\u3317")
-"""Characters of texts that take long to normalise: combining marks, and such as become 18 characters, or 5."""
+"""Characters of texts that take long to normalise: combining marks, and characters that become 18 or 5."""
 DIMENSIONS, CANDIDATES, RECORDS, DECLARED = 384, 3000, 100, 200
 
 
@@ -91,7 +91,7 @@ class _Fixed(Encoder):
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Print the table; exit code 1 if the schedule does not hide the record."""
+    """Print the table; return exit code 1 if the schedule does not hide the record."""
     parser = argparse.ArgumentParser(prog="timing", description=__doc__.split("\n", 1)[0])
     parser.add_argument("--answers", type=int, default=60, help="of each service, for each line")
     parser.add_argument("--delay", type=float, default=0.1, help="seconds of a round trip on the slow line")

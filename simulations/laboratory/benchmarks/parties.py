@@ -95,7 +95,7 @@ class Cost:
     """Cost of one query of a federation.
 
     Attributes:
-        wall: Seconds.
+        wall: Wall seconds.
         cpu: CPU seconds of the process.
         parts: CPU seconds at all parties by the kind of reply, and `elsewhere`.
         kilobytes: Bytes that a party sends and receives, in thousands.

@@ -64,7 +64,7 @@ def main(arguments: Sequence[str] | None = None) -> list[Ratio]:
 
 
 def _query(texts: list[str], vectors: NDArray[np.float32]) -> object:
-    """Ask one query of votes on these candidates to three parties in this process, from the embedding to the sum."""
+    """Ask three parties in this process one query of votes on these candidates, from the embedding to the sum."""
     encoder = Encoder.hashed_ngrams(dimensions=vectors.shape[1], bits=12)
     return parties.measure(3, "semi_honest", encoder, len(texts))
 
@@ -112,7 +112,7 @@ def _of_ledgers(sizes: Sequence[int]) -> list[Ratio]:
 
 
 def _ledger(runs: int) -> tuple[float, float, float]:
-    """Return the CPU milliseconds to open a ledger, per run; of an answer; and to compute epsilon, per run."""
+    """Return CPU milliseconds: to open a ledger, per run; for an answer; to compute epsilon, per run."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "ledger.db"
         _write_ledger(path, runs)
@@ -182,7 +182,7 @@ class _Writer:
         """Do nothing."""
 
     def generate(self, requests: Sequence[Request], *, arrived: Arrived | None = None) -> list[Reply]:
-        """See `Provider.generate`."""
+        """Generate the replies (`server.llm.base.Provider`)."""
         replies = [Reply(texts=("x" * 300,) * 5, input_tokens=300, output_tokens=300) for _ in requests]
         for place, reply in enumerate(replies):
             if arrived:
@@ -190,7 +190,7 @@ class _Writer:
         return replies
 
     def estimate(self, _: Request) -> tuple[int, int]:
-        """See `Provider.estimate`."""
+        """Return the expected input and output tokens (`server.llm.base.Provider`)."""
         return 300, 300
 
 
@@ -219,7 +219,7 @@ class _Vectors(Encoder):
     digest = "benchmark"
 
     def encode(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        """See `Encoder.encode`."""
+        """Embed each text (`common.models.encoder.Encoder`)."""
         return np.repeat(self._vector, len(texts), axis=0)
 
 

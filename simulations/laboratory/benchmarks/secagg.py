@@ -37,7 +37,7 @@ _LARGE = 200
 """Number of parties from which only a sample masks whole vectors."""
 
 _FLOWER = {(10, 9): (10, 6), (50, 49): (50, 30), (50, 12): (13, 8)}
-"""(parties, degree) to (shares, threshold) of Flower's parties on the same graph."""
+"""Shares and threshold of Flower's parties, by parties and degree of the same graph."""
 
 _HEADER = (
     f"{'group':22}{'length':>9}{'gone':>5} | {'mask':>8}{'unmask':>8}{'total':>9}{'x limit':>8}{'x pred.':>8}"

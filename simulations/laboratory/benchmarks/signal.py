@@ -28,7 +28,7 @@ ANSWERS: Mapping[str, tuple[int, tuple[str, ...]]] = {
 
 _TICKS = (0.001, 0.01, 0.1, 1.0, 10.0, 100.0)
 _DECADE = 10
-"""Characters of a tenfold ratio."""
+"""Number of characters for a tenfold ratio."""
 
 
 def main(arguments: Sequence[str] | None = None) -> None:

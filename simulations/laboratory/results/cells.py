@@ -27,7 +27,7 @@ class Cell:
     """One run that the claims need.
 
     Attributes:
-        data: Data set.
+        data: Name of the data set.
         overrides: Overrides of the row and epsilon, without those of the preset and the data set.
         seed: Experiment seed.
     """

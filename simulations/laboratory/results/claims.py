@@ -43,7 +43,7 @@ class Claim:
         margin: Largest difference that still counts as none, if `expects` is within.
         figure: Figure of `metrics.json`, dotted; or "accuracy", "fid" of the last round, "texts" or "seconds".
         epsilons: Values of epsilon at which every row is run; empty if the rows set it.
-        data: Data sets.
+        data: Names of the data sets.
         seeds: Number of experiment seeds.
         small: Whether the small preset has the claim.
         why: Explanation of each verdict.

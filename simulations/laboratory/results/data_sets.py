@@ -20,7 +20,7 @@ ENGLISH = "english.txt"
 COMMONEST = 300
 """Number of words that occur in nearly every text and would displace informative ones from its first terms."""
 TARGET_PART = 4
-"""One record in this number is the recipient's, unlabelled, and no hospital's private record."""
+"""One record in this number is the recipient's, without its label, and not a hospital's."""
 
 
 def data_folder() -> Path:
@@ -34,7 +34,7 @@ def is_there(data: str) -> bool:
 
 
 def write_files(work: Path) -> None:
-    """Write public texts, a public vocabulary, and a split of banking10's records into private and a recipient's."""
+    """Write public texts, a public vocabulary, and banking10's records, split into private and a recipient's."""
     _write_public_texts(work)
     _write_vocabulary(work)
     _write_target(work)

@@ -26,10 +26,10 @@ log = logging.getLogger("caucus.results")
 
 PROCESSES = 2
 PER_POOL = 40
-"""Runs before new processes take the place of these, which returns their memory. The pool's own `max_tasks_per_child`
+"""Number of runs after which new processes take over, which returns memory. The pool's own `max_tasks_per_child`
 can hang in Python 3.11."""
 USUAL_SECONDS = 35.0
-"""Time of a run on one core before any is measured."""
+"""Seconds assumed for a run on one core before any run is measured."""
 
 
 def missing(chosen: Preset, cells: Sequence[Cell], results: Mapping[str, Result]) -> list[Cell]:

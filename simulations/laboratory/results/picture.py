@@ -65,7 +65,7 @@ def _plot(records: int, names: Sequence[str], panel: _Measured, ends: Sequence[f
 
 
 def _spread(figure: Mapping[str, Any]) -> tuple[float, float] | None:
-    """Return a standard deviation to either side of a mean, in percent."""
+    """Return the ends of one standard deviation to either side of a mean, in percent; None without a mean."""
     if figure["mean"] is None:
         return None
     deviation = figure["deviation"] or 0.0
