@@ -130,7 +130,7 @@ class Pool:
         numbers = dict(self._numbers)
         other, _ = _stream(released, numbers, end=1)
         base = len(numbers) + 2
-        rare, longest = (np.zeros(len(self._words), dtype=kind) for kind in (np.bool_, np.int64))
+        rare, longest = np.zeros(len(self._words), dtype=np.bool_), np.zeros(len(self._words), dtype=np.int64)
         start, start_other = np.arange(len(stream)), np.arange(len(other))
         span, span_other = stream, other
         length = 1
