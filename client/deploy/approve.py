@@ -150,6 +150,7 @@ def lines(facts: PlanFacts) -> Iterator[str]:
         if part.title:
             yield f"  {part.title}"
         for fact in part.facts:
-            folded = textwrap.wrap(fact.sentence, LONGEST_LINE) if fact.folded else [fact.sentence]
+            sentence = " ".join(fact.sentence.split())  # no gap in a word of the coordinator's ends a terminal's line
+            folded = textwrap.wrap(sentence, LONGEST_LINE) if fact.folded else [sentence]
             for number, line in enumerate(folded):
                 yield f"    {'' if number else fact.name:<{WIDTH}}{line}"

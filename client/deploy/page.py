@@ -28,7 +28,8 @@ def register(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") ->
         summary="a page in a browser: plans to decide, budget, limits, what runs, a release looked at",
         description="Serve this hospital's page on 127.0.0.1 until Ctrl-C, and print the link that opens it: once, "
         "within ten minutes, in one browser, for eight hours. The page does what approve, status, ledger and audit "
-        "do, with the rights and the name of this account. From another machine: ssh -L 8470:127.0.0.1:8470 MACHINE.",
+        "do, with the rights and the name of this account. From another machine: "
+        "ssh -o ExitOnForwardFailure=yes -L 8470:127.0.0.1:8470 MACHINE.",
         example="caucus-party page hospital",
     )
     parser.add_argument("folder", metavar="FOLDER", type=Path, help="made by caucus-party init")

@@ -1,8 +1,8 @@
 """The sheet on which a person decides about a plan: its facts in sentences, for a terminal and for a page alike.
 
 Losses of privacy are rounded up; noise and remaining budget are rounded down. Labels, purpose, recipient and names
-of queries are the coordinator's words; their unprintable characters are shown escaped, so that they cannot overwrite
-the facts that a person decides by.
+of queries are the coordinator's words; their unprintable and blank characters are shown escaped, so that they can
+neither overwrite the facts that a person decides by nor, behind a gap, look like one more of them.
 """
 
 from collections.abc import Iterable, Iterator
@@ -13,6 +13,9 @@ from client.deploy.plan_facts import NOT_STATED_BY_THE_PLAN, Budget, OwnRecords,
 from common.plan.plan import Plan
 from common.plan.planned import PlannedQuery
 from common.plan.words import differences
+
+BLANK = frozenset("\u115f\u1160\u2800\u3164\uffa0")
+"""Characters that count as printable and show nothing: fillers of Hangul, and a Braille cell without dots."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,8 +83,8 @@ def in_fours(digest: str) -> str:
 
 
 def plain(word: str) -> str:
-    """Return a word as one printable line, with unprintable characters escaped."""
-    return word if word.isprintable() else ascii(word)
+    """Return a word as one printable line, with unprintable and blank characters escaped."""
+    return word if word.isprintable() and BLANK.isdisjoint(word) else ascii(word)
 
 
 def _changes(facts: PlanFacts) -> Iterator[Fact]:
@@ -97,10 +100,10 @@ def _changes(facts: PlanFacts) -> Iterator[Fact]:
 
 def _purpose(plan: Plan) -> Iterator[Fact]:
     not_stated = f"ask the coordinator {', '.join(NOT_STATED_BY_THE_PLAN)}: the plan does not say it"
-    yield Fact("purpose", plain(plan.purpose))
-    yield Fact("recipient", plain(plan.recipient))
+    yield Fact("purpose", plain(plan.purpose), folded=True)
+    yield Fact("recipient", plain(plan.recipient), folded=True)
     yield Fact("", "both are the coordinator's word alone: nothing enforces them")
-    yield Fact("method", plain(plan.method))
+    yield Fact("method", plain(plan.method), folded=True)
     yield Fact("not stated", not_stated, folded=True)
 
 
@@ -142,6 +145,9 @@ def _cost(facts: PlanFacts) -> Iterator[Fact]:
 def _here(facts: PlanFacts) -> Iterator[Fact]:
     beyond = f"BEYOND this hospital's limits, refused even when approved: {plain(facts.beyond)}"
     yield from _named("lifetime budget", _lifetime(facts.budget))
+    if facts.budget.problem:
+        unsure = f"NOT certain, it may be more; the service does not start with this ledger: {facts.budget.problem}"
+        yield Fact("", unsure, folded=True)
     yield from _named("records", _records(facts.records))
     yield Fact("limits", beyond if facts.beyond else "within this hospital's limits")
     learns = "the coordinator learns it, a refusal too, and when it was made; never who made it, or why"
@@ -180,7 +186,7 @@ def _query(query: PlannedQuery, plan: Plan) -> Iterator[Fact]:
         noise = f"{query.mechanism} noise, scale {down(query.scale / query.spec.noise_grid)}"
     masks = "" if query.summed or not plan.secure else ", NO masks: the coordinator sees this hospital's own answer"
     proof = ", NO proof: its released texts may give a record away" if query.unproven else ""
-    yield Fact("query", f"{query.times} x {query.name} ({query.spec.kind}): {noise}{masks}{proof}")
+    yield Fact("query", f"{query.times} x {plain(query.name)} ({query.spec.kind}): {noise}{masks}{proof}")
     yield Fact("", f"asks: {query.spec.asks}", folded=True)
 
 

@@ -49,6 +49,8 @@ def _path(what: str, text: str) -> Path:
     path = Path(text.strip()).expanduser()
     if not path.is_absolute():  # the page's own folder is nothing that a person sees
         raise ConfigError(what, expected="the whole path of a file on this machine", got=text.strip() or "none")
+    if not path.is_file():  # a pipe or a device of a received archive would hold the page for ever
+        raise ConfigError(what, expected="an existing file", got="none, or something else", where=path)
     return path
 
 

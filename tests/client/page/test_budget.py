@@ -81,6 +81,8 @@ def test_the_ledger_is_checked_and_its_head_compared(folder):
     text = page_of(folder).get("budget").text
     assert "none is noted" in text
     assert "The party service does not start with this ledger: no head of this ledger was noted" in text
+    assert "nothing was changed, removed or moved" not in text
+    assert "it is not known to be the whole ledger" in text
 
 
 def test_an_edited_ledger_is_an_error_and_no_figures(folder):

@@ -77,3 +77,11 @@ def test_a_wrong_form_is_told(fields, wrong, browser):
     assert response.status_code == 400
     assert wrong in html.unescape(response.text)
     assert not (browser.folder / "private" / "disclosures.json").exists()
+
+
+def test_a_link_to_what_has_no_end_is_not_read(browser):
+    endless = browser.folder.parent / "synthetic.txt"
+    endless.symlink_to("/dev/zero")
+    response = look(browser, endless, held_back(browser.folder))
+    assert response.status_code == 400
+    assert "synthetic texts; expected an existing file; got none, or something else" in response.text
