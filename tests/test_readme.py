@@ -111,12 +111,13 @@ def test_every_command_has_the_arguments_that_it_takes(words, monkeypatch):
 
 @pytest.mark.parametrize(("page", "words"), COMMANDS, ids=lambda value: " ".join(value)[:60] if value else "")
 def test_every_command_composes(page, words):
+    models = [override for override in overrides(words) if override.startswith("llm=")]  # which `llm.use` names
     for override in overrides(words):
         # A sweep composes one value at a time.
         name, _, values = override.partition("=")
         for value in values.split(",") if "--multirun" in words else [values]:
             given = [f"{name}={value}"] if name.startswith("task") is False else []
-            assert composed(given).run
+            assert composed([*given, *models]).run
     assert composed([] if "--multirun" in words else overrides(words)).run
 
 

@@ -25,6 +25,7 @@ def serving(folder: Path, host: str) -> tuple[Access, uvicorn.Server]:
         date_header=False,
         lifespan="off",
         limit_concurrency=BUSIEST,
+        log_config=None,  # uvicorn's own would close the handlers that others have set up
         log_level="warning",
         proxy_headers=False,
         server_header=False,

@@ -105,8 +105,9 @@ def _environment() -> jinja2.Environment:
 
 
 def _source(name: str) -> str:
-    """Return the text of a file of `templates/`."""
-    return (resources.files(__package__) / "templates" / name).read_text("utf-8")
+    """Return the text of a file of `templates/`, or of a style sheet that all pages share."""
+    folder = resources.files(look) if name in look.SHEETS else resources.files(__package__) / "templates"
+    return (folder / name).read_text("utf-8")
 
 
 def _columns(texts: Sequence[Candidate]) -> dict[str, Any]:
