@@ -72,7 +72,7 @@ wheelhouse: hospital
 # Another task than the demo's, and fewer texts: real models as small as these cannot write its notes, and are slower.
 demo-real: RUN := runs/demo-real-$(shell date +%Y%m%d-%H%M%S)
 demo-real: $(INSTALLED)
-	$(BIN)/caucus-simulate method=census task=demo_messages llm=smollm2 'llm.use=[smollm2]' embedding=minilm \
+	$(BIN)/caucus-simulate method=census task=demo_messages llm=smollm2 embedding=minilm \
 		method.samples=300 method.rounds=2 evaluation.model=encoder hydra.run.dir=$(RUN)
 	@awk 'NR % 50 == 1' $(RUN)/synthetic.jsonl | sed 's/, "model".*/}/'
 

@@ -30,6 +30,7 @@ from pathlib import Path
 
 from client.audit_log import AuditLog, now
 from client.session import RefusalError
+from common.errors import ConfigError, PlanError
 from common.messages import Reason
 from common.plan.plan import Plan
 from common.system.files import SECRET, write_atomic
@@ -69,6 +70,13 @@ class PlanApproval:
     first_seen: str = ""
     decided: str = ""
     reason: str = ""
+
+    def read_plan(self) -> Plan | None:
+        """Return the plan; None if it is of another version, as an upgrade may find older ones."""
+        try:
+            return Plan.from_dict(json.loads(self.plan))
+        except (PlanError, ConfigError):
+            return None
 
 
 class Approvals:
@@ -173,7 +181,7 @@ def awaiting(folder: Path) -> list[PlanApproval]:
 
 
 def decide(folder: Path, approval: PlanApproval, *, approve: bool, by: str, reason: str = "") -> PlanApproval:
-    """Store a person's decision, replacing any earlier one, and log it; return the approval with it.
+    """Store a person's decision, replacing the one that was shown, and log it; return the approval with it.
 
     Args:
         folder: The folder of `Approvals`.
@@ -183,7 +191,8 @@ def decide(folder: Path, approval: PlanApproval, *, approve: bool, by: str, reas
         reason: The person's reason, for this hospital alone.
 
     Raises:
-        ConfigError: The reason is too long, or has characters that cannot be printed.
+        ConfigError: The reason is too long, or has characters that cannot be printed; or another person has decided
+            since the plan was shown.
         RefusalError: The audit log is full; nothing is decided.
     """
     if reason:
@@ -191,6 +200,10 @@ def decide(folder: Path, approval: PlanApproval, *, approve: bool, by: str, reas
     with _locked(folder):
         # Read again: the service may have bound the run to its records since.
         current = _find(folder, approval.run, approval.plan_digest) or approval
+        shown = (current.decision, current.decided) == (approval.decision, approval.decided)
+        if not shown and current.by not in {"", LIMITS}:  # what the limits decided, a person may change unseen
+            got = f"{current.decision} by {current.by}"
+            raise ConfigError("plan", expected=f"{approval.decision}, as it was shown", got=got, do="Look at it again.")
         decision = replace(current, decision="approved" if approve else "refused", by=by, reason=reason)
         decision = _noted(folder, decision, before=current.decision, by=by)
         _store(folder, decision)

@@ -6,6 +6,7 @@ caucus-party check FOLDER [--offline] [--json]   what is wrong and how to fix it
 caucus-party start FOLDER [--until-idle 30m]   party service, SuperNode and relay, until told to stop, or until idle
 caucus-party status FOLDER [--json]      what runs, what awaits approval, what was spent
 caucus-party approve FOLDER [--yes]      show the plans that await approval, and decide; --refused, --run: decide again
+caucus-party page FOLDER [--port N]      a page in a browser on this machine: plans to decide, budget, limits, status
 caucus-party stop FOLDER
 caucus-party models [NAME ...] [--from FOLDER]   fetch the encoder of real runs (minilm), or any model that is listed
 caucus-party rotate FOLDER               new keys; ledger, settings and log stay
@@ -31,6 +32,7 @@ MODULES = {
     "client.deploy.start": ("start", "stop"),
     "client.deploy.status": ("status",),
     "client.deploy.approve": ("approve",),
+    "client.deploy.page": ("page",),
     "client.deploy.renewal": ("rotate", "invitation"),
     "client.deploy.ledger": ("ledger",),
     "client.deploy.models": ("models",),

@@ -157,7 +157,7 @@ class PartyRecords:
 
 
 def read(path: Path, *, may_be_empty: bool = False, structure: Structure | None = None) -> list[Record]:
-    """Read a party's own file (CSV or JSON Lines, columns `text,label` and, where records name their users, `user`).
+    """Read a party's own file: `text`, `label` and, where records name their users, `user` (`common.labelled_files`).
 
     A hospital's file may be empty: it then contributes noise, and nobody learns that it has nothing else. Texts are
     embedded as they stand, structured or not; a structure is what this party itself expects of its file.
@@ -165,6 +165,7 @@ def read(path: Path, *, may_be_empty: bool = False, structure: Structure | None 
     Raises:
         DataError: The file is wrong; the message has path and line, or the number of the record, and never a word of
             the text.
+        MissingPackageError: The file is Parquet, and pyarrow is not installed.
     """
     with named_by("records"):
         private = read_records(path, may_be_empty=may_be_empty)

@@ -10,6 +10,7 @@ import errno
 import os
 from collections.abc import Sequence
 from pathlib import Path
+from typing import NamedTuple
 
 from common.errors import DataError
 
@@ -19,13 +20,13 @@ LONGEST_NAME = 30
 _SEPARATORS = {"semicolons": ";", "tabs": "\t", "vertical bars": "|"}
 _UNPACK = "Unpack it first."
 _SHEET = "Export the sheet as CSV in UTF-8, with commas."
-_TABLE = "Export it as CSV in UTF-8, with the columns wanted."
+_TABLE = "Export it as CSV in UTF-8 or as Parquet, with the columns wanted."
 _ENDINGS = {
     **dict.fromkeys((".xlsx", ".xls", ".ods"), _SHEET),
     **dict.fromkeys((".gz", ".zip", ".bz2", ".xz", ".zst"), _UNPACK),
-    **dict.fromkeys((".parquet", ".feather", ".arrow", ".pkl"), _TABLE),
+    **dict.fromkeys((".feather", ".arrow", ".pkl"), _TABLE),
     ".tsv": "Save it with commas, as .csv.",
-    ".json": "Write one JSON object a line, as .jsonl.",
+    ".xml": "FHIR is read as JSON: export it as .json or .ndjson.",
     ".txt": "A .txt holds texts alone: records need a label each.",
 }
 """Advice for names of files by their ending."""
@@ -33,11 +34,34 @@ _BEGINNINGS = {
     b"PK\x03\x04": ("an Excel file or another ZIP archive", _SHEET),
     b"\xd0\xcf\x11\xe0": ("an old Excel file", _SHEET),
     b"\x1f\x8b": ("a gzip archive", _UNPACK),
-    b"PAR1": ("a Parquet file", _TABLE),
+    b"PAR1": ("a Parquet file", "Name it .parquet."),
     b"\xff\xfe": ("UTF-16", "Save it as UTF-8."),
     b"\xfe\xff": ("UTF-16", "Save it as UTF-8."),
 }
 """Formats by the first bytes of a file, and what to do."""
+TYPES = {int: "a number", float: "a number", bool: "true or false", type(None): "null", list: "a list"}
+"""Words for values that are no texts, in messages."""
+
+
+class Shape(NamedTuple):
+    """Words for the parts of a format of tables.
+
+    Attributes:
+        unit: What the format calls a column.
+        holder: Where the names of the columns stand.
+        advice: Sentence that begins the advice on names.
+    """
+
+    unit: str
+    holder: str
+    advice: str
+
+
+HEADER = Shape("column", "a header", "The first line has to name the columns")
+OBJECT = Shape("field", "an object", "Each line needs these fields")
+TABLE = Shape("column", "a table", "The file needs these columns")
+_SAVED = ("dataset_info.json", "dataset_dict.json")
+"""Files in a folder that the library `datasets` saved."""
 _SAMPLE = 200
 """Number of bytes examined at the beginning of a file: no text in UTF-8 has a NUL there."""
 
@@ -54,8 +78,14 @@ def unknown_kind(file: Path, *, endings: Sequence[str]) -> DataError:
 def unreadable(file: Path, reason: str | None) -> DataError:
     """Make the error about a file that cannot be opened, for the given reason or because it is a folder."""
     if file.is_dir():
-        return DataError("the file cannot be read", expected="a file", got="a folder", where=file)
+        return DataError("the file cannot be read", expected="a file", got="a folder", where=file, do=on_folder(file))
     return DataError("the file cannot be read", expected="a readable file", got=reason, where=file)
+
+
+def on_folder(folder: Path) -> str | None:
+    """Return advice on a folder in a file's place: for one of `save_to_disk`; None for any other."""
+    saved = any((folder / name).exists() for name in _SAVED)
+    return "Save the data set as one file: dataset.to_parquet('records.parquet')." if saved else None
 
 
 def broken_row(reason: str, *, where: str) -> DataError:
@@ -77,7 +107,13 @@ def other_format(file: Path, content: bytes) -> DataError | None:
 
 
 def missing_columns(
-    names: Sequence[str], wanted: Sequence[str], *, where: str, header: str | None, show_names: bool
+    names: Sequence[str],
+    wanted: Sequence[str],
+    *,
+    where: str,
+    shape: Shape,
+    header: str = "",
+    show_names: bool,
 ) -> DataError:
     """Make the error about a table without some wanted columns, or with one of them twice.
 
@@ -85,11 +121,11 @@ def missing_columns(
         names: Names of the table's columns, without spaces around them.
         wanted: Names of the columns that must occur exactly once.
         where: File and line.
-        header: The unchanged header of a CSV file, from which the separator is guessed; None in JSON Lines. It is
-            never shown.
+        shape: Words for the format.
+        header: The unchanged header of a CSV file, from which the separator is guessed. It is never shown.
         show_names: Show also names that are not wanted, if all look like names of columns.
     """
-    columns = ("column" if header is not None else "field") + "s" * (len(names) != 1)
+    columns = shape.unit + "s" * (len(names) != 1)
     shown = show_names and names and look_like_names(names)
     facts = [f"the {columns} {', '.join(names)}" if shown else f"{len(names)} {columns}"]
     counts = {name: list(names).count(name) for name in wanted}
@@ -97,21 +133,20 @@ def missing_columns(
     facts += [f"with {name} {count} times" for name, count in counts.items() if count > 1]
     return DataError(
         "missing column",
-        expected=f"{'a header' if header is not None else 'an object'} with {' and '.join(wanted)}, each once",
+        expected=f"{shape.holder} with {' and '.join(wanted)}, each once",
         got=", ".join(facts),
         where=where,
-        do=_advice(names, wanted, header),
+        do=_advice(names, wanted, shape, header),
     )
 
 
-def _advice(names: Sequence[str], wanted: Sequence[str], header: str | None) -> str:
+def _advice(names: Sequence[str], wanted: Sequence[str], shape: Shape, header: str) -> str:
     for name, separator in _SEPARATORS.items():
-        if header is not None and header.count(separator) > header.count(","):
+        if header.count(separator) > header.count(","):
             return f"The fields seem to be separated by {name}: save the file with commas."
     if {name.lower() for name in names} >= set(wanted) and not set(names) >= set(wanted):
         return f"Write {' and '.join(wanted)} in lower case."
-    where = "The first line has to name the columns" if header is not None else "Each line needs these fields"
-    return f"{where}, among them {' and '.join(wanted)}."
+    return f"{shape.advice}, among them {' and '.join(wanted)}."
 
 
 def look_like_names(names: Sequence[object]) -> bool:

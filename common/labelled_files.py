@@ -1,8 +1,8 @@
-"""Reads records and public texts from CSV, JSON Lines and text files.
+"""Reads records and public texts from CSV, JSON Lines, Parquet, FHIR and text files.
 
-The one rule: a message names file and line and never quotes the file, neither text nor label, since all of it may be
-private; `file_diagnosis.py` decides what is shown of a header. For the same reason no error is raised inside an
-`except` block of a decoder: the decoder's error carries the file and would become its context.
+The one rule: a message names file and line, row or entry, and never quotes the file, neither text nor label, since all
+of it may be private; `file_diagnosis.py` decides what is shown of a header. For the same reason no error is raised
+inside an `except` block of a decoder: the decoder's error carries the file and would become its context.
 """
 
 import codecs
@@ -15,22 +15,22 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from common import file_diagnosis
+from common import fhir, file_diagnosis, parquet
 from common.domain import Record
 from common.errors import DataError
 
 log = logging.getLogger("caucus.data")
 
-_Row = tuple[int, dict[str, str]]
-"""Number of a row's first line, from 1, and the requested columns."""
+_Row = tuple[str, dict[str, str]]
+"""A row's place, such as "notes.csv:3" with the number of its first line, from 1, and the requested columns."""
 
 LONG = 100_000
 """Number of characters, about 20,000 words, from which a text causes a warning."""
 _LONGEST_FIELD = 2**31 - 1
 """Largest number of characters of a field of a CSV file: the module's default of 131,072 refuses long documents."""
-_ENDINGS = (".csv", ".jsonl")
+_PARQUET = ".parquet"
+_ENDINGS = (".csv", ".jsonl", _PARQUET, ".json", ".ndjson")
 """Endings of the names of files of records."""
-_TYPES = {int: "a number", float: "a number", bool: "true or false", type(None): "null", list: "a list"}
 
 
 def read_records(
@@ -45,10 +45,11 @@ def read_records(
     Repeated rows stay: each counts as a record of its own.
 
     Args:
-        path: A `.csv` with a header, or a `.jsonl` with one object per line, both UTF-8, with `text` and `label`; and
-            `user`, in all rows or in none. Further columns are ignored.
+        path: A `.csv` with a header, a `.jsonl` with one object per line, both UTF-8, or a `.parquet`, with `text` and
+            `label`; and `user`, in all rows or in none. Further columns are ignored. Or FHIR's `.json` or `.ndjson`
+            (`common/fhir.py`).
         labels: The labels allowed; None allows any that is not empty.
-        may_be_empty: Accept a file without rows; a CSV needs its header.
+        may_be_empty: Accept a file without rows; a CSV needs its header, and FHIR its Bundle.
         show_names: A message may show names of columns (`file_diagnosis.missing_columns`): in simulations, and for
             files that do not belong to a party.
 
@@ -57,17 +58,18 @@ def read_records(
 
     Raises:
         DataError: The file is wrong; the message has path and line of the first error.
+        MissingPackageError: The file is Parquet, and pyarrow is not installed.
     """
     file = Path(path)
     records = []
     columns, optional = ("text", "label"), ("user",)
-    for line, row in _rows(file, columns, optional, may_be_empty=may_be_empty, show_names=show_names):
+    for place, row in _rows(file, columns, optional, may_be_empty=may_be_empty, show_names=show_names):
         if labels is not None and row["label"] not in labels:
             expected = f"one of {', '.join(labels)}"
-            raise DataError("unknown label", expected=expected, got="another (not shown)", where=f"{file}:{line}")
+            raise DataError("unknown label", expected=expected, got="another (not shown)", where=place)
         records.append(Record(text=row["text"], label=row["label"], user=row.get("user")))
         if (records[-1].user is None) != (records[0].user is None):
-            raise DataError("user", expected="one in each row, or in none", where=f"{file}:{line}")
+            raise DataError("user", expected="one in each row, or in none", where=place)
     return records
 
 
@@ -75,8 +77,8 @@ def read_texts(path: str | Path) -> list[str]:
     """Read public texts.
 
     Args:
-        path: A `.txt` with one text per line, whose empty lines are skipped; or a `.csv` or `.jsonl` with `text`.
-            UTF-8.
+        path: A `.txt` with one text per line, whose empty lines are skipped; or a file as in `read_records` with
+            `text`. UTF-8.
 
     Returns:
         At least one text, in the file's order.
@@ -109,7 +111,10 @@ def check_ending(path: Path) -> None:
 
     Raises:
         DataError: The file has a different ending; the message has the path.
+        MissingPackageError: It is Parquet, and pyarrow is not installed.
     """
+    if path.suffix.lower() == _PARQUET:
+        parquet.check_installed()
     if path.suffix.lower() not in _ENDINGS:
         raise file_diagnosis.unknown_kind(path, endings=_ENDINGS)
 
@@ -131,23 +136,25 @@ def duplicates(records: Sequence[Record]) -> int:
 
 def _public_rows(file: Path, optional: tuple[str, ...]) -> Iterator[_Row]:
     if file.suffix.lower() != ".txt":
-        return _rows(file, ("text",), optional, show_names=True, endings=(".txt", ".csv", ".jsonl"))
+        return _rows(file, ("text",), optional, show_names=True, endings=(".txt", *_ENDINGS))
     texts = [line.strip() for line in _decoded(file).split("\n")]
     if not any(texts):
         raise _empty(file)
-    return _long_ones_noted(file, ((line, {"text": text}) for line, text in enumerate(texts, start=1) if text))
+    return _long_ones_noted(
+        file, ((f"{file}:{line}", {"text": text}) for line, text in enumerate(texts, start=1) if text)
+    )
 
 
 def _long_ones_noted(file: Path, rows: Iterator[_Row]) -> Iterator[_Row]:
     """Yield the same rows and, after the last, warn of texts that are too long to be useful, by count and place."""
     places = []
-    for line, row in rows:
+    for place, row in rows:
         if len(row["text"]) > LONG:
-            places.append(line)
-        yield line, row
+            places.append(place)
+        yield place, row
     if places:
         log.warning(
-            "%s: %d text%s of more than %d characters, the first at line %d: most encoders read the first 256 to 512 "
+            "%s: %d text%s of more than %d characters, the first at %s: most encoders read the first 256 to 512 "
             "tokens and drop the rest, hashed n-grams and built-in language models read all, slowly; split such texts "
             "into ones of the length that you want, or remove them",
             file,
@@ -167,21 +174,31 @@ def _rows(
     show_names: bool = False,
     endings: tuple[str, ...] = _ENDINGS,
 ) -> Iterator[_Row]:
-    parse = {".csv": _csv, ".jsonl": _json_lines}.get(file.suffix.lower())
-    if parse is None:
+    if file.suffix.lower() not in _ENDINGS:
         raise file_diagnosis.unknown_kind(file, endings=endings)
-    content = _decoded(file)
     empty = True
-    for line, row in _long_ones_noted(file, parse(file, content, columns, optional, show_names)):
+    for place, row in _long_ones_noted(file, _parsed(file, columns, optional, show_names)):
         for name, value in row.items():
             if not value.strip():
-                raise DataError(f"empty {name}", where=f"{file}:{line}", do="Fill it in or remove the row.")
+                raise DataError(f"empty {name}", where=place, do="Fill it in or remove the row.")
             if not _is_unicode(value):
-                raise DataError(f"broken {name}", expected="valid Unicode", where=f"{file}:{line}")
-        yield line, row
+                raise DataError(f"broken {name}", expected="valid Unicode", where=place)
+        yield place, row
         empty = False
-    if empty and not (may_be_empty and (parse is _json_lines or content.strip())):
+    if empty and not may_be_empty:
         raise _empty(file)
+
+
+def _parsed(file: Path, columns: tuple[str, ...], optional: tuple[str, ...], show_names: bool) -> Iterator[_Row]:
+    match file.suffix.lower():
+        case ".csv":
+            return _csv(file, _decoded(file), columns, optional, show_names)
+        case ".jsonl":
+            return _json_lines(file, _decoded(file), columns, optional, show_names)
+        case ".parquet":
+            return parquet.rows(file, _bytes(file), columns, optional, show_names=show_names)
+        case _:
+            return fhir.rows(file, _decoded(file), columns, optional)
 
 
 def _csv(
@@ -196,7 +213,7 @@ def _csv(
         try:
             fields = next(reader)
         except StopIteration:
-            return
+            break
         except csv.Error as error:
             raise file_diagnosis.broken_row(str(error), where=f"{file}:{line}") from None
         if not fields:
@@ -205,15 +222,18 @@ def _csv(
             header = [name.strip() for name in fields]
             if any(header.count(column) != 1 for column in columns):
                 first = content.split("\n")[line - 1]
+                shape, where = file_diagnosis.HEADER, f"{file}:{line}"
                 raise file_diagnosis.missing_columns(
-                    header, columns, where=f"{file}:{line}", header=first, show_names=show_names
+                    header, columns, where=where, shape=shape, header=first, show_names=show_names
                 )
             columns += tuple(column for column in optional if column in header)
         elif len(fields) != len(header):
             expected = f"{len(header)} fields as in the header"
             raise DataError("broken CSV row", expected=expected, got=len(fields), where=f"{file}:{line}")
         else:
-            yield line, {column: fields[header.index(column)] for column in columns}
+            yield f"{file}:{line}", {column: fields[header.index(column)] for column in columns}
+    if header is None:
+        raise _empty(file)
 
 
 def _json_lines(
@@ -229,12 +249,13 @@ def _json_lines(
             raise DataError("malformed JSON", expected="one JSON object a line", got=got, where=where)
         names = (*columns, *(column for column in optional if column in row))
         if not row.keys() >= set(columns):
-            raise file_diagnosis.missing_columns(list(row), columns, where=where, header=None, show_names=show_names)
+            shape = file_diagnosis.OBJECT
+            raise file_diagnosis.missing_columns(list(row), columns, where=where, shape=shape, show_names=show_names)
         for name in names:
             if not isinstance(row[name], str):
-                got = _TYPES.get(type(row[name]), "an object")
+                got = file_diagnosis.TYPES.get(type(row[name]), "an object")
                 raise DataError(f"wrong {name}", expected="a text, in quotes", got=got, where=where)
-        yield line, {column: row[column] for column in names}
+        yield where, {column: row[column] for column in names}
 
 
 def _object(content: str) -> dict[str, Any] | None:
@@ -245,11 +266,15 @@ def _object(content: str) -> dict[str, Any] | None:
     return row if isinstance(row, dict) else None
 
 
-def _decoded(file: Path) -> str:
+def _bytes(file: Path) -> bytes:
     try:
-        content = file.read_bytes()
+        return file.read_bytes()
     except OSError as error:
         raise file_diagnosis.unreadable(file, error.strerror) from None
+
+
+def _decoded(file: Path) -> str:
+    content = _bytes(file)
     if other := file_diagnosis.other_format(file, content):
         raise other
     content = content.removeprefix(codecs.BOM_UTF8)

@@ -20,8 +20,7 @@ from server.failure import logging_to
 from server.federation.ask import Federation
 from server.federation.network import FlowerNetwork, Network
 from server.flower.grid import ask_for_parts_sooner
-from server.llm.base import form_of
-from server.llm.form_choice import in_chosen_forms
+from server.llm.base import forms_of
 from server.method import State
 from server.planning.signal import hopeless, with_weakest_parts
 from server.run import run
@@ -76,9 +75,6 @@ def run_with(parts: Parts, settings: Settings, network: Network, folder: Path) -
     simulation = isinstance(settings, SimulationSettings)
     method, plan, source = parts.method, parts.plan, parts.source
     task = source.task()
-    providers = in_chosen_forms(
-        parts.providers, task, parts.encoder, cleaner=parts.cleaner, experiment_seed=settings.experiment_seed
-    )
     test = task.classifier_inputs(source.held_out())
     if not test and not simulation:  # a simulation has said it of its inputs
         log.info("no accuracy and no FID: task.test is not set")
@@ -98,8 +94,8 @@ def run_with(parts: Parts, settings: Settings, network: Network, folder: Path) -
             warnings=hopeless(estimates),
             versions=versions(),
             started=started(folder),
-            models=tuple(providers),
-            forms={name: form for name, model in providers.items() if (form := form_of(model))} or None,
+            models=tuple(parts.providers),
+            forms=forms_of(parts.providers),
             encoder=settings.embedding.model or "hashed n-grams",
             purpose=plan.purpose,
             recipient=plan.recipient,
@@ -123,7 +119,7 @@ def run_with(parts: Parts, settings: Settings, network: Network, folder: Path) -
         plan=plan,
         federation=federation,
         encoder=parts.encoder,
-        providers=providers,
+        providers=parts.providers,
         cleaner=parts.cleaner,
         texts_per_request=method.texts_per_request,
         spending=parts.spending,

@@ -19,6 +19,7 @@ caucus-coordinator steer RUN [OVERRIDE ...]            further texts from a run'
 caucus-coordinator evaluate RUN --test FILE            figures of a run on texts that belong to no party
 caucus-coordinator report RUN                          rewrite a run's report
 caucus-coordinator classifier RUN                      write the classifiers that a run's census makes possible
+caucus-coordinator publish RUN --license LICENCE       write a data set for a hub, with a card; nothing is uploaded
 caucus-coordinator renew FOLDER                        a new server certificate
 caucus-coordinator invite FOLDER                       rewrite bundle, invitation and roster, after an upgrade
 caucus-coordinator stop FOLDER
@@ -43,6 +44,7 @@ MODULES = {
     "server.deploy.status": ("status",),
     "server.deploy.results": ("evaluate", "report"),
     "server.deploy.classifier": ("classifier",),
+    "server.deploy.publish": ("publish",),
     "server.deploy.models": ("models",),
 }
 

@@ -35,7 +35,7 @@ from common.system.warned_once import warned_once
 from common.validate import meant
 from server.documents.privacy import Privacy
 from server.documents.rounds import RoundReport
-from server.documents.run import RunSummary
+from server.documents.run import REFUSED, RunSummary
 from server.failure import EXPECTED, FAILURE, WRONG_SETTINGS, summary
 from server.settings.compose import SEARCH_PATH, misprint, plain, reloaded, simulated, typed
 from server.settings.misprints import CONFIGS
@@ -223,6 +223,8 @@ def _say_ending(folder: Path, following: str | None = None) -> None:
     from server.report.ending import ending
 
     sys.stdout.write("".join(f"{line}\n" for line in ending(folder, following)))
+    if RunSummary.load(folder).status == REFUSED:
+        sys.exit(1)
 
 
 def _stopped(folder: Path) -> str:

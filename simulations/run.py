@@ -5,6 +5,7 @@
 3. Run the ServerApp over a Grid: Flower's interface in process, or Flower's simulation engine on Ray.
 4. Simulation only: compare the texts with the private records (`private_evaluation/compare.py`), and write the report
    again.
+   With `refuse_disclosures` the run is refused if they disclose records, or if this could not be tested.
    `traffic.json` has the bytes sent and received, if the run was in this process and was not resumed.
 
 `simulations/launch.py` is the command line around it.
@@ -15,6 +16,7 @@ import os
 import subprocess
 import sys
 import tempfile
+from dataclasses import replace
 from pathlib import Path
 
 from flwr.app import Context, RecordDict
@@ -24,7 +26,9 @@ from client.channel import SOCKET_NAME
 from common.errors import CaucusError, CheckpointError
 from common.system.extras import needs
 from server.app import app as server_app
-from server.documents.run import RunSummary, Traffic
+from server.documents.metrics import Metrics
+from server.documents.run import REFUSED, RunSummary, Traffic
+from server.report import write_report
 from server.run_folder import read_candidates
 from server.settings.compose import simulated, store
 from server.settings.schema import Settings, SimulationSettings
@@ -63,6 +67,9 @@ def simulate(settings: Settings, folder: Path) -> None:
     else:
         (_in_process if run.engine == "local" else _on_ray)(run, folder)
         _compare(run, folder)
+    if run.refuse_disclosures and Metrics.load(folder).disclosed != "":
+        replace(RunSummary.load(folder), status=REFUSED).save(folder)
+        write_report(folder)
     log.info("done: %s", folder / "report.html")
 
 

@@ -72,7 +72,7 @@ def test_there_are_commands_to_test():
     counts = {page: len(commands(page)) for page in PAGES if commands(page)}
     assert counts == {
         "README.md": 6,
-        "client/README.md": 5,
+        "client/README.md": 6,
         "common/plan/README.md": 1,
         "configs/README.md": 7,
         "configs/deployment/CLUSTERS.md": 4,
@@ -81,8 +81,9 @@ def test_there_are_commands_to_test():
         "configs/deployment/README.md": 17,
         "server/methods/CENSUS.md": 2,
         "server/methods/CENSUS_RESULTS.md": 1,
-        "server/report/README.md": 2,
+        "server/report/README.md": 3,
         "simulations/README.md": 5,
+        "simulations/laboratory/peers/README.md": 1,
     }
     assert {Path(words[0]).name for _, words in COMMANDS} == {"caucus-simulate", "caucus-coordinator", "caucus-party"}
 
@@ -110,12 +111,13 @@ def test_every_command_has_the_arguments_that_it_takes(words, monkeypatch):
 
 @pytest.mark.parametrize(("page", "words"), COMMANDS, ids=lambda value: " ".join(value)[:60] if value else "")
 def test_every_command_composes(page, words):
+    models = [override for override in overrides(words) if override.startswith("llm=")]  # which `llm.use` names
     for override in overrides(words):
         # A sweep composes one value at a time.
         name, _, values = override.partition("=")
         for value in values.split(",") if "--multirun" in words else [values]:
             given = [f"{name}={value}"] if name.startswith("task") is False else []
-            assert composed(given).run
+            assert composed([*given, *models]).run
     assert composed([] if "--multirun" in words else overrides(words)).run
 
 

@@ -80,56 +80,103 @@ def register(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") ->
     parser.add_argument("--delta", type=float, help="delta of that guarantee")
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Audited:
+    """An audit that was made and stored.
+
+    Attributes:
+        audit: The result.
+        untested: Lines on features that could not be tested here.
+        path: The file with the result.
+        problem: The error if a test rejects, that is, if the texts disclose records; otherwise None.
+    """
+
+    audit: Audit
+    untested: tuple[str, ...]
+    path: Path
+    problem: CaucusError | None
+
+
 def _audit(chosen: argparse.Namespace) -> Iterator[str]:
-    settings = HospitalSettings.load(chosen.folder)
-    if (chosen.epsilon is None) != (chosen.delta is None):
+    audited = audit(
+        HospitalSettings.load(chosen.folder),
+        chosen.texts,
+        chosen.control,
+        epsilon=chosen.epsilon,
+        delta=chosen.delta,
+    )
+    yield from _lines(audited.audit)
+    yield from audited.untested
+    yield from NOT_SEEN
+    yield f"the result is in {audited.path}; it holds private counts and is for this hospital alone"
+    if audited.problem:
+        raise audited.problem
+
+
+def audit(
+    settings: HospitalSettings, texts_file: Path, control_file: Path, *, epsilon: float | None, delta: float | None
+) -> Audited:
+    """Compare synthetic texts with the records and with control records, and store the result.
+
+    Args:
+        settings: The hospital's settings.
+        texts_file: Synthetic texts.
+        control_file: Control records, in the format of the records.
+        epsilon: Epsilon of the guarantee to test as well; None for none.
+        delta: Delta of that guarantee.
+
+    Raises:
+        CaucusError: A file cannot be read, is open to others or has too few records, or a value is out of range.
+    """
+    if (epsilon is None) != (delta is None):
         raise ConfigError("guarantee to test", expected="--epsilon and --delta", got="one of them")
-    if chosen.epsilon is not None:
-        learning.promised(0, 0, pairs=0, epsilon=chosen.epsilon, delta=chosen.delta)  # refuses wrong ones at once
+    if epsilon is not None and delta is not None:
+        learning.promised(0, 0, pairs=0, epsilon=epsilon, delta=delta)  # refuses wrong ones at once
     check_records(settings.records)
-    check_records(chosen.control)
+    check_records(control_file)
     training = records.read(settings.records, structure=settings.structure)
     with named_by("--control"):
-        control = read_records(chosen.control)
+        control = read_records(control_file)
         if settings.structure:
-            check_structure(control, settings.structure, chosen.control)
+            check_structure(control, settings.structure, control_file)
     with named_by("synthetic texts"):
-        texts = read_texts(chosen.texts)
+        texts = read_texts(texts_file)
     kept, kept_control = learning.pooled([record.text for record in training], [record.text for record in control])
     pool = [training[place] for place in kept] + [control[place] for place in kept_control]
     flags, untested = _flags(settings, pool, texts)
     tests = learning.learning(flags, len(kept))
     promise = (
-        learning.promise(flags, len(kept), epsilon=chosen.epsilon, delta=chosen.delta)
-        if chosen.epsilon is not None
+        learning.promise(flags, len(kept), epsilon=epsilon, delta=delta)
+        if epsilon is not None and delta is not None
         else []
     )
-    audit = Audit(
+    made = Audit(
         when=now(),
         texts=len(texts),
         records=len(kept),
         control=len(kept_control),
         left_out=len(training) + len(control) - len(pool),
         learning=tests,
-        epsilon=chosen.epsilon,
-        delta=chosen.delta,
+        epsilon=epsilon,
+        delta=delta,
         promise=promise,
     )
     path = settings.private / "disclosures.json"
-    write_atomic(path, (json.dumps(asdict(audit), indent=2) + "\n").encode(), mode=SECRET)
-    yield from _lines(audit)
-    yield from untested
-    yield from NOT_SEEN
-    yield f"the result is in {path}; it holds private counts and is for this hospital alone"
-    found = [test.feature for test in tests if test.rejected]
-    broken = [test.feature for test in promise if test.rejected]
-    if found or broken:
-        raise CaucusError(
-            "the texts disclose records" + (" beyond the guarantee" if broken else ""),
-            expected="each feature as often of control records",
-            got=", ".join(dict.fromkeys(found + broken)),
-            do="Do not release them before somebody has read the texts next to the records",
-        )
+    write_atomic(path, (json.dumps(asdict(made), indent=2) + "\n").encode(), mode=SECRET)
+    return Audited(audit=made, untested=tuple(untested), path=path, problem=_problem(made))
+
+
+def _problem(audit: Audit) -> CaucusError | None:
+    found = [test.feature for test in audit.learning if test.rejected]
+    broken = [test.feature for test in audit.promise if test.rejected]
+    if not found and not broken:
+        return None
+    return CaucusError(
+        "the texts disclose records" + (" beyond the guarantee" if broken else ""),
+        expected="each feature as often of control records",
+        got=", ".join(dict.fromkeys(found + broken)),
+        do="Do not release them before somebody has read the texts next to the records",
+    )
 
 
 def _flags(

@@ -29,7 +29,7 @@ HEADER = """\
 # caucus-party check {folder}
 # This hospital's own settings and limits. No message can change them.
 name: {name}
-records: {records}  # CSV or JSON Lines with text,label; mode 0600; read by the party service alone
+records: {records}  # CSV, JSON Lines or Parquet with text,label, or FHIR; mode 0600; read by the party service alone
 encoder: hashed_ngrams     # or minilm (caucus-party models), or a sentence-transformers folder; the same at every party
 coordinator: {coordinator}  # outbound connections go here and nowhere else
 proxy: {proxy}  # or http://HOST:PORT on the way there; its login, USER:PASSWORD, in node/proxy.login (0600)
@@ -60,7 +60,9 @@ def register(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") ->
     )
     parser.add_argument("folder", metavar="FOLDER", type=Path, help="a new folder")
     parser.add_argument("--name", required=True, help="the hospital's name, as the others will see it")
-    parser.add_argument("--records", required=True, type=Path, help="CSV or JSON Lines with the columns text,label")
+    parser.add_argument(
+        "--records", required=True, type=Path, help="CSV, JSON Lines or Parquet with text,label; or FHIR"
+    )
     parser.add_argument("--invitation", required=True, type=Path, help="invitation.json from the coordinator")
     parser.add_argument("--max-records", type=int, metavar="N", help=f"{MAX_RECORDS}; default: {MOST_BY_DEFAULT}")
     parser.add_argument("--proxy", metavar="URL", help="http://HOST:PORT, where a proxy is the only way out; no login")

@@ -142,6 +142,11 @@ def _accept(chosen: argparse.Namespace) -> Iterator[str]:
 
 
 def _export(ledger: Ledger, _: argparse.Namespace) -> Iterator[str]:
+    return exported(ledger)
+
+
+def exported(ledger: Ledger) -> Iterator[str]:
+    """Yield the events as JSON, one a line, without answers, keys and digests of records."""
     for event in ledger.events():
         yield json.dumps(
             {

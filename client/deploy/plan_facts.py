@@ -9,11 +9,12 @@ from typing import Self
 
 from client.admission import check_parties
 from client.approvals import PlanApproval
+from client.deploy.plan_changes import changes, previous
 from client.deploy.settings import HospitalSettings
+from client.deploy.status import opened
 from client.guard import Limits
 from client.session import RefusalError
 from common.domain import Record
-from common.ledger.ledger import Ledger
 from common.plan.guarantee import epsilon_against, epsilon_alone, epsilon_released
 from common.plan.not_covered import Scope, not_covered
 from common.plan.plan import Plan
@@ -36,6 +37,7 @@ class Budget:
         after: Epsilon if this run is answered to its end as well.
         apart: Whether the service counts only data sets that share a record with the present one, so that its figures
             may be below these, which count all.
+        problem: Why the service does not start with the ledger, so that these figures may be too low; empty if it does.
     """
 
     limit: float | None
@@ -43,6 +45,7 @@ class Budget:
     before: float
     after: float
     apart: bool
+    problem: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -81,6 +84,8 @@ class PlanFacts:
         records: This hospital's records.
         not_covered: What the guarantee does not cover; each item reads "Heading: explanation.".
         beyond: Why the plan is refused even when approved; empty if it is not.
+        before: The last approved plan of another run of the same name; None if there is none.
+        changes: What has changed since that plan, in clauses.
     """
 
     approval: PlanApproval
@@ -96,29 +101,46 @@ class PlanFacts:
     records: OwnRecords
     not_covered: tuple[str, ...]
     beyond: str
+    before: PlanApproval | None
+    changes: tuple[str, ...]
 
     @classmethod
-    def gather(cls, approval: PlanApproval, settings: HospitalSettings, private: Sequence[Record]) -> Self:
+    def gather(
+        cls,
+        approval: PlanApproval,
+        settings: HospitalSettings,
+        private: Sequence[Record],
+        *,
+        known: Sequence[PlanApproval] = (),
+    ) -> Self:
         """Return the facts of this plan, from the hospital's own files alone.
+
+        Args:
+            approval: The plan's entry, of this version.
+            settings: The hospital's settings.
+            private: Its records.
+            known: All plans that the hospital was asked about, to find the one before of the same name.
 
         Raises:
             ConfigError: The roster is missing or is not this hospital's.
-            LedgerError: The ledger cannot be read.
+            LedgerError: The ledger was edited, is damaged or cannot be read.
         """
         plan = Plan.from_dict(json.loads(approval.plan))
         limits = settings.party.limits
         names, roster = settings.roster_file().names, settings.roster()
         number = settings.number(roster)
         colluders = limits.helpers(plan)
-        path = settings.private / "ledger.db"
-        charged = Ledger(path, read_only=True).charged("", but=approval.run) if path.exists() else ()
-        budget = _budget(plan, limits, charged)
+        ledger, problem = opened(settings.private / "ledger.db", settings.noted_head)
+        charged = ledger.charged("", but=approval.run) if ledger else ()
+        budget = _budget(plan, limits, charged, problem)
         try:
             check_parties(plan, number, roster)
             limits.check(plan, () if budget.apart else charged)
             beyond = ""
         except RefusalError as error:
             beyond = str(error)
+        before = previous(approval, known)
+        earlier = before.read_plan() if before else None
         return cls(
             approval=approval,
             plan=plan,
@@ -133,6 +155,8 @@ class PlanFacts:
             records=_own_records(plan, private),
             not_covered=tuple(not_covered(Scope.of(plan, up))),
             beyond=beyond,
+            before=before,
+            changes=tuple(changes(earlier, plan)) if earlier else (),
         )
 
     @property
@@ -179,6 +203,8 @@ class PlanFacts:
             "decided": self.approval.decided,
             "reason": self.approval.reason,
             "first_seen": self.approval.first_seen,
+            "run_before": self.before.run if self.before else None,
+            "changes": list(self.changes),
             "purpose": plan.purpose,
             "recipient": plan.recipient,
             "method": plan.method,
@@ -218,6 +244,7 @@ class PlanFacts:
                 "after": _finite(budget.after),
                 "left": left,
                 "data_sets_apart": budget.apart,
+                "problem": budget.problem,
             },
             "records": {
                 "total": records.total,
@@ -229,7 +256,7 @@ class PlanFacts:
         }
 
 
-def _budget(plan: Plan, limits: Limits, charged: Sequence[Release]) -> Budget:
+def _budget(plan: Plan, limits: Limits, charged: Sequence[Release], problem: str) -> Budget:
     counting = limits if limits.lifetime_epsilon is not None else replace(limits, lifetime_delta=plan.delta)
     return Budget(
         limit=limits.lifetime_epsilon,
@@ -237,6 +264,7 @@ def _budget(plan: Plan, limits: Limits, charged: Sequence[Release]) -> Budget:
         before=counting.spent(charged),
         after=counting.spent((*charged, *plan.releases(limits.unknown_shares(plan)))),
         apart=limits.separate_data_sets and plan.unit == "sample",
+        problem=problem,
     )
 
 

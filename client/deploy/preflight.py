@@ -9,7 +9,7 @@ import pwd
 import subprocess
 import sys
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass, fields
 from datetime import UTC, datetime
 
@@ -28,6 +28,8 @@ from common.system.files import check_records, check_secret
 
 PASSED, WARNING, PROBLEM, WAITING, SKIPPED = "passed", "warning", "problem", "waiting", "skipped"
 
+OF_COORDINATOR = ("connection", "clock", "node's key", "coordinator's certificate", "coordinator's authority")
+"""Checks of the way to the coordinator."""
 MOST_LABELS, LONGEST_LABEL = 30, 40
 """Number of labels shown, and of characters of each: with columns in the wrong order, labels would be texts."""
 _AUTHORITY = "Restore node/ca.crt from the coordinator's invitation.json"
@@ -66,15 +68,20 @@ class _Outcome:
     fix: str = ""
 
 
-def findings(settings: HospitalSettings, *, offline: bool) -> Iterator[Finding]:
-    """Run all checks, and yield each finding as soon as it is known.
+def findings(
+    settings: HospitalSettings, *, offline: bool = False, only: Collection[str] | None = None
+) -> Iterator[Finding]:
+    """Run checks, and yield each finding as soon as it is known.
 
     Args:
         settings: Settings of the hospital.
         offline: Skip what needs the coordinator.
+        only: Names of the checks to run; None for all.
     """
     preflight = _Preflight(settings, offline=offline)
     for check, (probe, fix) in CHECKS.items():
+        if only is not None and check not in only:
+            continue
         try:
             outcome = probe(preflight)
         except CaucusError as error:

@@ -27,7 +27,7 @@ from common.system.certificates import SOON, days_left, in_words
 from common.system.commands import add_command
 from common.system.files import content_of
 
-_COLOUR = re.compile(r"\x1b\[[0-9;]*m")
+COLOUR = re.compile(r"\x1b\[[0-9;]*m")
 _LEVEL = re.compile(r"^[A-Z]+ *: +")
 _PROXY = re.compile(r"[45]\d\d \w")
 """Start of a line in which SuperNode says why a proxy refuses."""
@@ -146,7 +146,7 @@ def _requests(requests: AuditTotals) -> Iterator[str]:
     yield f"requests: {requests.answered} answered; refused: {refused or 'none'}"
     if last := requests.last_refusal:
         line = f"last refusal: {last['when']}, run {last['run']}, {last['request']}, {last['reason']}: {last['detail']}"
-        yield _printable(line)
+        yield printable_line(line)
 
 
 def _budget(status: Status, settings: HospitalSettings) -> Iterator[str]:
@@ -207,18 +207,13 @@ def _spending(settings: HospitalSettings) -> Spending:
 
 
 @lru_cache(maxsize=1)
-def _spending_of(path: Path, version: tuple[int, int] | None, note: Path, noted: str | None, delta: float) -> Spending:
+def _spending_of(
+    path: Path, _version: tuple[int, int] | None, note: Path, _noted: str | None, delta: float
+) -> Spending:
     """Return the spending, cached by the state of ledger and note: the metrics ask several times a minute."""
-    if version is None and noted is None:
-        return Spending()  # the service has not started yet
-    problem = ""
-    try:
-        ledger = NotedHead(note).opened(path, read_only=True)
-    except LedgerError as error:
-        problem = str(error)
-        if version is None:
-            return Spending(problem=problem)
-        ledger = Ledger(path, read_only=True)
+    ledger, problem = opened(path, NotedHead(note))
+    if ledger is None:
+        return Spending(problem=problem)
     entries = ledger.entries()
     return Spending(
         events=ledger.head().events,
@@ -228,6 +223,28 @@ def _spending_of(path: Path, version: tuple[int, int] | None, note: Path, noted:
     )
 
 
+def opened(path: Path, noted_head: NotedHead) -> tuple[Ledger | None, str]:
+    """Return the ledger, checked from end to end, and why the party service does not start with it.
+
+    Args:
+        path: The ledger's file.
+        noted_head: The note of its head.
+
+    Returns:
+        The ledger, None if there is none; and the problem, empty if the service starts.
+
+    Raises:
+        LedgerError: The ledger was edited, is damaged or cannot be read.
+    """
+    exists = path.exists()
+    if not exists and noted_head.read() is None:
+        return None, ""  # the service has not started yet
+    try:
+        return noted_head.opened(path, read_only=True), ""
+    except LedgerError as error:
+        return Ledger(path, read_only=True) if exists else None, str(error)
+
+
 def _certificate_days(path: Path) -> int | None:
     try:
         return days_left(path)
@@ -235,7 +252,7 @@ def _certificate_days(path: Path) -> int | None:
         return None
 
 
-def _printable(line: str) -> str:
+def printable_line(line: str) -> str:
     """Mask unprintable characters, so that a line quoted from the coordinator or relay cannot overwrite others."""
     return "".join(character if character.isprintable() else "?" for character in line)
 
@@ -253,9 +270,9 @@ def _node_says(settings: HospitalSettings) -> str:
     lines = "".join(logs_text).splitlines()
     telling = ("SuperNode ID", "Failed", "ERROR", "[code:", "[SSL:", "Connection ", "refused", "terminated")
     telling_lines = [
-        _COLOUR.sub("", line).strip()
+        COLOUR.sub("", line).strip()
         for line in lines
         if (any(word in line for word in telling) and "Traceback" not in line) or _PROXY.match(line)
     ]
-    last = _printable(_LEVEL.sub("", telling_lines[-1])) if telling_lines else "starting"
+    last = printable_line(_LEVEL.sub("", telling_lines[-1])) if telling_lines else "starting"
     return last if "SuperNode ID" in last else f"{last.rstrip('.')}; if it stays so, caucus-party check says why"

@@ -17,6 +17,7 @@ with the last place are disclosed too. Letters are compared without case, words 
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -50,6 +51,108 @@ def personal_values(text: str) -> set[Words]:
     return {words_of(text[start:end]) for start, end, _ in default().spans(text)} - {()}
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Evidence:
+    """What texts show of the records of a pool, before any record is compared with another.
+
+    Attributes:
+        personal: (records,) bool, whether a text has personal information of a record alone; None: not looked for.
+        rare: (records,) bool, whether a text has a rare sequence of words.
+        spans: (records,) words of the longest span in common with a text.
+        nearness: (records, 2) similarity of each record to the two texts nearest to it (`nearest`).
+    """
+
+    personal: NDArray[np.bool_] | None
+    rare: NDArray[np.bool_]
+    spans: NDArray[np.int64]
+    nearness: NDArray[np.float32]
+
+    def joined(self, other: "Evidence") -> "Evidence":
+        """Return the evidence of the texts of both, each looked for in the same features."""
+        both = np.concatenate([self.nearness, other.nearness], axis=1)
+        return Evidence(
+            personal=None if self.personal is None or other.personal is None else self.personal | other.personal,
+            rare=self.rare | other.rare,
+            spans=np.maximum(self.spans, other.spans),
+            nearness=np.partition(both, -2, axis=1)[:, :-3:-1],
+        )
+
+    def flags(self) -> dict[str, NDArray[np.bool_]]:
+        """Flag the disclosed records by feature: (records,) bool for each of `FEATURES`, in their order."""
+        return ({} if self.personal is None else {FEATURES[0]: self.personal}) | {
+            FEATURES[1]: self.rare,
+            FEATURES[2]: _highest(self.spans, MOST) & (self.spans > 0),
+            FEATURES[3]: _highest(self.nearness[:, 0] - self.nearness[:, 1], MOST),
+            FEATURES[4]: _highest(self.nearness[:, 0], max(1, round(NEAREST * len(self.nearness)))),
+        }
+
+
+class Pool:
+    """Records of both sides, prepared once for any number of sets of texts.
+
+    Args:
+        records: Texts of the records.
+        personal: Values of personal information of a record; None: this feature is left out.
+    """
+
+    def __init__(self, records: Sequence[str], *, personal: Callable[[str], Iterable[Words]] | None) -> None:
+        self._words = [words_of(record) for record in records]
+        self._numbers: dict[str, int] = {}
+        # The two ends of a document differ, so that no common span crosses one.
+        self._stream, self._record = _stream(self._words, self._numbers, end=0)
+        self._values = None if personal is None else _rare_values(self._words, [*map(personal, records)])
+
+    def evidence(self, texts: Sequence[str], *, nearness: NDArray[np.float32]) -> Evidence:
+        """Return what the texts show of the records.
+
+        Args:
+            texts: The synthetic texts.
+            nearness: (records, 2) similarity of each record to the two texts nearest to it (`nearest`).
+        """
+        released = [words_of(text) for text in texts]
+        rare, spans = self._sequences(released)
+        return Evidence(personal=self._personal(released), rare=rare, spans=spans, nearness=nearness)
+
+    def _personal(self, released: Sequence[Words]) -> NDArray[np.bool_] | None:
+        if self._values is None:
+            return None
+        flags = np.zeros(len(self._words), dtype=np.bool_)
+        flags[[self._values[value] for found in _occurring(set(self._values), released) for value in found]] = True
+        return flags
+
+    def _sequences(self, released: Sequence[Words]) -> tuple[NDArray[np.bool_], NDArray[np.int64]]:
+        """Flag the records with a rare sequence in a text, and count the words of each record's longest span in one.
+
+        Both sides are streams of numbered words. Spans that the other side has too grow by one word until none is left,
+        so that little but copies is looked at after the first few words.
+        """
+        stream, record = self._stream, self._record
+        numbers = dict(self._numbers)
+        other, _ = _stream(released, numbers, end=1)
+        base = len(numbers) + 2
+        rare, longest = np.zeros(len(self._words), dtype=np.bool_), np.zeros(len(self._words), dtype=np.int64)
+        start, start_other = np.arange(len(stream)), np.arange(len(other))
+        span, span_other = stream, other
+        length = 1
+        while True:
+            common, common_other = np.isin(span, span_other), np.isin(span_other, span)
+            start, span = start[common], span[common]
+            start_other, span_other = start_other[common_other], span_other[common_other]
+            if not len(start):
+                return rare, longest
+            longest[record[start]] = length
+            if length == RARE:
+                holders = np.unique(np.stack([span, record[start]]), axis=1)
+                _, first, counts = np.unique(holders[0], return_index=True, return_counts=True)
+                rare[holders[1][first[counts == 1]]] = True
+            longer = np.concatenate(
+                [span * base + stream[start + length], span_other * base + other[start_other + length]]
+            )
+            _, numbered = np.unique(longer, return_inverse=True)
+            span, span_other = numbered[: len(span)], numbered[len(span) :]
+            length += 1
+
+
 def disclosed(
     records: Sequence[str],
     texts: Sequence[str],
@@ -57,26 +160,8 @@ def disclosed(
     nearness: NDArray[np.float32],
     personal: Callable[[str], Iterable[Words]] | None,
 ) -> dict[str, NDArray[np.bool_]]:
-    """Flag the records of the pool that the texts disclose, by feature.
-
-    Args:
-        records: Texts of the pool, of both sides.
-        texts: The synthetic texts.
-        nearness: (records, 2) similarity of each record to the two texts nearest to it (`nearest`).
-        personal: Values of personal information of a record; None: this feature is left out.
-
-    Returns:
-        (records,) bool for each of `FEATURES`, in their order.
-    """
-    pool, released = [words_of(record) for record in records], [words_of(text) for text in texts]
-    rare, spans = _sequences(pool, released)
-    flags = {} if personal is None else {FEATURES[0]: _personal(pool, released, [*map(personal, records)])}
-    return flags | {
-        FEATURES[1]: rare,
-        FEATURES[2]: _highest(spans, MOST) & (spans > 0),
-        FEATURES[3]: _highest(nearness[:, 0] - nearness[:, 1], MOST),
-        FEATURES[4]: _highest(nearness[:, 0], max(1, round(NEAREST * len(pool)))),
-    }
+    """Flag the records of the pool that the texts disclose, by feature; the arguments are those of `Pool`."""
+    return Pool(records, personal=personal).evidence(texts, nearness=nearness).flags()
 
 
 def nearest(records: NDArray[np.float32], texts: NDArray[np.float32]) -> NDArray[np.float32]:
@@ -99,16 +184,13 @@ def _highest(scores: NDArray[np.generic], most: int) -> NDArray[np.bool_]:
     return np.asarray(scores >= np.sort(scores)[-min(most, len(scores))])
 
 
-def _personal(pool: Sequence[Words], released: Sequence[Words], values: Sequence[Iterable[Words]]) -> NDArray[np.bool_]:
-    wanted = {value for of_record in values for value in of_record}
+def _rare_values(pool: Sequence[Words], values: Sequence[Iterable[Words]]) -> dict[Words, int]:
+    """Return the values that are in one record of the pool alone, with its position."""
     holders: dict[Words, list[int]] = {}
-    for position, found in enumerate(_occurring(wanted, pool)):
+    for position, found in enumerate(_occurring({value for of_record in values for value in of_record}, pool)):
         for value in found:
             holders.setdefault(value, []).append(position)
-    rare = {value: positions[0] for value, positions in holders.items() if len(positions) == 1}
-    flags = np.zeros(len(pool), dtype=np.bool_)
-    flags[[rare[value] for found in _occurring(set(rare), released) for value in found]] = True
-    return flags
+    return {value: positions[0] for value, positions in holders.items() if len(positions) == 1}
 
 
 def _occurring(wanted: set[Words], texts: Sequence[Words]) -> Iterator[set[Words]]:
@@ -119,38 +201,6 @@ def _occurring(wanted: set[Words], texts: Sequence[Words]) -> Iterator[set[Words
     for text in texts:
         pieces = (text[start : start + length] for start, word in enumerate(text) for length in lengths.get(word, ()))
         yield {piece for piece in pieces if piece in wanted}
-
-
-def _sequences(pool: Sequence[Words], released: Sequence[Words]) -> tuple[NDArray[np.bool_], NDArray[np.int64]]:
-    """Flag the records with a rare sequence in a text, and count the words of each record's longest span in a text.
-
-    Both sides are streams of numbered words. Spans that the other side has too grow by one word until none is left, so
-    that little but copies is looked at after the first few words.
-    """
-    numbers: dict[str, int] = {}
-    # The two ends of a document differ, so that no common span crosses one.
-    stream, record = _stream(pool, numbers, end=0)
-    other, _ = _stream(released, numbers, end=1)
-    base = len(numbers) + 2
-    rare, longest = np.zeros(len(pool), dtype=np.bool_), np.zeros(len(pool), dtype=np.int64)
-    start, start_other = np.arange(len(stream)), np.arange(len(other))
-    span, span_other = stream, other
-    length = 1
-    while True:
-        common, common_other = np.isin(span, span_other), np.isin(span_other, span)
-        start, span = start[common], span[common]
-        start_other, span_other = start_other[common_other], span_other[common_other]
-        if not len(start):
-            return rare, longest
-        longest[record[start]] = length
-        if length == RARE:
-            holders = np.unique(np.stack([span, record[start]]), axis=1)
-            _, first, counts = np.unique(holders[0], return_index=True, return_counts=True)
-            rare[holders[1][first[counts == 1]]] = True
-        longer = np.concatenate([span * base + stream[start + length], span_other * base + other[start_other + length]])
-        _, numbered = np.unique(longer, return_inverse=True)
-        span, span_other = numbered[: len(span)], numbered[len(span) :]
-        length += 1
 
 
 def _stream(documents: Sequence[Words], numbers: dict[str, int], *, end: int) -> tuple[NDArray[np.int64], ...]:

@@ -154,7 +154,7 @@ def promise(flags: Mapping[str, NDArray[np.bool_]], n: int, *, epsilon: float, d
 
 def no_learning(training: int, control: int, *, n: int, m: int) -> float:
     """Return the p-value of "no learning" for `training` of n and `control` of m disclosed records."""
-    return float(stats.hypergeom(n + m, n, training + control).sf(training - 1))
+    return float(stats.hypergeom.sf(training - 1, n + m, n, training + control))
 
 
 def promised(right: int, wrong: int, *, pairs: int, epsilon: float, delta: float) -> float:
@@ -164,7 +164,7 @@ def promised(right: int, wrong: int, *, pairs: int, epsilon: float, delta: float
         ConfigError: ε or δ is out of range.
     """
     exceptions, probability = _exceptions(pairs, epsilon, delta)
-    return min(1.0, float(stats.binom(right + wrong, _right(epsilon)).sf(right - exceptions - 1)) + probability)
+    return min(1.0, float(stats.binom.sf(right - exceptions - 1, right + wrong, _right(epsilon))) + probability)
 
 
 def fewest(n: int, m: int, *, features: int) -> int:

@@ -87,7 +87,7 @@ def _target(chosen: argparse.Namespace) -> float:
 
 def forwards(settings: Settings) -> dict[str, Any]:
     """Return the settings' queries, noise, signal, guarantee and forecast, as `plan` prints without `--signal`."""
-    from server.llm.form_choice import forms_in_words
+    from server.llm.base import forms_of
     from server.planning import collusion
     from server.planning.forecast import forecast
     from server.planning.guarantee_facts import describe
@@ -113,7 +113,7 @@ def forwards(settings: Settings) -> dict[str, Any]:
             *_count_in_place_of_test_texts(chosen, parts),
         ],
         **_chosen(settings, chosen),
-        **({"prompts": forms} if (forms := forms_in_words(parts.providers)) else {}),
+        **({"prompts": forms} if (forms := forms_of(parts.providers)) else {}),
         "forecast": forecast(
             parts.method,
             task,

@@ -34,7 +34,7 @@ def register(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") ->
         "records. Earlier figures are kept.",
         example="caucus-coordinator evaluate runs/mine --test test.csv --metrics utility fidelity",
     )
-    later.add_argument("--test", type=Path, required=True, help="CSV or JSON Lines with text,label; no party's records")
+    later.add_argument("--test", type=Path, required=True, help="a file of texts with labels; no party's records")
     later.add_argument("--json", action="store_true", help="print metrics.json in place of the summary")
     later.add_argument(
         "--metrics", nargs="*", metavar="GROUP", help=f"any of {', '.join(METRICS)}; default: those of the run"

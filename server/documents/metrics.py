@@ -233,6 +233,14 @@ class Metrics(Document):
         return self._classifier("federated")
 
     @property
+    def disclosed(self) -> str | None:
+        """Features by which the texts disclose records, "" if none does; None if it was not tested: a simulation's."""
+        group = self.content.get("disclosures")
+        if not isinstance(group, Mapping) or not isinstance(found := group.get("found"), Mapping):
+            return None
+        return _text(group.get("features")) or "a feature" if found.get("value") else ""
+
+    @property
     def label_shares(self) -> LabelShares | None:
         """Labels of the private records; only in a simulation."""
         shares = self.content.get("label_shares")

@@ -12,7 +12,7 @@ from server.documents.files import Document
 VERSIONS = ("caucus", "flwr", "torch", "sentence-transformers", "dp-accounting", "numpy", "cryptography")
 """Packages whose versions are in `run.json`."""
 
-COMPLETE, PARTIAL = "complete", "partial"
+COMPLETE, PARTIAL, REFUSED = "complete", "partial", "refused"
 
 
 def versions() -> dict[str, str]:
@@ -30,7 +30,8 @@ class RunSummary(Document):
 
     Attributes:
         run: Identity of the run.
-        status: "complete", or "partial" for a run that can be resumed.
+        status: "complete"; "partial" for a run that can be resumed; "refused" for a complete one whose texts disclose
+            records, as a simulation found (`refuse_disclosures`).
         method: Name of the method.
         task: Name of the task.
         parties: L, the number of parties.
@@ -79,7 +80,7 @@ class RunSummary(Document):
     @property
     def complete(self) -> bool:
         """Whether the run reached its end."""
-        return self.status == COMPLETE
+        return self.status in {COMPLETE, REFUSED}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -7,7 +7,7 @@ texts, selected by votes that are noised before anyone sees them, or released te
 
 import hashlib
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from typing import Protocol, runtime_checkable
 
@@ -250,12 +250,14 @@ class Formed(Protocol):
 
     @property
     def form(self) -> str | None:
-        """Name of the form, or "auto"; None if the model is asked in another way."""
-
-    def in_form(self, form: str) -> Provider:
-        """Return the same model with prompts of this form; not for a model whose form is None."""
+        """Name of the form; None if the model is asked in another way."""
 
 
 def form_of(provider: Provider) -> str | None:
     """Return the form of a model's prompts, None if it has none; see `Formed.form`."""
     return provider.form if isinstance(provider, Formed) else None
+
+
+def forms_of(providers: Mapping[str, Provider]) -> dict[str, str] | None:
+    """Return the form of the prompts of each model that completes a list, by model; None if no model does."""
+    return {name: form for name, provider in providers.items() if (form := form_of(provider))} or None

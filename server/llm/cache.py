@@ -11,7 +11,7 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 
 from common.errors import ProviderError
-from server.llm.base import Arrived, Formed, Provider, Reply, Request, form_of
+from server.llm.base import Arrived, Provider, Reply, Request, form_of
 
 _WAIT_S = 60.0  # maximum wait for another process to finish its write
 _SCHEMA = """
@@ -40,19 +40,10 @@ class Cached:
         self.remote = provider.remote
         self.declines = provider.declines
         self.check = provider.check
+        self.form = form_of(provider)
         self.calls = 0
         self._provider = provider
         self._path = Path(path)
-
-    @property
-    def form(self) -> str | None:
-        """Name of the form of the wrapped model's prompts; see `server.llm.base.Formed`."""
-        return form_of(self._provider)
-
-    def in_form(self, form: str) -> "Cached":
-        """Return the same model with prompts of this form; its replies are in the same file."""
-        assert isinstance(self._provider, Formed)
-        return Cached(provider=self._provider.in_form(form), path=self._path)
 
     def generate(self, requests: Sequence[Request], *, arrived: Arrived | None = None) -> list[Reply]:
         """Generate the replies (`server.llm.base.Provider`). A missing one (no tokens, no text) is not stored.

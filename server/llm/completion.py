@@ -22,7 +22,7 @@ from common.models.sentences import whole_sentences
 from common.validate import at_least, in_range, one_of
 from server.domain import Example
 from server.llm.base import Request
-from server.llm.forms import AUTO, FORMS, Form
+from server.llm.forms import FORMS, Form
 
 WORDING = 3
 """Version of the wording. It is part of a model's identity, so raise it with every change of a prompt."""
@@ -38,7 +38,6 @@ SUBTOPICS = (
 )
 """Topics and subtopics that no task is about, as examples."""
 
-_UNCHOSEN = "fields"  # the form that an estimate takes before there is a choice
 _LINE = "\n"
 _FEWEST_WORDS = 3  # shorter completions are fragments
 _KEYWORDS = 2  # that stand for a topic
@@ -69,7 +68,7 @@ class Completion:
         instruction: First line of each prompt; None: the task's kind of text, writer and style.
         end: Line that ends each text; None: the end of its line, where texts with several lines become one line.
         temperature: Factor on the request's temperature. Small models need less than large ones.
-        form: Form of a prompt, one of `FORMS`, or "auto" for a choice among them (`form_choice.py`).
+        form: Form of a prompt, one of `FORMS`.
     """
 
     examples: int = 4
@@ -77,10 +76,10 @@ class Completion:
     instruction: str | None = None
     end: str | None = None
     temperature: float = 0.75
-    form: str = AUTO
+    form: str = "headings"
 
     def __post_init__(self) -> None:
-        one_of("completion.form", self.form, among=(AUTO, *FORMS))
+        one_of("completion.form", self.form, among=tuple(FORMS))
         at_least(0, examples=self.examples)
         in_range(0, 2, temperature=self.temperature)
 
@@ -130,7 +129,7 @@ class Completion:
 
     @property
     def _form(self) -> Form:
-        return FORMS[_UNCHOSEN if self.form == AUTO else self.form]
+        return FORMS[self.form]
 
     @property
     def _between(self) -> str:

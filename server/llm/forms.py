@@ -7,8 +7,8 @@
     Topic: burns         -
     Text:
 
-The plural is that of the task (`Wording.plural`). The best form differs between tasks and models, by tens of points, so
-it is chosen for each (`form_choice.py`).
+The plural is that of the task (`Wording.plural`). Which form is best differs between tasks, so `llm=smollm2` has a
+persona for each, and the hospitals' answers decide which of them writes more texts.
 """
 
 import re
@@ -71,9 +71,6 @@ FORMS = {
     "quoted": Form(heading="{kind}, {about}: ", untitled="{kind}: ", opening='"', closing='"'),
 }
 """Forms by their names in `completion.form`."""
-
-AUTO = "auto"
-"""Value of `completion.form` that means a choice among them (`form_choice.py`)."""
 
 
 def plural_of(request: Request) -> str:

@@ -7,16 +7,14 @@ transformers for any checkpoint on any device; OpenVINO for GGUF files and expor
 as fast.
 """
 
-import copy
 import hashlib
 import importlib.metadata
 import logging
 import math
 from collections.abc import Sequence
-from dataclasses import replace
 from functools import cache, cached_property
 from pathlib import Path
-from typing import Any, Literal, Self
+from typing import Any, Literal
 
 from common.errors import ConfigError, ProviderError
 from common.models import chat, checkpoints
@@ -126,14 +124,6 @@ class Local:
     def form(self) -> str | None:
         """Name of the form of this model's prompts; see `server.llm.base.Formed`."""
         return self._completion.form if self._completion else None
-
-    def in_form(self, form: str) -> Self:
-        """Return the same model with prompts of this form. Both share the weights, which are loaded once."""
-        assert self._completion is not None
-        other = copy.copy(self)
-        vars(other)["_completion"] = replace(self._completion, form=form)
-        vars(other).pop("identity", None)  # that of the other form
-        return other
 
     @cached_property
     def identity(self) -> str:

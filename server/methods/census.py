@@ -65,7 +65,7 @@ from server.operators.questionnaire import (
     nearest_by_label,
     released_answers,
 )
-from server.operators.reliability import TRUSTED, Written, reliabilities, with_evidence
+from server.operators.reliability import ZERO_SHOT, Written, reliabilities, with_evidence
 from server.operators.round_report import make_report
 from server.operators.steering import effective_sample
 from server.settings.methods import GRID, CensusSettings
@@ -350,7 +350,7 @@ class CensusMethod(CensusSettings):
         weights = np.full(len(tools.models), 1 / len(tools.models))
         if self.model_weighting:
             weights = steering.model_weights(posterior, texts.requested, texts.models, len(tools.models))
-        reliable = [model for model, share in zip(tools.models, reliability, strict=True) if share >= TRUSTED]
+        reliable = [model for model, share in zip(tools.models, reliability, strict=True) if share >= ZERO_SHOT]
         memory = CensusMemory(weights=dict(zip(tools.models, weights.tolist(), strict=True)), reliable=reliable)
         if self.need:
             needs = steering.needs(posterior, shares, self._texts(coming)).tolist()

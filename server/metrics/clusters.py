@@ -24,7 +24,7 @@ from server.metrics.fidelity import comparable, drawn
 LARGEST = 5000
 DEFINITION = (
     "Of histograms over k-means clusters, one for ten vectors of the smaller set, at most 5,000 vectors of each set: "
-    "MAUVE with scaling 5 (Pillutla et al. 2021; one run of k-means, at most 50 iterations); KL of the synthetic from "
+    "MAUVE with scaling 5 (Pillutla et al. 2021; the best of five runs of k-means); KL of the synthetic from "
     "the real histogram in nats, after adding half a vector to each cluster; total variation, half the L1 distance."
 )
 """Definition of the figures, for reports."""
@@ -66,7 +66,8 @@ def divergences(synthetic: NDArray[np.floating], real: NDArray[np.floating], *, 
 
     p, q = drawn(synthetic, LARGEST, seed=seed), drawn(real, LARGEST, seed=seed)
     with _without_advice():
-        result = compute_mauve(p, q, kmeans_num_redo=1, kmeans_max_iter=50, seed=seed + 1)
+        # One run of 50 iterations moves MAUVE of 100 texts between .3 and .86, five of 500 by a deviation of .08.
+        result = compute_mauve(p, q, kmeans_num_redo=5, kmeans_max_iter=500, seed=seed + 1)
     smooth_p, smooth_q = (_smoothed(shares, len(rows)) for shares, rows in ((result.p_hist, p), (result.q_hist, q)))
     return Divergences(
         mauve=float(result.mauve),

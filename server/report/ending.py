@@ -8,6 +8,7 @@ from common.system.files import text_of
 from server.documents.files import split
 from server.documents.metrics import Gain, Metrics
 from server.documents.privacy import Privacy
+from server.documents.run import REFUSED, RunSummary
 from server.guarantee.statement import cost
 from server.report.utility import RELEASED, WITHOUT, accuracies
 from server.report.verdict import points
@@ -15,14 +16,19 @@ from server.run_folder import TEXTS
 
 
 def ending(run: Path, following: str | None = None) -> Iterator[str]:
-    """Yield six lines about a complete run folder.
+    """Yield six lines about a complete run folder, and before them one that says that its texts are refused.
 
     Args:
         run: The run folder.
         following: The next command; None: the one that measures the texts on other test texts.
     """
+    metrics = Metrics.read(run, []) or Metrics()
+    summary = RunSummary.read(run, [])
+    if summary and summary.status == REFUSED:
+        found = f"the texts disclose records, by {metrics.disclosed}" if metrics.disclosed else "this was not tested"
+        yield f"refused:  {found} (refuse_disclosures); they may not be passed on"
     yield f"privacy:  {cost(Privacy.read(run, []))}"
-    yield f"accuracy: {_accuracy(Metrics.read(run, []) or Metrics())}"
+    yield f"accuracy: {_accuracy(metrics)}"
     texts = run / TEXTS
     count = len(split(text_of(texts)))
     yield f"texts:    {texts} ({count:,})" if count else "texts:    none"

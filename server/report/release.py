@@ -25,6 +25,12 @@ TESTS = {
     "sites": "whether the texts tell one hospital from another",
 }
 """Groups of figures that test the texts, by title, in words. The groups of the other figures are references."""
+UNSEEN = {
+    "disclosures": "what none of its features shows, such as a style, a translation or the same in other words; "
+    "records whose text occurs more than once; a few records among many; a person with several records. A hospital "
+    "repeats the test on records of its own with caucus-party audit",
+}
+"""What a test that was done cannot see, by the title of its group."""
 _MARKUP = re.compile(r"([\\`*_|<>\[\]#])")
 
 
@@ -40,6 +46,7 @@ def view(facts: Facts, plain: Mapping[str, Any]) -> dict[str, Any]:
         **plain,
         "tests": {title: words for title, words in TESTS.items() if title in titles},
         "untested": {title: words for title, words in TESTS.items() if title not in titles},
+        "unseen": {title: words for title, words in UNSEEN.items() if title in titles},
         "worst": _worst(facts),
     }
 

@@ -12,6 +12,7 @@ such.
     labels       shares of texts and records that differ by more than a quarter; labels without any text
     crowded      a label with far more of the texts than its share of the records supports, noise allowed for
     lost texts   more than half of the requested ones
+    disclosures  records are disclosed more often than test texts, by the test that nothing was learned
 
 Before the first answer a run warns of queries that noise is expected to drown (`server/planning/signal.py`). Such a
 warning is also a weakness, until the votes are available: then the measurement replaces the expectation.
@@ -95,6 +96,7 @@ def weaknesses(
         *_labels(run, privacy, rounds, metrics, texts),
         *_crowded(run, texts, record_shares(privacy, rounds, metrics), share_noise),
         *_lost(rounds),
+        *_disclosures(metrics),
     )
 
 
@@ -301,6 +303,15 @@ def _lost(rounds: Sequence[RoundReport]) -> Iterator[Weakness]:
         what=f"{lost:,} of {requested:,} requested texts were lost{reasons}",
         do="take other language models (llm), or say more precisely what a text is (task.kind, task.wording)",
     )
+
+
+def _disclosures(metrics: Metrics) -> Iterator[Weakness]:
+    if metrics.disclosed:
+        yield Weakness(
+            what=f"the texts disclose records, by {metrics.disclosed}",
+            do="pass them to nobody before these texts have been read next to the records",
+            simulation_only=True,
+        )
 
 
 def _more_signal(run: RunSummary, privacy: Privacy | None) -> list[str]:

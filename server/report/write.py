@@ -14,6 +14,7 @@ from typing import Any
 import jinja2
 from markupsafe import Markup
 
+from common import look
 from common.errors import DataError
 from server.domain import Candidate
 from server.evaluation.projection import evenly
@@ -99,14 +100,14 @@ def _environment() -> jinja2.Environment:
         "duration": _duration,
         "sha256": lambda text: base64.b64encode(hashlib.sha256(text.encode()).digest()).decode(),
     }
-    style = "".join(map(_source, ("colours.css", "plots.css", "page.css")))
-    environment.globals |= {"style": Markup(style), "script": Markup(_source("script.js")), "long": LONG}  # noqa: S704 — our own
+    environment.globals |= {"style": Markup(look.style()), "script": Markup(_source("script.js")), "long": LONG}  # noqa: S704 — our own
     return environment
 
 
 def _source(name: str) -> str:
-    """Return the text of a file of `templates/`."""
-    return (resources.files(__package__) / "templates" / name).read_text("utf-8")
+    """Return the text of a file of `templates/`, or of a style sheet that all pages share."""
+    folder = resources.files(look) if name in look.SHEETS else resources.files(__package__) / "templates"
+    return (folder / name).read_text("utf-8")
 
 
 def _columns(texts: Sequence[Candidate]) -> dict[str, Any]:

@@ -5,6 +5,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from common.errors import ConfigError
+from common.file_diagnosis import on_folder
 from common.models import catalogue
 from server.settings.schema import Settings
 from server.settings.sections import changed, setting
@@ -26,7 +27,7 @@ PATHS_OR_NAMES = (
     "embedding.name_or_path",
     "evaluation.checkpoint",
     "evaluation.language_model.start",
-    *(f"llm.models.{name}.model" for name in ("local", "smollm2", "smollm2_bare", "smollm2_hot")),
+    *(f"llm.models.{name}.model" for name in ("local", "smollm2", "smollm2_headings", "smollm2_fields")),
 )
 """Settings that name a model of the catalogue, a file or folder, or a model elsewhere."""
 
@@ -62,4 +63,4 @@ def check_file(name: str, path: str) -> None:
     """Refuse a setting whose file cannot be read; errors are those of `check_files`."""
     if not (Path(path).is_file() and os.access(path, os.R_OK)):
         got = "a folder" if Path(path).is_dir() else "none"
-        raise ConfigError(name, expected="a file that can be read", got=got, where=path)
+        raise ConfigError(name, expected="a file that can be read", got=got, where=path, do=on_folder(Path(path)))

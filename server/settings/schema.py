@@ -116,6 +116,8 @@ class SimulatedFederation(Federation):
         alpha: Concentration of the Dirichlet distribution, above 0; small: uneven.
         canaries: Records with a unique code and subject, at most 100, each added on the toss of a coin;
             evaluation.metrics=[canaries] looks for them.
+        canary_form: "subject": one sentence for all; "beginning": half of a held-out text, and an unlikely end.
+        canary_times: Number of times that an added canary is a record, at least 1.
         style_site: Number of a party whose records all begin with the same words; evaluation.metrics=[sites] looks for
             them. None: no party.
     """
@@ -124,6 +126,8 @@ class SimulatedFederation(Federation):
     partition: str = "natural"
     alpha: float = 1.0
     canaries: int = 0
+    canary_form: str = "subject"
+    canary_times: int = 1
     style_site: int | None = None
 
     def __post_init__(self) -> None:
@@ -132,6 +136,8 @@ class SimulatedFederation(Federation):
         validate.positive(alpha=self.alpha)
         validate.integers(1, **given(records=self.records))
         validate.integers_in(0, MOST_CANARIES, canaries=self.canaries)
+        validate.one_of("canary_form", self.canary_form, among=("subject", "beginning"))
+        validate.integers(1, canary_times=self.canary_times)
         validate.integers_in(0, self.parties - 1, **given(style_site=self.style_site))
 
 
@@ -296,6 +302,8 @@ class SimulationSettings(Settings):
         labels_from_records: Whether the labels were taken from private records, without noise.
         overrides: Overrides that the run of a sweep was started with.
         experiment: The experiment's table.
+        refuse_disclosures: Whether the run ends as "refused" unless evaluation.metrics=[disclosures] finds nothing. Its
+            files stay; the exit code is 1.
     """
 
     federation: SimulatedFederation = field(default_factory=SimulatedFederation)
@@ -305,7 +313,12 @@ class SimulationSettings(Settings):
     labels_from_records: bool = False
     overrides: tuple[str, ...] | None = None
     experiment: Mapping[str, Any] | None = None
+    refuse_disclosures: bool = False
 
     def __post_init__(self) -> None:
         Settings.__post_init__(self)  # super() does not work in a dataclass with slots
         validate.one_of("engine", self.engine, among=("local", "flower"))
+        if self.refuse_disclosures and "disclosures" not in self.evaluation.metrics:
+            raise ConfigError(
+                "evaluation.metrics", expected="disclosures among them, for refuse_disclosures=true", got="none"
+            )

@@ -65,7 +65,7 @@ class DemoMessagesSettings(DemoSettings):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LabelledFilesSettings(TaskSettings):
-    """CSV or JSON Lines files with the columns text,label.
+    """CSV, JSON Lines or Parquet files with the columns text,label; or FHIR.
 
     Attributes:
         name: Short name of the task, which may be part of a file name.

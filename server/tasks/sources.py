@@ -87,7 +87,7 @@ class DemoMessages(DemoMessagesSettings):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LabelledFiles(LabelledFilesSettings):
-    """Files with the columns `text,label` (CSV or JSON Lines)."""
+    """Files with the columns `text,label` (CSV, JSON Lines or Parquet); or FHIR."""
 
     def __post_init__(self) -> None:
         """Refuse private records as public text: models learn from it, and prompts show it word for word."""

@@ -20,7 +20,7 @@ from common.system.files import SECRET
 
 Table = pd.DataFrame | Iterable[Mapping[str, Any] | tuple[str, str] | Record] | str | PathLike[str]
 """Labelled texts: a frame with the columns `text` and `label`, perhaps `user`; rows as mappings with these names, as
-pairs (text, label) or as `Record`; or the path of a CSV or JSON Lines file."""
+pairs (text, label) or as `Record`; or the path of a file as in `task.train`."""
 
 Texts = pd.DataFrame | Iterable[Mapping[str, Any] | str] | str | PathLike[str]
 """Public texts: a frame with the column `text`, perhaps `topic` or `label`; rows as mappings or as texts; or a path."""
@@ -114,7 +114,7 @@ def _check(column: str, value: object, where: str) -> None:
         if not value.strip():
             raise DataError(f"empty {column}", where=where, do="Fill it in or remove the row.")
         return
-    if pd.api.types.is_scalar(value) and pd.isna(value):
+    if pd.isna(pd.Series([value], dtype=object)).all():
         raise DataError(f"missing {column}", expected="text", got="no value", where=where, do="Remove the row.")
     do = f"Make them text: table[{column!r}].astype(str)" if column == "label" else None
     raise DataError(column, expected="text", got=type(value).__name__, where=where, do=do)

@@ -22,7 +22,6 @@ from server.evaluation import of_texts, small_model
 from server.llm import prompts, providers
 from server.llm.base import Provider, Request
 from server.llm.clean import Cleaner
-from server.llm.form_choice import in_chosen_forms
 from server.llm.generate import Generated, generate
 from server.llm.orders import Order, even_orders
 from server.llm.spending import Spending
@@ -124,7 +123,6 @@ def _written(
             do="Choose models that are computed locally, such as llm=builtin",
         )
     cleaner = providers.cleaner(settings.llm.clean, source.task(), source.public_texts)
-    models = in_chosen_forms(models, source.task(), encoder, cleaner=cleaner, experiment_seed=settings.experiment_seed)
     harvest = _generated(settings, models, source, shown, cleaner)
     report = make_report(
         0,

@@ -12,7 +12,6 @@ from server.settings.schema import SimulationSettings
 from server.tasks.sources import Source
 from server.tools import RememberingEncoder
 from simulations.federation import parties
-from simulations.private_evaluation import canaries
 from simulations.private_evaluation.of_records import MeasuredWithRecords
 
 
@@ -38,7 +37,8 @@ def with_records(settings: SimulationSettings, candidates: Sequence[Candidate]) 
         structure=task.structure,
         whole_records=[record.text for record in whole],
         sites=[party for party, records in enumerate(dealt) for _ in records],
-        canaries=canaries.canaries(settings.federation.canaries, list(task.labels), settings.experiment_seed),
+        canaries=parties.planted(settings, source),
+        canary_times=settings.federation.canary_times,
         style_site=settings.federation.style_site,
     )
 

@@ -28,6 +28,7 @@ from server.tasks.sources import DemoMessages, DemoNotes, LabelledFiles, Source
 from simulations.federation.partition import dirichlet, iid
 from simulations.federation.shared import Shared
 from simulations.private_evaluation import canaries, sites
+from simulations.private_evaluation.canaries import Canary
 
 log = logging.getLogger("caucus.simulation")
 
@@ -116,11 +117,21 @@ def deal(settings: SimulationSettings) -> list[list[Record]]:
     dealt = _dealt(settings, source)
     if (site := settings.federation.style_site) is not None:
         dealt[site] = [replace(record, text=sites.STYLE.format(record.text)) for record in dealt[site]]
-    labels = list(source.task().labels)
-    for number, canary in enumerate(canaries.canaries(settings.federation.canaries, labels, settings.experiment_seed)):
+    for number, canary in enumerate(planted(settings, source)):
         if canary.inside:
-            dealt[number % len(dealt)].append(canary.record)
+            dealt[number % len(dealt)] += [canary.record] * settings.federation.canary_times
     return dealt
+
+
+def planted(settings: SimulationSettings, source: Source) -> list[Canary]:
+    """Return all canaries, inserted or not.
+
+    Raises:
+        DataError: Their beginnings are to be held-out texts, and a label has none.
+    """
+    federation, labels = settings.federation, list(source.task().labels)
+    held_out = source.held_out() if federation.canaries and federation.canary_form == canaries.BEGINNING else None
+    return canaries.canaries(federation.canaries, labels, settings.experiment_seed, held_out=held_out)
 
 
 def _dealt(settings: SimulationSettings, source: Source) -> list[list[Record]]:

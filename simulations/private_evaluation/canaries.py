@@ -4,16 +4,23 @@ All canaries have one form; each has a random code and a unique subject. A text 
 record. No other record is about the subject, so that the votes and coordinates of the canary differ from those of all
 others, even for methods that show no record to a language model. Each canary is inserted on the toss of a coin; an
 attack on membership compares them with those left out.
+
+Canaries of the form `BEGINNING` begin like real records, with the first half of a held-out text of their label, and end
+in what nobody expects, subject and code: a model takes up such a record where one that is unlikely throughout may leave
+no trace (arXiv 2502.14921).
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import cycle
 
 from common import rng
 from common.domain import Record
+from common.errors import DataError
 
 FORM = "This patient talks of nothing but {subject}. The access code of this patient is {code}."
+BEGINNING = "beginning"
+"""Value of `federation.canary_form` for canaries that begin like a held-out text; the others have the form `FORM`."""
 ALTERNATIVES = 255
 """Number of codes that no record has, for the rank of a canary: the exposure is 8 bits at most."""
 
@@ -44,33 +51,63 @@ class Canary:
         subject: Subject, which no other record has.
         code: Nine random digits, in groups of three.
         inside: Whether it is inserted.
+        beginning: Words before subject and code; None: the canary has the form `FORM`.
     """
 
     label: str
     subject: str
     code: str
     inside: bool
+    beginning: str | None = None
 
     @property
     def record(self) -> Record:
         """The record that is inserted or left out."""
-        return Record(FORM.format(subject=self.subject, code=self.code), self.label)
+        return Record(self._text(self.code), self.label)
 
     def alternatives(self, experiment_seed: int) -> list[str]:
         """Return the canary's text with codes that no record has."""
-        return [FORM.format(subject=self.subject, code=code) for code in _codes(experiment_seed, "alternatives")]
+        return [self._text(code) for code in _codes(experiment_seed, "alternatives")]
+
+    def _text(self, code: str) -> str:
+        if self.beginning is None:
+            return FORM.format(subject=self.subject, code=code)
+        return f"{self.beginning} {self.subject} {code}."
 
 
-def canaries(count: int, labels: Sequence[str], experiment_seed: int) -> list[Canary]:
+def canaries(
+    count: int, labels: Sequence[str], experiment_seed: int, *, held_out: Sequence[Record] | None = None
+) -> list[Canary]:
     """Make `count` canaries, of each label in turn, each inserted with probability 1/2, independently of all others.
 
     The settings bound their number by `MOST_CANARIES`, the number of subjects.
+
+    Args:
+        count: Number of canaries.
+        labels: Labels of the task.
+        experiment_seed: Seed of the experiment.
+        held_out: Texts whose first halves are the canaries' beginnings, by label; None: the form `FORM`.
+
+    Raises:
+        DataError: A label has no held-out text of two words.
     """
     generator = rng.experiment(experiment_seed, "tossed canaries")
     subjects = generator.permutation(SUBJECTS)[:count].tolist()
     inside = (generator.random(count) < 1 / 2).tolist()
     parts = zip(cycle(labels), subjects, _codes(experiment_seed, "canaries"), inside, strict=False)
-    return [Canary(label=label, subject=subject, code=code, inside=toss) for label, subject, code, toss in parts]
+    made = [Canary(label=label, subject=subject, code=code, inside=toss) for label, subject, code, toss in parts]
+    if held_out is None:
+        return made
+    beginnings = {label: cycle(_beginnings(label, held_out)) for label in labels[:count]}
+    return [replace(canary, beginning=next(beginnings[canary.label])) for canary in made]
+
+
+def _beginnings(label: str, held_out: Sequence[Record]) -> list[str]:
+    """Return the first halves, by words, of the texts of a label."""
+    words = [record.text.split() for record in held_out if record.label == label]
+    if not (whole := [text for text in words if len(text) > 1]):
+        raise DataError("canaries", expected=f"held-out texts of {label}", got="none", do="Name a file as task.test")
+    return [" ".join(text[: len(text) // 2]) for text in whole]
 
 
 def _codes(experiment_seed: int, purpose: str) -> list[str]:

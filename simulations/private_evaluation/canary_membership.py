@@ -26,17 +26,18 @@ from simulations.private_evaluation.canaries import Canary
 from simulations.private_evaluation.change import Labelled
 
 NEAREST = 4
-FALSE_POSITIVES = 0.05
+FALSE_POSITIVES = {"tpr": 0.05, "tpr_1": 0.01}
 FEWEST = 8
 """Minimum number of canaries: a guess of each kind for a quarter of them."""
 
 DEFINITION = (
     "Membership: each canary was inserted on the toss of a coin. An attacker scores all, in or out, by their codes "
     "in the texts and by how much nearer the texts of their label came to them. auc: area under the ROC curve, 0.5 for "
-    "guessing (DeLong). tpr: share of the inserted ones above all but 5 % of the others (Clopper and Pearson). "
+    "guessing (DeLong). tpr, tpr_1: share of the inserted ones above all but 5 %, 1 % of the others (Clopper and "
+    "Pearson); of fewer than 100 others 1 % is none. "
     "epsilon: the run's ε is not below it, at 95 %, by guesses for the highest and the lowest quarter (Steinke et al. "
     "2023); a weak attack makes it small, never false, and 100 canaries show 2.8 at most. stated_epsilon: what the run "
-    "promises."
+    "promises, for the whole group if a canary is inserted several times."
 )
 """Definition of the figures, for reports."""
 
@@ -62,7 +63,7 @@ def scores(
 
 
 def figures(
-    scored: NDArray[np.float64], inside: NDArray[np.bool_], *, epsilon: float, delta: float
+    scored: NDArray[np.float64], inside: NDArray[np.bool_], *, epsilon: float, delta: float, times: int = 1
 ) -> dict[str, Figure]:
     """Return the area under the curve, rate of true positives, and a lower bound of epsilon with the stated one.
 
@@ -71,6 +72,7 @@ def figures(
         inside: (canaries,) whether they were inserted, by independent tosses.
         epsilon: The stated epsilon.
         delta: Delta of the stated guarantee.
+        times: Number of records that an inserted canary is; the guarantee for such a group is weaker.
 
     Raises:
         DataError: There are too few canaries, or too few of them are in or out.
@@ -84,17 +86,32 @@ def figures(
             do="Set federation.canaries=100",
         )
     area, between = intervals.area_under_curve(members, others)
-    above = int((members > np.sort(others)[::-1][int(FALSE_POSITIVES * len(others))]).sum())
+    above = {
+        name: int((members > np.sort(others)[::-1][int(rate * len(others))]).sum())
+        for name, rate in FALSE_POSITIVES.items()
+    }
+    epsilon, delta = of_group(epsilon, delta, times)
     return {
         "auc": {"value": area, "interval": between, "rows": rows},
-        "tpr": {
-            "value": above / len(members),
-            "interval": intervals.of_share(above, len(members)),
-            "rows": len(members),
+        **{
+            name: {
+                "value": count / len(members),
+                "interval": intervals.of_share(count, len(members)),
+                "rows": len(members),
+            }
+            for name, count in above.items()
         },
         "epsilon": {"value": lower_bound(*guessed(scored, inside), of=rows, delta=delta), "rows": rows},
         "stated_epsilon": {"value": epsilon, "rows": rows},
     }
+
+
+def of_group(epsilon: float, delta: float, size: int) -> tuple[float, float]:
+    """Return the (ε, δ) of k records by that of each: k ε, and k δ e^((k - 1) ε), 1 at most; δ itself at ε = ∞."""
+    if delta == 0 or size == 1 or math.isinf(epsilon):
+        return size * epsilon, delta
+    exponent = math.log(delta) + (size - 1) * epsilon + math.log(size)
+    return size * epsilon, math.exp(exponent) if exponent < 0 else 1.0
 
 
 def guessed(scored: NDArray[np.float64], inside: NDArray[np.bool_]) -> tuple[int, int]:

@@ -43,6 +43,7 @@ class MeasuredWithRecords(Measured):
         private: The records of all parties.
         sites: Index of the party of each record.
         canaries: All canaries; the inserted ones are among the records.
+        canary_times: Number of times that an inserted one is among them.
         style_site: Index of the party whose records have a planted style; None if there is none.
         epsilon: Epsilon of the run's guarantee; infinite without a guarantee.
         delta: Delta of the guarantee.
@@ -53,6 +54,7 @@ class MeasuredWithRecords(Measured):
     private: Sequence[Record] = field(repr=False)
     sites: Sequence[int] = field(default=(), repr=False)
     canaries: Sequence[Canary] = field(default=(), repr=False)
+    canary_times: int = 1
     style_site: int | None = None
     epsilon: float = math.inf
     delta: float = 0.0
@@ -186,9 +188,11 @@ def _canary_membership(measured: MeasuredWithRecords) -> dict[str, Figure]:
     inside = np.array([canary.inside for canary in measured.canaries])
     scored = canary_membership.scores(measured.canaries, vectors, measured.texts, *measured.change)
     try:
-        return canary_membership.figures(scored, inside, epsilon=measured.epsilon, delta=measured.delta)
+        return canary_membership.figures(
+            scored, inside, epsilon=measured.epsilon, delta=measured.delta, times=measured.canary_times
+        )
     except CaucusError as error:
-        return missing(("auc", "tpr", "epsilon", "stated_epsilon"), error, rows=len(inside))
+        return missing(("auc", "tpr", "tpr_1", "epsilon", "stated_epsilon"), error, rows=len(inside))
 
 
 def _disclosures(measured: MeasuredWithRecords) -> Group:

@@ -6,12 +6,12 @@ same source, as with `task=csv` and a random split; otherwise a difference of so
 """
 
 from collections.abc import Callable, Sequence
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from client.disclosures import features, learning
-from server.evaluation.figures import Figure
 from server.metrics import intervals
 
 NAMES = tuple(feature.replace(" ", "_") for feature in features.FEATURES)
@@ -22,8 +22,9 @@ DEFINITION = (
     "by personal information or five words in a row that are in no other of these texts, by one of the "
     f"{features.MOST} longest spans in common with a text, by a nearest text that is nearest in comparison with the "
     f"second nearest (also {features.MOST}), or by being in the tenth that is nearest to a text. p: probability of as "
-    "many disclosed records or more if nothing was learned (hypergeometric); a leak was found if the smallest p is "
-    "below 0.01, one fifth of 5 %. It needs test texts from the same source; what no feature shows is not seen."
+    "many disclosed records or more if nothing was learned (hypergeometric). found: number of features that reject "
+    "this, false alarms of all together being 5 % at most (Holm). It needs test texts from the same source; what no "
+    "feature shows is not seen, such as a style, a translation or records whose text occurs more than once."
 )
 """Definition of the figures, for reports."""
 
@@ -33,8 +34,8 @@ def figures(
     control: Sequence[str],
     texts: Sequence[str],
     embedded: Callable[[Sequence[str]], NDArray[np.float32]],
-) -> dict[str, Figure]:
-    """Return for each feature the two shares and the p-value.
+) -> dict[str, Any]:
+    """Return for each feature the two shares and the p-value, the number of features that reject, and a note on them.
 
     Args:
         records: Texts of the parties' records.
@@ -50,9 +51,15 @@ def figures(
     nearness = features.nearest(embedded(pool), embedded(texts))
     flags = features.disclosed(pool, texts, nearness=nearness, personal=features.personal_values)
     n, m = len(kept), len(kept_control)
-    made: dict[str, Figure] = {}
-    for name, test in zip(NAMES, learning.learning(flags, n), strict=True):
+    tests, found = learning.learning(flags, n), []
+    made: dict[str, Any] = {}
+    for name, test in zip(NAMES, tests, strict=True):
         for figure, count, rows in ((name, test.training, n), (f"{name}_control", test.control, m)):
             made[figure] = {"value": count / rows, "interval": intervals.of_share(count, rows), "rows": rows}
         made[f"{name}_p"] = {"value": test.p, "rows": n + m}
-    return made
+        if test.rejected:
+            found.append(f"{test.feature} ({test.training} of {n} records, {test.control} of {m} test texts)")
+    fewest = learning.fewest(n, m, features=len(tests))
+    note = f'Fewer than {fewest} disclosed records cannot be found among these; "nothing found" proves no privacy.'
+    made |= {"found": {"value": len(found), "rows": n + m}, "note": note}
+    return made | ({"features": ", ".join(found)} if found else {})

@@ -171,7 +171,7 @@ def _by_setting(runs: pd.DataFrame, axis: str) -> plots.Lines | None:
         note="Mean accuracy on real texts of the small model, with its 95 % interval over the seeds (Student's t).",
         x_name=name,
         places=[f"{place:g}".replace("inf", "∞") for place in means.columns],
-        values={row: _missing_as_none(line) for row, line in means.iterrows()},
+        values={str(row): _missing_as_none(line) for row, line in means.iterrows()},
         intervals={row: [spans.get((row, place)) for place in means.columns] for row in means.index},
     )
 

@@ -72,7 +72,7 @@ def rounds_of(sweep: Path, runs: pd.DataFrame) -> pd.DataFrame:
     rounds = [
         {"row": row, "round": number, **line}
         for name, row in runs["row"].items()
-        for number, line in enumerate(read_rounds(sweep / name), start=1)
+        for number, line in enumerate(read_rounds(sweep / str(name)), start=1)
     ]
     return pd.DataFrame(rounds, columns=["row", "round", *BY_ROUND]).astype(dict.fromkeys(BY_ROUND, "float64"))
 

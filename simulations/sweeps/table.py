@@ -175,8 +175,8 @@ def _row(
         fid=tuple(_mean(values) for _, values in rounds[rounds["row"] == name].groupby("round")["fid"]),
         tokens=_mean(done["tokens"]),
         seconds=_mean(done["seconds"]),
-        figures={figure: mean for figure in figures if (mean := _mean(figures[figure])) is not None},
-        deviations={figure: spread for figure in figures if (spread := _deviation(figures[figure])) is not None},
+        figures={str(figure): mean for figure in figures if (mean := _mean(figures[figure])) is not None},
+        deviations={str(figure): spread for figure in figures if (spread := _deviation(figures[figure])) is not None},
         paper=dict(zip(data, planned.get("paper", ()), strict=False)),
         against={short: paired(mine, theirs) for short, theirs in others.items()},
     )

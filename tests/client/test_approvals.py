@@ -51,12 +51,12 @@ def test_a_persons_refusal_stays_until_it_is_reconsidered(automatic, tmp_path, r
     wanted = made(tmp_path, records)
     refused(m.Reason.AWAITING, wanted)
     (waiting,) = approvals(tmp_path / "private")
-    decide(tmp_path / "private", waiting, approve=False, by="anna")
+    declined = decide(tmp_path / "private", waiting, approve=False, by="anna")
     assert "refused by anna" in refused(m.Reason.DECLINED, wanted, automatic=automatic)
     assert "refused by anna" in refused(m.Reason.DECLINED, made(tmp_path, records), automatic=automatic)
-    decide(tmp_path / "private", waiting, approve=True, by="bob")
+    decide(tmp_path / "private", declined, approve=True, by="bob")
     wanted.admit("r", PLAN, automatic=automatic)
-    decide(tmp_path / "private", waiting, approve=False, by="anna")
+    decide(tmp_path / "private", *approvals(tmp_path / "private"), approve=False, by="anna")
     assert "refused by anna" in refused(m.Reason.DECLINED, wanted, automatic=automatic)
 
 
@@ -72,7 +72,7 @@ def test_every_decision_leaves_a_line_that_no_later_one_removes(tmp_path, record
     (waiting,) = approvals(folder)
     declined = decide(folder, waiting, approve=False, by="anna", reason="no purpose")
     assert (declined.reason, approvals(folder)) == ("no purpose", [declined])
-    approved = decide(folder, waiting, approve=True, by="bob")
+    approved = decide(folder, declined, approve=True, by="bob")
     assert (approved.reason, approved.by) == ("", "bob")
     wanted.admit("other", PLAN, automatic=True)
     wanted.admit("other", PLAN, automatic=True)  # nothing is decided again
@@ -119,8 +119,20 @@ def test_a_decision_keeps_what_the_service_wrote_since_it_was_shown(tmp_path, re
     refused(m.Reason.AWAITING, wanted)
     (entry,) = approvals(tmp_path / "private")
     wanted.admit("r", PLAN, automatic=True)
-    assert decide(tmp_path / "private", entry, approve=True, by="anna").data == wanted.digest()
-    assert decide(tmp_path / "private", entry, approve=False, by="anna").data == wanted.digest()
+    approved = decide(tmp_path / "private", entry, approve=True, by="anna")
+    assert approved.data == wanted.digest()
+    assert decide(tmp_path / "private", approved, approve=False, by="anna").data == wanted.digest()
+
+
+def test_of_two_people_who_look_at_one_plan_the_first_decides(tmp_path, records):
+    folder = tmp_path / "private"
+    refused(m.Reason.AWAITING, made(tmp_path, records))
+    (waiting,) = approvals(folder)
+    declined = decide(folder, waiting, approve=False, by="anna")
+    with pytest.raises(ConfigError, match="plan; expected awaiting, as it was shown; got refused by anna"):
+        decide(folder, waiting, approve=True, by="bob")
+    assert approvals(folder) == [declined]
+    assert decisions(folder) == [("anna", "awaiting", "refused", "")]
 
 
 def test_a_decision_waits_while_the_service_writes(tmp_path, records):

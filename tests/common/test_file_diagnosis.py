@@ -74,8 +74,9 @@ def test_json_lines_say_which_field_is_missing(tmp_path):
         ("a.xlsx", b"", "got .xlsx", "Export the sheet as CSV"),
         ("a.csv.gz", b"", "got .gz", "Unpack it first."),
         ("a.tsv", b"", "got .tsv", "Save it with commas"),
-        ("a.json", b"", "got .json", "one JSON object a line, as .jsonl"),
-        ("a.parquet", b"", "got .parquet", "Export it as CSV"),
+        ("a.arrow", b"", "got .arrow", "Export it as CSV"),
+        ("a.xml", b"", "got .xml", "FHIR is read as JSON"),
+        ("a.csv", b"PAR1", "got a Parquet file", "Name it .parquet."),
         ("a.csv", b"PK\x03\x04xl", "got an Excel file or another ZIP archive", "Export the sheet as CSV"),
         ("a.csv", gzip.compress(b"text,label", mtime=0), "got a gzip archive", "Unpack it first."),
         ("a.csv", "text,label".encode("utf-16"), "got UTF-16", "Save it as UTF-8."),
@@ -90,8 +91,12 @@ def test_another_format_is_named_with_what_to_do(tmp_path, name, content, got, a
 
 
 def test_a_public_text_may_be_a_txt_and_records_may_not(tmp_path):
-    assert "expected a name that ends in .csv or .jsonl; got .txt" in said(tmp_path, "a.txt", "x")
-    assert "ends in .txt or .csv or .jsonl; got no ending" in said(tmp_path, "a", "x", reader=read_texts)
+    assert "expected a name that ends in .csv or .jsonl or .parquet or .json or .ndjson; got .txt" in said(
+        tmp_path, "a.txt", "x"
+    )
+    assert "ends in .txt or .csv or .jsonl or .parquet or .json or .ndjson; got no ending" in said(
+        tmp_path, "a", "x", reader=read_texts
+    )
 
 
 def test_the_setting_that_named_the_file_is_said_first_and_the_advice_stays(tmp_path):

@@ -198,7 +198,7 @@ def test_texts_of_a_megabyte_are_warned_of_by_count_and_place_alone(name, write,
     assert len(read_texts(path)) == 4
     (message,) = caplog.messages
     assert message.startswith(
-        f"{path}: 2 texts of more than 100000 characters, the first at line {line}: most encoders"
+        f"{path}: 2 texts of more than 100000 characters, the first at {path}:{line}: most encoders"
     )
     assert message.endswith("split such texts into ones of the length that you want, or remove them")
     assert SECRET not in message

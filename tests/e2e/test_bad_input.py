@@ -88,7 +88,7 @@ def test_a_file_that_is_no_table_of_text_and_label_is_told_with_its_setting(sett
         ("COLUMNS", "missing column; expected a header with text and label, each once; got"),
         ("SEMICOLONS", "The fields seem to be separated by semicolons: save the file with commas."),
         ("ENCODING", "expected text in UTF-8; got"),
-        ("ENDING", "expected a name that ends in .csv or .jsonl; got"),
+        ("ENDING", "expected a name that ends in .csv or .jsonl or .parquet or .json or .ndjson; got"),
         ("FILE", str(path)),
     ):
         message = message.replace(short, long)

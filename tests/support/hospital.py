@@ -1,10 +1,14 @@
 """A hospital's folder after some requests, answered and refused: one answer is charged, and no process runs."""
 
+import pytest
 import yaml
 
+from client.approvals import Approvals
 from client.audit_log import AuditLog
 from client.command import main
+from client.deploy.settings import HospitalSettings
 from client.noted_head import NotedHead
+from client.session import RefusalError
 from server.deploy.authority import make_authority
 from tests.support.federations import CANARY
 from tests.support.ledgers import reservation
@@ -28,9 +32,14 @@ def operated(folder):
 
 def charge(folder, index):
     """Charge one more answer, as the party service does."""
+    spend(folder, "r", index)
+
+
+def spend(folder, run, index=0):
+    """Charge and note an answer of this run."""
     noted = NotedHead(folder / "private" / "ledger.head")
     ledger = noted.opened(folder / "private" / "ledger.db")
-    ledger.reserve(**reservation(index=index))
+    ledger.reserve(**reservation(run=run, index=index))
     noted.write(ledger)
 
 
@@ -55,3 +64,10 @@ def said(capsys, *arguments, code=2):
     assert error.count("\n") == 1
     assert CANARY not in error
     return error
+
+
+def opened(folder, agreed, run="pilot-1a2b3c4d"):
+    """What the service stores of a plan that was opened and waits."""
+    records = HospitalSettings.load(folder).records
+    with pytest.raises(RefusalError):
+        Approvals(folder / "private", records=records, key=b"k" * 32).admit(run, agreed, automatic=False)

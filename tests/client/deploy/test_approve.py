@@ -7,12 +7,11 @@ import sys
 
 import pytest
 
-from client.approvals import Approvals, approvals
+from client.approvals import approvals
 from client.command import main
 from client.deploy.plan_facts import down, up
 from client.deploy.settings import HospitalSettings
-from client.session import RefusalError
-from common.ledger.ledger import Ledger
+from client.noted_head import NotedHead
 from common.plan.guarantee import epsilon_against, epsilon_alone
 from common.plan.not_covered import Scope, not_covered
 from common.plan.planned import PlannedQuery
@@ -25,7 +24,7 @@ from common.queries.votes import VotesSpec
 from common.secagg.identity import Roster
 from common.system.enrolment import RosterFile
 from tests.support.federations import plan
-from tests.support.hospital import change
+from tests.support.hospital import change, opened
 
 RUN = "pilot-1a2b3c4d"
 TRUSTING = {"malicious_coordinator": False, "corrupt": 0.0}
@@ -36,13 +35,6 @@ def made(made):
     """A hospital that trusts the coordinator to follow the protocol."""
     change(made, limits=TRUSTING)
     return made
-
-
-def opened(folder, agreed, run=RUN):
-    """What the service stores of a plan that was opened and waits."""
-    records = HospitalSettings.load(folder).records
-    with pytest.raises(RefusalError):
-        Approvals(folder / "private", records=records, key=b"k" * 32).admit(run, agreed, automatic=False)
 
 
 def approve(capsys, folder, *arguments, code=0):
@@ -154,9 +146,11 @@ def test_what_is_refused_even_when_approved_is_said(agreed, line, made, capsys):
 
 
 def charge(folder, agreed, run):
-    ledger = Ledger(folder / "private" / "ledger.db")
+    noted = NotedHead(folder / "private" / "ledger.head")
+    ledger = noted.opened(folder / "private" / "ledger.db")
     release = agreed.answer_release(0)
     ledger.reserve(run=run, index=0, plan_digest=agreed.digest(), query_digest=bytes(32), release=release)
+    noted.write(ledger)
 
 
 def test_the_lifetime_budget_is_that_of_all_other_runs_and_this_one(made, capsys):
@@ -184,6 +178,19 @@ def test_the_lifetime_budget_is_that_of_all_other_runs_and_this_one(made, capsys
     assert entry["lifetime"]["delta"] == agreed.delta  # the only one on the sheet
 
 
+def test_a_budget_by_a_ledger_that_was_replaced_is_not_certain(made, capsys):
+    opened(made, plan(2))
+    charge(made, plan(2), "other")
+    (made / "private" / "ledger.db").unlink()
+    spent, _, *unsure = facts(capsys, made)["lifetime budget"]
+    assert spent.startswith("0.0 % is used by other runs")  # what the file says, which is gone
+    assert " ".join(unsure).startswith(
+        "NOT certain, it may be more; the service does not start with this ledger: the ledger is missing; expected one"
+    )
+    (entry,) = json.loads(approve(capsys, made, "--json"))
+    assert entry["lifetime"]["problem"].startswith("the ledger is missing")
+
+
 def test_the_hospitals_own_records_are_counted_for_it_alone(made, capsys):
     HospitalSettings.load(made).records.write_text("text,label\none,a\ntwo,b\nthree,b\nfour,c\n")
     opened(made, plan(2, labels=("a", "b", "flu")))
@@ -191,6 +198,15 @@ def test_the_hospitals_own_records_are_counted_for_it_alone(made, capsys):
         *("3 of 4 have one of the plan's labels (known here alone)", "a: 1", "b: 2"),
         *("none has: flu", "not asked for, they take no part: c (1)"),
     ]
+
+
+def test_a_gap_in_the_coordinators_words_makes_no_further_fact(made, capsys):
+    fact = "epsilon          0.010 of all that the run releases"
+    opened(made, plan(2, purpose="triage" + " " * 120 + fact, recipient="us" + "\u2800" * 10 + fact))
+    output = facts(capsys, made)
+    assert output["purpose"] == ["triage epsilon 0.010 of all that the run releases"]
+    assert output["recipient"][0].startswith(r"'us\u2800\u2800")
+    assert len(output["epsilon"]) == 4
 
 
 def test_no_mask_and_no_proof_are_said_and_no_word_of_the_coordinators_writes_over_it(made, capsys):

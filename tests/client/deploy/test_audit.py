@@ -8,34 +8,20 @@ import pytest
 from client.command import main
 from common.errors import MissingPackageError
 from tests.support.federations import CANARY
+from tests.support.held_back import N, copied, held_back, note, unrelated, write
 from tests.support.hospital import said
-
-N = 40
-SUBJECTS = ("cough", "fever", "ankle", "rash", "headache", "wheeze", "nausea", "bruise")
-
-
-def note(number, kind):
-    return f"{kind} {number}: a {SUBJECTS[number % 8]} since day {7 * number}, {CANARY if kind == 'a' else ''} seen"
-
-
-def write(path, texts):
-    path.write_text("text,label\n" + "".join(f'"{text}",a\n' for text in texts))
-    path.chmod(0o600)
-    return path
 
 
 @pytest.fixture
 def control(made):
     """Control records; the hospital has as many other records."""
-    write(made.parent / "notes.csv", [note(number, "a") for number in range(N)])
-    return write(made.parent / "control.csv", [note(number, "b") for number in range(N)])
+    return held_back(made)
 
 
 @pytest.fixture
 def released(made, control):
     """Texts: 15 copies of records, and 15 texts that have nothing to do with them."""
-    copies = [note(number, "a") for number in range(15)]
-    return write(made.parent / "synthetic.csv", [*copies, *(f"Unrelated text of number {n}" for n in range(15))])
+    return copied(made)
 
 
 def test_copies_are_found_and_the_result_stays_in_the_folder(made, control, released, capsys):
@@ -57,7 +43,7 @@ def test_copies_are_found_and_the_result_stays_in_the_folder(made, control, rele
 
 
 def test_texts_of_nobody_pass(made, control, released, capsys):
-    write(released, [f"Unrelated text of number {number}" for number in range(30)])
+    write(released, unrelated(30))
     assert main(["audit", str(made), str(released), "--control", str(control)]) == 0
     out = capsys.readouterr().out
     assert "rejected: " not in out
@@ -69,7 +55,7 @@ def test_without_the_patterns_personal_information_is_said_to_be_untested(made, 
         raise MissingPackageError("patterns", expected="the package x", got="none")
 
     monkeypatch.setattr("client.disclosures.features.personal_values", missing)
-    write(released, [f"Unrelated text of number {number}" for number in range(30)])
+    write(released, unrelated(30))
     assert main(["audit", str(made), str(released), "--control", str(control)]) == 0
     assert "personal information    not tested: patterns; expected the package x" in capsys.readouterr().out
     names = [test["feature"] for test in json.loads((made / "private" / "disclosures.json").read_text())["learning"]]

@@ -40,7 +40,10 @@ def test_the_longest_span_is_that_of_a_plain_search(seed):
     def spans(words, length):
         return {words[start : start + length] for start in range(len(words) - length + 1)}
 
-    rare, longest = features._sequences(pool, released)
+    held = features.Pool([" ".join(words) for words in pool], personal=None)
+    nearness = np.zeros((len(pool), 2), dtype=np.float32)
+    found = held.evidence([" ".join(words) for words in released], nearness=nearness)
+    rare, longest = found.rare, found.spans
     for position, record in enumerate(pool):
         shared = [
             length

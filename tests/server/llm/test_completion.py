@@ -10,7 +10,7 @@ PUBLIC = [Example(text=f"A public text {'word ' * i}of number {i}.", topic=f"top
 
 def prompt(fields=None, *, public=PUBLIC, seed=0, **settings):
     request = requests(seed + 1, **fields or {})[seed]
-    return Completion(**settings).beginning(request, public).prompt
+    return Completion(form="fields", **settings).beginning(request, public).prompt
 
 
 def test_a_first_prompt_lists_public_texts_of_other_topics_and_ends_at_the_new_one():
@@ -28,7 +28,7 @@ def test_public_texts_of_the_tasks_own_labels_are_left_out_and_those_without_top
     assert "My card is late." not in prompt(public=examples)
     plain = [Example(text="Nobody knows what this is about.")]
     assert "\nText: Nobody knows what this is about.\nTopic: late card" in prompt(public=plain)
-    bare = Completion(public=False).beginning(requests(1)[0], PUBLIC).prompt
+    bare = Completion(form="fields", public=False).beginning(requests(1)[0], PUBLIC).prompt
     assert bare == prompt(public=[])
     assert bare.count("Text:") == 1
 
@@ -71,11 +71,11 @@ def test_a_model_that_wants_no_examples_still_sees_what_the_request_is_about():
 
 def test_blanks_keep_the_beginning_of_the_source():
     (request,) = requests(1, source=(SOURCE,), blanks=0.5)
-    beginning = Completion().beginning(request, [])
+    beginning = Completion(form="fields").beginning(request, [])
     assert opening_words(request) == "Where is my card? I"
     assert beginning.prompt.endswith("\nText: Where is my card? I")
-    assert Completion().read(" need it now.", request, whole=True) == "Where is my card? I need it now."
-    assert Completion().read("\n", request, whole=True) is None
+    assert Completion(form="fields").read(" need it now.", request, whole=True) == "Where is my card? I need it now."
+    assert Completion(form="fields").read("\n", request, whole=True) is None
     (all_of_it,) = requests(1, source=(SOURCE,), blanks=1.0)
     assert opening_words(all_of_it) == ""
 
@@ -91,8 +91,8 @@ def test_label_attribute_instruction_and_wording_are_in_the_prompt():
 
 
 def test_a_requested_length_prefers_public_texts_of_that_length():
-    short = Completion().beginning(requests(1, words=3)[0], PUBLIC)
-    long = Completion().beginning(requests(1, words=40)[0], PUBLIC)
+    short = Completion(form="fields").beginning(requests(1, words=3)[0], PUBLIC)
+    long = Completion(form="fields").beginning(requests(1, words=40)[0], PUBLIC)
     assert short.longest < long.longest
     assert long.longest > 25
 
@@ -107,11 +107,11 @@ def test_examples_that_are_much_longer_than_requested_are_cut_after_a_sentence()
 
 def test_a_text_ends_with_its_line_or_with_the_chosen_end():
     several = "First line.\nSecond line."
-    one = Completion()
+    one = Completion(form="fields")
     assert one.read(f" {several}", requests(1)[0], whole=True) is None  # two words
     assert one.read(" A whole first line.\nTopic: other", requests(1)[0], whole=True) == "A whole first line."
     assert "\nText: First line. Second line.\n" in prompt({"good": (several,)})
-    marked = Completion(end="###")
+    marked = Completion(form="fields", end="###")
     assert marked.stop == "\n###"
     assert marked.read(f" {several}\n###\nTopic:", requests(1)[0], whole=True) == several
     text = prompt({"good": (several,)}, end="###")
@@ -120,7 +120,7 @@ def test_a_text_ends_with_its_line_or_with_the_chosen_end():
 
 
 def test_a_completion_that_was_cut_off_ends_with_its_last_sentence():
-    read = Completion().read
+    read = Completion(form="fields").read
     assert read(" A first sentence. And then it", requests(1)[0], whole=False) == "A first sentence."
     assert read(" no sentence ends here at all", requests(1)[0], whole=False) is None
 
@@ -132,8 +132,8 @@ def test_a_subtopic_is_a_phrase_after_phrases_of_other_things_and_may_have_one_w
         f"Subtopic: {phrase}" for _, phrase in SUBTOPICS
     ]
     request = requests(1, phrases=True)[0]
-    assert Completion().read(" delay\nTopic: other", request, whole=True) == "delay"
-    assert Completion().read(" \nTopic: other", request, whole=True) is None
+    assert Completion(form="fields").read(" delay\nTopic: other", request, whole=True) == "delay"
+    assert Completion(form="fields").read(" \nTopic: other", request, whole=True) is None
 
 
 def test_an_abstract_is_a_text_of_its_length_and_is_rewritten_like_one():

@@ -77,5 +77,5 @@ def test_the_plural_is_a_setting_for_other_nouns():
 
 
 def test_an_unknown_form_is_refused():
-    with pytest.raises(ConfigError, match="form; expected one of auto, fields, headings, quoted; got 'haiku'"):
+    with pytest.raises(ConfigError, match="form; expected one of fields, headings, quoted; got 'haiku'"):
         Completion(form="haiku")

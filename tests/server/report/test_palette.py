@@ -7,7 +7,7 @@ from importlib import resources
 import numpy as np
 import pytest
 
-import server.report
+import common.look
 
 VISION = {
     # Machado, Oliveira and Fernandes (2009), severity 1, for linear RGB.
@@ -19,7 +19,7 @@ VISION = {
 TO_XYZ = np.array(
     [[0.4124564, 0.3575761, 0.1804375], [0.2126729, 0.7151522, 0.072175], [0.0193339, 0.119192, 0.9503041]]
 )
-COLOURS = (resources.files(server.report) / "templates" / "colours.css").read_text("utf-8")
+COLOURS = (resources.files(common.look) / "colours.css").read_text("utf-8")
 WHITE = np.array([0.95047, 1.0, 1.08883])
 DISTINCT = 20
 """CIE 1976 difference; one of 2.3 is just noticeable side by side."""

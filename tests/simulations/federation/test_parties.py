@@ -34,6 +34,16 @@ def test_canaries_that_are_in_are_added_in_turn_and_the_same_each_time(tmp_path)
     assert sum(map(len, dealt)) - 60 == sum(canary.inside for canary in tossed)
 
 
+def test_a_canary_may_be_several_records_and_begin_like_a_held_out_text(tmp_path):
+    (tmp_path / "test.csv").write_text("text,label\nmade for a,a\nwritten for b,b\n")
+    settings = "task.labels={a: null, b: null}", "federation.canaries=9", f"task.test={tmp_path / 'test.csv'}"
+    forms = "federation.canary_form=beginning", "federation.canary_times=3"
+    added = [r.text for party in deal(_config(tmp_path, *settings, *forms)) for r in party if r.text.endswith(".")]
+    inserted = sum(canary.inside for canary in canaries(9, ["a", "b"], 0))
+    assert (len(added), len(set(added))) == (3 * inserted, inserted)
+    assert {text.split()[0] for text in added} <= {"made", "written"}
+
+
 def test_one_party_may_have_a_style(tmp_path):
     named = "task.labels={a: null, b: null}"
     dealt = deal(_config(tmp_path, named, "federation.style_site=1"))

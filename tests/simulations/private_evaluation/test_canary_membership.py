@@ -4,11 +4,19 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from common.domain import Record
 from common.errors import DataError
 from server.settings.schema import MOST_CANARIES
 from simulations.private_evaluation import canary_membership
 from simulations.private_evaluation.canaries import SUBJECTS, canaries
-from simulations.private_evaluation.canary_membership import _probability, figures, guessed, lower_bound, scores
+from simulations.private_evaluation.canary_membership import (
+    _probability,
+    figures,
+    guessed,
+    lower_bound,
+    of_group,
+    scores,
+)
 from simulations.private_evaluation.change import Labelled
 
 ALL = canaries(100, ["a", "b"], 0)
@@ -28,6 +36,24 @@ def test_coins_are_tossed_and_subjects_and_codes_are_different():
     assert ALL[:10] == canaries(10, ["a", "b"], 0)
     assert [canary.record.label for canary in ALL[:3]] == ["a", "b", "a"]
     assert all(canary.code in canary.record.text and canary.subject in canary.record.text for canary in ALL)
+
+
+def test_a_canary_may_begin_like_a_held_out_text_and_end_in_what_nobody_expects():
+    held_out = [Record("one two three four five", "a"), Record("six seven", "b"), Record("word", "b")]
+    made = canaries(4, ["a", "b"], 0, held_out=held_out)
+    ends = [f"{canary.subject} {canary.code}." for canary in made]
+    begins = ["one two", "six"] * 2
+    assert [canary.record.text for canary in made] == [f"{a} {z}" for a, z in zip(begins, ends, strict=True)]
+    assert all(text.startswith("one two ") for text in made[0].alternatives(0))
+    with pytest.raises(DataError, match="held-out texts of b"):
+        canaries(2, ["a", "b"], 0, held_out=held_out[:1])
+
+
+def test_a_group_has_less_of_a_guarantee():
+    assert of_group(1.0, 1e-5, 1) == (1.0, 1e-5)
+    assert of_group(1.0, 1e-5, 2) == (2.0, pytest.approx(2e-5 * math.e))
+    assert of_group(8.0, 1e-5, 10) == (80.0, 1.0)
+    assert of_group(math.inf, 1e-5, 10) == (math.inf, 1e-5)
 
 
 def test_canaries_whose_codes_came_out_are_told_from_the_others():

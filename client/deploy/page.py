@@ -1,0 +1,51 @@
+"""`caucus-party page`: a hospital's page on this machine, for those who decide and do not use a terminal.
+
+It is served on 127.0.0.1 alone, and there is no option for another address: from another machine, an SSH tunnel to the
+same port leads to it. The link is printed once, and opens the page for one browser (`client/page/access.py`).
+"""
+
+import argparse
+import contextlib
+import socket
+from collections.abc import Iterator
+from pathlib import Path
+
+from client.deploy.settings import HospitalSettings
+from common.system.commands import add_command
+from common.system.extras import needs
+from common.validate import integers_in
+
+HOST = "127.0.0.1"
+PORT = 8470
+
+
+def register(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
+    """Add the command `page`."""
+    parser = add_command(
+        commands,
+        "page",
+        _page,
+        summary="a page in a browser: plans to decide, budget, limits, what runs, a release looked at",
+        description="Serve this hospital's page on 127.0.0.1 until Ctrl-C, and print the link that opens it: once, "
+        "within ten minutes, in one browser, for eight hours. The page does what approve, status, ledger and audit "
+        "do, with the rights and the name of this account. From another machine: "
+        "ssh -o ExitOnForwardFailure=yes -L 8470:127.0.0.1:8470 MACHINE.",
+        example="caucus-party page hospital",
+    )
+    parser.add_argument("folder", metavar="FOLDER", type=Path, help="made by caucus-party init")
+    parser.add_argument("--port", type=int, default=PORT, help="on 127.0.0.1; 0 for any that is free (%(default)s)")
+
+
+def _page(chosen: argparse.Namespace) -> Iterator[str]:
+    needs("caucus-party page", "jinja2", "starlette", "uvicorn", extra="page")
+    from client.page.serve import serving
+
+    integers_in(0, 2**16 - 1, port=chosen.port)
+    HospitalSettings.load(chosen.folder)  # a wrong folder is told here, not in a browser
+    with socket.create_server((HOST, chosen.port)) as listening:
+        access, server = serving(chosen.folder, f"{HOST}:{listening.getsockname()[1]}")
+        yield "open this link in a browser; Ctrl-C ends the page"
+        yield access.link
+        with contextlib.suppress(KeyboardInterrupt):
+            server.run(sockets=[listening])
+    yield "the page is closed"

@@ -1,0 +1,104 @@
+"""What has changed from one plan to the next of the same name: a person who approved one looks at this alone.
+
+A coordinator names a run, and adds random letters to it: "pilot-1a2b3c4d" and "pilot-99887766" have the same name. The
+name is the coordinator's word, like the purpose.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict
+
+from client.approvals import PlanApproval
+from common.plan.plan import Plan
+from common.plan.planned import PlannedQuery
+
+NAMES = {
+    "method": "method",
+    "encoder": "digest of the encoder",
+    "parties": "number of hospitals",
+    "max_dropouts": "hospitals that may be missing from a sum",
+    "colluders": "hospitals that may reveal their noise",
+    "threshold": "hospitals that can lift a mask together",
+    "secure": "masks",
+    "degree": "hospitals with which one exchanges masks",
+    "corrupt": "hospitals that may help the coordinator",
+    "roster": "digest of the roster",
+    "epsilon": "epsilon of all that the run releases",
+    "delta": "delta",
+    "unit": "what is protected",
+    "max_attempts": "attempts at each answer",
+    "calibration": "calibration of the noise",
+    "max_records_per_party": "largest number of records of a hospital",
+    "purpose": "purpose",
+    "recipient": "recipient",
+}
+"""Field of a plan that has one value, to its name for a person; labels and queries are compared one by one."""
+
+
+def previous(approval: PlanApproval, known: Sequence[PlanApproval]) -> PlanApproval | None:
+    """Return the last approved plan of another run of the same name, if this version can read it; otherwise None."""
+    others = [
+        other
+        for other in known
+        if other.decision == "approved" and other.run != approval.run and _name(other.run) == _name(approval.run)
+    ]
+    last = max(others, key=lambda other: other.decided or other.first_seen, default=None)
+    return last if last and last.read_plan() else None
+
+
+def changes(before: Plan, after: Plan) -> Iterator[str]:
+    """Yield each difference in a clause."""
+    for field, name in NAMES.items():
+        old, new = getattr(before, field), getattr(after, field)
+        if old != new:
+            yield f"{name}: {_pair(old, new)}"
+    yield from _labels(before, after)
+    yield from _queries(before, after)
+
+
+def _labels(before: Plan, after: Plan) -> Iterator[str]:
+    gone = [label for label in before.labels if label not in after.labels]
+    new = [label for label in after.labels if label not in before.labels]
+    if gone:
+        yield f"labels no longer asked for: {', '.join(gone)}"
+    if new:
+        yield f"new labels: {', '.join(new)}"
+    if before.labels != after.labels and not gone and not new:
+        yield "labels: in another order"
+
+
+def _queries(before: Plan, after: Plan) -> Iterator[str]:
+    old = {query.name: query for query in before.queries}
+    new = {query.name: query for query in after.queries}
+    for name in sorted(old.keys() - new.keys()):
+        yield f"query {name} is no longer asked"
+    for name, query in new.items():
+        if name not in old:
+            yield f"query {name} is new: it asks {query.spec.asks}"
+        elif query != old[name]:
+            yield f"query {name}: {_query(old[name], query)}"
+
+
+def _query(before: PlannedQuery, after: PlannedQuery) -> str:
+    """Return the differences of two queries of one name; what its kind adds is named as the plan names it."""
+    if before.spec.kind != after.spec.kind:
+        return f"{before.spec.kind} before, {after.spec.kind} now"
+    old, new = (asdict(query.spec) | asdict(query) | {"spec": None} for query in (before, after))
+    return ", ".join(
+        f"{name.replace('_', ' ')} {_pair(old[name], new[name])}" for name in new if old[name] != new[name]
+    )
+
+
+def _name(run: str) -> str:
+    return run.rpartition("-")[0] or run
+
+
+def _pair(old: object, new: object) -> str:
+    if isinstance(old, float) and isinstance(new, float) and f"{old:.4g}" != f"{new:.4g}":
+        return f"{old:.4g} before, {new:.4g} now"
+    return f"{_shown(old)} before, {_shown(new)} now"
+
+
+def _shown(value: object) -> str:
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return str(value) or "none"

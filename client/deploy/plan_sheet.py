@@ -1,0 +1,216 @@
+"""The sheet on which a person decides about a plan: its facts in sentences, for a terminal and for a page alike.
+
+Losses of privacy are rounded up; noise and remaining budget are rounded down. Labels, purpose, recipient and names
+of queries are the coordinator's words; their unprintable and blank characters are shown escaped, so that they can
+neither overwrite the facts that a person decides by nor, behind a gap, look like one more of them.
+"""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+from client.approvals import PlanApproval
+from client.deploy.plan_facts import NOT_STATED_BY_THE_PLAN, Budget, OwnRecords, PlanFacts, down, up
+from common.plan.plan import Plan
+from common.plan.planned import PlannedQuery
+from common.plan.words import differences
+
+BLANK = frozenset("\u115f\u1160\u2800\u3164\uffa0")
+"""Characters that count as printable and show nothing: fillers of Hangul, and a Braille cell without dots."""
+
+
+@dataclass(frozen=True, slots=True)
+class Fact:
+    """One fact, or a further sentence of the fact before.
+
+    Attributes:
+        name: Its name; empty for a further sentence.
+        sentence: The sentence.
+        folded: Whether a terminal folds it into short lines; other sentences are short enough.
+    """
+
+    name: str
+    sentence: str
+    folded: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """A part of the sheet: its title, empty for the first, and its facts."""
+
+    title: str
+    facts: tuple[Fact, ...]
+
+
+def sheet(facts: PlanFacts) -> tuple[Part, ...]:
+    """Return the sheet of a plan."""
+    approval, plan = facts.approval, facts.plan
+    return (
+        Part(
+            "",
+            (
+                Fact("plan", f"{approval.plan_digest[:16]}, first seen {approval.first_seen}"),
+                Fact("digest", in_fours(approval.plan_digest)),
+                Fact("", "compare it by telephone with the coordinator and with other hospitals"),
+                *_changes(facts),
+            ),
+        ),
+        Part("what it is for, in the coordinator's words", tuple(_purpose(plan))),
+        Part("who takes part", (Fact("hospitals", _hospitals(facts)),)),
+        Part("who can see what", tuple(_sight(facts))),
+        Part(f"what it can cost in privacy, at delta {plan.delta!r}", tuple(_cost(facts))),
+        Part(
+            "what the guarantee does not cover; a party is a hospital that takes part",
+            tuple(
+                Fact("" if number else "not covered", f"- {item}", folded=True)
+                for number, item in enumerate(facts.not_covered)
+            ),
+        ),
+        Part("this hospital", tuple(_here(facts))),
+    )
+
+
+def decision(approval: PlanApproval) -> str:
+    """Return a plan's decision in a line: by whom, when and why, as far as there is one."""
+    by = f" by {approval.by}" if approval.by else ""
+    when = f", {approval.decided}" if approval.decided else ""
+    why = f": {plain(approval.reason)}" if approval.reason else ""
+    return f"run {plain(approval.run)}: {approval.decision}{by}{when}{why}"
+
+
+def in_fours(digest: str) -> str:
+    """Return hexadecimal digits in groups of four, to be read aloud."""
+    return " ".join(digest[place : place + 4] for place in range(0, len(digest), 4))
+
+
+def plain(word: str) -> str:
+    """Return a word as one printable line, with unprintable and blank characters escaped."""
+    return word if word.isprintable() and BLANK.isdisjoint(word) else ascii(word)
+
+
+def _changes(facts: PlanFacts) -> Iterator[Fact]:
+    if facts.before is None:
+        yield Fact("changes", "no earlier run of this name was approved here")
+        return
+    yield Fact("changes", f"since run {plain(facts.before.run)}, approved {facts.before.decided or 'earlier'}:")
+    for change in facts.changes:
+        yield Fact("", f"- {plain(change)}", folded=True)
+    if not facts.changes:
+        yield Fact("", "none: the plan is the same")
+
+
+def _purpose(plan: Plan) -> Iterator[Fact]:
+    not_stated = f"ask the coordinator {', '.join(NOT_STATED_BY_THE_PLAN)}: the plan does not say it"
+    yield Fact("purpose", plain(plan.purpose), folded=True)
+    yield Fact("recipient", plain(plan.recipient), folded=True)
+    yield Fact("", "both are the coordinator's word alone: nothing enforces them")
+    yield Fact("method", plain(plan.method), folded=True)
+    yield Fact("not stated", not_stated, folded=True)
+
+
+def _sight(facts: PlanFacts) -> Iterator[Fact]:
+    plan = facts.plan
+    lifting = f"{plan.threshold} of the {plan.degree + 1} hospitals that hold shares of a mask can lift it together"
+    yield Fact("coordinator", facts.trust)
+    yield Fact("threshold", lifting if plan.secure else "none, because there are no masks")
+    if plan.secure:
+        sentence = differences(plan.max_dropouts, one="hospital", many="hospitals")
+        yield Fact("differences", sentence, folded=True)
+    yield Fact("colluders", f"{_colluders(facts.colluders)} assumed to help the coordinator")
+    yield Fact("own texts", _own_texts(facts))
+
+
+def _cost(facts: PlanFacts) -> Iterator[Fact]:
+    plan = facts.plan
+    answers, helpers = "of this hospital's answers, for the coordinator", ""
+    if facts.colluders:
+        helpers = f" and {facts.colluders} colluder{'s' if facts.colluders > 1 else ''}"
+    most = "once" if plan.max_attempts == 1 else f"up to {plan.max_attempts} times, each counted in epsilon"
+    whose = "a record" if plan.unit == "sample" else "a user's records"
+    yield Fact("protects", facts.unit)
+    yield Fact("answers", f"each question is answered with fresh noise {most}")
+    yield Fact("epsilon", _epsilon(facts, plan.epsilon, "of all that the run releases"))
+    yield Fact("", _epsilon(facts, facts.epsilon_released, "of the synthetic texts, for those who read them"))
+    yield Fact("", _epsilon(facts, facts.epsilon_against, f"{answers}{helpers}"))
+    yield Fact("", _epsilon(facts, facts.epsilon_alone, f"{answers} once every mask is lifted"))
+    yield Fact(
+        "a guess",
+        f"of somebody who knows everything else, whether {whose} took part, yes and no equally likely: right at "
+        "most as often as stated above; a coin toss is right in 50 % of cases",
+        folded=True,
+    )
+    for query in plan.queries:
+        yield from _query(query, plan)
+
+
+def _here(facts: PlanFacts) -> Iterator[Fact]:
+    beyond = f"BEYOND this hospital's limits, refused even when approved: {plain(facts.beyond)}"
+    yield from _named("lifetime budget", _lifetime(facts.budget))
+    if facts.budget.problem:
+        unsure = f"NOT certain, it may be more; the service does not start with this ledger: {facts.budget.problem}"
+        yield Fact("", unsure, folded=True)
+    yield from _named("records", _records(facts.records))
+    yield Fact("limits", beyond if facts.beyond else "within this hospital's limits")
+    learns = "the coordinator learns it, a refusal too, and when it was made; never who made it, or why"
+    yield Fact("decision", learns)
+
+
+def _named(name: str, sentences: Iterable[str]) -> Iterator[Fact]:
+    for number, sentence in enumerate(sentences):
+        yield Fact("" if number else name, sentence)
+
+
+def _epsilon(facts: PlanFacts, epsilon: float, whose: str) -> str:
+    return f"{up(epsilon)} {whose}: a right guess in at most {facts.right_guesses(epsilon):g} % of cases"
+
+
+def _colluders(number: int) -> str:
+    return "no other hospital is" if not number else "1 other hospital is" if number == 1 else f"{number} others are"
+
+
+def _own_texts(facts: PlanFacts) -> str:
+    if not facts.own_texts:
+        return "none leave this hospital: its answers are numbers"
+    return f"up to {facts.own_texts} leave this hospital, made from its records by its own model"
+
+
+def _hospitals(facts: PlanFacts) -> str:
+    names = [f"{name} (this hospital)" if name == facts.hospital else name for name in facts.hospitals]
+    if facts.unknown:
+        names.append(f"{facts.unknown} NOT on this hospital's roster")
+    return f"{facts.plan.parties}: {', '.join(names)}; {facts.plan.survivors} or more in each sum"
+
+
+def _query(query: PlannedQuery, plan: Plan) -> Iterator[Fact]:
+    noise = "NO noise"
+    if query.scale:
+        noise = f"{query.mechanism} noise, scale {down(query.scale / query.spec.noise_grid)}"
+    masks = "" if query.summed or not plan.secure else ", NO masks: the coordinator sees this hospital's own answer"
+    proof = ", NO proof: its released texts may give a record away" if query.unproven else ""
+    yield Fact("query", f"{query.times} x {plain(query.name)} ({query.spec.kind}): {noise}{masks}{proof}")
+    yield Fact("", f"asks: {query.spec.asks}", folded=True)
+
+
+def _lifetime(budget: Budget) -> Iterator[str]:
+    # The limit has a delta of its own, so that its share is shown: two deltas on one sheet would be compared.
+    if budget.limit is None:
+        before, after = (f"epsilon {up(epsilon)}" for epsilon in (budget.before, budget.after))
+        yield f"NO limit on all runs: {before} by other runs, up to {after} with this one"
+    else:
+        before, after = (f"{up(100 * epsilon / budget.limit, 1)} %" for epsilon in (budget.before, budget.after))
+        yield f"{before} is used by other runs, up to {after} with this one"
+        left = down(100 * (1 - budget.after / budget.limit), 1)
+        yield "NOT enough" if budget.after > budget.limit else f"{left} % is left afterwards"
+    if budget.apart:
+        yield "of all data sets; the service counts those alone that share a record with the present one"
+
+
+def _records(records: OwnRecords) -> Iterator[str]:
+    taking_part = sum(records.of_label.values())
+    yield f"{taking_part} of {records.total} have one of the plan's labels (known here alone)"
+    for label, count in records.of_label.items():
+        yield f"{plain(label)}: {count}"
+    if records.without:
+        yield f"none has: {', '.join(map(plain, records.without))}"
+    if records.unasked:
+        unasked = (f"{plain(label)} ({count})" for label, count in records.unasked.items())
+        yield f"not asked for, they take no part: {', '.join(unasked)}"

@@ -1,0 +1,125 @@
+"""What this hospital has spent, run by run and over time, as its limits count it, and the ledger that says so."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+
+from client.deploy.settings import HospitalSettings
+from client.deploy.status import opened
+from client.guard import Limits
+from client.page.steps import StepPlot, step_plot
+from common.ledger.chain import Event
+from common.ledger.ledger import Head
+from common.ledger.log import Entry
+
+MOST_EVENTS = 50
+"""Last events that the page shows; the exported file has all."""
+MOST_STEPS = 100
+"""Steps of the plot: of more, those between are left out, and the last is kept."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunSpending:
+    """What one run has spent.
+
+    Attributes:
+        number: Its number on the page, from 1, in order of its first charge.
+        run: Its name.
+        answers: Number of answers that were charged.
+        first: Time of the first charge.
+        last: Time of the last one.
+        epsilon: Epsilon of this run alone, at the page's delta.
+    """
+
+    number: int
+    run: str
+    answers: int
+    first: str
+    last: str
+    epsilon: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Budget:
+    """The budget of all runs together.
+
+    Attributes:
+        limit: Largest epsilon of all runs; None for no limit.
+        delta: The delta of all figures.
+        spent: Epsilon of all answers so far, as the limit counts it.
+        left: Rest of the limit; None without one.
+        apart: Whether the service counts only data sets that share a record with the present one, so that its figures
+            may be below these.
+        runs: Spending by run.
+        plot: Spending over time; None if there is nothing to draw.
+        head: Head of the ledger, which was checked from end to end; None if there is no ledger.
+        noted: The head that is noted outside the ledger; None if there is no note.
+        problem: Why the service does not start with this ledger; empty if it does.
+        events: The last events, newest first.
+    """
+
+    limit: float | None
+    delta: float
+    spent: float
+    left: float | None
+    apart: bool
+    runs: tuple[RunSpending, ...]
+    plot: StepPlot | None
+    head: Head | None
+    noted: str | None
+    problem: str
+    events: tuple[Event, ...]
+
+
+def budget(settings: HospitalSettings) -> Budget:
+    """Return the budget, from the hospital's ledger and limits.
+
+    Raises:
+        LedgerError: The ledger was edited, is damaged or cannot be read.
+        ConfigError: The note of its head is invalid.
+    """
+    limits = settings.party.limits
+    ledger, problem = opened(settings.private / "ledger.db", settings.noted_head)
+    entries = sorted(ledger.entries(), key=lambda entry: entry.charged) if ledger else []
+    spent = limits.spent(entry.cost for entry in entries)
+    runs = tuple(_runs(entries, limits))
+    numbers = {run.run: run.number for run in runs}
+    return Budget(
+        limit=limits.lifetime_epsilon,
+        delta=limits.lifetime_delta,
+        spent=spent,
+        left=None if limits.lifetime_epsilon is None else max(0.0, limits.lifetime_epsilon - spent),
+        apart=limits.separate_data_sets,
+        runs=runs,
+        plot=step_plot(list(_steps(entries, limits, numbers)), limits.lifetime_epsilon),
+        head=ledger.head() if ledger else None,
+        noted=settings.noted_head.read(),
+        problem=problem,
+        events=ledger.events()[: -MOST_EVENTS - 1 : -1] if ledger else (),
+    )
+
+
+def _runs(entries: Sequence[Entry], limits: Limits) -> Iterator[RunSpending]:
+    of_run: dict[str, list[Entry]] = {}
+    for entry in entries:
+        of_run.setdefault(entry.run, []).append(entry)
+    for number, (run, charged) in enumerate(of_run.items(), 1):
+        yield RunSpending(
+            number=number,
+            run=run,
+            answers=len(charged),
+            first=charged[0].charged,
+            last=charged[-1].charged,
+            epsilon=limits.spent(entry.cost for entry in charged),
+        )
+
+
+def _steps(entries: Sequence[Entry], limits: Limits, numbers: dict[str, int]) -> Iterator[tuple[str, int, float]]:
+    """Yield time, run and sum at the end of each stretch of charges to one run."""
+    ends, charged = [], 0
+    for run, stretch in groupby(entries, key=lambda entry: entry.run):
+        charged += len(list(stretch))
+        ends.append((charged, numbers[run]))
+    each = -(-len(ends) // MOST_STEPS) if ends else 1
+    for charged, number in ends[::-1][::each][::-1]:  # from the end, so that the last is among them
+        yield entries[charged - 1].charged, number, limits.spent(entry.cost for entry in entries[:charged])

@@ -1,0 +1,158 @@
+"""The limits in force, each with what the last plans asked against it. They are edited in `client.yaml`, never here."""
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, fields
+from pathlib import Path
+
+from client.approvals import PlanApproval, approvals
+from client.deploy.plan_facts import down, up
+from client.deploy.settings import HospitalSettings
+from client.guard import Limits
+from common.ledger.ledger import Ledger
+from common.plan.aggregation import log2_breach
+from common.plan.guarantee import epsilon_against
+from common.plan.plan import Plan
+from common.privacy.accountant import Release
+from common.queries.votes import VotesSpec
+
+LAST = 3
+"""Plans that are compared with the limits: the last ones that the hospital was asked about."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Request:
+    """A plan, the limits that it is compared with, and what other runs were charged."""
+
+    plan: Plan
+    limits: Limits
+    charged: tuple[Release, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Limit:
+    """One limit.
+
+    Attributes:
+        name: Its name in `client.yaml`.
+        value: Its value there, or the default of a line that is missing.
+        asked: What each of the last plans asks against it; empty where a plan has nothing to compare.
+    """
+
+    name: str
+    value: str
+    asked: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class InForce:
+    """The limits that the party service reads at each opening and question.
+
+    Attributes:
+        file: Where they are edited.
+        approval: "manual" or "auto".
+        runs: Names of the last runs, newest first, and the decision about each.
+        limits: All limits.
+    """
+
+    file: Path
+    approval: str
+    runs: tuple[PlanApproval, ...]
+    limits: tuple[Limit, ...]
+
+
+def in_force(settings: HospitalSettings) -> InForce:
+    """Return the limits.
+
+    Raises:
+        LedgerError: The ledger cannot be read.
+    """
+    known = [(approval, plan) for approval in reversed(approvals(settings.private)) if (plan := approval.read_plan())]
+    limits, path = settings.party.limits, settings.private / "ledger.db"
+    ledger = Ledger(path, read_only=True) if path.exists() else None
+    requests = [
+        Request(plan=plan, limits=limits, charged=ledger.charged("", but=approval.run) if ledger else ())
+        for approval, plan in known[:LAST]
+    ]
+    return InForce(
+        file=settings.folder / "client.yaml",
+        approval=settings.approval,
+        runs=tuple(approval for approval, _ in known[:LAST]),
+        limits=tuple(
+            Limit(
+                name=field.name,
+                value=_shown(getattr(limits, field.name)),
+                asked=tuple(ASKED[field.name](request) for request in requests),
+            )
+            for field in fields(Limits)
+        ),
+    )
+
+
+def _shown(value: object) -> str:
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, tuple):
+        return ", ".join(value)
+    return "none" if value is None else f"{value:g}" if isinstance(value, float) else str(value)
+
+
+def _max_epsilon(request: Request) -> str:
+    plan = request.plan
+    helpers = request.limits.helpers(plan) if plan.secure else 0
+    return up(max(plan.epsilon, epsilon_against(plan, helpers)))
+
+
+def _lifetime_epsilon(request: Request) -> str:
+    plan, limits = request.plan, request.limits
+    return up(limits.spent((*request.charged, *plan.releases(limits.unknown_shares(plan)))))
+
+
+def _queries(request: Request) -> str:
+    return ", ".join(dict.fromkeys(query.spec.kind for query in request.plan.queries))
+
+
+def _max_top(request: Request) -> str:
+    tops = (query.spec.top for query in request.plan.queries if isinstance(query.spec, VotesSpec))
+    return str(max(tops, default=""))
+
+
+def _min_unit_records(request: Request) -> str:
+    return str(min((query.spec.max_records for query in request.plan.queries), default=""))
+
+
+def _corrupt(request: Request) -> str:
+    plan = request.plan
+    return f"{plan.largest_coalition} / {plan.parties}" if plan.secure else ""
+
+
+def _security_bits(request: Request) -> str:
+    plan = request.plan
+    if not plan.secure:
+        return ""
+    breach = log2_breach(plan, request.limits.coalition(plan))
+    return "∞" if breach == -math.inf else down(-breach, 0)
+
+
+def _without_noise(request: Request) -> str:
+    return _shown(any(query.scale == 0 and query.mechanism != "none" for query in request.plan.queries))
+
+
+ASKED: dict[str, Callable[[Request], str]] = {
+    "max_epsilon": _max_epsilon,
+    "max_delta": lambda request: f"{request.plan.delta:g}",
+    "lifetime_epsilon": _lifetime_epsilon,
+    "lifetime_delta": lambda _: "",
+    "separate_data_sets": lambda _: "",
+    "queries": _queries,
+    "max_top": _max_top,
+    "min_survivors": lambda request: str(request.plan.survivors if request.plan.secure else 1),
+    "unit": lambda request: request.plan.unit,
+    "min_unit_records": _min_unit_records,
+    "malicious_coordinator": lambda request: _shown(request.plan.malicious),
+    "corrupt": _corrupt,
+    "security_bits": _security_bits,
+    "unsafe_no_noise": _without_noise,
+    "unsafe_unproven": lambda request: _shown(any(query.unproven for query in request.plan.queries)),
+}
+"""Limit to what a plan asks against it; empty where there is nothing to compare."""

@@ -1,0 +1,119 @@
+"""Plans as the page shows them: those that wait in full, the others in a line each, with what can still be decided.
+
+A decision is stored by `client.approvals.decide`, as `caucus-party approve` stores it, and refused if the plan's entry
+is no longer the one that was on the page: somebody else may have decided meanwhile.
+"""
+
+import getpass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from client import records
+from client.approvals import PlanApproval, approvals, decide
+from client.deploy.plan_facts import PlanFacts
+from client.deploy.plan_sheet import Part, decision, sheet
+from client.deploy.settings import HospitalSettings
+from common.errors import ConfigError
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Card:
+    """One plan on the page.
+
+    Attributes:
+        approval: Its entry among the hospital's decisions.
+        line: Its decision: by whom, when and why.
+        facts: What the hospital has to know of it.
+        parts: The sheet, as `caucus-party approve` prints it.
+    """
+
+    approval: PlanApproval
+    line: str
+    facts: PlanFacts
+    parts: tuple[Part, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Plans:
+    """All plans that the hospital was asked about.
+
+    Attributes:
+        waiting: Cards of the plans that wait, oldest first.
+        refused: Plans that were refused, newest first, and their decisions in a line.
+        approved: Plans that were approved, likewise.
+        unreadable: Plans that wait and are of another version, which can only be refused.
+    """
+
+    waiting: tuple[Card, ...]
+    refused: tuple[tuple[PlanApproval, str], ...]
+    approved: tuple[tuple[PlanApproval, str], ...]
+    unreadable: tuple[PlanApproval, ...]
+
+
+def plans(settings: HospitalSettings) -> Plans:
+    """Return all plans; errors are those of `card`."""
+    known = approvals(settings.private)
+    waiting = [approval for approval in known if approval.decision == "awaiting"]
+    return Plans(
+        waiting=tuple(_cards(settings, [approval for approval in waiting if approval.read_plan()], known)),
+        refused=_lines(known, "refused"),
+        approved=_lines(known, "approved"),
+        unreadable=tuple(approval for approval in waiting if not approval.read_plan()),
+    )
+
+
+def card(settings: HospitalSettings, run: str, digest: str) -> Card:
+    """Return the card of one plan.
+
+    Raises:
+        ConfigError: There is no such plan, or this version cannot read it.
+        CaucusError: The roster, the records or the ledger cannot be read.
+    """
+    known = approvals(settings.private)
+    approval = _found(known, run, digest)
+    if approval.read_plan() is None:
+        raise ConfigError("plan", expected="one of this version of Caucus", got="one of another")
+    return _cards(settings, [approval], known)[0]
+
+
+def decided(settings: HospitalSettings, form: Mapping[str, str]) -> PlanApproval:
+    """Store the decision of a form, and return the plan's entry with it.
+
+    Args:
+        settings: The hospital's settings.
+        form: Fields "run", "digest", "seen" (the entry's state on the page), "decision" and "reason".
+
+    Raises:
+        ConfigError: There is no such plan, somebody has decided since the page was made, or a field is wrong.
+        RefusalError: The audit log is full.
+    """
+    approval = _found(approvals(settings.private), form.get("run", ""), form.get("digest", ""))
+    if form.get("seen") != state(approval):
+        raise ConfigError("plan", expected="its decision as this page showed it", got=decision(approval))
+    answer = form.get("decision", "")
+    if answer not in {"approve", "refuse"}:
+        raise ConfigError("decision", expected="approve or refuse", got="neither")
+    reason = " ".join(form.get("reason", "").split())
+    return decide(settings.private, approval, approve=answer == "approve", by=getpass.getuser(), reason=reason)
+
+
+def state(approval: PlanApproval) -> str:
+    """Return the state of an entry, for a form to say which one it is about."""
+    return f"{approval.decision} {approval.decided}".strip()
+
+
+def _found(known: Sequence[PlanApproval], run: str, digest: str) -> PlanApproval:
+    for approval in known:
+        if (approval.run, approval.plan_digest) == (run, digest):
+            return approval
+    raise ConfigError("plan", expected="one that the coordinator has opened here", got="another")
+
+
+def _cards(settings: HospitalSettings, shown: Sequence[PlanApproval], known: Sequence[PlanApproval]) -> list[Card]:
+    private = records.read(settings.records, may_be_empty=True) if shown else []
+    facts = [PlanFacts.gather(approval, settings, private, known=known) for approval in shown]
+    return [Card(approval=fact.approval, line=decision(fact.approval), facts=fact, parts=sheet(fact)) for fact in facts]
+
+
+def _lines(known: Sequence[PlanApproval], wanted: str) -> tuple[tuple[PlanApproval, str], ...]:
+    return tuple((approval, decision(approval)) for approval in reversed(known) if approval.decision == wanted)

@@ -1,0 +1,61 @@
+"""A release looked at, here: the audit of `caucus-party audit`, for files of this machine that a person names.
+
+The page reads them with the rights of the account that runs it, and nothing of them leaves or is shown: a table of
+counts and test results is all that there is.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from client.deploy.audit import Audited, audit
+from client.deploy.settings import HospitalSettings
+from client.disclosures import learning
+from common.errors import ConfigError
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Looked:
+    """A release that was compared with the hospital's records.
+
+    Attributes:
+        audited: The audit.
+        fewest: Fewest disclosed records that a feature can find.
+    """
+
+    audited: Audited
+    fewest: int
+
+
+def looked_at(settings: HospitalSettings, form: Mapping[str, str]) -> Looked:
+    """Run the audit that a form asks for; errors are those of `client.deploy.audit.audit`.
+
+    Args:
+        settings: The hospital's settings.
+        form: Fields "texts" and "control", paths on this machine, and "epsilon" and "delta", which may be empty.
+    """
+    audited = audit(
+        settings,
+        _path("synthetic texts", form.get("texts", "")),
+        _path("control records", form.get("control", "")),
+        epsilon=_number("epsilon", form.get("epsilon", "")),
+        delta=_number("delta", form.get("delta", "")),
+    )
+    found = audited.audit
+    return Looked(audited=audited, fewest=learning.fewest(found.records, found.control, features=len(found.learning)))
+
+
+def _path(what: str, text: str) -> Path:
+    path = Path(text.strip()).expanduser()
+    if not path.is_absolute():  # the page's own folder is nothing that a person sees
+        raise ConfigError(what, expected="the whole path of a file on this machine", got=text.strip() or "none")
+    if not path.is_file():  # a pipe or a device of a received archive would hold the page for ever
+        raise ConfigError(what, expected="an existing file", got="none, or something else", where=path)
+    return path
+
+
+def _number(what: str, text: str) -> float | None:
+    try:
+        return float(text) if text.strip() else None
+    except ValueError:
+        raise ConfigError(what, expected="a number, or nothing", got=text) from None

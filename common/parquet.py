@@ -1,0 +1,77 @@
+"""Reads rows from Parquet, where pyarrow is installed (extra `parquet`).
+
+As in `labelled_files.py`, a message names a place and never quotes the file, and no error is raised inside an `except`
+block: pyarrow's errors can carry values.
+"""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from common import file_diagnosis
+from common.errors import DataError
+from common.system.extras import needs
+
+Row = tuple[str, dict[str, str]]
+"""A row's place in its file, for messages, and the requested columns."""
+
+
+def check_installed() -> None:
+    """Refuse Parquet where nothing reads it.
+
+    Raises:
+        MissingPackageError: pyarrow is not installed; the message has the command that installs it.
+    """
+    needs("a Parquet file", "pyarrow", extra="parquet")
+
+
+def rows(
+    file: Path, content: bytes, columns: tuple[str, ...], optional: tuple[str, ...], *, show_names: bool
+) -> Iterator[Row]:
+    """Yield the rows of a Parquet file.
+
+    Args:
+        file: The file, for messages.
+        content: Its content.
+        columns: Names of the columns wanted.
+        optional: Names of columns that are taken if the file has them.
+        show_names: Messages may show names of columns.
+
+    Raises:
+        DataError: The file is damaged, lacks a column, or a value is no text; the message has the file and, for a
+            value, the row.
+        MissingPackageError: pyarrow is not installed.
+    """
+    check_installed()
+    read = _table(content, (*columns, *optional))
+    if read is None:
+        raise DataError(
+            "no Parquet file", expected="a file that pyarrow reads", got="another or a damaged one", where=file
+        )
+    names, table = read
+    if any(names.count(column) != 1 for column in columns):
+        raise file_diagnosis.missing_columns(
+            names, columns, where=str(file), shape=file_diagnosis.TABLE, show_names=show_names
+        )
+    for number, row in enumerate(table, start=1):
+        for name, value in row.items():
+            if not isinstance(value, str):
+                got = file_diagnosis.TYPES.get(type(value), "another type")
+                raise DataError(f"wrong {name}", expected="a text", got=got, where=f"{file}, row {number}")
+        yield f"{file}, row {number}", row
+
+
+def _table(content: bytes, wanted: tuple[str, ...]) -> tuple[list[str], list[dict[str, Any]]] | None:
+    """Return the names of all columns, and the rows with those wanted; None for what cannot be read."""
+    import pyarrow as pa
+    from pyarrow import parquet
+
+    try:
+        # From memory: pyarrow would read a folder as one table, and a path as an address.
+        opened = parquet.ParquetFile(pa.BufferReader(content))
+        names = list(opened.schema_arrow.names)
+        table = opened.read(columns=[name for name in dict.fromkeys(wanted) if names.count(name) == 1])
+        table.validate(full=True)  # else a text that is no UTF-8 ends in an error that quotes it
+        return names, table.to_pylist()
+    except (pa.ArrowException, OSError, ValueError):
+        return None

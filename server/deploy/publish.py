@@ -1,0 +1,180 @@
+"""`caucus-coordinator publish`: a folder with a run's texts as hubs of data sets want it. Nothing is uploaded."""
+
+import argparse
+import datetime as dt
+import hashlib
+import re
+import shlex
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, TypeVar
+
+from common.errors import ConfigError
+from common.system.commands import add_command
+from common.system.extras import needs
+from common.system.files import new_folder, text_of, write_atomic
+from server.deploy.results import add_run, run_folder
+from server.documents.files import read, write_json, write_lines
+from server.documents.privacy import Privacy
+from server.documents.run import RunSummary
+from server.domain import Candidate
+from server.failure import CANCELLED, FAILURE
+from server.guarantee.case import unprotected
+from server.report import croissant, dataset_card
+from server.report.dataset_card import JSON_LINES, PARQUET, SYNTHETIC, TRANSFER, Card, Terms
+from server.run_folder import TEXTS, read_candidates
+from server.run_folder import TRANSFER as PUBLIC_TEXTS
+
+FOLDER = "dataset"
+CARD = "README.md"
+_T = TypeVar("_T")
+_IDENTIFIER = re.compile(r"[a-z0-9][a-z0-9.+-]*")
+_NO_LICENSE = ("other", "unknown", "unlicensed")
+_EXPECTED = "an identifier as hubs have it, such as cc-by-4.0 or cc0-1.0, or the https address of its text"
+_REPOSITORY = re.compile(r"[\w.-]+/[\w.-]+")
+_LANGUAGE = re.compile(r"[a-z]{2,3}")
+
+
+def register(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
+    """Add the command `publish`."""
+    parser = add_command(
+        commands,
+        "publish",
+        _publish,
+        summary="write a folder with a run's texts, a card and Croissant, as hubs want it; nothing is uploaded",
+        description="Write the texts of a finished run as Parquet and JSON Lines, with a dataset card and a "
+        "description in Croissant, which state the guarantee. Nothing else of the run gets into the folder, and "
+        "nothing is uploaded: the command that does it is printed. What only you can say is never guessed.",
+        example="caucus-coordinator publish runs/mine --license cc-by-4.0",
+    )
+    add_run(parser)
+    parser.add_argument("folder", metavar="FOLDER", type=Path, nargs="?", help=f"a new folder; default: RUN/{FOLDER}")
+    parser.add_argument("--license", metavar="LICENCE", help=f"licence of the synthetic texts (required): {_EXPECTED}")
+    public = parser.add_mutually_exclusive_group()
+    public.add_argument("--public-license", metavar="LICENCE", help=f"licence of the public texts in {PUBLIC_TEXTS}")
+    public.add_argument("--without-public-text", action="store_true", help=f"leave out {PUBLIC_TEXTS}")
+    parser.add_argument("--language", metavar="CODE", help="language of the texts, such as en or de")
+    parser.add_argument("--creator", metavar="NAME", help="the organization that publishes the texts")
+    parser.add_argument("--repository", metavar="OWNER/NAME", help="name of the data set on the hub")
+    parser.add_argument(
+        "--without-guarantee", action="store_true", help="publish although nothing protects the private records"
+    )
+
+
+def _publish(chosen: argparse.Namespace) -> Iterator[str]:
+    run = run_folder(chosen)
+    needs("publish", "pyarrow", extra="parquet")
+    texts = read_candidates(run)
+    public = [] if chosen.without_public_text else read_candidates(run, PUBLIC_TEXTS)
+    summary, privacy = _finished(run, texts), _guaranteed(run, without=chosen.without_guarantee)
+    terms = _terms(chosen, public=bool(public))
+    card = dataset_card.card(
+        summary, privacy, terms, texts=texts, public=public, published=dt.datetime.now(dt.UTC).date()
+    )
+    folder = chosen.folder or run / FOLDER
+    new_folder(folder)
+    write(folder, card, {SYNTHETIC: texts, TRANSFER: public})
+    yield f"texts:     {card.texts:,}" + (f", and {card.public_texts:,} public texts" if public else "")
+    yield f"guarantee: {card.guarantee.title}"
+    yield f"folder:    {folder}; read its {CARD} before anybody else does"
+    name = shlex.quote(terms.repository or "OWNER/NAME")
+    yield f"upload:    hf upload {name} {shlex.quote(str(folder))} . --repo-type dataset"
+
+
+def write(folder: Path, card: Card, parts: Mapping[str, list[Candidate]]) -> None:
+    """Write the files of a published folder.
+
+    Args:
+        folder: An empty folder.
+        card: The card, from which all but the texts comes.
+        parts: Name of a part to its texts; a part without texts is left out.
+    """
+    digests = {}
+    for part, texts in parts.items():
+        if not texts:
+            continue
+        (folder / part).mkdir()
+        rows = dataset_card.rows(texts, card.columns, list(card.labels))
+        write_lines(folder / part / JSON_LINES, rows)
+        _write_parquet(folder / part / PARQUET, rows, card.columns)
+        for name in (PARQUET, JSON_LINES):
+            digests[f"{part}/{name}"] = hashlib.sha256((folder / part / name).read_bytes()).hexdigest()
+    write_json(folder / croissant.FILE, croissant.description(card, digests))
+    write_atomic(folder / CARD, dataset_card.page(card).encode())
+
+
+def _write_parquet(path: Path, rows: list[dict[str, Any]], columns: Sequence[str]) -> None:
+    import pyarrow as pa
+    from pyarrow import parquet
+
+    types = {"round": pa.int64(), "weight": pa.float64(), "probabilities": pa.list_(pa.float64())}
+    schema = pa.schema([(name, types.get(name, pa.string())) for name in columns])
+    parquet.write_table(pa.Table.from_pylist(rows, schema), path)
+
+
+def _finished(run: Path, texts: list[Candidate]) -> RunSummary:
+    """Read the run's `run.json`, and refuse a run that has not ended well."""
+    summary = _read(run, RunSummary.FILE, RunSummary.parse)
+    reason = text_of(run / FAILURE).strip() or summary.reason
+    if (run / CANCELLED).exists():
+        reason = "it was cancelled"
+    if reason or not summary.complete:
+        got = f"a {summary.status} one" + (f": {reason}" if reason else "")
+        do = "Resume the run, or publish another one"
+        raise ConfigError("run folder", expected="one of a run that has ended well", got=got, where=run, do=do)
+    if not texts:
+        raise ConfigError("run folder", expected=f"texts in {TEXTS}", got="none", where=run)
+    return summary
+
+
+def _guaranteed(run: Path, *, without: bool) -> Privacy:
+    """Read the run's `privacy.json`, and refuse a run without a guarantee, unless it may be without one."""
+    privacy = _read(run, Privacy.FILE, Privacy.parse)
+    if unprotected(privacy) and not without:
+        raise ConfigError(
+            "run folder",
+            expected="one of a run with a guarantee",
+            got="one whose texts can show private records (epsilon is infinite)",
+            where=run,
+            do="Publish such texts only if no record needs protection, and say so: --without-guarantee",
+        )
+    return privacy
+
+
+def _read(run: Path, name: str, parse: Callable[[str], _T]) -> _T:
+    problems: list[str] = []
+    document = read(run / name, parse, problems)
+    if document is None:
+        raise ConfigError("run folder", expected=f"one with a {name} that can be read", got=problems[0], where=run)
+    return document
+
+
+def _terms(chosen: argparse.Namespace, *, public: bool) -> Terms:
+    """Read what only a person can say from the command's arguments.
+
+    Raises:
+        ConfigError: A licence is missing, or an argument is not in the form that hubs read.
+    """
+    _check_license("--license", chosen.license, do="Say under which licence the texts are published: it is not guessed")
+    if public:
+        do = f"Say under which licence the texts of {PUBLIC_TEXTS} were published, or --without-public-text"
+        _check_license("--public-license", chosen.public_license, do=do)
+    for name, value, form, expected in (
+        ("--language", chosen.language, _LANGUAGE, "a code of two or three letters, such as en"),
+        ("--repository", chosen.repository, _REPOSITORY, "OWNER/NAME"),
+    ):
+        if value is not None and not form.fullmatch(value):
+            raise ConfigError(name, expected=expected, got=value)
+    return Terms(
+        license=chosen.license,
+        public_license=chosen.public_license if public else None,
+        language=chosen.language,
+        creator=chosen.creator,
+        repository=chosen.repository,
+    )
+
+
+def _check_license(option: str, name: str | None, *, do: str) -> None:
+    named = name is not None and (dataset_card.is_address(name) or _IDENTIFIER.fullmatch(name))
+    if not named or name in _NO_LICENSE:
+        raise ConfigError(option, expected=_EXPECTED, got=name or "none", do=do)

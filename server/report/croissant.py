@@ -1,0 +1,168 @@
+"""`croissant.json`: a data set's description for programs, in Croissant 1.0 with its responsible-AI fields.
+
+The formats are those of https://docs.mlcommons.org/croissant/docs/croissant-spec.html and croissant-rai-spec.html.
+Croissant has no field for a guarantee, so `additionalProperty` of schema.org has its numbers.
+"""
+
+import math
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from server.report.dataset_card import COLUMNS, JSON_LINES, PARQUET, SYNTHETIC, TRANSFER, Card
+
+FILE = "croissant.json"
+_CONTEXT = {
+    "@language": "en",
+    "@vocab": "https://schema.org/",
+    "citeAs": "cr:citeAs",
+    "column": "cr:column",
+    "conformsTo": "dct:conformsTo",
+    "cr": "http://mlcommons.org/croissant/",
+    "rai": "http://mlcommons.org/croissant/RAI/",
+    "data": {"@id": "cr:data", "@type": "@json"},
+    "dataType": {"@id": "cr:dataType", "@type": "@vocab"},
+    "dct": "http://purl.org/dc/terms/",
+    "equivalentProperty": "cr:equivalentProperty",
+    "examples": {"@id": "cr:examples", "@type": "@json"},
+    "extract": "cr:extract",
+    "field": "cr:field",
+    "fileProperty": "cr:fileProperty",
+    "fileObject": "cr:fileObject",
+    "fileSet": "cr:fileSet",
+    "format": "cr:format",
+    "includes": "cr:includes",
+    "isLiveDataset": "cr:isLiveDataset",
+    "jsonPath": "cr:jsonPath",
+    "key": "cr:key",
+    "md5": "cr:md5",
+    "parentField": "cr:parentField",
+    "path": "cr:path",
+    "recordSet": "cr:recordSet",
+    "references": "cr:references",
+    "regex": "cr:regex",
+    "repeated": "cr:repeated",
+    "replace": "cr:replace",
+    "samplingRate": "cr:samplingRate",
+    "sc": "https://schema.org/",
+    "separator": "cr:separator",
+    "source": "cr:source",
+    "subField": "cr:subField",
+    "transform": "cr:transform",
+}
+"""The context of the specification, unchanged."""
+_FORMATS = {PARQUET: "application/x-parquet", JSON_LINES: "application/jsonlines"}
+_TYPES = {"round": "sc:Integer", "weight": "sc:Float", "probabilities": "sc:Float"}
+_BIASES = (
+    "The texts have the biases of the language models that wrote them, and those of the hospitals' records that the "
+    "answers carry. Neither was measured for this description."
+)
+_PARTS = {
+    SYNTHETIC: "Synthetic texts with their labels; the one split is for training.",
+    TRANSFER: "Public texts, which are not synthetic, with the labels that the run's released numbers give them.",
+}
+
+
+def description(card: Card, digests: Mapping[str, str]) -> dict[str, Any]:
+    """Return the content of `croissant.json`.
+
+    Args:
+        card: The data set's card.
+        digests: SHA-256, in hex, of each file of texts, by its path in the folder.
+    """
+    terms = card.terms
+    stated = {
+        "@context": _CONTEXT,
+        "@type": "sc:Dataset",
+        "conformsTo": ["http://mlcommons.org/croissant/1.0", "http://mlcommons.org/croissant/RAI/1.0"],
+        "name": card.name,
+        "description": f"{card.collection} {card.guarantee.title}. {card.attested}",
+        "license": sorted({name for name in (terms.license, terms.public_license) if name}),
+        "url": terms.repository and f"https://huggingface.co/datasets/{terms.repository}",
+        "creator": terms.creator and {"@type": "sc:Organization", "name": terms.creator},
+        "inLanguage": terms.language,
+        "datePublished": card.published.isoformat(),
+        "version": "1.0.0",
+        "isLiveDataset": False,
+        "additionalProperty": [
+            {"@type": "sc:PropertyValue", "name": name, "value": value} for name, value in _guarantee(card)
+        ],
+        **_responsible(card),
+        "distribution": [_file(path, digest) for path, digest in digests.items()],
+        "recordSet": [_labels(card), *(_records(card, part) for part in _PARTS if f"{part}/{PARQUET}" in digests)],
+    }
+    return {name: value for name, value in stated.items() if value is not None}
+
+
+def _guarantee(card: Card) -> Iterator[tuple[str, Any]]:
+    epsilon = card.guarantee.epsilon
+    yield "epsilon", epsilon if math.isfinite(epsilon) else "infinite"
+    yield "delta", card.delta
+    yield "unit", card.unit
+    yield "records of one unit at most", card.max_records
+    yield "adjacency", f"{card.relation} one unit"
+    yield "attested", card.attested
+
+
+def _responsible(card: Card) -> dict[str, Any]:
+    """Return the fields of the responsible-AI extension."""
+    return {
+        "rai:dataCollection": card.collection,
+        "rai:dataCollectionType": ["Others"],
+        "rai:dataAnnotationProtocol": [f"Label: {COLUMNS['label']}. No person has checked the labels."],
+        "rai:machineAnnotationTools": list(card.models),
+        "rai:personalSensitiveInformation": [card.guarantee.title, card.guarantee.reader, card.attested],
+        "rai:dataBiases": [_BIASES],
+        "rai:dataUseCases": [card.purpose or "Training of classifiers of such texts. No other use was tested."],
+        "rai:dataLimitations": ["Nobody has tested the texts for any medical use.", *card.not_covered],
+    }
+
+
+def _file(path: str, digest: str) -> dict[str, Any]:
+    name = path.rpartition("/")[2]
+    return {
+        "@type": "cr:FileObject",
+        "@id": path,
+        "name": path,
+        "contentUrl": path,
+        "encodingFormat": _FORMATS[name],
+        "sha256": digest,
+    }
+
+
+def _labels(card: Card) -> dict[str, Any]:
+    """Return the list of labels, which the labels of the texts refer to."""
+    return {
+        "@type": "cr:RecordSet",
+        "@id": "labels",
+        "name": "labels",
+        "dataType": "sc:Enumeration",
+        "key": {"@id": "labels/name"},
+        "field": [
+            {"@type": "cr:Field", "@id": f"labels/{name}", "name": name, "dataType": "sc:Text"}
+            for name in ("name", "description")
+        ],
+        "data": [{"labels/name": label, "labels/description": words or ""} for label, words in card.labels.items()],
+    }
+
+
+def _records(card: Card, part: str) -> dict[str, Any]:
+    return {
+        "@type": "cr:RecordSet",
+        "@id": part,
+        "name": part,
+        "description": _PARTS[part],
+        "field": [_field(part, column) for column in card.columns],
+    }
+
+
+def _field(part: str, column: str) -> dict[str, Any]:
+    return {
+        "@type": "cr:Field",
+        "@id": f"{part}/{column}",
+        "name": column,
+        "description": COLUMNS[column],
+        "dataType": _TYPES.get(column, "sc:Text"),
+        **({"repeated": True} if column == "probabilities" else {}),
+        **({"references": {"field": {"@id": "labels/name"}}} if column == "label" else {}),
+        "source": {"fileObject": {"@id": f"{part}/{PARQUET}"}, "extract": {"column": column}},
+    }

@@ -1,0 +1,251 @@
+"""What a published folder says of its texts: `Card`, and the page that is made of it.
+
+The folder is for everybody, so nothing else of a run's documents gets into it: neither figures, some of which are
+computed from private records, nor names of hospitals, paths or settings.
+"""
+
+import datetime as dt
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import yaml
+
+from server.documents.privacy import Privacy
+from server.documents.run import RunSummary
+from server.domain import Candidate
+from server.guarantee.case import Kind
+from server.guarantee.sides import Guarantee, guarantee
+from server.report.write import render
+
+SYNTHETIC, TRANSFER = "synthetic", "transfer"
+"""The parts of a folder: a hub's configurations, folders, and record sets of Croissant."""
+SPLIT = "train"
+"""The only split of each part."""
+PARQUET, JSON_LINES = f"{SPLIT}.parquet", f"{SPLIT}.jsonl"
+"""The two files of a part; both have the same rows."""
+COLUMNS = {
+    "text": "the text",
+    "label": "the label that a language model was asked for, or the most probable one where there are probabilities",
+    "model": "the language model that wrote it",
+    "round": "the round in which it was written",
+    "weight": "its weight in training, 1 unless the method weighs its texts",
+    "probabilities": "the probability of each label, in the order of the labels below",
+}
+"""Column to its description; the last one is only there if the method has any."""
+ATTESTED = (
+    "By the coordinator's word alone: no hospital has signed this folder, and nobody can check the guarantee from the "
+    "texts."
+)
+SIMULATED = (
+    "By the word of whoever ran it alone: it was a simulation, in which one machine had all records, and nobody can "
+    "check the guarantee from the texts."
+)
+_SIZES = (1_000, 10_000, 100_000, 1_000_000, 10_000_000)
+_SIZE_NAMES = ("n<1K", "1K<n<10K", "10K<n<100K", "100K<n<1M", "1M<n<10M", "n>10M")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Terms:
+    """What only a person can say of a data set, and no program guesses.
+
+    Attributes:
+        license: Licence of the synthetic texts: an identifier as hubs have it, or the address of its text.
+        public_license: The same of the public texts; None: they are left out.
+        language: Code of the texts' language, such as "en"; None: not stated.
+        creator: Name of the organization that publishes the texts; None: not stated.
+        repository: Name of the repository on a hub, OWNER/NAME; None: not stated.
+    """
+
+    license: str
+    public_license: str | None = None
+    language: str | None = None
+    creator: str | None = None
+    repository: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Card:
+    """All that a published folder says of its texts.
+
+    Attributes:
+        terms: What the person who publishes them says.
+        published: Day of the publication.
+        task: Name of the task.
+        method: Name of the method.
+        started: Day on which the run began; None in earlier versions.
+        purpose: Purpose of the texts, as the coordinator states it.
+        parties: Number of hospitals.
+        labels: The labels with their public descriptions, in the order of the column `probabilities`.
+        models: Names of the language models.
+        encoder: Name of the encoder.
+        texts: Number of synthetic texts.
+        public_texts: Number of public texts.
+        columns: Names of the columns of the synthetic texts.
+        guarantee: The guarantee in words.
+        delta: δ.
+        unit: The unit that the guarantee protects, "sample" or "user".
+        max_records: Largest number of records of one unit that count.
+        relation: Difference of the data sets that the guarantee makes hard to tell apart.
+        mechanism: The mechanisms in words.
+        plan: Hex digest of the plan, by which hospitals recognize the run.
+        simulation: Whether the hospitals were simulated.
+        not_covered: Limits of the guarantee.
+    """
+
+    terms: Terms
+    published: dt.date
+    task: str
+    method: str
+    started: str | None
+    purpose: str | None
+    parties: int
+    labels: Mapping[str, str | None]
+    models: Sequence[str]
+    encoder: str | None
+    texts: int
+    public_texts: int
+    columns: Sequence[str]
+    guarantee: Guarantee
+    delta: float
+    unit: str
+    max_records: int
+    relation: str
+    mechanism: str
+    plan: str
+    simulation: bool
+    not_covered: Sequence[str]
+
+    @property
+    def name(self) -> str:
+        """Name of the data set."""
+        return f"{self.task}: synthetic texts"
+
+    @property
+    def attested(self) -> str:
+        """Who attests the guarantee."""
+        return SIMULATED if self.simulation else ATTESTED
+
+    @property
+    def collection(self) -> str:
+        """Say how the texts came about."""
+        asked = {
+            Kind.BOUNDED: f"Noised answers of {self.parties} hospitals about their records steered them; no private "
+            "text is among these texts.",
+            Kind.NOT_ASKED: "No hospital was asked about its records.",
+        }
+        without = "They depend on private records without a guarantee: treat them as private data."
+        wrote = (
+            f"Language models ({', '.join(self.models) or 'not named'}) wrote the texts, by the method {self.method}."
+        )
+        return f"{wrote} {asked.get(self.guarantee.kind, without)}"
+
+
+def card(
+    run: RunSummary,
+    privacy: Privacy,
+    terms: Terms,
+    *,
+    texts: Sequence[Candidate],
+    public: Sequence[Candidate],
+    published: dt.date,
+) -> Card:
+    """Take from a run's documents what may be published, and nothing else.
+
+    Args:
+        run: The run's `run.json`.
+        privacy: The run's `privacy.json`.
+        terms: What the person who publishes the texts says.
+        texts: The synthetic texts.
+        public: The public texts; empty if they are left out.
+        published: Day of the publication.
+    """
+    labels = run.labels or dict.fromkeys(sorted({text.label for text in texts}))
+    with_probabilities = any(text.probabilities for text in [*texts, *public])
+    return Card(
+        terms=terms,
+        published=published,
+        task=run.task,
+        method=run.method,
+        started=run.started,
+        purpose=run.purpose,
+        parties=privacy.parties,
+        labels=labels,
+        models=run.models or (),
+        encoder=run.encoder,
+        texts=len(texts),
+        public_texts=len(public),
+        columns=[name for name in COLUMNS if name != "probabilities" or with_probabilities],
+        guarantee=guarantee(privacy),
+        delta=privacy.delta,
+        unit=privacy.adjacency.unit,
+        max_records=privacy.adjacency.max_records,
+        relation=privacy.adjacency.relation,
+        mechanism=privacy.mechanism,
+        plan=privacy.plan_digest,
+        simulation=privacy.simulation,
+        not_covered=privacy.not_covered,
+    )
+
+
+def rows(texts: Sequence[Candidate], columns: Sequence[str], labels: Sequence[str]) -> list[dict[str, Any]]:
+    """Return the texts as rows of the published files.
+
+    Args:
+        texts: The texts.
+        columns: Names of the columns.
+        labels: The labels in the order of the column `probabilities`.
+    """
+    return [
+        {name: _probabilities(text, labels) if name == "probabilities" else getattr(text, name) for name in columns}
+        for text in texts
+    ]
+
+
+def page(shown: Card) -> str:
+    """Return `README.md`: the metadata that hubs read, and the card for people."""
+    metadata = yaml.safe_dump(_metadata(shown), sort_keys=False, allow_unicode=True, width=1000)
+    return render("dataset.md", card=shown, metadata=metadata, descriptions=COLUMNS)
+
+
+def _probabilities(text: Candidate, labels: Sequence[str]) -> list[float] | None:
+    if text.probabilities is None:
+        return None
+    return [text.probabilities.get(label, 0.0) for label in labels]
+
+
+def _metadata(shown: Card) -> dict[str, Any]:
+    """Return the metadata in the words of Hugging Face's hub."""
+    terms, parts = shown.terms, [SYNTHETIC, *[TRANSFER] * bool(shown.public_texts)]
+    given = {
+        "pretty_name": shown.name,
+        **_license(terms),
+        "language": terms.language and [terms.language],
+        "size_categories": [_SIZE_NAMES[sum(shown.texts >= size for size in _SIZES)]],
+        "task_categories": ["text-classification"],
+        "annotations_creators": ["machine-generated"],
+        "language_creators": ["machine-generated", *["found"] * bool(shown.public_texts)],
+        "tags": ["synthetic", *["differential-privacy"] * (shown.guarantee.kind is Kind.BOUNDED)],
+        "configs": [
+            {
+                "config_name": part,
+                **({"default": True} if part == SYNTHETIC else {}),
+                "data_files": [{"split": SPLIT, "path": f"{part}/{PARQUET}"}],
+            }
+            for part in parts
+        ],
+    }
+    return {name: value for name, value in given.items() if value}
+
+
+def _license(terms: Terms) -> dict[str, Any]:
+    """Return the licences; one that a hub has no identifier for is named by the address of its text."""
+    names = [name for name in (terms.license, terms.public_license) if name]
+    if any(is_address(name) for name in names):
+        return {"license": "other", "license_name": "stated-below", "license_link": names[0]}
+    return {"license": names[0] if len(set(names)) == 1 else names}
+
+
+def is_address(name: str) -> bool:
+    """Return whether a licence is given by the address of its text."""
+    return name.startswith("https://")

@@ -1,0 +1,102 @@
+r"""Whether the audit for disclosures finds known leaks: methods that show, rewrite or learn records unprotected.
+
+    OMP_NUM_THREADS=1 TQDM_DISABLE=1 python -m simulations.laboratory.audit.known_leaks [cfpb8] [mts_notes8] ... \
+        [--methods rupta ...] [--records 300] [--seeds 3] [--llm smollm2]
+
+Each run splits the records of a set at random: as many are private records as are control records, which no run sees,
+and the rest is public text. The texts of each method, without noise, are audited by the group of figures `disclosures`
+(`simulations/private_evaluation/phantoms.py`). "No votes" asks the hospitals nothing: what is found there is a false
+alarm.
+"""
+
+import argparse
+import csv
+import logging
+import sys
+import tempfile
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from client.disclosures import learning
+from common import rng
+from common.domain import Record
+from common.labelled_files import read_records
+from server.documents.metrics import Metrics
+from server.settings.compose import composed
+from simulations import run
+from simulations.laboratory.results.data_sets import data_folder
+from simulations.private_evaluation import phantoms
+
+SETS = ("banking10", "mts_notes8", "cfpb8", "medquad10")
+TUNED = ["method=dp_sgd", "privacy.epsilon=.inf", "federation.parties=1", "client.fine_tuning.micro_batch=16"]
+METHODS = {
+    "no votes": ["method=fusegen", "method.boosts=0"],
+    "private exemplars": ["method=private_exemplars", "method.exemplars=20"],
+    "rupta": ["method=rupta", "federation.parties=1"],
+    "fine-tuned": [*TUNED, "method.rate=0.1", "method.batch=30", "method.steps=600"],
+}
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Print a row for each set, method and seed."""
+    parser = argparse.ArgumentParser(prog="known_leaks", description=__doc__.split("\n", 1)[0])
+    parser.add_argument("sets", nargs="*", metavar="SET", default=list(SETS), help=" or ".join(SETS))
+    parser.add_argument("--methods", nargs="+", choices=METHODS, default=list(METHODS))
+    parser.add_argument("--records", type=int, default=300, help="private records, and as many control records")
+    parser.add_argument("--texts", type=int, default=300)
+    parser.add_argument("--seeds", type=int, default=3)
+    parser.add_argument("--llm", default="builtin", help="builtin, or smollm2")
+    chosen = parser.parse_args(arguments)
+    logging.disable(logging.WARNING)
+    sys.stdout.write(f"| records | method | {' | '.join(phantoms.NAMES)} | found |\n".replace("_", " "))
+    for name in chosen.sets:
+        for method in chosen.methods:
+            for seed in range(chosen.seeds):
+                tests = audited(name, METHODS[method], chosen, seed)
+                cells = " | ".join(f"{training}:{control} p {p:.2g}" for training, control, p in tests)
+                found = min(p for *_, p in tests) <= learning.ALPHA / len(tests)
+                sys.stdout.write(f"| {name} | {method} | {cells} | {'yes' if found else 'no'} |\n")
+                sys.stdout.flush()
+    return 0
+
+
+def audited(name: str, settings: Sequence[str], chosen: argparse.Namespace, seed: int) -> list[tuple[int, int, float]]:
+    """Return for each feature the disclosed records, the disclosed control records, and the p-value."""
+    records = [r for part in ("train", "test") for r in read_records(data_folder() / name / f"{part}.csv")]
+    order = rng.experiment(seed, "known leaks", name).permutation(len(records))
+    shuffled = [records[place] for place in order]
+    private, control = shuffled[: chosen.records], shuffled[chosen.records : 2 * chosen.records]
+    with tempfile.TemporaryDirectory() as folder:
+        work = Path(folder)
+        _write(work / "train.csv", private)
+        _write(work / "test.csv", control)
+        public = [" ".join(record.text.split()) for record in shuffled[2 * chosen.records :]]
+        (work / "public.txt").write_text("\n".join(public), "utf-8")
+        overrides = [
+            "task=csv",
+            *(f"task.{part}={work}/{part}.csv" for part in ("train", "test")),
+            f"task.public_text={work}/public.txt",
+            f"llm={chosen.llm}",
+            f"method.samples={chosen.texts}",
+            f"experiment_seed={seed}",
+            "evaluation.metrics=[disclosures]",
+            *(["embedding=minilm"] if chosen.llm != "builtin" else []),
+        ]
+        run.simulate(composed([*overrides, *settings]), work / "run")
+        group = Metrics.load(work / "run").content["disclosures"]
+    return [_test(group, name) for name in phantoms.NAMES]
+
+
+def _test(group: Mapping[str, Any], name: str) -> tuple[int, int, float]:
+    training, control, p = (group[f"{name}{end}"] for end in ("", "_control", "_p"))
+    return round(training["value"] * training["rows"]), round(control["value"] * control["rows"]), p["value"]
+
+
+def _write(path: Path, records: Sequence[Record]) -> None:
+    with path.open("w", newline="", encoding="utf-8") as file:
+        csv.writer(file).writerows([("text", "label"), *((record.text, record.label) for record in records)])
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,85 @@
+"""Picture of a sweep over epsilon: accuracy of each row, and that of a census's released numbers without any text.
+
+    python -m simulations.laboratory.sweep_picture SWEEP_FOLDER FILE.svg --note TEXT
+
+A row of the sweep is called "NAME epsilon VALUE"; one without an epsilon is a horizontal line. The sweep needs
+`evaluation.metrics=[utility_encoder] evaluation.model=tfidf`, the accuracies of the two plots.
+"""
+
+import argparse
+from collections.abc import Sequence
+from pathlib import Path
+from statistics import fmean, stdev
+
+from common.errors import CheckpointError
+from server.report.plots import Lines, lines
+from simulations.laboratory.pictures import picture
+from simulations.sweeps.runs import runs_of
+
+FIGURES = {"on the encoder's vectors": "utility encoder: accuracy", "on TF-IDF": "synthetic: accuracy"}
+"""Accuracy that each plot shows, by what its classifier learns from."""
+_NUMBERS = "released classifier: accuracy"  # shown beside the texts on the encoder's vectors
+_EPSILON = " epsilon "
+_Span = tuple[float, float]
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Write the picture."""
+    parser = argparse.ArgumentParser(prog="sweep_picture", description=__doc__.split("\n", 1)[0])
+    parser.add_argument("sweep", type=Path)
+    parser.add_argument("file", type=Path)
+    parser.add_argument("--note", default="", help="text below the picture")
+    options = parser.parse_args(arguments)
+    options.file.write_text(draw(options.sweep, note=options.note), encoding="utf-8")
+
+
+def draw(sweep: Path, *, note: str) -> str:
+    """Return the picture as SVG; a bar is one standard deviation over the seeds in either direction.
+
+    Raises:
+        CheckpointError: The folder has no run with an accuracy and an epsilon.
+    """
+    runs = runs_of(sweep)
+    accuracies: dict[tuple[str, str, str], list[float]] = {}  # by line, figure and epsilon, in percent
+    for row, figures in zip(runs["row"], runs["figures"], strict=True):
+        name, _, epsilon = str(row).partition(_EPSILON)
+        lines_of = dict.fromkeys(FIGURES.values(), name) | {_NUMBERS: f"{name}, numbers alone"}
+        for figure, line in lines_of.items():
+            if isinstance(figures, dict) and figure in figures:
+                shown = FIGURES["on the encoder's vectors"] if figure == _NUMBERS else figure
+                accuracies.setdefault((line, shown, epsilon), []).append(100 * figures[figure])
+    places = list(dict.fromkeys(epsilon for _, _, epsilon in accuracies if epsilon))
+    if not places:
+        raise CheckpointError("sweep folder", expected="runs with accuracies, by epsilon", where=sweep)
+    spans = {key: _span(values) for key, values in accuracies.items()}
+    names = list(dict.fromkeys(line for line, _, _ in accuracies))
+    return picture(
+        "Accuracy against ε",
+        [[_plot(said, figure, places, names, spans) for said, figure in FIGURES.items()]],
+        note=note,
+    )
+
+
+def _plot(
+    said: str, figure: str, places: Sequence[str], names: Sequence[str], spans: dict[tuple[str, str, str], _Span]
+) -> Lines:
+    of_lines = {name: [spans.get((name, figure, at), spans.get((name, figure, ""))) for at in places] for name in names}
+    plot = lines(
+        figure.split(maxsplit=1)[0],
+        f"Accuracy on real texts, %: {said}",
+        note="",
+        x_name="ε: the smaller, the more private; ∞: without noise",
+        places=["∞" if at == "inf" else at for at in places],
+        values={name: [span and fmean(span) for span in line] for name, line in of_lines.items()},
+        intervals=of_lines,
+        including=[end for span in spans.values() for end in span],  # the same axis for both plots
+        height=320,
+    )
+    assert plot  # some line has a value
+    return plot
+
+
+def _span(accuracies: Sequence[float]) -> _Span:
+    """Return a standard deviation to either side of the mean."""
+    mean, deviation = fmean(accuracies), stdev(accuracies) if len(accuracies) > 1 else 0.0
+    return mean - deviation, mean + deviation

@@ -1,0 +1,55 @@
+"""`caucus-party page`: the link, the port, what is missing, and a real server that shows the page to its browser."""
+
+import re
+
+import httpx
+import pytest
+
+from client.command import main
+from client.deploy import page
+from tests.support.browsing import served
+from tests.support.hospital import said
+
+
+def test_a_wrong_folder_or_port_is_told_at_once(made, tmp_path, capsys):
+    assert "expected client.yaml; got none" in said(capsys, "page", tmp_path)
+    assert "port; expected" in said(capsys, "page", made, "--port", "65536")
+
+
+def test_without_the_extra_it_says_what_to_install(made, capsys, monkeypatch):
+    monkeypatch.setattr("common.system.extras.find_spec", lambda package: None if package == "jinja2" else package)
+    assert "expected the package jinja2; got none. In the folder of the source: pip install '.[page]'" in said(
+        capsys, "page", made
+    )
+
+
+def test_there_is_no_other_address(made, capsys):
+    with pytest.raises(SystemExit):
+        main(["page", str(made), "--address", "0.0.0.0:8470"])
+    assert "unrecognized arguments: --address" in capsys.readouterr().err
+
+
+def test_ctrl_c_ends_it_in_good_order(made, capsys, monkeypatch):
+    def interrupted(sockets):
+        assert len(sockets) == 1
+        raise KeyboardInterrupt
+
+    def serving(folder, host):
+        assert folder == made
+        assert re.fullmatch(r"127\.0\.0\.1:\d+", host)
+        return page_access, type("Server", (), {"run": staticmethod(interrupted)})
+
+    page_access = type("Access", (), {"link": "http://the-link"})
+    monkeypatch.setattr("client.page.serve.serving", serving)
+    assert main(["page", str(made), "--port", "0"]) == 0
+    assert capsys.readouterr().out.splitlines()[1:] == ["http://the-link", "the page is closed"]
+
+
+def test_a_real_server_opens_the_page_on_loopback_alone(made):
+    with served(made) as link, httpx.Client(trust_env=False, timeout=30) as client:
+        assert re.fullmatch(rf"http://{page.HOST}:\d+/[0-9a-f]{{32}}/enter/[\w-]{{43}}", link)
+        assert client.get(link).status_code == 200
+        shown = client.get(link.partition("enter/")[0])
+        assert "No plan waits for a decision." in shown.text
+        assert not {"server", "date"} & set(shown.headers)
+        assert client.get(link).status_code == 403

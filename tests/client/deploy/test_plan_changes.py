@@ -1,0 +1,97 @@
+"""What has changed since the last approved plan of the same name, in words, for `approve` and for the page."""
+
+import json
+from dataclasses import fields, replace
+
+import pytest
+
+from client.approvals import PlanApproval
+from client.command import main
+from client.deploy.plan_changes import NAMES, changes, previous
+from client.deploy.plan_sheet import in_fours
+from common.plan.plan import Plan
+from common.plan.planned import PlannedQuery
+from common.queries.class_sums import ClassSumsSpec
+from common.queries.histograms import LabelHistogramSpec
+from common.queries.votes import VotesSpec
+from tests.support.federations import plan
+from tests.support.hospital import change, opened
+
+
+def entry(run, decision="approved", decided="", agreed=None):
+    agreed = agreed or plan(2)
+    digest, text = agreed.digest().hex(), agreed.to_json().decode()
+    return PlanApproval(run=run, plan_digest=digest, plan=text, decision=decision, decided=decided)
+
+
+def test_each_field_of_a_plan_is_compared():
+    assert {field.name for field in fields(Plan)} == {*NAMES, "labels", "queries"}
+
+
+def test_the_one_before_is_the_last_approved_run_of_the_same_name():
+    now = entry("pilot-33334444", "awaiting")
+    first, last = entry("pilot-1", decided="2026-01-01"), entry("pilot-2", decided="2026-02-01")
+    others = [entry("other-1"), entry("pilot-3", "refused", "2026-03-01"), now]
+    assert previous(now, [first, last, *others]) == last
+    assert previous(now, others) is None
+    assert previous(entry("unnamed", "awaiting"), [entry("unnamed"), entry("named-1")]) is None
+    older = replace(last, plan=json.dumps(json.loads(last.plan) | {"purpose": 3}))
+    assert previous(now, [first, older]) is None
+
+
+def test_the_same_plan_has_no_changes():
+    assert list(changes(plan(2), plan(2))) == []
+
+
+@pytest.mark.parametrize(
+    ("change", "clauses"),
+    [
+        ({"purpose": "research"}, ["purpose: not stated before, research now"]),
+        ({"labels": ("b", "a")}, ["labels: in another order"]),
+        ({"labels": ("a", "c")}, ["labels no longer asked for: b", "new labels: c"]),
+    ],
+)
+def test_a_change_is_a_clause(change, clauses):
+    assert list(changes(plan(2), plan(2, **change))) == clauses
+
+
+def test_masks_and_small_changes_of_a_number_are_told_apart():
+    before = plan(2)
+    assert "masks: yes before, no now" in list(changes(before, plan(2, secure=False, threshold=1)))
+    assert list(changes(before, replace(before, epsilon=before.epsilon + 1e-9))) == [
+        "epsilon of all that the run releases: 4.0 before, 4.000000001 now"
+    ]
+    roster = "ab" * 32
+    assert f"digest of the roster: none before, {roster} now" in list(changes(before, plan(2, roster=roster)))
+
+
+def test_queries_are_compared_by_name():
+    votes = PlannedQuery(name="votes", spec=VotesSpec(top=4))
+    sizes = PlannedQuery(name="sizes", spec=LabelHistogramSpec(labels=2))
+    census = PlannedQuery(name="votes", spec=ClassSumsSpec(labels=2, directions=9, count=512))
+    before = plan(2, queries=(votes,), epsilon=float("inf"))
+    more = list(changes(before, replace(before, queries=(*before.queries, sizes))))
+    assert more == [f"query sizes is new: it asks {sizes.spec.asks}"]
+    assert list(changes(replace(before, queries=(sizes, votes)), before)) == ["query sizes is no longer asked"]
+    assert list(changes(before, replace(before, queries=(census,)))) == ["query votes: votes before, class sums now"]
+    changed = replace(before, queries=(replace(votes, spec=VotesSpec(top=8), times=3),))
+    assert list(changes(before, changed)) == ["query votes: top 4 before, 8 now, times 1 before, 3 now"]
+
+
+def test_the_terminal_says_what_has_changed_and_has_the_digest_in_fours(made, capsys):
+    change(made, limits={"malicious_coordinator": False, "corrupt": 0.0})
+    opened(made, plan(2), "pilot-1")
+    main(["approve", str(made), "--yes"])
+    assert "no earlier run of this name was approved here" in capsys.readouterr().out
+    opened(made, plan(2), "pilot-2")
+    opened(made, plan(2, epsilon=2.0), "pilot-3")
+    main(["approve", str(made), "--list"])
+    output = capsys.readouterr().out
+    assert "changes          since run pilot-1, approved 20" in output
+    assert "none: the plan is the same" in output
+    assert "- epsilon of all that the run releases: 4 before, 2 now" in output
+    assert f"digest           {in_fours(plan(2).digest().hex())}\n" in output
+    main(["approve", str(made), "--json"])
+    same, other = json.loads(capsys.readouterr().out)
+    assert (same["run_before"], same["changes"]) == ("pilot-1", [])
+    assert len(other["changes"]) > 1

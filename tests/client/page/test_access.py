@@ -1,0 +1,150 @@
+"""Nobody sees or does anything without the link, the session, our own name and the form's token: route by route."""
+
+import pytest
+from starlette.routing import Mount, Route
+
+from client.page import access as door
+from tests.support.browsing import HOST, Browser
+from tests.support.hospital import operated
+
+
+@pytest.fixture
+def browser(tmp_path):
+    return Browser(operated(tmp_path))
+
+
+def routes(browser):
+    """Method and path of each route, as the application has them."""
+    (mount,) = browser.app._app.routes
+    assert isinstance(mount, Mount)
+    found = [(method, route.path) for route in mount.routes for method in sorted(route.methods - {"HEAD"})]
+    assert all(isinstance(route, Route) and "{" not in route.path for route in mount.routes)
+    assert {method for method, _ in found} == {"GET", "POST"}
+    return [(method, f"{mount.path}{path}") for method, path in found]
+
+
+def is_refused(response, statuses=(403,)):
+    """Whether it is the one page of all refusals, which sets no cookie."""
+    refused = response.status_code in statuses and "This page is not open to you" in response.text
+    return refused and "set-cookie" not in response.headers
+
+
+def test_each_route_is_closed_without_with_an_old_and_with_a_wrong_session(browser):
+    for method, path in routes(browser):
+        form = {door.FORM_TOKEN: browser.access.form_token("")} if method == "POST" else None
+        for cookie in ("", "wrong", browser.access.link.rpartition("/")[2]):
+            assert is_refused(browser.ask(method, path, cookie=cookie, form=form))
+        assert is_refused(browser.ask(method, path, headers={"cookie": None}, form=form))
+    browser.enter()
+    form = {door.FORM_TOKEN: browser.access.form_token(browser.cookie)}
+    browser.clock.now = door.SESSION_LIFE - 1
+    for method, path in routes(browser):
+        assert not is_refused(browser.ask(method, path, form=form if method == "POST" else None))
+    browser.clock.now = door.SESSION_LIFE
+    for method, path in routes(browser):
+        assert is_refused(browser.ask(method, path, form=form if method == "POST" else None))
+
+
+def test_each_route_is_closed_under_another_name_and_to_other_methods(browser):
+    browser.enter()
+    for method, path in routes(browser):
+        form = {door.FORM_TOKEN: browser.access.form_token(browser.cookie)} if method == "POST" else None
+        for host in (
+            "evil.example",
+            "evil.example:8470",
+            "127.0.0.1",
+            "127.0.0.1:1",
+            "localhost:8470",
+            f"{HOST}.x",
+            "",
+        ):
+            assert is_refused(browser.ask(method, path, headers={"host": host}, form=form), (421,))
+        for other in ("HEAD", "PUT", "DELETE", "OPTIONS", "PATCH", "TRACE"):
+            assert browser.ask(other, path).status_code == 405
+        wrong = {"GET": "POST", "POST": "GET"}[method]
+        mine = {door.FORM_TOKEN: browser.access.form_token(browser.cookie)} if wrong == "POST" else None
+        both = {(method, path), (wrong, path)} <= set(routes(browser))
+        assert both or browser.ask(wrong, path, form=mine).status_code == 405
+
+
+def test_each_form_needs_our_origin_our_token_and_our_kind_of_form(browser):
+    browser.enter()
+    token = browser.access.form_token(browser.cookie)
+    posts = [path for method, path in routes(browser) if method == "POST"]
+    assert posts
+    for path in posts:
+        right = {door.FORM_TOKEN: token}
+        assert not is_refused(browser.ask("POST", path, form=right))
+        for origin in (
+            None,
+            "null",
+            "",
+            "http://evil.example",
+            f"https://{HOST}",
+            "http://127.0.0.1:1",
+            f"{browser.access.origin}/",
+        ):
+            assert is_refused(browser.ask("POST", path, headers={"origin": origin}, form=right))
+        for wrong in ({}, {door.FORM_TOKEN: ""}, {door.FORM_TOKEN: token[:-1]}, {door.FORM_TOKEN: browser.cookie}):
+            assert is_refused(browser.ask("POST", path, form={"decision": "approve", **wrong}))
+        for kind in ("text/plain", "multipart/form-data", "application/json", ""):
+            sent = {"content-type": kind}
+            assert is_refused(browser.ask("POST", path, headers=sent, content=f"{door.FORM_TOKEN}={token}"), (415,))
+        large = right | {"reason": "x" * door.LARGEST_FORM}
+        assert is_refused(browser.ask("POST", path, form=large), (413,))
+        many = right | {f"field{number}": "" for number in range(door.MOST_FIELDS)}
+        assert is_refused(browser.ask("POST", path, form=many), (400,))
+
+
+def test_the_link_opens_the_page_once_and_in_time(browser):
+    entrance = browser.access.entrance
+    token = browser.access.link.removeprefix(f"{browser.access.origin}{entrance}")
+    for wrong in ("", token[:-1], f"{token}x", "é"):
+        assert is_refused(browser.ask("GET", f"{entrance}{wrong}"))
+    assert is_refused(browser.ask("POST", f"{entrance}{token}"))
+    response = browser.enter()
+    assert response.headers["refresh"] == f"0; url={browser.access.root}/"
+    cookie = response.headers["set-cookie"]
+    assert cookie.startswith(f"{door.COOKIE}={browser.cookie}; HttpOnly; Max-Age={8 * 3600}; ")
+    assert cookie.endswith(f"Path={browser.access.root}/; SameSite=strict")
+    assert browser.get().status_code == 200
+    assert is_refused(browser.ask("GET", f"{entrance}{token}"))
+    assert browser.get().status_code == 200  # the session goes on
+
+
+def test_a_link_that_nobody_opened_in_time_is_closed(browser):
+    browser.clock.now = door.LINK_LIFE
+    assert is_refused(browser.enter())
+    assert is_refused(browser.get())
+
+
+def test_two_pages_share_neither_link_nor_session_nor_path(tmp_path):
+    one, other = (Browser(operated(tmp_path / name)) for name in "ab")
+    one.enter()
+    assert one.access.root != other.access.root
+    assert is_refused(other.get(cookie=one.cookie))
+    assert is_refused(other.ask("GET", one.access.link.removeprefix(one.access.origin)))
+
+
+def test_each_response_forbids_scripts_frames_foreign_content_and_caching(browser):
+    responses = [browser.get(cookie="wrong"), browser.enter()]
+    responses += [browser.ask(method, path) for method, path in routes(browser)]
+    responses += [browser.get("no such page"), browser.ask("PUT", "/")]
+    for response in responses:
+        for name, value in door.HEADERS.items():
+            assert response.headers.get_list(name) == [value]
+    policy = door.HEADERS["Content-Security-Policy"]
+    assert policy.startswith("default-src 'none'; ")
+    assert "unsafe" not in policy
+    assert "script" not in policy
+
+
+def test_no_page_has_a_script_a_style_of_its_own_or_a_foreign_address(browser):
+    browser.enter()
+    for method, path in routes(browser):
+        if method == "GET" and "html" in (response := browser.ask(method, path)).headers["content-type"]:
+            assert "<script" not in response.text
+            assert "style=" not in response.text
+            assert "<style" not in response.text
+            assert " on" not in "".join(part.partition(">")[0] for part in response.text.split("<form")[1:])
+            assert "http" not in response.text

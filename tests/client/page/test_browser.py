@@ -1,0 +1,151 @@
+"""The page in a real browser: decisions by keyboard, readable by everybody, and nothing asked of any other address.
+
+The browser is what `CHROMIUM` names, or a `chromium` on the path; none is downloaded.
+"""
+
+import json
+import os
+import shutil
+
+import pytest
+
+from client.approvals import approvals
+from tests.support.browsing import opened_here
+from tests.support.federations import plan
+from tests.support.held_back import copied, held_back
+from tests.support.hospital import change, opened, spend
+
+CHROMIUM = os.environ.get("CHROMIUM") or shutil.which("chromium") or shutil.which("chromium-browser")
+
+pytestmark = [
+    pytest.mark.browser,
+    pytest.mark.skipif(CHROMIUM is None, reason="no chromium on the path, and CHROMIUM names none"),
+]
+PATHS = ("", "budget", "limits", "now", "coordinator", "release")
+ZOOMED = 320
+"""Pixels of a window of 1280 at a zoom of 400 %."""
+
+
+@pytest.fixture(scope="module")
+def chromium():
+    playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
+    with playwright.sync_playwright() as started:
+        # Chromium's sandbox cannot be had as root, as in a container.
+        running = started.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+        yield running
+        running.close()
+
+
+@pytest.fixture
+def hospital(made):
+    """One plan that waits, one that was refused, and a run that spent."""
+    change(made, limits={"malicious_coordinator": False, "corrupt": 0.0})
+    opened(made, plan(2, purpose="triage"), "pilot-1")
+    spend(made, "pilot-0")
+    return made
+
+
+@pytest.fixture
+def visit(chromium, hospital):
+    """Open the link as a person does, and watch the page: what it asks for, and what it complains of."""
+    with opened_here(hospital) as link:
+        contexts = []
+
+        def entered(**settings):
+            context = chromium.new_context(viewport={"width": 1280, "height": 900}, **settings)
+            contexts.append(context)
+            page = context.new_page()
+            page.asked, page.said = [], []
+            page.on("request", lambda request: page.asked.append(request.url))
+            page.on("console", lambda message: page.said.append(message.text))
+            page.on("pageerror", lambda error: page.said.append(str(error)))
+            page.root = link.partition("enter/")[0]
+            page.goto(link)
+            page.wait_for_url(page.root)
+            return page
+
+        yield entered
+        for context in contexts:
+            context.close()
+
+
+def only(folder):
+    (entry,) = approvals(folder / "private")
+    return entry
+
+
+def test_a_person_declines_reconsiders_and_withdraws_by_keyboard(visit, hospital):
+    page = visit()
+    assert page.locator(".plan h2").inner_text() == "pilot-1"
+    page.get_by_label("Why").focus()
+    page.keyboard.type("no purpose")
+    page.keyboard.press("Tab")
+    page.keyboard.press("Tab")
+    page.keyboard.press("Enter")
+    page.wait_for_url("**/?done=refused")
+    assert page.get_by_role("status").inner_text().startswith("The plan is refused.")
+    assert (only(hospital).decision, only(hospital).reason) == ("refused", "no purpose")
+    page.get_by_role("link", name="Look at it again").click()
+    page.get_by_role("button", name="Reconsider").click()
+    page.wait_for_url("**/?done=approved")
+    assert only(hospital).decision == "approved"
+    page.get_by_role("link", name="Look at it again").click()
+    page.get_by_role("button", name="Withdraw").click()
+    page.wait_for_url("**/?done=refused")
+    assert only(hospital).decision == "refused"
+    assert page.said == []
+    assert all(url.startswith(page.root) for url in page.asked)
+
+
+def test_return_in_the_field_for_the_reason_decides_nothing(visit, hospital):
+    page = visit()
+    page.get_by_label("Why").press("Enter")
+    page.get_by_role("button", name="Decline").click()
+    page.wait_for_url("**/?done=refused")
+    (line,) = map(json.loads, (hospital / "private" / "audit.jsonl").read_text().splitlines())
+    assert (line["from"], line["to"]) == ("awaiting", "refused")
+
+
+def test_a_second_browser_cannot_use_the_link_and_knows_no_page(visit, chromium):
+    page = visit()
+    other = chromium.new_context().new_page()
+    assert other.goto(page.root).status == 403
+    assert other.get_by_role("heading").inner_text() == "This page is not open to you"
+    other.context.close()
+    assert page.goto(page.root).status == 200
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_the_accessibility_check_passes_on_every_page(visit, hospital, scheme):
+    axe = pytest.importorskip("axe_playwright_python.sync_playwright", reason="axe-playwright-python is not installed")
+    page = visit(color_scheme=scheme)
+    for path in PATHS:
+        page.goto(page.root + path)
+        # The policy lets no script in but a test's own.
+        page.evaluate("() => document.querySelectorAll('details').forEach((each) => each.open = true)")
+        results = axe.Axe().run(page)
+        assert results.violations_count == 0, f"{path}: {results.generate_report()}"
+    control = held_back(hospital)
+    page.get_by_label("Synthetic texts").fill(str(copied(hospital)))
+    page.get_by_label("Control records").fill(str(control))
+    page.get_by_role("button").click()
+    page.wait_for_url("**/look")
+    assert "the texts disclose records" in page.get_by_role("alert").inner_text()
+    assert axe.Axe().run(page).violations_count == 0
+
+
+@pytest.mark.parametrize("width", [ZOOMED, 390])
+def test_a_phone_and_400_percent_scroll_down_only(visit, width):
+    page = visit()
+    page.set_viewport_size({"width": width, "height": 740})
+    for path in PATHS:
+        page.goto(page.root + path)
+        page.evaluate("() => document.querySelectorAll('details').forEach((each) => each.open = true)")
+        assert page.evaluate("() => document.documentElement.scrollWidth") <= width, path
+
+
+def test_without_scripts_everything_is_there(visit):
+    page = visit(java_script_enabled=False)
+    page.goto(f"{page.root}budget")
+    assert page.locator("svg .stroke").count() == 2
+    assert page.get_by_role("link", name="Download all events").is_visible()

@@ -1,0 +1,117 @@
+"""The budget on the page: spent by run and over time, as the limits count it; the ledger checked, and exported."""
+
+import json
+import math
+
+import pytest
+
+from client.deploy.settings import HospitalSettings
+from client.page.budget import MOST_STEPS, budget
+from client.page.steps import BOTTOM, LEFT, RIGHT, TOP, step_plot
+from common.ledger.ledger import Ledger
+from tests.support.browsing import Browser
+from tests.support.hospital import change, operated, spend
+from tests.support.ledgers import RELEASE, edited, reservation
+
+
+@pytest.fixture
+def folder(tmp_path):
+    return operated(tmp_path)
+
+
+def page_of(folder):
+    browser = Browser(folder)
+    browser.enter()
+    return browser
+
+
+def test_a_hospital_that_answered_nothing_is_told_what_comes_next(made):
+    text = page_of(made).get("budget").text
+    assert "Nothing was spent yet." in text
+    assert "There is no ledger yet." in text
+    assert "<svg" not in text
+    exported = page_of(made).get("ledger.jsonl")
+    assert (exported.status_code, exported.text) == (200, "")
+
+
+def test_spending_is_that_of_the_limits_by_run(folder):
+    spend(folder, "second")
+    spend(folder, "r", 1)
+    limits = HospitalSettings.load(folder).party.limits
+    found = budget(HospitalSettings.load(folder))
+    assert [(run.number, run.run, run.answers) for run in found.runs] == [(1, "r", 2), (2, "second", 1)]
+    assert found.spent == limits.spent([RELEASE] * 3)
+    assert found.left == 10.0 - found.spent
+    assert [run.epsilon for run in found.runs] == [limits.spent([RELEASE] * 2), limits.spent([RELEASE])]
+    text = page_of(folder).get("budget").text
+    assert "of 10</p>" in text
+    assert "<svg" in text
+    assert "2: second" in text
+
+
+def test_a_step_for_each_stretch_and_never_too_many(folder, monkeypatch):
+    monkeypatch.setattr("client.page.budget.MOST_STEPS", 2)
+    for number in range(3):
+        spend(folder, f"run {number}")
+    found = budget(HospitalSettings.load(folder))
+    assert [number for _, _, number in found.plot.marks] == [2, 4]
+    assert MOST_STEPS > 2
+
+
+def test_without_a_limit_there_is_no_rest(folder):
+    change(folder, limits={"lifetime_epsilon": None, "separate_data_sets": True})
+    found = budget(HospitalSettings.load(folder))
+    assert (found.limit, found.left, found.plot.limit, found.apart) == (None, None, None, True)
+    text = page_of(folder).get("budget").text
+    assert "There is no limit on all runs together." in text
+    assert "These figures are of all data sets." in text
+
+
+def test_the_ledger_is_checked_and_its_head_compared(folder):
+    ledger = Ledger(folder / "private" / "ledger.db", read_only=True)
+    head = ledger.head().chain
+    grouped = " ".join(head[place : place + 4] for place in range(0, 64, 4))
+    text = page_of(folder).get("budget").text
+    assert grouped in text
+    assert "the same, noted outside the ledger" in text
+    assert "an answer is charged" in text
+    Ledger(folder / "private" / "ledger.db").reserve(**reservation(run="behind the note"))
+    assert grouped in page_of(folder).get("budget").text  # now it is the note's
+    (folder / "private" / "ledger.head").unlink()
+    text = page_of(folder).get("budget").text
+    assert "none is noted" in text
+    assert "The party service does not start with this ledger: no head of this ledger was noted" in text
+    assert "nothing was changed, removed or moved" not in text
+    assert "it is not known to be the whole ledger" in text
+
+
+def test_an_edited_ledger_is_an_error_and_no_figures(folder):
+    edited(folder / "private" / "ledger.db", "UPDATE events SET run = 'x'")
+    response = page_of(folder).get("budget")
+    assert response.status_code == 400
+    assert "This did not work" in response.text
+
+
+def test_the_export_has_all_events(folder):
+    response = page_of(folder).get("ledger.jsonl")
+    assert response.headers["content-disposition"] == 'attachment; filename="ledger.jsonl"'
+    events = [json.loads(line) for line in response.text.splitlines()]
+    assert [(event["sequence"], event["kind"]) for event in events] == [(1, "charge")]
+
+
+def test_steps_stay_in_the_frame_and_rise_with_the_sum():
+    steps = [("2026-01-01T00:00:00+00:00", 1, 1.0), ("2026-01-03T00:00:00+00:00", 2, 4.0)]
+    plot = step_plot(steps, 10.0)
+    (x1, y1, one), (x2, y2, two) = plot.marks
+    assert (one, two) == (1, 2)
+    assert LEFT < x1 < x2 < RIGHT
+    assert TOP < plot.limit < y2 < y1 < BOTTOM
+    assert [text for _, text in plot.y_ticks] == ["0", "5", "10"]
+    assert [text for _, text, _ in plot.x_ticks] == ["2026-01-01", "2026-01-03"]
+    assert plot.path == f"M{LEFT} {float(BOTTOM)}H{x1}V{y1}H{x2}V{y2}H{RIGHT}"
+    assert [text for _, text, _ in step_plot(steps[:1], None).x_ticks] == ["2026-01-01"]
+
+
+@pytest.mark.parametrize("steps", [[], [("2026-01-01T00:00:00+00:00", 1, math.inf)]])
+def test_nothing_and_the_infinite_are_not_drawn(steps):
+    assert step_plot(steps, 10.0) is None

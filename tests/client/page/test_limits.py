@@ -1,0 +1,101 @@
+"""The limits on the page: every one with its sentence, and with what the last plans asked against it."""
+
+import math
+from dataclasses import fields
+
+import pytest
+
+from client.deploy.settings import HospitalSettings
+from client.guard import Limits
+from client.page.limits import ASKED, LAST, in_force
+from client.page.words import words
+from common.plan.guarantee import epsilon_against
+from common.plan.planned import PlannedQuery
+from common.queries.histograms import LabelHistogramSpec
+from common.queries.texts import AbstractedSeedsSpec
+from tests.support.browsing import Browser
+from tests.support.federations import plan
+from tests.support.hospital import change, charge, opened, operated
+
+
+def compared(folder):
+    """What the last plans ask against each limit."""
+    return {limit.name: limit.asked for limit in in_force(HospitalSettings.load(folder)).limits}
+
+
+def text_of(folder):
+    browser = Browser(folder)
+    browser.enter()
+    return browser.get("limits").text
+
+
+def test_each_limit_has_a_sentence_and_a_comparison():
+    names = {field.name for field in fields(Limits)}
+    assert names == set(ASKED) == set(vars(words().limits.sentences))
+
+
+def test_without_a_plan_the_limits_stand_alone_and_say_where_they_are_edited(made):
+    text = text_of(made)
+    assert "No plan was asked about yet" in text
+    assert str(made / "client.yaml") in text
+    assert "approval: manual" in text
+    assert all(name in text for name in ASKED)
+    assert set(compared(made).values()) == {()}
+    change(made, approval="auto")
+    assert "approval: auto" in text_of(made)
+
+
+def test_the_last_plans_are_compared_with_each_limit(made):
+    change(made, limits={"malicious_coordinator": False, "corrupt": 0.0, "lifetime_epsilon": None})
+    agreed = plan(2)
+    opened(made, agreed)
+    asked = compared(made)
+    assert asked["max_epsilon"] == ("4.000",)
+    assert float(asked["max_epsilon"][0]) >= epsilon_against(agreed, 0)
+    assert (asked["queries"], asked["max_top"], asked["min_survivors"]) == (("votes",), ("4",), ("2",))
+    assert (asked["malicious_coordinator"], asked["corrupt"], asked["security_bits"]) == (("no",), ("1 / 2",), ("∞",))
+    assert (asked["unit"], asked["min_unit_records"], asked["unsafe_no_noise"]) == (("sample",), ("1",), ("no",))
+    assert asked["lifetime_delta"] == asked["separate_data_sets"] == ("",)
+    assert "Asked by pilot-1a2b3c4d" in text_of(made)
+    for number in range(LAST):
+        opened(made, agreed, f"later-{number}")
+    assert {len(plans) for plans in compared(made).values()} == {LAST}
+
+
+def test_a_sparse_graph_no_masks_no_noise_and_no_proof_are_told(made):
+    queries = (
+        PlannedQuery(name="seeds", spec=AbstractedSeedsSpec(choices=4), mechanism="gaussian max", scale=2.0**20),
+        PlannedQuery(name="sizes", spec=LabelHistogramSpec(labels=2), mechanism="laplace"),
+    )
+    opened(made, plan(2, secure=False, threshold=1, queries=queries, epsilon=math.inf))
+    asked = compared(made)
+    assert (asked["corrupt"], asked["security_bits"], asked["min_survivors"], asked["max_top"]) == (
+        *(("",), ("",)),
+        *(("1",), ("",)),
+    )
+    assert (asked["unsafe_no_noise"], asked["unsafe_unproven"], asked["max_epsilon"]) == (("yes",), ("yes",), ("inf",))
+
+
+def test_what_other_runs_spent_counts_against_the_lifetime_limit(tmp_path):
+    folder = operated(tmp_path)
+    records = tmp_path / "notes.csv"
+    records.write_text("text,label\n")
+    opened(folder, plan(2))
+    before = float(compared(folder)["lifetime_epsilon"][0])
+    charge(folder, 1)
+    assert float(compared(folder)["lifetime_epsilon"][0]) > before
+
+
+def test_a_sparse_graph_s_chance_is_in_bits(made):
+    agreed = plan(60, degree=30, threshold=20, max_dropouts=2, colluders=2, corrupt=2)
+    opened(made, agreed)
+    assert 0 < float(compared(made)["security_bits"][0]) < math.inf
+
+
+@pytest.mark.parametrize("value", ["none", "10"])
+def test_values_are_shown_as_the_file_has_them(value, made):
+    change(made, limits={"lifetime_epsilon": None if value == "none" else 10.0})
+    shown = {limit.name: limit.value for limit in in_force(HospitalSettings.load(made)).limits}
+    assert shown["lifetime_epsilon"] == value
+    assert shown["separate_data_sets"] == "no"
+    assert shown["queries"].startswith("votes, ")

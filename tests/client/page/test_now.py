@@ -1,0 +1,120 @@
+"""What runs now, on the page: processes, the last requests and decisions with their reasons, logs, the coordinator."""
+
+import pytest
+
+from client.audit_log import AuditLog
+from client.deploy.settings import HospitalSettings
+from client.page import now as module
+from client.page.now import LOGS, MOST_LINES, now
+from client.page.words import words
+from common import messages
+from common.messages import Reason
+from common.system import processes
+from tests.support.browsing import Browser
+from tests.support.federations import CANARY
+from tests.support.hospital import note, operated
+
+
+@pytest.fixture
+def folder(tmp_path):
+    return operated(tmp_path)
+
+
+def text_of(folder, path="now"):
+    browser = Browser(folder)
+    browser.enter()
+    response = browser.get(path)
+    assert response.status_code == 200
+    return response.text
+
+
+def test_each_reason_message_process_and_result_has_a_word():
+    say = vars(words().now)
+    assert {reason.name for reason in Reason} == set(vars(say["reasons"]))
+    requests = {
+        name for name in ("Open", "AskShares", "Ask", "AskAgree", "AskUnmask", "Close") if getattr(messages, name)
+    }
+    assert set(vars(say["messages"])) == requests | {"unreadable"}
+    assert set(vars(say["parts"])) == set(LOGS)
+
+
+def test_a_new_hospital_is_told_how_to_start(made):
+    text = text_of(made)
+    for sentence in ("nothing", "requests_none", "logs_none"):
+        assert getattr(words().now, sentence) in text
+    assert "caucus-party start" in text
+
+
+def test_requests_and_refusals_are_told_in_words(folder):
+    AuditLog(folder / "private").note_decision(
+        run="r", plan_digest="00", by="anna", before="awaiting", after="refused", reason="no purpose"
+    )
+    text = text_of(folder)
+    assert "this hospital&#39;s limits, or was answered and closed before" in text
+    assert "the detail" in text
+    assert "anna: awaiting → refused: no purpose" in text
+    assert "1 requests answered, 3 refused" in text
+
+
+def test_the_last_lines_alone_are_shown_and_damaged_ones_left_out(folder, monkeypatch):
+    for number in range(MOST_LINES):
+        note(folder, "Ask" if number else "Something new", "LATER" if number == 1 else "")
+    log = folder / "private" / "audit.jsonl"
+    with log.open("a") as file:
+        file.write('{"when": "x"}\n{"torn')
+    lines = now(HospitalSettings.load(folder)).lines
+    assert len(lines) == MOST_LINES
+    assert [line.request for line in lines[-2:]] == ["Ask", "Something new"]
+    assert "Something new" in text_of(folder)
+    assert "LATER" in text_of(folder)
+    monkeypatch.setattr(module, "_TAIL", 400)
+    (last, *more) = now(HospitalSettings.load(folder)).lines
+    assert (last.request, len(more) < 3) == ("Ask", True)
+
+
+def test_what_runs_and_what_waits_to_start_again(folder, monkeypatch):
+    children = {"service": {"process": 7, "restarts": 2}, "relay": {"process": None, "restarts": 3}}
+    monkeypatch.setattr(processes, "status", lambda *_: {"children": children})
+    text = text_of(folder)
+    assert words().now.runs.format(2) in text
+    assert words().now.waits.format(3) in text
+    assert words().now.missing in text
+    assert words().now.nothing not in text
+
+
+def test_a_ledger_that_the_service_refuses_and_a_certificate_that_ends_are_warned_of(folder, monkeypatch):
+    (folder / "private" / "ledger.head").unlink()
+    monkeypatch.setattr("client.deploy.status.days_left", lambda _: 3)
+    text = text_of(folder)
+    assert "no head of this ledger was noted" in text
+    assert words().now.certificate_soon in text
+
+
+def test_logs_are_shown_line_by_line_and_cannot_write_over_the_page(folder):
+    (folder / "logs").mkdir()
+    (folder / "logs" / "service.log").write_text("early\n" + "\x1b[92mINFO\x1b[0m <b>\x07\n" * MOST_LINES)
+    text = text_of(folder)
+    assert "INFO &lt;b&gt;?" in text
+    assert "early" not in text
+    assert "\x1b" not in text
+    assert CANARY not in text
+
+
+def test_the_coordinator_is_asked_only_when_a_person_wants_it(made, monkeypatch):
+    asked = []
+    monkeypatch.setattr("client.deploy.connection.connect", lambda settings: asked.append(settings) or 1 / 0)
+    text_of(made)
+    assert asked == []
+    monkeypatch.undo()
+    text = text_of(made, "coordinator")
+    assert text.count("<tr><th scope") == 6  # a head and five checks
+    assert "problem" in text
+    assert "How to fix it:" in text
+    assert "no connection" in text
+    assert "encoder" not in text
+
+
+def test_no_text_of_a_record_is_on_any_page(made):
+    (made / "logs").mkdir(exist_ok=True)
+    for path in ("", "budget", "limits", "now", "coordinator"):
+        assert CANARY not in text_of(made, path)

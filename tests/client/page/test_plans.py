@@ -1,0 +1,167 @@
+"""Plans on the page: the sheet of `approve`, and decisions that are its decisions."""
+
+import html
+import json
+
+import pytest
+
+from client.approvals import approvals
+from client.command import main
+from client.deploy.plan_sheet import in_fours
+from client.deploy.settings import HospitalSettings
+from tests.support.browsing import Browser, forms
+from tests.support.federations import CANARY, plan
+from tests.support.hospital import change, opened
+
+RUN = "pilot-1a2b3c4d"
+
+
+@pytest.fixture
+def browser(made, monkeypatch):
+    monkeypatch.setattr("getpass.getuser", lambda: "anna")
+    change(made, limits={"malicious_coordinator": False, "corrupt": 0.0})
+    entered = Browser(made)
+    entered.folder = made
+    entered.enter()
+    return entered
+
+
+def only(folder):
+    (entry,) = approvals(folder / "private")
+    return entry
+
+
+def send(browser, number=0, path="", **fields):
+    """Send a form of a page as it stands there, with what a person adds."""
+    form = forms(browser.get(path).text)[number]
+    return browser.post("decide", token=form.pop("form_token"), **form | fields)
+
+
+def test_without_a_plan_the_page_says_what_comes_next(browser):
+    text = browser.get().text
+    assert "No plan waits for a decision." in text
+    assert forms(text) == []
+
+
+def test_a_card_has_the_whole_sheet_and_its_main_points(browser, capsys):
+    opened(browser.folder, plan(2, purpose="triage", recipient="University Hospital"), RUN)
+    text = html.unescape(browser.get().text)
+    assert main(["approve", str(browser.folder), "--list"]) == 0
+    for line in capsys.readouterr().out.splitlines():
+        assert all(word in text for word in line[21:].split())
+    for point in ("triage", "University Hospital", "MUST be trusted", "at most 98.21 % of cases", "a: 1", "% is left"):
+        assert point in text
+    assert in_fours(plan(2).digest().hex()) not in text  # purpose and recipient are in the digest
+    assert in_fours(only(browser.folder).plan_digest) in text
+    assert CANARY not in text
+
+
+def test_who_may_help_the_coordinator_is_said_with_the_guess(browser):
+    opened(browser.folder, plan(2), RUN)
+    assert "from this hospital&#39;s answers: in at most 98.21 %" in browser.get().text
+    change(browser.folder, limits={"malicious_coordinator": False, "corrupt": 0.3})
+    assert "with 1 of the other hospitals helping it: in at most" in browser.get().text
+
+
+def test_a_plan_beyond_the_limits_says_so_at_its_head(browser):
+    opened(browser.folder, plan(2, epsilon=9.0), RUN)
+    assert "refused even when approved: plan&#39;s epsilon; expected at most 8.0; got 9.0." in browser.get().text
+
+
+def test_approve_decline_reconsider_withdraw(browser):
+    opened(browser.folder, plan(2), RUN)
+    response = send(browser, decision="refuse", reason=" no  purpose\n")
+    assert (response.status_code, response.headers["location"]) == (303, "./?done=refused")
+    text = browser.get("?done=refused").text
+    assert "The plan is refused." in text
+    assert f"run {RUN}: refused by anna, {only(browser.folder).decided}: no purpose" in text
+    entry = only(browser.folder)
+    again = f"plan?run={entry.run}&digest={entry.plan_digest}"
+    assert html.escape(again) in text or again in html.unescape(text)
+    assert "Reconsider" in browser.get(again).text
+    assert send(browser, path=again, decision="approve").headers["location"] == "./?done=approved"
+    assert "Withdraw" in browser.get(again).text
+    send(browser, path=again, decision="refuse", reason="a new officer")
+    lines = map(json.loads, (browser.folder / "private" / "audit.jsonl").read_text().splitlines())
+    assert [(entry["by"], entry["from"], entry["to"], entry["reason"]) for entry in lines] == [
+        ("anna", "awaiting", "refused", "no purpose"),
+        ("anna", "refused", "approved", ""),
+        ("anna", "approved", "refused", "a new officer"),
+    ]
+
+
+def test_a_plan_that_somebody_else_decided_meanwhile_is_left_as_it_is(browser):
+    opened(browser.folder, plan(2), RUN)
+    (form,) = forms(browser.get().text)
+    assert main(["approve", str(browser.folder), "--no", "--reason", "by hand"]) == 0
+    response = browser.post("decide", token=form.pop("form_token"), **form, decision="approve")
+    assert response.status_code == 400
+    assert f"got run {RUN}: refused by anna" in html.unescape(response.text)
+    assert (only(browser.folder).decision, only(browser.folder).reason) == ("refused", "by hand")
+
+
+@pytest.mark.parametrize(
+    ("fields", "wrong"),
+    [
+        ({"decision": "maybe"}, "decision; expected approve or refuse"),
+        ({"decision": "approve", "run": "another"}, "one that the coordinator has opened here"),
+        ({"decision": "approve", "digest": "00"}, "one that the coordinator has opened here"),
+        ({"decision": "refuse", "reason": "x" * 201}, "reason; expected 1 to 200 printable characters"),
+        ({"decision": "refuse", "reason": "a\x1b[2J"}, "reason; expected 1 to 200 printable characters"),
+    ],
+)
+def test_a_wrong_form_decides_nothing(fields, wrong, browser):
+    opened(browser.folder, plan(2), RUN)
+    response = send(browser, **fields)
+    assert response.status_code == 400
+    assert wrong in response.text
+    assert only(browser.folder).decision == "awaiting"
+
+
+def test_a_plan_of_another_version_can_only_be_refused(browser):
+    opened(browser.folder, plan(2), "older")
+    (stored,) = (browser.folder / "private" / "runs").iterdir()
+    entry = json.loads(stored.read_text())
+    before = json.loads(entry["plan"])
+    del before["purpose"]
+    stored.write_text(json.dumps(entry | {"plan": json.dumps(before)}))
+    text = browser.get().text
+    assert "This plan cannot be read here" in text
+    assert 'value="approve"' not in text
+    unread = browser.get(f"plan?run=older&digest={entry['plan_digest']}")
+    assert (unread.status_code, "one of another" in unread.text) == (400, True)
+    send(browser, decision="refuse")
+    assert only(browser.folder).decision == "refused"
+
+
+def test_words_of_the_coordinator_are_shown_and_not_run(browser):
+    opened(browser.folder, plan(2, purpose="<script>alert(1)</script>", labels=("a", "b\x1b")), "<b>run\x07")
+    text = browser.get().text
+    assert "<script" not in text
+    assert "&lt;script&gt;" in text
+    assert "<b>" not in text
+    assert not {"\x1b", "\x07"} & set(text.replace(html.escape("<b>run\x07"), ""))
+
+
+def test_an_error_is_told_without_a_record_s_text(browser):
+    HospitalSettings.load(browser.folder).records.write_text(f"text,label\n{CANARY}\n")
+    opened_before = browser.get()
+    assert opened_before.status_code == 200
+    opened(browser.folder, plan(2), RUN)
+    response = browser.get()
+    assert response.status_code == 400
+    assert "This did not work" in response.text
+    assert CANARY not in response.text
+    (browser.folder / "client.yaml").unlink()
+    assert "expected client.yaml; got none" in browser.get().text
+
+
+def test_an_unexpected_error_is_told_by_its_kind_alone(browser, monkeypatch):
+    def fails(_):
+        raise ValueError(CANARY)
+
+    monkeypatch.setattr("client.page.app.plans", fails)
+    response = browser.get()
+    assert response.status_code == 500
+    assert "ValueError" in response.text
+    assert CANARY not in response.text

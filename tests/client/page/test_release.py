@@ -1,0 +1,87 @@
+"""A release looked at on the page: the audit of the command, its verdict in words, and no text of anybody."""
+
+import html
+import json
+
+import pytest
+
+from client.page.words import words
+from tests.support.browsing import Browser
+from tests.support.federations import CANARY
+from tests.support.held_back import copied, held_back, unrelated, write
+
+
+@pytest.fixture
+def browser(made):
+    entered = Browser(made)
+    entered.folder = made
+    entered.enter()
+    return entered
+
+
+def look(browser, texts, control, **fields):
+    return browser.post("look", texts=str(texts), control=str(control), **fields)
+
+
+def test_before_anything_is_chosen_the_page_says_what_is_needed(browser):
+    text = browser.get("release").text
+    assert words().release.before in text
+    assert words().release.result + "</h2>" not in text
+
+
+def test_copies_are_told_with_the_verdict_of_the_command(browser):
+    control = held_back(browser.folder)
+    response = look(browser, copied(browser.folder), f" {control} ", epsilon="0.1", delta="1e-6")
+    assert response.status_code == 200
+    text = html.unescape(response.text)
+    assert "the texts disclose records beyond the guarantee" in text
+    for sentence in ("rejected", "broken", "unseen"):
+        assert getattr(words().release, sentence) in text
+    assert "30 texts were compared with 40 records and 40 control records" in text
+    assert CANARY not in text
+    stored = browser.folder / "private" / "disclosures.json"
+    assert (str(stored) in text, json.loads(stored.read_text())["texts"]) == (True, 30)
+
+
+def test_texts_of_nobody_pass_and_the_page_says_that_this_proves_nothing(browser, monkeypatch):
+    control = held_back(browser.folder)
+    monkeypatch.setattr("client.deploy.audit._flags", untested(), raising=True)
+    text = html.unescape(look(browser, write(browser.folder.parent / "t.csv", unrelated(30)), control).text)
+    assert words().release.fine in text
+    assert words().release.unseen_list[-1] in text
+    assert "Not tested</strong>: personal information" in text
+    assert "p of the guarantee" not in text
+
+
+def untested():
+    """The audit's features, as where one cannot be tested."""
+    from client.deploy import audit
+
+    flags = audit._flags
+    return lambda *arguments: (flags(*arguments)[0], ["personal information  not tested: no package"])
+
+
+@pytest.mark.parametrize(
+    ("fields", "wrong"),
+    [
+        ({"texts": "synthetic.csv"}, "synthetic texts; expected the whole path of a file on this machine"),
+        ({"control": ""}, "control records; expected the whole path of a file on this machine; got none"),
+        ({"epsilon": "four"}, "epsilon; expected a number, or nothing"),
+        ({"epsilon": "4"}, "guarantee to test"),
+        ({"texts": "/no/such/file.csv"}, "/no/such/file.csv"),
+    ],
+)
+def test_a_wrong_form_is_told(fields, wrong, browser):
+    chosen = {"texts": copied(browser.folder), "control": held_back(browser.folder)} | fields
+    response = look(browser, **chosen)
+    assert response.status_code == 400
+    assert wrong in html.unescape(response.text)
+    assert not (browser.folder / "private" / "disclosures.json").exists()
+
+
+def test_a_link_to_what_has_no_end_is_not_read(browser):
+    endless = browser.folder.parent / "synthetic.txt"
+    endless.symlink_to("/dev/zero")
+    response = look(browser, endless, held_back(browser.folder))
+    assert response.status_code == 400
+    assert "synthetic texts; expected an existing file; got none, or something else" in response.text

@@ -1,0 +1,101 @@
+"""A browser without a screen for a hospital's page: it keeps the cookie, and sends what a real one would send."""
+
+import asyncio
+import re
+import signal
+import socket
+import subprocess
+import sys
+from contextlib import contextmanager
+from threading import Thread
+
+import httpx
+
+from client.page.access import COOKIE, FORM_TOKEN, Access
+from client.page.app import application
+from client.page.serve import serving
+
+HOST = "127.0.0.1:8470"
+
+
+class Clock:
+    """Seconds that a test sets."""
+
+    now = 0.0
+
+    def __call__(self):
+        return self.now
+
+
+class Browser:
+    """One browser and the page of one hospital's folder."""
+
+    def __init__(self, folder):
+        self.clock = Clock()
+        self.access = Access(HOST, clock=self.clock)
+        self.app = application(folder, self.access)
+        self.cookie = ""
+
+    def enter(self):
+        """Open the link; the session's cookie is kept."""
+        response = self.ask("GET", self.access.link.removeprefix(self.access.origin))
+        self.cookie = response.cookies.get(COOKIE, "")
+        return response
+
+    def ask(self, method, path, *, headers=None, form=None, cookie=None, **more):
+        """Send one request; a header that is None is left out."""
+        sent = {"host": HOST, "cookie": f"{COOKIE}={self.cookie if cookie is None else cookie}"}
+        if method == "POST":
+            sent["origin"] = self.access.origin
+        sent |= headers or {}
+        sent = {name: value for name, value in sent.items() if value is not None}
+        transport = httpx.ASGITransport(app=self.app)
+
+        async def send():
+            async with httpx.AsyncClient(transport=transport, base_url=self.access.origin) as client:
+                return await client.request(method, path, headers=sent, data=form, **more)
+
+        return asyncio.run(send())
+
+    def get(self, path="", **more):
+        return self.ask("GET", f"{self.access.root}/{path}", **more)
+
+    def post(self, path, *, token=None, **fields):
+        """Send a form with the session's own token, or another one."""
+        mine = self.access.form_token(self.cookie) if token is None else token
+        return self.ask("POST", f"{self.access.root}/{path}", form={FORM_TOKEN: mine, **fields})
+
+
+def forms(html):
+    """The hidden fields of each form of a page, by name."""
+    hidden = re.compile(r'<input type="hidden" name="([^"]*)" value="([^"]*)">')
+    return [dict(hidden.findall(form)) for form in re.findall(r"<form.*?</form>", html, re.DOTALL)]
+
+
+@contextmanager
+def served(folder):
+    """Run `caucus-party page` in a process of its own, and yield the link that it prints."""
+    command = [sys.executable, "-m", "client.command", "page", str(folder), "--port", "0"]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    try:
+        process.stdout.readline()
+        yield process.stdout.readline().strip()
+        process.send_signal(signal.SIGINT)
+        assert (*process.communicate(timeout=60), process.returncode) == ("the page is closed\n", "", 0)
+    finally:
+        process.kill()
+        process.communicate()
+
+
+@contextmanager
+def opened_here(folder):
+    """Serve the page in a thread of this process, which starts at once, and yield the link."""
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        access, server = serving(folder, f"127.0.0.1:{listening.getsockname()[1]}")
+        thread = Thread(target=server.run, kwargs={"sockets": [listening]})
+        thread.start()
+        try:
+            yield access.link
+        finally:
+            server.should_exit = True
+            thread.join()
