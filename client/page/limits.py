@@ -3,6 +3,7 @@
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, fields
+from itertools import islice
 from pathlib import Path
 
 from client.approvals import PlanApproval, approvals
@@ -67,17 +68,20 @@ def in_force(settings: HospitalSettings) -> InForce:
     Raises:
         LedgerError: The ledger cannot be read.
     """
-    known = [(approval, plan) for approval in reversed(approvals(settings.private)) if (plan := approval.read_plan())]
+    readable = (
+        (approval, plan) for approval in reversed(approvals(settings.private)) if (plan := approval.read_plan())
+    )
+    last = tuple(islice(readable, LAST))
     limits, path = settings.party.limits, settings.private / "ledger.db"
     ledger = Ledger(path, read_only=True) if path.exists() else None
     requests = [
         Request(plan=plan, limits=limits, charged=ledger.charged("", but=approval.run) if ledger else ())
-        for approval, plan in known[:LAST]
+        for approval, plan in last
     ]
     return InForce(
         file=settings.folder / "client.yaml",
         approval=settings.approval,
-        runs=tuple(approval for approval, _ in known[:LAST]),
+        runs=tuple(approval for approval, _ in last),
         limits=tuple(
             Limit(
                 name=field.name,
