@@ -16,9 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from common.errors import DataError
-
-Row = tuple[str, dict[str, str]]
-"""A row's place in its file, for messages, and the requested columns."""
+from common.file_diagnosis import Row
 
 _DOCUMENT = "DocumentReference"
 _CHARSETS = ("utf-8", "utf8", "us-ascii", "ascii")

@@ -14,6 +14,9 @@ from typing import NamedTuple
 
 from common.errors import DataError
 
+Row = tuple[str, dict[str, str]]
+"""A row's place in its file, for messages, such as "notes.csv:3" by its first line, and the requested columns."""
+
 LONGEST_NAME = 30
 """Largest number of characters of a column's name that may be shown."""
 

@@ -18,11 +18,9 @@ from typing import Any
 from common import fhir, file_diagnosis, parquet
 from common.domain import Record
 from common.errors import DataError
+from common.file_diagnosis import Row
 
 log = logging.getLogger("caucus.data")
-
-_Row = tuple[str, dict[str, str]]
-"""A row's place, such as "notes.csv:3" with the number of its first line, from 1, and the requested columns."""
 
 LONG = 100_000
 """Number of characters, about 20,000 words, from which a text causes a warning."""
@@ -134,7 +132,7 @@ def duplicates(records: Sequence[Record]) -> int:
     return len(records) - len(set(records))
 
 
-def _public_rows(file: Path, optional: tuple[str, ...]) -> Iterator[_Row]:
+def _public_rows(file: Path, optional: tuple[str, ...]) -> Iterator[Row]:
     if file.suffix.lower() != ".txt":
         return _rows(file, ("text",), optional, show_names=True, endings=(".txt", *_ENDINGS))
     texts = [line.strip() for line in _decoded(file).split("\n")]
@@ -145,7 +143,7 @@ def _public_rows(file: Path, optional: tuple[str, ...]) -> Iterator[_Row]:
     )
 
 
-def _long_ones_noted(file: Path, rows: Iterator[_Row]) -> Iterator[_Row]:
+def _long_ones_noted(file: Path, rows: Iterator[Row]) -> Iterator[Row]:
     """Yield the same rows and, after the last, warn of texts that are too long to be useful, by count and place."""
     places = []
     for place, row in rows:
@@ -173,7 +171,7 @@ def _rows(
     may_be_empty: bool = False,
     show_names: bool = False,
     endings: tuple[str, ...] = _ENDINGS,
-) -> Iterator[_Row]:
+) -> Iterator[Row]:
     if file.suffix.lower() not in _ENDINGS:
         raise file_diagnosis.unknown_kind(file, endings=endings)
     empty = True
@@ -189,7 +187,7 @@ def _rows(
         raise _empty(file)
 
 
-def _parsed(file: Path, columns: tuple[str, ...], optional: tuple[str, ...], show_names: bool) -> Iterator[_Row]:
+def _parsed(file: Path, columns: tuple[str, ...], optional: tuple[str, ...], show_names: bool) -> Iterator[Row]:
     match file.suffix.lower():
         case ".csv":
             return _csv(file, _decoded(file), columns, optional, show_names)
@@ -203,7 +201,7 @@ def _parsed(file: Path, columns: tuple[str, ...], optional: tuple[str, ...], sho
 
 def _csv(
     file: Path, content: str, columns: tuple[str, ...], optional: tuple[str, ...], show_names: bool
-) -> Iterator[_Row]:
+) -> Iterator[Row]:
     csv.field_size_limit(_LONGEST_FIELD)
     # strict: a stray or unterminated quote is an error, not a text that swallows the rows behind it.
     reader = csv.reader(io.StringIO(content, newline=""), strict=True)
@@ -238,7 +236,7 @@ def _csv(
 
 def _json_lines(
     file: Path, content: str, columns: tuple[str, ...], optional: tuple[str, ...], show_names: bool
-) -> Iterator[_Row]:
+) -> Iterator[Row]:
     # Not splitlines: a JSON string may hold the other separators of Unicode as they are.
     for line, text_line in enumerate(content.split("\n"), start=1):
         if not text_line.strip():

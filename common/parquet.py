@@ -12,9 +12,6 @@ from common import file_diagnosis
 from common.errors import DataError
 from common.system.extras import needs
 
-Row = tuple[str, dict[str, str]]
-"""A row's place in its file, for messages, and the requested columns."""
-
 
 def check_installed() -> None:
     """Refuse Parquet where nothing reads it.
@@ -27,7 +24,7 @@ def check_installed() -> None:
 
 def rows(
     file: Path, content: bytes, columns: tuple[str, ...], optional: tuple[str, ...], *, show_names: bool
-) -> Iterator[Row]:
+) -> Iterator[file_diagnosis.Row]:
     """Yield the rows of a Parquet file.
 
     Args:
