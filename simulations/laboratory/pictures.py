@@ -1,14 +1,53 @@
 """Pictures of READMEs: the report's plots in rows, as one SVG file for light and dark pages."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
-from server.report.plots import WIDTH, Lines
+from server.report.plots import WIDTH, Lines, lines
 from server.report.write import render
 
 _HEAD, _LINE, _GAP = 26, 19, 14
 """Heights of a plot's title, of a line of a legend or of the note, and of the gap below them."""
 _COLUMNS = 4
 """Columns of a legend, each wide enough for a name of 28 letters."""
+
+
+_BY_EPSILON = 320
+"""Height of a plot against epsilon."""
+Span = tuple[float, float]
+
+
+def by_epsilon(
+    key: str,
+    title: str,
+    *,
+    epsilons: Sequence[str],
+    values: Mapping[str, Sequence[float | None]],
+    intervals: Mapping[str, Sequence[Span | None]],
+    including: Sequence[float],
+) -> Lines:
+    """Lay out lines against epsilon, of which at least one has a value.
+
+    Args:
+        key: Identifier, unique in the picture.
+        title: Title of the plot.
+        epsilons: Values of epsilon in the sequence of the plot; "inf" is shown as ∞.
+        values: A value for each epsilon, by the line's name; None for a missing one.
+        intervals: Interval of each value; None for a missing one.
+        including: Values that the vertical axis covers, so that the plots of a row have the same axis.
+    """
+    plot = lines(
+        key,
+        title,
+        note="",
+        x_name="ε: the smaller, the more private; ∞: without noise",
+        places=["∞" if epsilon == "inf" else epsilon for epsilon in epsilons],
+        values=values,
+        intervals=intervals,
+        including=including,
+        height=_BY_EPSILON,
+    )
+    assert plot
+    return plot
 
 
 def picture(title: str, rows: Sequence[Sequence[Lines]], *, note: str = "") -> str:

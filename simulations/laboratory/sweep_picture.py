@@ -12,15 +12,14 @@ from pathlib import Path
 from statistics import fmean, stdev
 
 from common.errors import CheckpointError
-from server.report.plots import Lines, lines
-from simulations.laboratory.pictures import picture
+from server.report.plots import Lines
+from simulations.laboratory.pictures import Span, by_epsilon, picture
 from simulations.sweeps.runs import runs_of
 
 FIGURES = {"on the encoder's vectors": "utility encoder: accuracy", "on TF-IDF": "synthetic: accuracy"}
 """Accuracy that each plot shows, by what its classifier learns from."""
 _NUMBERS = "released classifier: accuracy"  # shown beside the texts on the encoder's vectors
 _EPSILON = " epsilon "
-_Span = tuple[float, float]
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -61,25 +60,20 @@ def draw(sweep: Path, *, note: str) -> str:
 
 
 def _plot(
-    said: str, figure: str, places: Sequence[str], names: Sequence[str], spans: dict[tuple[str, str, str], _Span]
+    said: str, figure: str, places: Sequence[str], names: Sequence[str], spans: dict[tuple[str, str, str], Span]
 ) -> Lines:
     of_lines = {name: [spans.get((name, figure, at), spans.get((name, figure, ""))) for at in places] for name in names}
-    plot = lines(
+    return by_epsilon(
         figure.split(maxsplit=1)[0],
         f"Accuracy on real texts, %: {said}",
-        note="",
-        x_name="ε: the smaller, the more private; ∞: without noise",
-        places=["∞" if at == "inf" else at for at in places],
+        epsilons=places,
         values={name: [span and fmean(span) for span in line] for name, line in of_lines.items()},
         intervals=of_lines,
-        including=[end for span in spans.values() for end in span],  # the same axis for both plots
-        height=320,
+        including=[end for span in spans.values() for end in span],
     )
-    assert plot  # some line has a value
-    return plot
 
 
-def _span(accuracies: Sequence[float]) -> _Span:
+def _span(accuracies: Sequence[float]) -> Span:
     """Return a standard deviation to either side of the mean."""
     mean, deviation = fmean(accuracies), stdev(accuracies) if len(accuracies) > 1 else 0.0
     return mean - deviation, mean + deviation

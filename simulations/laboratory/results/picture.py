@@ -6,12 +6,11 @@ A bar is one standard deviation over the seeds in either direction. If epsilon h
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from server.report.plots import Lines, lines
-from simulations.laboratory.pictures import picture
+from server.report.plots import Lines
+from simulations.laboratory.pictures import Span, by_epsilon, picture
 from simulations.laboratory.results.claims import RECORDS
 
 FILE = "accuracy.svg"
-_HEIGHT = 320
 _Measured = Mapping[str, Sequence[Mapping[str, Any]]]
 """Figures of each line by epsilon, by the name of the line."""
 
@@ -49,22 +48,17 @@ def _plot(records: int, names: Sequence[str], panel: _Measured, ends: Sequence[f
     epsilons = [figure["epsilon"] for figure in next(iter(panel.values()))]
     missing = [{"mean": None}] * len(epsilons)
     figures = {name: panel.get(name, missing) for name in names}
-    plot = lines(
+    return by_epsilon(
         f"records-{records}",
         f"Accuracy on real texts, %: {records} private records",
-        note="",
-        x_name="ε: the smaller, the more private; ∞: without noise",
-        places=["∞" if epsilon == "inf" else f"{epsilon:g}" for epsilon in epsilons],
+        epsilons=[epsilon if epsilon == "inf" else f"{epsilon:g}" for epsilon in epsilons],
         values={name: [_percent(figure["mean"]) for figure in line] for name, line in figures.items()},
         intervals={name: list(map(_spread, line)) for name, line in figures.items()},
         including=ends,
-        height=_HEIGHT,
     )
-    assert plot  # each panel has a line that was measured
-    return plot
 
 
-def _spread(figure: Mapping[str, Any]) -> tuple[float, float] | None:
+def _spread(figure: Mapping[str, Any]) -> Span | None:
     """Return the ends of one standard deviation to either side of a mean, in percent; None without a mean."""
     if figure["mean"] is None:
         return None
