@@ -29,11 +29,10 @@ from scipy import stats
 from client.disclosures import features, learning
 from client.disclosures.features import Evidence
 from common import rng
-from common.labelled_files import read_records
 from common.models.encoder import Encoder
 from server.metrics import intervals
 from server.tasks import demo_notes
-from simulations.laboratory.results.data_sets import data_folder
+from simulations.laboratory.results.data_sets import whole_set
 
 COPIES = (4, 5, 6, 7, 8, 9, 10, 12, 14, 16, 20, 24, 28, 32, 36, 40, 44, 48, 56, 64, 80, 100, 128, 160, 200, 256, 400)
 POWER = 0.8
@@ -211,8 +210,7 @@ def _set(name: str, *, chained: bool) -> Corpus:
 
 def _shuffled(name: str) -> tuple[list[str], np.random.Generator]:
     """Return the texts of a set without repetition, in random order, and the generator of this order."""
-    read = [record.text for part in ("train", "test") for record in read_records(data_folder() / name / f"{part}.csv")]
-    texts = [*{features.words_of(text): text for text in read}.values()]
+    texts = [*{features.words_of(record.text): record.text for record in whole_set(name)}.values()]
     generator = rng.experiment(0, "messages", name)
     return [texts[place] for place in generator.permutation(len(texts))], generator
 

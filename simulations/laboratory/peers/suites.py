@@ -11,9 +11,8 @@ OUT gets the synthetic and the held-out texts, in the forms that the programs in
 """
 
 import argparse
-import csv
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +26,7 @@ from server.run_folder import read_candidates
 from server.settings.build import build
 from server.settings.compose import load
 from server.tools import RememberingEncoder
+from simulations.laboratory.results.data_sets import write_csv
 
 
 def write(run: Path, out: Path) -> dict[str, float | None]:
@@ -43,12 +43,12 @@ def write(run: Path, out: Path) -> dict[str, float | None]:
         raise DataError("task.test", expected="held-out texts to compare with", got="none", where=run)
     out.mkdir(parents=True, exist_ok=True)
     for name, texts in (("synthetic", synthetic), ("real", real)):
-        _write(out / f"{name}.csv", ("text", "label"), ((text.text, text.label) for text in texts))
+        write_csv(out / f"{name}.csv", ("text", "label"), ((text.text, text.label) for text in texts))
     generator = rng.experiment(settings.experiment_seed, "pairs")
     columns = [[text.text for text in texts] for texts in (synthetic, real)]
     both = min(map(len, columns))
     drawn = [[texts[at] for at in generator.permutation(len(texts))[:both]] for texts in columns]
-    _write(out / "pairs.csv", ("source", "reference"), zip(*drawn, strict=True))
+    write_csv(out / "pairs.csv", ("source", "reference"), zip(*drawn, strict=True))
     labels = np.array([record.label for record in real])
     np.savez(out / "real.embeddings.npz", embeddings=encoder.encode(columns[1]), additional_info=labels)
 
@@ -68,11 +68,6 @@ def write(run: Path, out: Path) -> dict[str, float | None]:
     figures["accuracy"] = score(synthetic, real, evaluation=by_encoder(evaluation), encoder=encoder.encoder)["accuracy"]
     (out / "ours.json").write_text(json.dumps(figures, indent=1) + "\n", encoding="utf-8")
     return figures
-
-
-def _write(path: Path, header: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
-    with path.open("w", newline="", encoding="utf-8") as file:
-        csv.writer(file).writerows([header, *rows])
 
 
 def main(arguments: Sequence[str] | None = None) -> None:

@@ -2,8 +2,10 @@
 
 import csv
 import os
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
+from common.domain import Record
 from common.labelled_files import read_records
 
 DATA = "CAUCUS_DATA"
@@ -33,6 +35,17 @@ def is_there(data: str) -> bool:
     return data == DEMO or all((data_folder() / data / f"{part}.csv").is_file() for part in ("train", "test"))
 
 
+def whole_set(data: str) -> list[Record]:
+    """Return the records of a data set, those of its training file before those of its test file."""
+    return [record for part in ("train", "test") for record in read_records(data_folder() / data / f"{part}.csv")]
+
+
+def write_csv(path: Path, header: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
+    """Write a CSV file, UTF-8, with this header."""
+    with path.open("w", newline="", encoding="utf-8") as file:
+        csv.writer(file).writerows([header, *rows])
+
+
 def write_files(work: Path) -> None:
     """Write public texts, a public vocabulary, and banking10's records, split into private and a recipient's."""
     _write_public_texts(work)
@@ -52,8 +65,7 @@ def _write_public_texts(work: Path) -> None:
         for record in others
         if record.label not in task_labels
     ]
-    with target.open("w", newline="", encoding="utf-8") as file:
-        csv.writer(file).writerows([("text", "topic"), *lines])
+    write_csv(target, ("text", "topic"), lines)
 
 
 def _write_vocabulary(work: Path) -> None:
@@ -74,5 +86,4 @@ def _write_target(work: Path) -> None:
         "banking10_private.csv": [record for number, record in enumerate(records) if number % TARGET_PART],
     }
     for name, part in parts.items():
-        with (work / name).open("w", newline="", encoding="utf-8") as file:
-            csv.writer(file).writerows([("text", "label"), *((record.text, record.label) for record in part)])
+        write_csv(work / name, ("text", "label"), ((record.text, record.label) for record in part))
