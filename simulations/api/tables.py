@@ -114,7 +114,7 @@ def _check(column: str, value: object, where: str) -> None:
         if not value.strip():
             raise DataError(f"empty {column}", where=where, do="Fill it in or remove the row.")
         return
-    if pd.isna(pd.Series([value], dtype=object)).all():
+    if pd.Series([value], dtype=object).hasnans:
         raise DataError(f"missing {column}", expected="text", got="no value", where=where, do="Remove the row.")
     do = f"Make them text: table[{column!r}].astype(str)" if column == "label" else None
     raise DataError(column, expected="text", got=type(value).__name__, where=where, do=do)
