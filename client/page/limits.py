@@ -1,4 +1,4 @@
-"""The limits in force, each with what the last plans asked against it. They are edited in `client.yaml`, never here."""
+"""The limits in force, each with what the last plans asked for. They are edited in `client.yaml`, never here."""
 
 import math
 from collections.abc import Callable
@@ -37,7 +37,7 @@ class Limit:
     Attributes:
         name: Its name in `client.yaml`.
         value: Its value there, or the default of a line that is missing.
-        asked: What each of the last plans asks against it; empty where a plan has nothing to compare.
+        asked: What each of the last plans asks for; empty where a plan has nothing to compare with the limit.
     """
 
     name: str

@@ -204,7 +204,7 @@ def _nudged(scale: float, cost: Callable[[float], float], epsilon: float, delta:
 
 
 def _searched(sigma: float, rate: float, cost: Callable[[float], float], epsilon: float) -> float:
-    """Find sigma under subsampling, to a relative error of 1e-5; at most `sigma`, enough without subsampling."""
+    """Find the sigma that subsampling needs, within 1e-5 (relative): never above `sigma`, which suffices without it."""
     from scipy.optimize import brentq
 
     low, high = sigma * rate, sigma

@@ -180,14 +180,14 @@ def _label(seed: bytes, party: PartyId) -> bytes:
 
 
 def _separable(parties: int, bad: int, gone: int, degree: int) -> NDArray[np.float64]:
-    """Return the chance of conditions 1 and 2, for each threshold from 2 to the degree."""
+    """Bound the chance that condition 1 or 2 of `parameters` fails, for each threshold from 2 to the degree."""
     exposed: NDArray[np.float64] = parties * _tails(parties - 1, bad, degree)[2 : degree + 1]
     apart: float = parties * _tails(parties, bad + gone, degree // 2)[degree // 2]
     return exposed + apart
 
 
 def _cuttable(parties: int, bad: int, degree: int) -> NDArray[np.float64]:
-    """Return the chance of conditions 3 and 4, for each threshold from 2 to the degree."""
+    """Bound the chance that condition 3 or 4 of `parameters` fails, for each threshold from 2 to the degree."""
     threshold = np.arange(2, degree + 1)
     both = parties * _tails(parties - 1, bad, degree)[np.maximum(2 * threshold - degree - 1, 0)]
     run = _tails(parties, bad, degree // 2)[np.maximum(threshold - degree // 2 - 1, 0)]

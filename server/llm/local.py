@@ -129,8 +129,8 @@ class Local:
     def identity(self) -> str:
         """Digest of weights, tokenizer, settings and public texts.
 
-        Batches and devices change only the last digits; OpenVINO's choice for a processor changes more
-        (`engines/openvino.py`).
+        The batch size and the device are not part of it: they change the computed numbers by rounding errors only.
+        With OpenVINO the type of processor changes them more (`engines/openvino.py`).
         """
         settings: dict[str, object] = {"max_new_tokens": self._max_new_tokens, "top_p": self._top_p}
         if self._engine_name == "openvino":

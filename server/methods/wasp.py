@@ -95,7 +95,7 @@ class Wasp(WaspSettings):
         return max(self.samples * (1 + self.look_ahead), self.rounds * len(task.labels) * len(models))
 
     def compared(self, task: Task) -> dict[str, int]:
-        """Return the size of D before the last round, with all texts so far."""
+        """Return the number of texts that the last vote compares: all those written before the last round."""
         del task
         return {VOTES: self.samples * (self.rounds - 1) // self.rounds}
 

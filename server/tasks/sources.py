@@ -166,5 +166,5 @@ class LabelledFiles(LabelledFilesSettings):
         return records
 
     def _reading(self) -> Callable[[str], str]:
-        """Return the reader of public texts: the text field of an object of the structure, all of any other text."""
+        """Return the function that extracts what to read from a public text: its text field, or all if unstructured."""
         return Structure.of(self.structure, "task.structure").reading if self.structure else str

@@ -152,7 +152,7 @@ def remaining_runs(sweep: Path) -> str:
 
 
 def near(folder: Path) -> Path:
-    """Return the path of the folder as a user would type it here."""
+    """Return the folder's path relative to the working directory, or unchanged if it is not inside it."""
     return folder.relative_to(Path.cwd()) if folder.is_relative_to(Path.cwd()) else folder
 
 

@@ -106,7 +106,7 @@ class World:
         return self.deviation
 
     def _texts(self, party, spec):
-        """Return two thirds of the answers allowed to a party, with alternating labels."""
+        """Return a party's encoded texts, two thirds of the number allowed (rounded up), with alternating labels."""
         written = [(i % len(TASK.labels), f"party {party} text {i}") for i in range(-(-2 * spec.texts // 3))]
         return texts.encode(written, spec.texts, spec.longest)
 

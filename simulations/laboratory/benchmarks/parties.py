@@ -4,9 +4,10 @@ r"""One federated query with up to a thousand parties in one process: time, memo
         [--parties 10 100 300 1000] [--modes semi_honest malicious] [--candidates 6000] [--dimensions 384] [--plot FILE]
 
 A round has all steps of a run for one query of votes: the parties open the run, exchange keys and shares, then vote and
-unmask. Each party has six records of ten labels. The services are those of hospitals; the messages are serialised as on
-the wire. Time is CPU seconds of this process: at the parties, by the kind of reply, and for the rest: the coordinator
-and the messages. Peak memory is that of the process so far, which runs its federations in ascending order of size.
+unmask. Each party has six records with different labels, out of ten. The services are those of hospitals; the messages
+are serialised as on the wire. The parts are CPU seconds of this process: those of the parties, by kind of reply, and
+`elsewhere`, which is the coordinator and the messages. Peak memory is that of the process so far, which runs its
+federations in ascending order of size.
 """
 
 import argparse

@@ -59,7 +59,7 @@ class Run:
         return self.tools.embed([text.text for text in texts])
 
     def numbers(self, texts: Sequence[Record | Candidate]) -> NDArray[np.int32]:
-        """Return the positions of the texts' labels in the task, (texts,) int32."""
+        """Return the index of each text's label among the task's labels, (texts,) int32."""
         places = {label: number for number, label in enumerate(self.tools.task.labels)}
         return np.array([places[text.label] for text in texts], dtype=np.int32)
 

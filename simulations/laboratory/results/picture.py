@@ -44,7 +44,7 @@ def draw(findings: Sequence[Mapping[str, Any]]) -> str | None:
 
 
 def _plot(records: int, names: Sequence[str], panel: _Measured, ends: Sequence[float]) -> Lines:
-    """Return the lines of a number of records; one that was not measured with it keeps its colour free."""
+    """Return the plot for this number of records; a method not measured with it has no line, but keeps its colour."""
     epsilons = [figure["epsilon"] for figure in next(iter(panel.values()))]
     missing = [{"mean": None}] * len(epsilons)
     figures = {name: panel.get(name, missing) for name in names}
