@@ -23,6 +23,7 @@ import hashlib
 import hmac
 import json
 import os
+import pwd
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
@@ -72,11 +73,12 @@ class PlanApproval:
     reason: str = ""
 
     def read_plan(self) -> Plan | None:
-        """Return the plan; None if it is of another version, as an upgrade may find older ones."""
+        """Return the plan; None if it is of another version, as after an upgrade, or not that of the digest."""
         try:
-            return Plan.from_dict(json.loads(self.plan))
+            plan = Plan.from_dict(json.loads(self.plan))
         except (PlanError, ConfigError):
             return None
+        return plan if plan.digest().hex() == self.plan_digest else None
 
 
 class Approvals:
@@ -178,6 +180,15 @@ def approvals(folder: Path) -> list[PlanApproval]:
 def awaiting(folder: Path) -> list[PlanApproval]:
     """Return approvals that wait for a person's decision."""
     return [approval for approval in approvals(folder) if approval.decision == "awaiting"]
+
+
+def account() -> str:
+    """Return the name of the account that runs this process, whatever its environment says."""
+    number = os.geteuid()
+    try:
+        return pwd.getpwuid(number).pw_name
+    except KeyError:  # as in a container that runs under a number of its own
+        return f"user {number}"
 
 
 def decide(folder: Path, approval: PlanApproval, *, approve: bool, by: str, reason: str = "") -> PlanApproval:

@@ -4,7 +4,6 @@ The sheet is that of `plan_sheet.py`, which the page shows too (`caucus-party pa
 """
 
 import argparse
-import getpass
 import json
 import sys
 import textwrap
@@ -12,7 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from client import records
-from client.approvals import PlanApproval, approvals, decide
+from client.approvals import PlanApproval, account, approvals, decide
 from client.deploy.plan_facts import PlanFacts
 from client.deploy.plan_sheet import decision, plain, sheet
 from client.deploy.settings import HospitalSettings
@@ -65,8 +64,8 @@ def _approve(chosen: argparse.Namespace) -> Iterator[str]:
     for approval in plans:
         if approval not in shown:
             if chosen.no:
-                decide(settings.private, approval, approve=False, by=getpass.getuser(), reason=chosen.reason)
-            yield f"run {plain(approval.run)}: its plan is of another version of Caucus and cannot run here"
+                decide(settings.private, approval, approve=False, by=account(), reason=chosen.reason)
+            yield f"run {plain(approval.run)}: its plan is of another version of Caucus, or not that of its digest, and cannot run here"
     if not plans:
         yield "no plan was refused" if chosen.refused else "no plan awaits approval"
     if chosen.run is None and not chosen.refused:
@@ -94,7 +93,7 @@ def _decided(chosen: argparse.Namespace, settings: HospitalSettings, approval: P
         return approval
     if not approved and not chosen.no:
         reason = reason or _asked_why()
-    return decide(settings.private, approval, approve=approved, by=getpass.getuser(), reason=reason)
+    return decide(settings.private, approval, approve=approved, by=account(), reason=reason)
 
 
 def _chosen(chosen: argparse.Namespace, known: list[PlanApproval]) -> list[PlanApproval]:

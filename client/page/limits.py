@@ -9,8 +9,8 @@ from pathlib import Path
 from client.approvals import PlanApproval, approvals
 from client.deploy.plan_facts import down, up
 from client.deploy.settings import HospitalSettings
+from client.deploy.status import opened
 from client.guard import Limits
-from common.ledger.ledger import Ledger
 from common.plan.aggregation import log2_breach
 from common.plan.guarantee import epsilon_against
 from common.plan.plan import Plan
@@ -54,26 +54,29 @@ class InForce:
         approval: "manual" or "auto".
         runs: Names of the last runs, newest first, and the decision about each.
         limits: All limits.
+        problem: Why the service does not start with the ledger, so that what is asked may be too low; empty if it does.
     """
 
     file: Path
     approval: str
     runs: tuple[PlanApproval, ...]
     limits: tuple[Limit, ...]
+    problem: str
 
 
 def in_force(settings: HospitalSettings) -> InForce:
     """Return the limits.
 
     Raises:
-        LedgerError: The ledger cannot be read.
+        LedgerError: The ledger was edited, is damaged or cannot be read.
+        ConfigError: The note of its head is invalid.
     """
     readable = (
         (approval, plan) for approval in reversed(approvals(settings.private)) if (plan := approval.read_plan())
     )
     last = tuple(islice(readable, LAST))
-    limits, path = settings.party.limits, settings.private / "ledger.db"
-    ledger = Ledger(path, read_only=True) if path.exists() else None
+    limits = settings.party.limits
+    ledger, problem = opened(settings.private / "ledger.db", settings.noted_head)
     requests = [
         Request(plan=plan, limits=limits, charged=ledger.charged("", but=approval.run) if ledger else ())
         for approval, plan in last
@@ -90,6 +93,7 @@ def in_force(settings: HospitalSettings) -> InForce:
             )
             for field in fields(Limits)
         ),
+        problem=problem,
     )
 
 

@@ -4,12 +4,11 @@ A decision is stored by `client.approvals.decide`, as `caucus-party approve` sto
 is no longer the one that was on the page: somebody else may have decided meanwhile.
 """
 
-import getpass
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from client import records
-from client.approvals import PlanApproval, approvals, decide
+from client.approvals import PlanApproval, account, approvals, decide
 from client.deploy.plan_facts import PlanFacts
 from client.deploy.plan_sheet import Part, decision, sheet
 from client.deploy.settings import HospitalSettings
@@ -41,7 +40,7 @@ class Plans:
         waiting: Cards of the plans that wait, oldest first.
         refused: Plans that were refused, newest first, and their decisions in a line.
         approved: Plans that were approved, likewise.
-        unreadable: Plans that wait and are of another version, which can only be refused.
+        unreadable: Plans that wait and cannot be read, which can only be refused: of another version, or changed here.
     """
 
     waiting: tuple[Card, ...]
@@ -72,7 +71,7 @@ def card(settings: HospitalSettings, run: str, digest: str) -> Card:
     known = approvals(settings.private)
     approval = _found(known, run, digest)
     if approval.read_plan() is None:
-        raise ConfigError("plan", expected="one of this version of Caucus", got="one of another")
+        raise ConfigError("plan", expected="one of this version of Caucus", got="one of another, or not that of its digest")
     return _cards(settings, [approval], known)[0]
 
 
@@ -94,7 +93,7 @@ def decided(settings: HospitalSettings, form: Mapping[str, str]) -> PlanApproval
     if answer not in {"approve", "refuse"}:
         raise ConfigError("decision", expected="approve or refuse", got="neither")
     reason = " ".join(form.get("reason", "").split())
-    return decide(settings.private, approval, approve=answer == "approve", by=getpass.getuser(), reason=reason)
+    return decide(settings.private, approval, approve=answer == "approve", by=account(), reason=reason)
 
 
 def state(approval: PlanApproval) -> str:

@@ -4,6 +4,7 @@ import json
 import math
 import re
 import sys
+from types import SimpleNamespace
 
 import pytest
 
@@ -353,7 +354,7 @@ def test_a_decision_can_be_reconsidered_and_withdrawn(made, capsys):
 
 
 def test_a_refused_plan_stays_visible_with_who_refused_it_when_and_why(made, capsys, monkeypatch):
-    monkeypatch.setattr("getpass.getuser", lambda: "anna")
+    monkeypatch.setattr("pwd.getpwuid", lambda _: SimpleNamespace(pw_name="anna"))
     opened(made, plan(2))
     approve(capsys, made, "--no", "--reason", "no purpose")
     (kept,) = approvals(made / "private")
@@ -426,7 +427,7 @@ def test_a_plan_of_another_version_hides_no_other_and_can_be_put_away(made, caps
     older.write_text(json.dumps(entry | {"plan": json.dumps(before)}))
     opened(made, plan(2))
     output = approve(capsys, made, "--list")
-    assert "run older: its plan is of another version of Caucus and cannot run here\n" in output
+    assert "run older: its plan is of another version of Caucus, or not that of its digest, and cannot run here\n" in output
     assert f"run {RUN}: awaiting\n" in output
     assert [request["run"] for request in json.loads(approve(capsys, made, "--json"))] == [RUN]
     approve(capsys, made, "--run", "older", "--no")

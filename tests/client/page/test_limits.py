@@ -99,3 +99,12 @@ def test_values_are_shown_as_the_file_has_them(value, made):
     assert shown["lifetime_epsilon"] == value
     assert shown["separate_data_sets"] == "no"
     assert shown["queries"].startswith("votes, ")
+
+
+def test_a_ledger_that_the_service_does_not_start_with_is_told(tmp_path):
+    folder = operated(tmp_path)
+    (tmp_path / "notes.csv").write_text("text,label\n")
+    opened(folder, plan(2))
+    charge(folder, 1)
+    (folder / "private" / "ledger.db").unlink()
+    assert "does not start with this ledger: the ledger is missing" in text_of(folder)

@@ -2,6 +2,7 @@
 
 import html
 import json
+from types import SimpleNamespace
 
 import pytest
 
@@ -18,7 +19,7 @@ RUN = "pilot-1a2b3c4d"
 
 @pytest.fixture
 def browser(made, monkeypatch):
-    monkeypatch.setattr("getpass.getuser", lambda: "anna")
+    monkeypatch.setattr("pwd.getpwuid", lambda _: SimpleNamespace(pw_name="anna"))
     change(made, limits={"malicious_coordinator": False, "corrupt": 0.0})
     entered = Browser(made)
     entered.folder = made

@@ -5,6 +5,7 @@ import json
 
 import pytest
 
+from client.page.release import _looking
 from client.page.words import words
 from tests.support.browsing import Browser
 from tests.support.federations import CANARY
@@ -85,3 +86,18 @@ def test_a_link_to_what_has_no_end_is_not_read(browser):
     response = look(browser, endless, held_back(browser.folder))
     assert response.status_code == 400
     assert "synthetic texts; expected an existing file; got none, or something else" in response.text
+
+
+def test_a_file_of_any_size_is_not_read(browser, monkeypatch):
+    monkeypatch.setattr("client.page.release.MOST_BYTES", 10)
+    response = look(browser, copied(browser.folder), held_back(browser.folder))
+    assert response.status_code == 400
+    assert "synthetic texts; expected a file of at most 10 bytes" in response.text
+
+
+def test_one_release_is_looked_at_at_a_time(browser):
+    with _looking:
+        response = look(browser, copied(browser.folder), held_back(browser.folder))
+    assert response.status_code == 400
+    assert "release; expected one at a time" in response.text
+    assert look(browser, copied(browser.folder), held_back(browser.folder)).status_code == 200
