@@ -328,7 +328,7 @@ class CensusMethod(CensusSettings):
         return census
 
     def _aims(self, released: Mapping[str, Mapping[str, Any]]) -> Aims | None:
-        """Return the estimated shares of the records as targets for the texts; None if not asked for, or not to be used."""
+        """Return the estimated shares of the records as targets for the texts; None if not asked for, or unused."""
         numbers = CensusNumbers.from_json(released[Released.FILE])
         return None if self.questionnaire == "none" or numbers.questionnaire is None else aims_of(numbers)
 

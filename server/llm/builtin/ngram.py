@@ -59,7 +59,7 @@ def sentences(text: str) -> tuple[Sentence, ...]:
 
 
 class Between:
-    """The tokens that a model has read between two neighbouring tokens, and those after or before one token."""
+    """Counts of the tokens that a model has read between each pair of tokens, and after and before each token."""
 
     def __init__(self, texts: Sequence[Sentence]) -> None:
         self.inside: defaultdict[tuple[str, str], dict[str, int]] = defaultdict(dict)
@@ -161,7 +161,7 @@ class Walk:
         return tuple(tokens)
 
     def _after(self, b: str, c: str) -> list[_Seen]:
-        """Return occurrences after these two tokens, collected at first use, since a text needs few of all pairs."""
+        """Return what the pool has after these two tokens. It is collected at first use, since few pairs are needed."""
         seen = self._two.get((b, c))
         if seen is None:
             seen = [occurrence for occurrence in self._one.get(c, ()) if occurrence[3] == b]
@@ -170,7 +170,10 @@ class Walk:
 
 
 def cross(first: Sentence, second: Sentence, joins: Callable[[str, str], int], rng: random.Random) -> Sentence:
-    """Join a beginning of the first sentence and an ending of the second where the join was read most often."""
+    """Join a beginning of the first sentence to an ending of the second.
+
+    The best seam is between tokens that were often read in succession, at similar places in both sentences.
+    """
     best, seam = (-1.0, 0.0), (len(first), 0)
     for left in range(max(1, len(first) // 4), max(2, 3 * len(first) // 4 + 1)):
         for right in range(max(0, len(second) // 4), max(1, 3 * len(second) // 4 + 1)):
