@@ -71,7 +71,7 @@ def coordinate(settings: Settings, network: Network, folder: Path) -> None:
 
 
 def run_with(parts: Parts, settings: Settings, network: Network, folder: Path) -> State[Any]:
-    """Run the loop, passing to each stage the parts and settings that it uses."""
+    """Run all rounds with parts that are already built, and return the final state."""
     simulation = isinstance(settings, SimulationSettings)
     method, plan, source = parts.method, parts.plan, parts.source
     task = source.task()

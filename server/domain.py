@@ -74,7 +74,7 @@ class Task:
     Attributes:
         name: Short name, used in file names.
         kind: Kind of text, in the words of prompts, for example "emergency-department note".
-        labels: Public description of each label, in a fixed order: a label's position is its number on the wire.
+        labels: Public description of each label, in a fixed order: a label's index is its number on the wire.
         attributes: Public attributes, one of which is drawn at random for a zero-shot prompt.
         wording: Words for the texts in prompts.
         structure: The fields of each text, if it is a JSON object; None for plain texts.

@@ -70,7 +70,7 @@ def _write(chosen: argparse.Namespace) -> Iterator[str]:
 
 
 def _in_python(encoder: Part) -> list[str]:
-    """Return lines of Python that make an encoder as the settings do."""
+    """Return lines of Python that build the encoder of these settings, for the card."""
     chosen = {name: value for name, value in encoder.settings.items() if value is not None}
     module, _, maker = str(chosen.pop("_target_")).rpartition(".Encoder.")
     arguments = ", ".join(f"{name}={value!r}" for name, value in chosen.items())

@@ -141,7 +141,7 @@ class Spent(Document):
     Attributes:
         epsilon: Epsilon of the queries asked.
         queries_asked: Number of the queries asked.
-        queries_planned: Number of answers in the plan, each attempt at one counted once.
+        queries_planned: Number of answers in the plan; several attempts at an answer count as one.
     """
 
     epsilon: float

@@ -61,7 +61,7 @@ class AskedQuery(Document):
     """A query that the parties answered.
 
     Attributes:
-        index: The query's number among all answers of the run, from 0.
+        index: Index of the attempt among all attempts of the plan.
         name: The query's name in the plan.
         mechanism: The mechanism that noises it.
         scale: Scale of the noise in the answer's unit.
@@ -92,7 +92,7 @@ class RoundReport(Document):
         tokens: Tokens of all models.
         calls: Number of requests.
         losses: Number of replies with fewer texts than requested, by model and reason (`server.llm.base.LOSSES`).
-        cleaned: Number of texts that were changed or dropped, by model and the cleaner's rule.
+        cleaned: Number of changes and dropped texts, by model and the cleaner's rule.
         queries: The queries asked in the round.
         notes: Remarks for the reader.
         figures: Figures that this method alone reports, such as WASP's weights, stored among the other fields.

@@ -20,7 +20,7 @@ DEFINITION = (
 
 
 Cleaned = Iterable[Mapping[str, Mapping[str, int]]]
-"""Numbers of texts that each rule of the cleaner changed or dropped in each round, by model."""
+"""For each round: number of changes and dropped texts, by model and the cleaner's rule."""
 
 
 def of_run(texts: Sequence[str], structure: Structure | None, cleaned: Cleaned) -> dict[str, dict[str, Any]]:

@@ -45,8 +45,8 @@ class Absence:
     """Reason why a party is missing from an exchange.
 
     Attributes:
-        words: Clause that says what it did, to follow its name.
-        refusal: The reason that it gave, if it refused.
+        words: Clause that says what the party did, to follow its name.
+        refusal: The reason that the party gave, if it refused.
         silent: Whether nothing came from it.
     """
 
@@ -61,7 +61,7 @@ class Absence:
 
     @property
     def advice(self) -> str:
-        """What to do about it, with places for names as in `ADVICE`."""
+        """Advice on this absence, with placeholders for names as in `ADVICE`."""
         if self.refusal is not None:
             return ADVICE[self.refusal]
         return FOR_SILENCE if self.silent else FOR_OTHERS
@@ -76,7 +76,7 @@ def rejected(absences: Mapping[PartyId, Absence]) -> bool:
 
 
 def advice(absences: Mapping[PartyId, Absence]) -> Phrase:
-    """Return what to do about missing parties: a sentence for each reason, and whether to resume."""
+    """Return advice on missing parties: a sentence for each reason and, where it can help, the advice to resume."""
     return joined(_sentences(absences), ". ")
 
 

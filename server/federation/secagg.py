@@ -148,7 +148,7 @@ class Ready:
 
         Args:
             index: The round.
-            length: Words in each vector.
+            length: Number of 64-bit words in each vector.
             subject: Digest of the query; every party must have been asked the same one.
 
         Raises:

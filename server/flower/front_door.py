@@ -79,7 +79,7 @@ class FrontDoor:
         self._client = client
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Forward one request, or answer 404 to any other."""
+        """Forward a request of `CALLS`; answer 404 to any other, and 413 to one whose body is too long."""
         if scope["type"] != "http":
             return
         if (scope["method"], scope["path"]) not in CALLS or scope["query_string"]:
@@ -133,7 +133,7 @@ async def answer(send: Send, status: int, headers: list[tuple[bytes, bytes]], bo
 def server(
     listen: str, port: int, superlink: str, *, certificate: str, key: str, authority: str, token: str
 ) -> uvicorn.Server:
-    """Return a server that is ready to run."""
+    """Return the front door's HTTPS server, ready to run."""
     context = ssl.create_default_context(cafile=authority)
     client = httpx.AsyncClient(
         base_url=f"https://{superlink}",
