@@ -203,7 +203,7 @@ class Labelling(Protocol):
         """Return the classifier after the last step; its probabilities are as soft as those of the released texts."""
 
     def training_labels(self, state: State[Any], vectors: NDArray[np.float32]) -> NDArray[np.float64]:
-        """Return probabilities of the labels in the task's order, (n, C), for training on texts' (n, dim) vectors."""
+        """Return the probabilities of the labels, (n, C), with which to train on texts of these (n, dim) vectors."""
 
 
 @runtime_checkable

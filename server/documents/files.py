@@ -93,7 +93,7 @@ class Document:
         return read(folder / cls.FILE, cls.parse, problems, needed=needed)
 
     def save(self, folder: Path, name: str | None = None) -> None:
-        """Write the document to its file in a run folder atomically, with the format's version. `name` replaces FILE."""
+        """Write the document's file in a run folder atomically, with the format's version; `name` replaces `FILE`."""
         write_json(folder / (name or self.FILE), self.to_json() | {_FORMAT: FORMAT})
 
 

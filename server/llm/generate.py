@@ -266,10 +266,9 @@ def _cut(texts: list[str], order: Order, stream: np.random.Generator) -> list[st
 def _ask(
     providers: Mapping[str, Provider], requests: Sequence[tuple[str, Request]], progress: Callable[[int], object]
 ) -> list[Reply]:
-    """Return the replies in the order of the requests.
+    """Return the replies in order. Remote models run in one thread each, those on this machine one after another.
 
-    Each remote model has its own thread; the models on this machine run one after another. If a model fails, the others
-    finish first, so that their paid replies reach the cache.
+    If a model fails, the others finish first, so that their paid replies reach the cache.
 
     Raises:
         ProviderError: A model failed; the error is that of the first one.

@@ -52,7 +52,7 @@ def with_shares(probabilities: Floats, shares: Floats, weights: Floats) -> Float
     Args:
         probabilities: (n, C).
         shares: (C,), above 0.
-        weights: (n,) weights of the texts in training, by which the labels have their shares so far.
+        weights: (n,) weights of the texts, with which the mean of the probabilities is the labels' shares in them.
     """
     there = weights @ probabilities / weights.sum()
     corrected = probabilities * np.minimum(shares / np.maximum(there, np.finfo(float).tiny), _MOST_CORRECTION)

@@ -101,7 +101,7 @@ def _distribution(values: Floats) -> Floats:
 
 
 def nearest(features: Floats, shares: Floats, variances: Floats, size: int) -> list[int]:
-    """Return positions of `size` rows, ascending, whose mean features come near the shares.
+    """Return the indices of `size` rows, ascending, whose mean features come near the shares.
 
     One row after another is removed: the one without which the sum of squared differences, each divided by its
     variance, is smallest. A share with much noise therefore hardly counts.
@@ -123,7 +123,7 @@ def nearest(features: Floats, shares: Floats, variances: Floats, size: int) -> l
 
 
 def nearest_by_label(aimed: Aims, texts: Sequence[str], labels: Labels, size: int) -> list[int]:
-    """Return positions of `size` texts that come near the shares, while each label keeps its share of the texts."""
+    """Return the indices of `size` texts that come near the shares, while each label keeps its share of the texts."""
     of_labels = np.eye(int(labels.max()) + 1)[labels]
     of_labels = of_labels[:, of_labels.any(axis=0)]
     shares = of_labels.mean(axis=0)
@@ -157,7 +157,7 @@ def common_words(texts: Sequence[str], number: int) -> tuple[str, ...]:
 def released_answers(
     coordinates: Floats, spec: QuestionnaireSpec, terms: Sequence[str], noise: float
 ) -> QuestionnaireNumbers:
-    """Return the numbers to release, of a questionnaire with all questions, equally weighted.
+    """Return the answers in records, by question and term, to be released in the census.
 
     Args:
         coordinates: Coordinates of the answer after those of class sums, in radii.

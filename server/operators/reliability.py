@@ -40,7 +40,7 @@ class Written:
     models: Labels
 
     def chosen(self, places: Sequence[int]) -> "Written":
-        """Return the texts at these positions."""
+        """Return the texts with these indices."""
         return Written(vectors=self.vectors[places], requested=self.requested[places], models=self.models[places])
 
 

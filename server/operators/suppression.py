@@ -17,7 +17,7 @@ class Elites:
     """The candidates chosen as elites.
 
     Attributes:
-        positions: Positions in the population, most votes first.
+        positions: Indices in the population, most votes first.
         tau: Final similarity threshold.
     """
 
@@ -37,7 +37,7 @@ def suppress(
     of summation has no effect: at most n^2 / 2 of them, 400 MB for 10,000 candidates.
 
     Args:
-        votes: (n,) noisy votes; ties go to the lower position.
+        votes: (n,) noisy votes; ties go to the lower index.
         vectors: (n, dim) float32, unit norm.
         count: Number of elites.
         tau: Initial threshold.
@@ -89,7 +89,7 @@ class _Rows:
 
 
 def _walk(rows: _Rows, count: int, tau: float, *, least: int) -> list[int] | None:
-    """Return the positions of the first `count` elites at this threshold; None if there are fewer than `least`."""
+    """Return the indices of the first `count` elites at this threshold; None if there are fewer than `least`."""
     if tau >= 1:
         return list(range(count))
     remaining = np.ones(len(rows), dtype=bool)

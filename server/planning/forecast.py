@@ -62,7 +62,7 @@ def rehearse(
 
 
 def _followed(larger: dict[Kind, Forecast], smaller: dict[Kind, Forecast], times: float) -> Iterator[Forecast]:
-    """Extrapolate each kind's calls by `times` the rehearsals' difference; tokens per call as in the larger one."""
+    """Add `times` the rehearsals' difference to each kind's calls; tokens per call are those of the larger one."""
     for kind, use in larger.items():
         calls = use.calls + times * (use.calls - smaller.get(kind, Forecast()).calls)
         yield use.scaled(max(0.0, calls) / use.calls)
@@ -87,7 +87,7 @@ def _resized(method: Method[Any], share: float, task: Task) -> Method[Any]:
 
 
 def _scaled(planned: PlannedQuery, share: float) -> PlannedQuery:
-    """Return the query, with a share of the texts that it asks each party for."""
+    """Return a query for abstracts with this share of the texts that it asks each party for; any other unchanged."""
     if isinstance(planned.spec, AbstractedSeedsSpec):
         return replace(planned, spec=replace(planned.spec, choices=max(1, round(share * planned.spec.choices))))
     return planned

@@ -32,7 +32,7 @@ COLUMNS = {
     "weight": "its weight in training, 1 unless the method weighs its texts",
     "probabilities": "the probability of each label, in the order of the labels below",
 }
-"""Column to its description; the last one is only there if the method has any."""
+"""Description of each column, by name. Only texts with probabilities of labels have the last column."""
 ATTESTED = (
     "By the coordinator's word alone: no hospital has signed this folder, and nobody can check the guarantee from the "
     "texts."
@@ -123,12 +123,12 @@ class Card:
 
     @property
     def attested(self) -> str:
-        """Who attests the guarantee."""
+        """Sentence on who attests the guarantee."""
         return SIMULATED if self.simulation else ATTESTED
 
     @property
     def collection(self) -> str:
-        """Say how the texts came about."""
+        """Sentences on how the texts came about."""
         asked = {
             Kind.BOUNDED: f"Noised answers of {self.parties} hospitals about their records steered them; no private "
             "text is among these texts.",
@@ -239,7 +239,7 @@ def _metadata(shown: Card) -> dict[str, Any]:
 
 
 def _license(terms: Terms) -> dict[str, Any]:
-    """Return the licences; one that a hub has no identifier for is named by the address of its text."""
+    """Return the metadata on licences. If one has no identifier, they link to the address of the first one's text."""
     names = [name for name in (terms.license, terms.public_license) if name]
     if any(is_address(name) for name in names):
         return {"license": "other", "license_name": "stated-below", "license_link": names[0]}
