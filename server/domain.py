@@ -88,7 +88,7 @@ class Task:
     structure: Structure | None = None
 
     def classifier_inputs(self, texts: Iterable[ClassifierInput]) -> list[ClassifierInput]:
-        """Cut candidates or records to the part that a classifier reads: the text field, or all of a plain text."""
+        """Return candidates or records with what a classifier reads as text: the text field, or all of a plain text."""
         if self.structure is None:
             return list(texts)
         return [replace(text, text=self.structure.reading(text.text)) for text in texts]

@@ -208,7 +208,7 @@ class Labelling(Protocol):
 
 @runtime_checkable
 class Resizable(Protocol):
-    """A method that defines its own rehearsal at a share of its size; for any other method only `samples` is scaled."""
+    """A method that can rehearse itself at a share of its size. Of any other method only `samples` is scaled."""
 
     def resized(self, share: float, task: Task) -> Self:
         """Return the method with this share of every kind of text, and without slow steps that use no model."""

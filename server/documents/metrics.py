@@ -121,7 +121,7 @@ class Metrics(Document):
         return metrics
 
     def adding(self, more: Mapping[str, Any]) -> "Metrics":
-        """Return the same metrics with these figures and groups added; they replace others of the same name."""
+        """Return a copy with these figures and groups, which replace those of the same name."""
         return Metrics({**self.content, **more})
 
     @property

@@ -115,7 +115,7 @@ class StatedQuery(Document):
 
     @property
     def directions(self) -> tuple[str, ...]:
-        """Directions of votes, each with the same number of entries in the answer; none for any other query."""
+        """Directions of votes, each with the same number of entries in the answer; empty for any other query."""
         if self.kind != "votes":
             return ()
         return ("nearest", "furthest") if self.parameters.get("furthest") else ("nearest",)

@@ -204,7 +204,7 @@ def language_modelling(measured: Measured, train: Sequence[str]) -> Group:
 
 
 def real_against_real(measured: Measured, records: Sequence[Record], real: Sequence[Record], about: str) -> Group:
-    """Compute the fidelity of real texts in place of the synthetic ones: the level that synthetic texts could reach.
+    """Compute the fidelity of real texts in place of the synthetic ones, as the level that these could reach.
 
     Args:
         measured: Settings and encoder.

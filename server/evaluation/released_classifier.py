@@ -48,7 +48,7 @@ def transfer_set(
 def measured_with(
     measured: Measured, classifier: LinearClassifier | None, transfer: Sequence[Candidate]
 ) -> dict[str, Group]:
-    """Return the groups of `metrics.json`: the classifier itself, and the small model with the public texts added."""
+    """Return groups of `metrics.json` on the classifier, and on the small model trained with the public texts too."""
     groups: dict[str, Group] = {}
     if not measured.test:
         return groups

@@ -158,7 +158,7 @@ class Request:
         return json.dumps(fields, sort_keys=True, separators=(",", ":"))
 
     def key(self, provider: str) -> str:
-        """Return the hex SHA-256 of a provider's identity and this request: the name of the reply in the cache."""
+        """Return the hex SHA-256 of a provider's identity and this request, under which the cache keeps the reply."""
         return hashlib.sha256(f"{provider}\x1f{self.canonical()}".encode()).hexdigest()
 
 
@@ -215,7 +215,7 @@ class Provider(Protocol):
 
     @property
     def identity(self) -> str:
-        """Everything that a reply depends on in addition to the request, such as model and settings; never a key."""
+        """Everything besides the request that a reply depends on, such as model and settings, but never an API key."""
 
     @property
     def remote(self) -> bool:

@@ -79,7 +79,7 @@ def plural_of(request: Request) -> str:
 
 
 def plural(kind: str) -> str:
-    """Return the English plural of a kind of text. The noun takes the ending: the word before a clause, "of" or "to".
+    """Return the English plural of a kind of text. Its noun is the last word before a clause, "of", "to" and the like.
 
     Irregular nouns, and kinds in other languages, need the setting `task.wording.plural`.
     """

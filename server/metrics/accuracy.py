@@ -114,7 +114,7 @@ def train_and_test(
     train_weights: Sequence[float] | None = None,
     encoder: TextEncoder | None = None,
 ) -> Score:
-    """Fit the pipeline of `DEFINITION` and score it; deterministic.
+    """Train and score the classifier of `DEFINITION`. The result is deterministic.
 
     Args:
         train_texts: At least one text.

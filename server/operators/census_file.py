@@ -182,7 +182,7 @@ def _checked(numbers: CensusNumbers, path: Path) -> Census:
 
 
 def _check_privacy(earlier: Earlier, path: Path) -> None:
-    """Refuse a guarantee that differs from the run's own; the spent part may differ, as files have different ages."""
+    """Refuse a guarantee that differs from the run's `privacy.json` in more than the fields of `_OPEN`."""
     beside = path.with_name(Privacy.FILE)
     try:
         of_run = _parsed(beside, Privacy)
@@ -202,7 +202,7 @@ def _check_privacy(earlier: Earlier, path: Path) -> None:
 
 
 def _check_ledger(earlier: Earlier, path: Path) -> None:
-    """Refuse what contradicts the run's charges: another plan, none of this run, or a smaller epsilon than charged."""
+    """Refuse a file that contradicts the ledger, which has another plan, no charge of the run, or a larger epsilon."""
     file = path.parent / LEDGER
     if earlier.privacy.earlier or not file.exists():
         return

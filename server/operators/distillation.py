@@ -22,7 +22,7 @@ from server.operators.census import Floats, Vectors, posteriors
 SOFTNESSES = (0.01, 0.02, 0.03, 0.05, 0.08, 0.13)
 _FOLDS = 3
 _MOST_CORRECTION = 4.0
-"""Largest factor of a label: a label that no text has must not get the texts of others."""
+"""Largest factor on a label's probabilities, so that a label without texts does not get those of others."""
 _ERRORS = 2.0
 _MOST_TEXTS = 600
 """Number of texts, evenly spaced, by which the softness is chosen if there are more: the time grows with it."""

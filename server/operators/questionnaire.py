@@ -43,7 +43,7 @@ class Aims:
     records: float
 
     def features(self, texts: Sequence[str]) -> Floats:
-        """Return (n, F) features: 1 where a text has an answer, or a term among its first, counted as in records."""
+        """Return (n, F) features: 1 where a text has that answer, or that term among its first terms, 0 elsewhere."""
         columns = [
             np.eye(len(question.answers))[column]
             for question, column in zip(QUESTIONS, answers(QUESTIONS, texts).T, strict=True)

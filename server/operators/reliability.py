@@ -20,7 +20,7 @@ from server.operators.census import Census, Estimates, Floats, Labels, Vectors, 
 TRUSTED = 0.8
 """Least reliability of a model whose requested labels count: below it, counting them costs accuracy."""
 ZERO_SHOT = 0.6
-"""Least reliability of a model that needs no exemplars: they are what a noisy census takes for texts of a label."""
+"""Least reliability of a model that is prompted without exemplars, which a noisy census may choose wrongly."""
 _MOST = 0.95
 _DRAWS, _POINTS = 5, 2000
 

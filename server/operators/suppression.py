@@ -28,7 +28,7 @@ class Elites:
 def suppress(
     votes: NDArray[np.float64], vectors: NDArray[np.float32], count: int, *, tau: float, step: float = 0.01
 ) -> Elites:
-    """Walk candidates by votes, highest first: take one, drop every other whose cosine to it exceeds tau.
+    """Choose elites: take candidates in order of votes, and drop all whose cosine to a taken one exceeds tau.
 
     The walk ends with `count` elites. If it ends with fewer, it is repeated with tau + step, tau + 2 step, and so on,
     up to 1, where nothing is dropped. The number of elites is not monotone in tau, so no step can be skipped. However,
@@ -79,7 +79,7 @@ class _Rows:
         return len(self._vectors)
 
     def behind(self, place: int, remaining: NDArray[np.bool_]) -> NDArray[np.float64]:
-        """Return the candidate's (n - place - 1,) cosines; `remaining` marks the candidates that are not dropped."""
+        """Return candidate `place`'s (n - place - 1,) cosines to all after it; `remaining` marks those not dropped."""
         if place not in self._cosines:
             ahead = (place + np.flatnonzero(remaining[place:])[: 2 * _BLOCK]).tolist()
             block = [other for other in ahead if other not in self._cosines][:_BLOCK]

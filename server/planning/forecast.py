@@ -32,7 +32,7 @@ def rehearse(
     dimensions: int,
     records: int | None = None,
 ) -> dict[str, Forecast]:
-    """Rehearse a run; for the arguments see `forecast`.
+    """Rehearse a run with the arguments of `forecast`.
 
     Returns:
         Expected use by model, if no text is lost.

@@ -19,7 +19,7 @@ from server.guarantee.sides import Guarantee, guarantee
 from server.report.write import render
 
 SYNTHETIC, TRANSFER = "synthetic", "transfer"
-"""The parts of a folder: a hub's configurations, folders, and record sets of Croissant."""
+"""Names of the parts of a published folder, as subfolders, hubs' configurations, and record sets of Croissant."""
 SPLIT = "train"
 """The only split of each part."""
 PARQUET, JSON_LINES = f"{SPLIT}.parquet", f"{SPLIT}.jsonl"

@@ -22,7 +22,7 @@ FILES = (
 )
 """Settings that name a file which a run reads."""
 PATHS = ("task.train", "embedding_cache", "reply_cache", *FILES)
-"""Settings that name a file; only a simulation has one of private records."""
+"""Settings that name a file. Only a simulation has the first one, of private records."""
 PATHS_OR_NAMES = (
     "embedding.name_or_path",
     "evaluation.checkpoint",

@@ -202,7 +202,7 @@ _READERS: dict[Any, Callable[[str, object, Any], Any]] = {
     tuple: _list,
     Mapping: _mapping,
 }
-"""Readers of the types whose values are not plain."""
+"""Functions that check and convert the values of types other than numbers, texts and truth values."""
 
 
 def _hints(schema: type[Any]) -> dict[str, Any]:

@@ -69,7 +69,7 @@ class Failure:
 def failure_of(  # noqa: PLR0911 one for each line of the table above
     error: Exception, *, date: float
 ) -> Failure:
-    """Classify an error of an SDK: both SDKs give `status_code`, `response` and `body` if a server answered.
+    """Classify an error of an SDK by `status_code`, `response` and `body`, which both SDKs set if a server answered.
 
     Args:
         error: Error that the SDK raised.
