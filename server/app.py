@@ -64,7 +64,7 @@ def main(grid: Grid, context: Context) -> None:
 
 
 def coordinate(settings: Settings, network: Network, folder: Path) -> None:
-    """Build all parts of a run and run it."""
+    """Build all parts of a run, then run all rounds."""
     with progress("building models, encoder and plan"):
         parts = build_parts(settings, folder=folder / "state")
     run_with(parts, settings, network, folder)

@@ -152,7 +152,7 @@ class Metrics(Document):
 
     @property
     def test(self) -> str | None:
-        """Name of the file of test texts, if they are those of a later evaluation."""
+        """Name of the file of test texts; None if they are those of the run itself."""
         return _text(self.content.get("test"))
 
     @property
@@ -242,7 +242,7 @@ class Metrics(Document):
 
     @property
     def label_shares(self) -> LabelShares | None:
-        """Labels of the private records; only in a simulation."""
+        """Shares of the labels among the private records; only in a simulation."""
         shares = self.content.get("label_shares")
         return from_json(LabelShares, shares) if isinstance(shares, Mapping) and shares else None
 

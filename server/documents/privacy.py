@@ -105,12 +105,12 @@ class StatedQuery(Document):
 
     @property
     def candidates(self) -> int:
-        """Number of texts that a choice is made from."""
+        """Number of texts among which the query chooses, for a query that makes a choice."""
         return int(self.parameters["candidates"])
 
     @property
     def steps(self) -> int:
-        """Number of steps of a training."""
+        """Number of steps of the training, for a query that trains a model."""
         return int(self.parameters["steps"])
 
     @property

@@ -138,7 +138,7 @@ def classification(measured: Measured, train: Sequence[Candidate | Record], eval
 def predicted_by(
     measured: Measured, train: Sequence[Candidate | Record], evaluation: Evaluation, number: int
 ) -> tuple[list[str], str | None]:
-    """Predict the test texts' labels by the small model, trained with seed `number` (`small_model.predictions`)."""
+    """Predict the test texts' labels by the small model in training `number` of several (`small_model.predictions`)."""
     return predictions(
         train,
         measured.test,
@@ -149,7 +149,7 @@ def predicted_by(
 
 
 def difference(before: NDArray[np.float64], after: NDArray[np.float64]) -> Figure:
-    """Return the accuracy of `after` minus that of `before`, with its interval; both hold shares of right answers."""
+    """Return the mean of `after` minus that of `before`, with its interval; both are shares of right answers by row."""
     interval = intervals.of_paired_shares(before, after)
     return {"value": float(after.mean() - before.mean()), "interval": interval, "rows": len(after)}
 

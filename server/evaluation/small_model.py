@@ -206,7 +206,7 @@ def predictions(
 
 
 def labels_of(train: Sequence[Candidate | Record]) -> list[str] | SoftLabels:
-    """Return the labels to learn: probabilities if each text has them, and otherwise its label."""
+    """Return the labels to learn: probabilities if all texts have them, and otherwise one label for each text."""
     rows = [text.probabilities for text in train if isinstance(text, Candidate) and text.probabilities]
     if not rows or len(rows) < len(train):
         return [text.label for text in train]

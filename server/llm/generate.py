@@ -48,7 +48,7 @@ class Use:
     cleaned: dict[str, Counter[str]] = field(default_factory=dict)
 
     def add(self, model: str, reply: Reply, cleaned: Counter[str]) -> None:
-        """Count one reply."""
+        """Add one reply of this model to the account."""
         self.calls += 1
         self.input_tokens += reply.input_tokens
         self.cached_tokens += reply.cached_tokens

@@ -103,7 +103,7 @@ class Rpsg(RpsgSettings):
         )
 
     def compared(self, task: Task) -> dict[str, int]:
-        """Return the size of the pool; empty for a record's own abstracts, which are only compared with each other."""
+        """Return the size of the pool; empty with "seed_unproven", where a record's own abstracts are compared."""
         del task
         return {name: self.pool for name, kind in ((CHOICES, "pool"), (VOTES, "histogram")) if kind == self.candidates}
 
@@ -215,7 +215,7 @@ class Rpsg(RpsgSettings):
         return pool.candidates, parents, pool, [*notes, *more]
 
     def _released(self, tools: Tools) -> Seeds:
-        """Return abstracts of records, released by parties without proof; public ones for a label that nobody has."""
+        """Return abstracts of records that parties released without proof. Labels without any get public abstracts."""
         labels, spec = list(tools.task.labels), tools.spec(ABSTRACTS)
         assert isinstance(spec, AbstractedSeedsSpec), "as planned"
         read, unreadable = text_codec.readable(tools.ask(ABSTRACTS, 0), spec.texts, spec.longest, len(labels))

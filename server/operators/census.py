@@ -214,7 +214,7 @@ def estimates(census: Census, *, shrinkage: bool = True) -> Estimates:
 
 
 def classifier(census: Census, estimated: Estimates, soft: float) -> LinearClassifier:
-    """Return the classifier by the estimated means whose probabilities are `posteriors`."""
+    """Return the linear classifier whose probabilities are the `posteriors` by the estimated means."""
     means = estimated.means
     return LinearClassifier(labels=census.labels, weights=means / soft, intercepts=-_half_squares(means) / soft)
 

@@ -134,7 +134,7 @@ class Density:
         return scores
 
     def waves(self, vectors: Floats, place: int) -> Floats:
-        """Return the cosines and sines, (n, 2 * rows), of the angles that phrases (n, dim) add at a position from 0."""
+        """Return the cosines and sines, (n, 2 * rows), of the angles that phrases (n, dim) add at position `place`."""
         dim = vectors.shape[1]
         angles = math.sqrt(2) * (vectors @ self.frequencies[:, place * dim : (place + 1) * dim].T)
         return np.concatenate([np.cos(angles), np.sin(angles)], axis=1)

@@ -57,7 +57,7 @@ class Aims:
 
     @property
     def variances(self) -> Floats:
-        """Variances of the shares, (F,): that of the noise, plus that of the records as a sample."""
+        """Variances of the shares, (F,): those of the noise, plus the sampling variance of the records."""
         noise = np.full(len(self.shares), self.noise)
         noise[len(noise) - len(self.numbers.listed) :] = self.term_noise
         return np.asarray(noise**2 + (self.shares * (1 - self.shares) + 1 / self.records) / self.records)
@@ -71,7 +71,7 @@ class Aims:
 
 
 def aims_of(released: CensusNumbers) -> Aims:
-    """Return the shares that released numbers with a questionnaire estimate."""
+    """Return the records' shares as estimated from released numbers that include a questionnaire."""
     numbers = released.questionnaire
     assert numbers, "asked for"
     label_counts = np.array(released.counts, dtype=np.float64)

@@ -78,7 +78,7 @@ def with_evidence(probabilities: Floats, texts: Written, reliability: Floats, *,
 
 
 def _right(census: Census, estimated: Estimates, vectors: Vectors, labels: Labels) -> float:
-    """Return the share of points around the estimated means that means with the same noise again classify correctly."""
+    """Return the share of points drawn about the estimated means that these, noised once more, classify correctly."""
     generator, space = np.random.default_rng(0), census.subspace
     scatter = vectors - label_means(vectors, labels, len(census.labels))[labels]
     sizes = np.maximum(census.counts, 1.0)[:, None]

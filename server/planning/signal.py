@@ -77,7 +77,7 @@ def signals(plan: Plan, compared: Mapping[str, int], records: int | None) -> lis
 
 
 def with_weakest_parts(plan: Plan, compared: Mapping[str, int], records: int | None) -> list[Signal]:
-    """Return `signals`, with a questionnaire's followed by that of its part that needs the most records."""
+    """Return `signals`. After a questionnaire's signal follows that of its part that needs the most records."""
     estimates = []
     for planned, estimate in zip(plan.queries, signals(plan, compared, records), strict=True):
         estimates.append(estimate)

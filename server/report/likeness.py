@@ -44,7 +44,7 @@ class Likeness(Document):
 
 
 def likeness(numbers: CensusNumbers | None, texts: Sequence[str]) -> Likeness | None:
-    """Return the comparison; None without answers, or if they have no noise and so are exact private counts."""
+    """Return the comparison; None without answers, or if these have no noise, since they then are private counts."""
     if numbers is None or numbers.questionnaire is None:
         return None
     asked = numbers.questionnaire

@@ -33,7 +33,7 @@ PATHS_OR_NAMES = (
 
 
 def given_paths(settings: Settings, names: Sequence[str]) -> Iterator[tuple[str, str]]:
-    """Yield the settings among these that have a value, with their values."""
+    """Yield the name and the value of each of these settings that has a value."""
     for name in names:
         if value := setting(settings, name):
             yield name, str(value)

@@ -140,7 +140,7 @@ class TextComposer:
         return parts
 
     def _imitate(self, leader: Passage | None) -> list[Sentence]:
-        """Write a text with the structure of the leader, or of a random passage if it is None or an abstract."""
+        """Write a text with the structure of the leader or, if that is None or an abstract, of a random passage."""
         shape = None if self._request.abstract else leader
         shape = shape or self._rng.choice(self._passages[-self._shapes :] if self._shapes else self._passages)
         plan = self._plan(shape.parts)
@@ -158,7 +158,7 @@ class TextComposer:
         return parts
 
     def _insert_term(self, parts: list[Sentence]) -> list[Sentence]:
-        """Replace an uncommon word by a term of the label, if the text contains no term of it."""
+        """Replace an uncommon word by a random term of the label, unless the text contains one of its terms."""
         stems = {bare(token)[:_STEM] for part in parts for token in part}
         if not self._terms or any(stems.issuperset(bare(token)[:_STEM] for token in term) for term in self._terms):
             return parts

@@ -23,7 +23,7 @@ _LONGEST = 60  # tokens of one sentence; a walk that has gone round in circles i
 
 
 def tokenise(text: str) -> Sentence:
-    """Split a text into tokens, each with the white space before it; the first gets a blank."""
+    """Split a text into tokens, each with the white space before it. The first token gets a blank."""
     return tuple(_TOKEN.findall(" " + text.strip()))
 
 
@@ -34,7 +34,7 @@ def untokenise(tokens: Sequence[str]) -> str:
 
 @lru_cache(maxsize=1 << 16)
 def bare(token: str) -> str:
-    """Return a token without white space and case, for comparing words."""
+    """Return a token in lower case and without white space, to compare words."""
     return token.strip().casefold()
 
 
