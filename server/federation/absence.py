@@ -37,7 +37,7 @@ FOR_SILENCE = "See why {who} did not answer: a service or a network may be down"
 FOR_OTHERS = "See the logs of {who}"
 """Advice about replies that cannot be read or are out of place."""
 NEEDS_NEW_RUN = frozenset({Reason.UNPLANNED, Reason.OVER_LIMIT})
-"""Reasons that hold for the resumed run as well."""
+"""Reasons for which a resumed run would be refused again."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +71,7 @@ SILENT = Absence("did not answer", silent=True)
 
 
 def rejected(absences: Mapping[PartyId, Absence]) -> bool:
-    """Return whether a party gave a reason that holds for the resumed run as well."""
+    """Return whether a party gave a reason for which it would refuse a resumed run again."""
     return any(absence.refusal in NEEDS_NEW_RUN for absence in absences.values())
 
 

@@ -65,7 +65,7 @@ class Parties:
             request: The request, which is the same for all.
             kind: Expected type of the replies.
             needed: Minimum number of such replies.
-            index: Number of the query in the plan.
+            index: Number of the attempt at a query in the plan.
 
         Returns:
             The reply of each party, by party.

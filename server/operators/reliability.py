@@ -32,7 +32,7 @@ class Written:
     Attributes:
         vectors: (n, dim).
         requested: (n,) labels that were requested.
-        models: (n,) number of the model that wrote each text.
+        models: (n,) index of the model that wrote each text.
     """
 
     vectors: Vectors

@@ -25,7 +25,7 @@ def exemplars(posterior: Floats, models: Labels, size: int) -> list[list[int]]:
 
     Args:
         posterior: (n, C) probability of each label for each text.
-        models: (n,) number of the model that wrote each text.
+        models: (n,) index of the model that wrote each text.
         size: Number of texts of a label; fewer if there are not so many.
 
     Returns:

@@ -239,7 +239,7 @@ def _metadata(shown: Card) -> dict[str, Any]:
 
 
 def _license(terms: Terms) -> dict[str, Any]:
-    """Return the metadata on licences. If one has no identifier, they link to the address of the first one's text."""
+    """Return the metadata on licences: their identifiers or, if any is an address, "other" with the first as link."""
     names = [name for name in (terms.license, terms.public_license) if name]
     if any(is_address(name) for name in names):
         return {"license": "other", "license_name": "stated-below", "license_link": names[0]}
