@@ -123,8 +123,8 @@ def _for_folder(error: Exception, folder: Path, names: Sequence[str]) -> str:
     """Return the reason of a failure in one line that may be passed on.
 
     The messages of our own errors are safe. A library's message can quote its input, such as an address or a key of a
-    model, so only the type of its error and the line of our code are given; the rest is in a file that others of this
-    machine cannot read.
+    model, so only the type of its error and the line of our code are given. The rest is in a file that other users of
+    this machine cannot read.
     """
     if isinstance(error, CaucusError) or isinstance(error.__cause__, CaucusError):
         return summary(error, names)

@@ -59,8 +59,8 @@ class State(Generic[M]):
         round: Number of the next step.
         candidates: The synthetic texts as they would be released now.
         rounds: One report for each completed step, as in `rounds.jsonl`.
-        released: Noised numbers that belong to the result, so that later runs can use them (`Reusing`): JSON-ready, by
-            name of their file in the run folder. `server/run.py` adds their origin.
+        released: Noised numbers that belong to the result, so that later runs can use them (`Reusing`), in JSON's types
+            and by the name of their file in the run folder. `server/run.py` adds their origin.
         memory: The method's memory.
     """
 

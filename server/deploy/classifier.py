@@ -80,12 +80,12 @@ def _in_python(encoder: Part) -> list[str]:
 
 
 def write(run: Path, encoder: Encoder | RemoteEncoder, make_encoder: Sequence[str]) -> Iterator[Path]:
-    """Write the folder into a run folder.
+    """Write the folder with the classifiers and their card into a run folder.
 
     Args:
         run: The run folder.
         encoder: The run's encoder.
-        make_encoder: Lines of Python that make it, for the card.
+        make_encoder: Lines of Python that build the encoder, for the card.
 
     Yields:
         The path of each file.

@@ -21,10 +21,10 @@ _SEEDS = 2**64 - 1
 _TEXTS = ("good", "bad", "source", "must")
 
 MODES = ("contrast", "keyphrases", "rewriting", "crossing", "blanks", "abstracts", "subtopics")
-"""Modes of a request that a provider may decline; none declines a request that is zero-shot or by example.
+"""Modes of a request that a provider may decline. None declines a request that is zero-shot or by example.
 
-Contrast shows bad exemplars and good ones; keyphrases are those in `must`; rewriting paraphrases one source text;
-crossing combines two; blanks replaces words of one; abstracts requests abstracts, or texts from them; subtopics
+Contrast shows bad exemplars and good ones. Keyphrases are those in `must`. Rewriting paraphrases one source text,
+crossing combines two, and blanks replaces words of one. Abstracts requests abstracts, or texts from them. Subtopics
 requests phrases.
 """
 
@@ -177,8 +177,9 @@ def accepted(request: Request, declines: frozenset[str]) -> Request:
 
 
 LOSSES = ("refused", "filtered", "empty", "truncated", "malformed", "too long", "failed")
-"""Reasons why a reply has fewer texts than requested: the model refused; its server's content filter blocked it; it has
-no readable texts; it was cut off; it could not be parsed; the prompt was too long; every attempt failed."""
+"""Reasons why a reply has fewer texts than requested. In this order: the model refused, its server's content filter
+blocked it, it has no readable texts, it was cut off, it could not be parsed, the prompt was too long, or every attempt
+failed."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -186,7 +187,7 @@ class Reply:
     """The reply to one request.
 
     Attributes:
-        texts: Texts, or phrases: at most the requested number; fewer, or none, if the model refused or wrote something
+        texts: At most the requested number of texts or phrases; fewer, or none, if the model refused or wrote something
             else.
         input_tokens: Tokens read, cached ones included, as the provider counts them; zero input and output tokens mean
             that there was no reply.

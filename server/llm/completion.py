@@ -64,7 +64,7 @@ class Completion:
     Attributes:
         examples: Largest number of examples in a prompt; if there are more exemplars, each prompt shows a random
             choice. Sources, and one exemplar, are always shown.
-        public: Whether a prompt without exemplars shows public texts instead.
+        public: Whether a prompt without good exemplars shows public texts, before any source texts.
         instruction: First line of each prompt; None: the task's kind of text, writer and style.
         end: Line that ends each text; None: the end of its line, where texts with several lines become one line.
         temperature: Factor on the request's temperature. Small models need less than large ones.

@@ -27,7 +27,7 @@ _VOWEL_Y = re.compile(r"[aeiou]y$")
 class Form:
     """Templates of one item of a prompt: heading, opening, a text, closing.
 
-    They may name {kind} and {kinds}, capitalised; {term}, what a label is; {about}, the topic in words; {topic}; and
+    Placeholders are {kind} and {kinds}, capitalised; {term}, what a label is; {about}, the topic in words; {topic}; and
     {noun}, "Text" or "Subtopic".
 
     Attributes:

@@ -1,4 +1,4 @@
-"""Census: one noised question about the position of the records, whose answer steers all rounds (our own method).
+"""Census: one noised question on where the records' vectors lie, whose answer steers all rounds (our own method).
 
 One round t of T:
 1. Order N/T texts, split over models by weight, and over labels evenly until there is an answer, later by need.

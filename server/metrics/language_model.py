@@ -60,7 +60,7 @@ class LanguageModel:
         seed: int = 0,
         tokens_of: Sequence[str] | None = None,
     ) -> Self:
-        """Train on `texts`; on the CPU the same arguments give the same model.
+        """Train a model on `texts`. On the CPU, the same arguments give the same model.
 
         Args:
             texts: At least one training text.

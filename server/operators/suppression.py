@@ -28,7 +28,7 @@ class Elites:
 def suppress(
     votes: NDArray[np.float64], vectors: NDArray[np.float32], count: int, *, tau: float, step: float = 0.01
 ) -> Elites:
-    """Choose elites: take candidates in order of votes, and drop all whose cosine to a taken one exceeds tau.
+    """Choose elites by walking over the candidates by votes: take one, drop all whose cosine to it exceeds tau.
 
     The walk ends with `count` elites. If it ends with fewer, it is repeated with tau + step, tau + 2 step, and so on,
     up to 1, where nothing is dropped. The number of elites is not monotone in tau, so no step can be skipped. However,

@@ -115,8 +115,8 @@ def forecast(
         records: Expected number of all records; None: enough that noise does not change the requested lengths.
 
     Returns:
-        Includes `texts`, the largest number of texts that the run requests; a model's `cost` is None if its price is
-        unknown, and the total is the sum of the known costs.
+        The figures in the form for JSON, and `texts`, the largest number of texts that the run requests. A model's
+        `cost` is None if its price is unknown, and the total is the sum of the known costs.
     """
     models = {}
     for name, expected in rehearse(method, task, plan, providers, dimensions=dimensions, records=records).items():

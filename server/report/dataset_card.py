@@ -47,7 +47,7 @@ _SIZE_NAMES = ("n<1K", "1K<n<10K", "10K<n<100K", "100K<n<1M", "1M<n<10M", "n>10M
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Terms:
-    """What only a person can say of a data set, and no program guesses.
+    """Statements on a published data set that only a person can make.
 
     Attributes:
         license: Licence of the synthetic texts: an identifier as hubs have it, or the address of its text.

@@ -115,8 +115,8 @@ class MessageBatches:
         """Reserve the cost of as many requests as the cap allows.
 
         Returns:
-            The maximum usage of each reserved request; that of the first request that was not reserved, None if all
-            were; and the answer of `Spending.hold` to the last one.
+            The maximum usage of each reserved request; that of the first request that could not be reserved, or None;
+            and the last answer of `Spending.hold`.
         """
         reserved: dict[str, Usage] = {}
         for key, request in list(left.items())[:_MOST_REQUESTS]:
