@@ -74,7 +74,7 @@ class Task:
     Attributes:
         name: Short name, used in file names.
         kind: Kind of text, in the words of prompts, for example "emergency-department note".
-        labels: Public description of each label, in a fixed order: a label's position is its number on the wire.
+        labels: Public description of each label, in a fixed order: a label's index is its number on the wire.
         attributes: Public attributes, one of which is drawn at random for a zero-shot prompt.
         wording: Words for the texts in prompts.
         structure: The fields of each text, if it is a JSON object; None for plain texts.
@@ -88,7 +88,7 @@ class Task:
     structure: Structure | None = None
 
     def classifier_inputs(self, texts: Iterable[ClassifierInput]) -> list[ClassifierInput]:
-        """Cut candidates or records to the part that a classifier reads: the text field, or all of a plain text."""
+        """Return candidates or records with what a classifier reads as text: the text field, or all of a plain text."""
         if self.structure is None:
             return list(texts)
         return [replace(text, text=self.structure.reading(text.text)) for text in texts]

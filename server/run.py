@@ -156,7 +156,7 @@ def _fid(vectors: NDArray[np.float32], test_vectors: NDArray[np.float32]) -> dic
 def _knowledge(
     method: Method[Any], tools: RunTools, state: State[Any], public: Callable[[], Sequence[str]], folder: RunFolder
 ) -> tuple[LinearClassifier | None, list[Candidate]]:
-    """Write and return the classifier of the released numbers, if there is one, and its labels of public texts."""
+    """Write and return the released numbers' classifier, None if there is none, and its labels of public texts."""
     if not isinstance(method, Labelling) or tools.task.structure:  # whole objects are embedded, and fields are tested
         return None, []
     classifier = method.classifier(state)

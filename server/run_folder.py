@@ -96,7 +96,9 @@ class RunFolder:
         self._started = time.monotonic()
 
     def resumed(self, memory: type[Any]) -> State[Any] | None:
-        """Return the state after the last completed step, or None in a new run; the clock continues from its time.
+        """Return the state after the last completed step; None for a new run.
+
+        The seconds of the run are counted on from that step.
 
         Args:
             memory: Class of the method's memory.

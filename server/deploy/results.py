@@ -84,7 +84,7 @@ def _evaluate(chosen: argparse.Namespace) -> Iterator[str]:
 
 
 def _measured(run: Path, test: Path, chosen: Sequence[str] | None) -> Metrics:
-    """Add the figures on these test texts to the run's `metrics.json`; return the content of the file.
+    """Measure the figures on these test texts, add them to the run's `metrics.json`, and return its content.
 
     Earlier figures are kept, except accuracies of models trained on private records that were measured on other test
     texts.

@@ -40,7 +40,7 @@ from server.settings.schema import Hospital, Settings
 from server.settings.sections import changed
 
 ENDING_SECONDS = 60.0
-"""Seconds to wait until the process of a failed, killed or cancelled run ends: two must not work in one folder."""
+"""Seconds to wait for the process of a failed or cancelled run to end, as two must not work in one folder."""
 LONGEST_FILE_NAME = 255
 """Largest number of bytes in a file name."""
 
@@ -237,7 +237,7 @@ def _offline_hospitals(settings: CoordinatorSettings, run: Settings, *, wait: bo
 
 
 def _stop(settings: CoordinatorSettings, folder: Path) -> None:
-    """Let Flower stop the folder's run, if it has not ended."""
+    """Ask Flower to stop the folder's run, if it has not ended."""
     before = last(settings, folder)
     if before and not ended(before):
         with contextlib.suppress(CaucusError):  # it may have ended just now
@@ -245,7 +245,7 @@ def _stop(settings: CoordinatorSettings, folder: Path) -> None:
 
 
 def _ended(folder: Path) -> bool:
-    """Wait for the process that is working in a folder; return False if it does not end."""
+    """Wait until no process works in the folder; return False if one still does after `ENDING_SECONDS`."""
     deadline = time.monotonic() + ENDING_SECONDS
     while at_work(folder):
         if time.monotonic() > deadline:

@@ -38,7 +38,7 @@ class FieldError(ValueError):
 
 
 def to_json(document: Any) -> dict[str, Any]:
-    """Return the fields in their order, as strict JSON."""
+    """Return the fields of a dataclass in their order, as strict JSON."""
     made: dict[str, Any] = {}
     for attribute in fields(document):
         value = getattr(document, attribute.name)
@@ -78,7 +78,7 @@ def with_infinities(value: Any) -> Any:
 
 
 def from_json(kind: type[_T], value: Any) -> _T:
-    """Return the dataclass of this kind with these fields.
+    """Return an instance of the dataclass `kind`, with the fields of a JSON object.
 
     Raises:
         FieldError: The value is not an object, or a field is missing or of the wrong type.

@@ -38,7 +38,7 @@ class Classifier(Document):
         accuracy: The classifier's accuracy.
         macro_f1: The classifier's macro-F1.
         records: Number of texts that it was trained on.
-        trained_on: The same number, if the classifier is one of several trainings.
+        trained_on: The same number, in groups such as `utility` that have it in place of `records`.
         recall_by_label: Share of the test texts of each label that it gives that label; empty in earlier versions.
         rows: Number of texts or records behind the accuracy.
         test: Name of the file of test texts, in a later evaluation.
@@ -121,7 +121,7 @@ class Metrics(Document):
         return metrics
 
     def adding(self, more: Mapping[str, Any]) -> "Metrics":
-        """Return the same metrics with these figures and groups added; they replace others of the same name."""
+        """Return a copy with these figures and groups, which replace those of the same name."""
         return Metrics({**self.content, **more})
 
     @property
@@ -131,7 +131,7 @@ class Metrics(Document):
 
     @property
     def named(self) -> dict[str, Figure]:
-        """All figures, by the title of their group and their name in it."""
+        """All figures, by "group's title: figure's name"."""
         return {f"{group.title}: {figure.name}": figure for group in self.groups for figure in group.figures}
 
     @property
@@ -152,7 +152,7 @@ class Metrics(Document):
 
     @property
     def test(self) -> str | None:
-        """Name of the file of test texts, if they are those of a later evaluation."""
+        """Name of the file of test texts; None if they are those of the run itself."""
         return _text(self.content.get("test"))
 
     @property
@@ -162,7 +162,7 @@ class Metrics(Document):
 
     @property
     def zero_shot(self) -> Classifier | None:
-        """The small model, trained on what the same models wrote without the hospitals."""
+        """The small model, trained on texts that the same language models wrote without the hospitals."""
         return self._classifier("zero_shot")
 
     @property
@@ -186,7 +186,7 @@ class Metrics(Document):
 
     @property
     def utility_hard_labels(self) -> Classifier | None:
-        """The same small model, trained only on the most probable labels, if the synthetic texts have probabilities."""
+        """As `utility`, but trained on the most probable labels alone. None if the texts have no probabilities."""
         return self._on_these_texts("utility_hard_labels")
 
     @property
@@ -196,7 +196,7 @@ class Metrics(Document):
 
     @property
     def generation_gap(self) -> Gain | None:
-        """Accuracy of the released numbers' classifier minus that of one of its kind trained on the synthetic texts."""
+        """Accuracy of `released_classifier` minus that of a classifier of its kind trained on the synthetic texts."""
         group = self.content.get("released_classifier")
         if not isinstance(group, Mapping) or self.released_classifier is None:
             return None
@@ -214,7 +214,7 @@ class Metrics(Document):
 
     @property
     def utility_encoder(self) -> Classifier | None:
-        """A second model, on the encoder's vectors."""
+        """A second classifier, of the encoder's vectors, trained on the synthetic texts."""
         return self._classifier("utility_encoder")
 
     @property
@@ -234,7 +234,7 @@ class Metrics(Document):
 
     @property
     def disclosed(self) -> str | None:
-        """Features by which the texts disclose records, "" if none does; None if it was not tested: a simulation's."""
+        """Features by which the texts disclose records, empty if none does. None if this was not tested."""
         group = self.content.get("disclosures")
         if not isinstance(group, Mapping) or not isinstance(found := group.get("found"), Mapping):
             return None
@@ -242,12 +242,12 @@ class Metrics(Document):
 
     @property
     def label_shares(self) -> LabelShares | None:
-        """Labels of the private records; only in a simulation."""
+        """Shares of the labels among the private records; only in a simulation."""
         shares = self.content.get("label_shares")
         return from_json(LabelShares, shares) if isinstance(shares, Mapping) and shares else None
 
     def _on_these_texts(self, name: str) -> Classifier | None:
-        """Return a classifier that was tested on the texts of the last evaluation."""
+        """Return the classifier of a group; None if it was not tested on the texts of the last evaluation."""
         classifier = self._classifier(name)
         return classifier if classifier and classifier.test == self.test else None
 

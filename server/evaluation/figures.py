@@ -86,7 +86,7 @@ class Measured:
 def figure(
     value: Callable[[], float], *, rows: int, interval: Callable[[], intervals.Interval | None] | None = None
 ) -> Figure:
-    """Return a figure, or the reason why it is missing."""
+    """Return a figure with its interval, or the reason why it is missing."""
     try:
         number = value()
     except (CaucusError, ValueError, ArithmeticError) as error:
@@ -97,7 +97,7 @@ def figure(
 
 
 def together(make: Callable[[], Mapping[str, float]], names: Sequence[str], *, rows: int) -> dict[str, Figure]:
-    """Return the figures from one computation: all of them, or the same reason for each in their place."""
+    """Return the figures of one computation or, if it fails, the same reason in place of each."""
     try:
         values = make()
     except (CaucusError, ValueError, ArithmeticError) as error:
@@ -106,7 +106,7 @@ def together(make: Callable[[], Mapping[str, float]], names: Sequence[str], *, r
 
 
 def missing(names: Iterable[str], error: Exception, *, rows: int) -> dict[str, Figure]:
-    """Return the same reason for each figure: our message, or a library's error type, as its message may quote text."""
+    """Return the reason in place of each figure. Of a library's error it is the type, as the message may quote text."""
     reason = str(error) if isinstance(error, CaucusError) else f"a library failed ({type(error).__name__})"
     log.info("no %s: %s", ", ".join(names), reason)
     return {name: {"value": None, "reason": reason, "rows": rows} for name in names}
@@ -138,7 +138,7 @@ def classification(measured: Measured, train: Sequence[Candidate | Record], eval
 def predicted_by(
     measured: Measured, train: Sequence[Candidate | Record], evaluation: Evaluation, number: int
 ) -> tuple[list[str], str | None]:
-    """Predict the test texts' labels by the small model's training number `number` (`small_model.predictions`)."""
+    """Predict the test texts' labels by the small model in training `number` of several (`small_model.predictions`)."""
     return predictions(
         train,
         measured.test,
@@ -149,7 +149,7 @@ def predicted_by(
 
 
 def difference(before: NDArray[np.float64], after: NDArray[np.float64]) -> Figure:
-    """Compute one classifier's accuracy minus another's, with its interval, from shares of right answers by row."""
+    """Return the mean of `after` minus that of `before`, with its interval; both are shares of right answers by row."""
     interval = intervals.of_paired_shares(before, after)
     return {"value": float(after.mean() - before.mean()), "interval": interval, "rows": len(after)}
 
@@ -204,7 +204,7 @@ def language_modelling(measured: Measured, train: Sequence[str]) -> Group:
 
 
 def real_against_real(measured: Measured, records: Sequence[Record], real: Sequence[Record], about: str) -> Group:
-    """Compute the fidelity of real texts in place of the synthetic ones: the level that synthetic texts could reach.
+    """Compute the fidelity of real texts in place of the synthetic ones, as the level that these could reach.
 
     Args:
         measured: Settings and encoder.

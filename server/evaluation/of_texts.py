@@ -142,7 +142,7 @@ def _rates(texts: Sequence[str]) -> Group:
 
 
 def _with_all_kinds(groups: Sequence[Group]) -> None:
-    """Give each group a rate for every kind that one of them has, 0 where nothing of the kind was found."""
+    """Give each group a rate for every kind of personal information that any of them has; 0 where none was found."""
     if not all("of_a_kind" in group for group in groups):
         return
     kinds = sorted({kind for group in groups for kind in group["of_a_kind"]})

@@ -54,7 +54,7 @@ def compared(measured: Measured, zero_shot: Sequence[Candidate]) -> dict[str, Gr
 
 
 def _answers(measured: Measured, members: Sequence[Candidate], texts: int) -> list[NDArray[np.str_]]:
-    """Predict the test texts' labels by models trained on `texts` of the members, one draw and training each."""
+    """Predict the test texts' labels by several small models, each trained on another draw of `texts` members."""
     evaluation = measured.evaluation
     trainings = evaluation.seeds
     if evaluation.model == "tfidf":  # it is deterministic

@@ -37,7 +37,7 @@ FOR_SILENCE = "See why {who} did not answer: a service or a network may be down"
 FOR_OTHERS = "See the logs of {who}"
 """Advice about replies that cannot be read or are out of place."""
 NEEDS_NEW_RUN = frozenset({Reason.UNPLANNED, Reason.OVER_LIMIT})
-"""Reasons that hold for the resumed run as well."""
+"""Reasons for which a resumed run would be refused again."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,8 +45,8 @@ class Absence:
     """Reason why a party is missing from an exchange.
 
     Attributes:
-        words: Clause that says what it did, to follow its name.
-        refusal: The reason that it gave, if it refused.
+        words: Clause that says what the party did, to follow its name.
+        refusal: The reason that the party gave, if it refused.
         silent: Whether nothing came from it.
     """
 
@@ -61,7 +61,7 @@ class Absence:
 
     @property
     def advice(self) -> str:
-        """What to do about it, with places for names as in `ADVICE`."""
+        """Advice on this absence, with placeholders for names as in `ADVICE`."""
         if self.refusal is not None:
             return ADVICE[self.refusal]
         return FOR_SILENCE if self.silent else FOR_OTHERS
@@ -71,12 +71,12 @@ SILENT = Absence("did not answer", silent=True)
 
 
 def rejected(absences: Mapping[PartyId, Absence]) -> bool:
-    """Return whether a party gave a reason that holds for the resumed run as well."""
+    """Return whether a party gave a reason for which it would refuse a resumed run again."""
     return any(absence.refusal in NEEDS_NEW_RUN for absence in absences.values())
 
 
 def advice(absences: Mapping[PartyId, Absence]) -> Phrase:
-    """Return what to do about missing parties: a sentence for each reason, and whether to resume."""
+    """Return advice on missing parties: a sentence for each reason and, where it can help, the advice to resume."""
     return joined(_sentences(absences), ". ")
 
 

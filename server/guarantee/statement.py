@@ -222,7 +222,7 @@ def _unsummed(privacy: Privacy) -> str:
 
 
 def _figures(privacy: Privacy) -> list[str]:
-    """Return figures that differ from the guaranteed one: against outsiders, without δ, and for the papers' formula."""
+    """Return paragraphs on other values of ε: against outsiders, without δ, and with the papers' formula."""
     paragraphs = []
     if privacy.released_epsilon < privacy.planned_epsilon:
         paragraphs.append(

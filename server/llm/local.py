@@ -252,7 +252,7 @@ class Local:
         return Reply(texts=texts, input_tokens=len(job.ids), output_tokens=sum(len(ids) for ids in written), loss=loss)
 
     def _begun(self, request: Request) -> str:
-        """Return the fixed beginning of the model's answer."""
+        """Return the beginning of its answer that a causal model without a chat template is given; empty for others."""
         if self._tokenizer.chat_template or self._config.is_encoder_decoder:
             return ""
         return _OBJECTS if request.structure else _LIST
@@ -276,6 +276,6 @@ class Local:
 
 
 def _context(config: Any, tokenizer: Any) -> int:
-    """Return the largest number of tokens: the network's positions or, if these are relative, its tokenizer's limit."""
+    """Return the model's context in tokens: its stated maximum of positions, or else its tokenizer's limit."""
     stated = getattr(config.get_text_config(), "max_position_embeddings", None)
     return int(stated or tokenizer.model_max_length)

@@ -1,4 +1,4 @@
-"""Census: one noised question about the position of the records, whose answer steers all rounds (our own method).
+"""Census: one noised question on where the records' vectors lie, whose answer steers all rounds (our own method).
 
 One round t of T:
 1. Order N/T texts, split over models by weight, and over labels evenly until there is an answer, later by need.
@@ -89,7 +89,7 @@ class CensusMemory:
     Attributes:
         weights: Each model's share of the next round's texts, sum 1.
         needs: Relative number of the next round's texts that each label needs; empty: all labels need equally many.
-        pool: Positions in D of each label's exemplars of the next round.
+        pool: Indices in D of each label's exemplars of the next round.
         reliable: Models that write what is requested: their prompts stay zero-shot.
     """
 
@@ -185,7 +185,7 @@ class CensusMethod(CensusSettings):
         return State(released=_released(census), memory=memory)
 
     def step(self, state: State[CensusMemory], tools: Tools) -> State[CensusMemory]:
-        """Do one round."""
+        """Run one round."""
         harvest = tools.generate(self._order(state, tools), self._writer(state, tools), round_number=state.round)
         candidates = (*state.candidates, *harvest.candidates)
         written = [candidate.text for candidate in candidates]
@@ -252,7 +252,7 @@ class CensusMethod(CensusSettings):
         return classifier(census, estimates(census, shrinkage=self.shrinkage), _softness(state, census))
 
     def training_labels(self, state: State[CensusMemory], vectors: NDArray[np.float32]) -> Floats:
-        """Return probabilities of labels, (n, C), for training, of (n, dim) vectors (`server.method.Labelling`)."""
+        """Return the probabilities of labels, (n, C), for training on (n, dim) vectors (`server.method.Labelling`)."""
         census = _census(state.released)
         estimated = estimates(census, shrinkage=self.shrinkage)
         posterior = posteriors(vectors, estimated.means, _softness(state, census))
@@ -293,7 +293,7 @@ class CensusMethod(CensusSettings):
         return write
 
     def _ask(self, texts: Written, written: Sequence[str], tools: Tools) -> Census:
-        """Ask for the records' coordinates along public directions, relative to public centres."""
+        """Ask for the sums of the records' coordinates along public directions, relative to public centres."""
         described = [description or label for label, description in tools.task.labels.items()]
         space = subspace(
             texts.vectors,
@@ -328,14 +328,14 @@ class CensusMethod(CensusSettings):
         return census
 
     def _aims(self, released: Mapping[str, Mapping[str, Any]]) -> Aims | None:
-        """Return the estimated shares of the records, as targets for the texts; None if there are none to use."""
+        """Return the estimated shares of the records as targets for the texts; None if not asked for, or unused."""
         numbers = CensusNumbers.from_json(released[Released.FILE])
         return None if self.questionnaire == "none" or numbers.questionnaire is None else aims_of(numbers)
 
     def _nearest_in_pools(
         self, pools: Mapping[str, Sequence[int]], candidates: Sequence[Candidate], aimed: Aims
     ) -> dict[str, list[int]]:
-        """Return 2 S exemplars of each label's pool, whose form comes near that of the records."""
+        """Return the indices of 2 S exemplars from each label's pool, whose form comes near that of the records."""
         near = {}
         for label, pool in pools.items():
             rows = aimed.features([candidates[place].text for place in pool])
@@ -392,7 +392,7 @@ class CensusMethod(CensusSettings):
 
 
 def _softness(state: State[CensusMemory], census: Census) -> float:
-    """Return the softness of the released probabilities; runs of earlier versions released none."""
+    """Return the softness of the released probabilities; the census's own for runs of versions that had no such."""
     return float(state.rounds[-1].figures.get(_SOFTNESS, census.softness))
 
 

@@ -139,7 +139,7 @@ class Dpga(DpgaSettings):
         return self.keywords * len(task.labels) + self._times(self.initial) + (self.rounds - 1) * self._offspring
 
     def compared(self, task: Task) -> dict[str, int]:
-        """Count the keywords of all labels, and the largest population: the first, or elites with offspring."""
+        """Return the number of all keywords, and the largest population: the first one, or elites and offspring."""
         later = self.samples + self._offspring if self.rounds > 1 else 0
         votes = {VOTES: max(self._times(self.initial), later)}
         return votes | ({KEYWORDS: self.keywords * len(task.labels)} if self.keywords else {})

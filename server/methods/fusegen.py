@@ -37,7 +37,7 @@ class FuseGenMemory:
     """FuseGen's memory from round to round.
 
     Attributes:
-        pool: Positions in D of each label's exemplars of the next round.
+        pool: Indices in D of each label's exemplars of the next round.
     """
 
     pool: Mapping[str, Sequence[int]] = field(default_factory=dict)

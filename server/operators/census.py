@@ -89,7 +89,7 @@ def subspace(
 
 
 def label_means(vectors: Vectors, labels: Labels, label_count: int) -> Floats:
-    """Return the mean of each label's candidates, (C, dim); of all candidates, for a label that has none."""
+    """Return the mean of each label's candidates, (C, dim). A label without candidates gets the mean of all."""
     sums = np.zeros((label_count, vectors.shape[1]))
     np.add.at(sums, labels, vectors)
     sizes = np.bincount(labels, minlength=label_count)[:, None]
@@ -198,7 +198,7 @@ class Estimates:
 
 
 def estimates(census: Census, *, shrinkage: bool = True) -> Estimates:
-    """Return the shares and means, shrunk according to their noise; with `shrinkage` off, as measured."""
+    """Return the shares and means, shrunk according to their noise, or as measured if `shrinkage` is false."""
     sizes = _sizes(census.counts, census.count_noise if shrinkage else 0.0)
     offsets = census.sums / sizes[:, None]
     sampling = _SPREAD / (offsets.shape[1] * sizes)
@@ -214,7 +214,7 @@ def estimates(census: Census, *, shrinkage: bool = True) -> Estimates:
 
 
 def classifier(census: Census, estimated: Estimates, soft: float) -> LinearClassifier:
-    """Return the classifier by the estimated means whose probabilities are `posteriors`."""
+    """Return the linear classifier whose probabilities are the `posteriors` by the estimated means."""
     means = estimated.means
     return LinearClassifier(labels=census.labels, weights=means / soft, intercepts=-_half_squares(means) / soft)
 
@@ -230,7 +230,10 @@ def figures(census: Census, estimated: Estimates, requested: Labels, posterior: 
 
 
 def _sizes(counts: Floats, noise: float) -> Floats:
-    """Shrink numbers of records, (C,), towards equal ones; none is below a quarter of the average, itself 1 or more."""
+    """Shrink numbers of records, (C,), towards their average.
+
+    The average is taken as at least 1, and each result is at least a quarter of it.
+    """
     labels = len(counts)
     average = max(float(counts.sum()), labels) / labels
     signal = max(0.0, float(((counts - average) ** 2).sum()) / max(1, labels - 1) - noise**2)

@@ -180,7 +180,7 @@ def first_tau(answer: NDArray[np.float64]) -> tuple[float, list[str]]:
 
 
 def _shares(counts: Counts) -> tuple[list[float], bool]:
-    """Return the shares of the positive counts, and whether there are none; the shares are then equal."""
+    """Return each count's share of all positive counts. If none is positive, return equal shares and True."""
     above = np.maximum(0.0, counts)
     total = float(above.sum())
     if total > 0:

@@ -16,7 +16,7 @@ from server.run_folder import TEXTS
 
 
 def ending(run: Path, following: str | None = None) -> Iterator[str]:
-    """Yield six lines about a complete run folder, and before them one that says that its texts are refused.
+    """Yield six lines about a complete run folder. If its texts are refused, a line that says so precedes them.
 
     Args:
         run: The run folder.

@@ -242,7 +242,7 @@ def _round(report: RoundReport) -> dict[str, Any]:
 
 
 def _cost(run: RunSummary | None, rounds: Sequence[RoundReport]) -> dict[str, Any]:
-    """Sum model calls, tokens, seconds (wall time of a finished run, else the sum over its rounds) and known cost."""
+    """Sum model calls, tokens and known cost. Seconds are those of `run.json` or, if it is missing, of the rounds."""
     return {
         "calls": sum(report.calls for report in rounds),
         "input_tokens": sum(report.tokens.input for report in rounds),

@@ -83,7 +83,7 @@ def _reference(groups: Sequence[FigureGroup], rounds: int) -> dict[str, list[flo
 
 
 def _values(values: Sequence[object], name: str) -> dict[str, list[float | None]]:
-    """Return the values by round for each line; a figure that is never a mapping has one line."""
+    """Return each line's values by round. A figure that is a mapping has a line for each key, any other one line."""
     inner = dict.fromkeys(key for value in values if isinstance(value, Mapping) for key in value)
     if not inner:
         return {name.replace("_", " "): [finite(value) for value in values]}

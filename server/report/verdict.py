@@ -15,7 +15,7 @@ from server.guarantee.sides import Guarantee
 from server.report.utility import WITHOUT, Accuracies, accuracies, counted
 
 NEARLY = 0.9
-"""Share of the way from guessing to real records from which texts are nearly as good as these."""
+"""Share of the way from guessing to real records from which texts count as nearly as good as real records."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -74,7 +74,7 @@ def _taught(measured: Accuracies, share: float | None, texts: int, *, asked: boo
 
 
 def _judged(measured: Accuracies, synthetic: float, *, asked: bool) -> str:
-    """Return a comparison with guessing and, if that is clearly surpassed, with the same models and real records."""
+    """Return a comparison with guessing and, if that is clearly surpassed, with zero-shot texts and real records."""
     if measured.majority is None:
         return "what guessing would reach is not known"
     if measured.majority == 1:

@@ -10,7 +10,7 @@ from server.settings.sections import TaskSettings
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DemoSettings(TaskSettings):
-    """What all demos have in common.
+    """Settings that all demo tasks have in common.
 
     Attributes:
         records_per_party: Private texts of each hospital, at least 0.
