@@ -65,7 +65,7 @@ def _approve(chosen: argparse.Namespace) -> Iterator[str]:
         if approval not in shown:
             if chosen.no:
                 decide(settings.private, approval, approve=False, by=account(), reason=chosen.reason)
-            yield f"run {plain(approval.run)}: its plan is of another version of Caucus, or not that of its digest, and cannot run here"
+            yield f"run {plain(approval.run)}: its plan was changed, or is of another version of Caucus"
     if not plans:
         yield "no plan was refused" if chosen.refused else "no plan awaits approval"
     if chosen.run is None and not chosen.refused:

@@ -71,7 +71,7 @@ def card(settings: HospitalSettings, run: str, digest: str) -> Card:
     known = approvals(settings.private)
     approval = _found(known, run, digest)
     if approval.read_plan() is None:
-        raise ConfigError("plan", expected="one of this version of Caucus", got="one of another, or not that of its digest")
+        raise ConfigError("plan", expected="one of this version of Caucus", got="another, or a changed one")
     return _cards(settings, [approval], known)[0]
 
 

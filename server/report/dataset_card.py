@@ -239,7 +239,7 @@ def _metadata(shown: Card) -> dict[str, Any]:
 
 
 def _license(terms: Terms) -> dict[str, Any]:
-    """Return the metadata on licences: their identifiers or, if any is an address, "other" with the first address as link."""
+    """Return the metadata on licences: their identifiers, or "other" with a link to the first that is an address."""
     names = [name for name in (terms.license, terms.public_license) if name]
     if link := next(filter(is_address, names), None):
         return {"license": "other", "license_name": "stated-below", "license_link": link}

@@ -427,7 +427,7 @@ def test_a_plan_of_another_version_hides_no_other_and_can_be_put_away(made, caps
     older.write_text(json.dumps(entry | {"plan": json.dumps(before)}))
     opened(made, plan(2))
     output = approve(capsys, made, "--list")
-    assert "run older: its plan is of another version of Caucus, or not that of its digest, and cannot run here\n" in output
+    assert "run older: its plan was changed, or is of another version of Caucus\n" in output
     assert f"run {RUN}: awaiting\n" in output
     assert [request["run"] for request in json.loads(approve(capsys, made, "--json"))] == [RUN]
     approve(capsys, made, "--run", "older", "--no")
