@@ -53,7 +53,7 @@ from common.queries.texts import Texts
 from common.rng import secure_bytes
 
 _UNSEEN = 2.0**-40
-"""Scale of practically no noise: inside a party it has an effect with probability below exp(-2^19)."""
+"""Scale that a mechanism inside a party uses if none is planned: it has an effect with probability below exp(-2^19)."""
 
 _WRITING = Lock()
 """Lock of the writers, which seed the process's torch generators: simulated parties write one after another."""

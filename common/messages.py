@@ -77,7 +77,7 @@ class Delivery:
 
 @dataclass(frozen=True, slots=True)
 class Ask:
-    """The private query; it carries the delivery until this party has answered once."""
+    """A query of private records. It carries the delivery until this party has answered once."""
 
     query: Query
     delivery: Delivery | None = None
@@ -163,7 +163,7 @@ WORDS: Mapping[Reason, str] = MappingProxyType(
         Reason.SURVIVORS: "it has agreed to the sum of this question over other hospitals, and to no second one",
     }
 )
-"""Clause for each reason about the hospital that refused, for the coordinator's operator."""
+"""Clause by reason that tells the coordinator's operator why a hospital ("it") refused."""
 
 
 @dataclass(frozen=True, slots=True)

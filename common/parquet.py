@@ -14,10 +14,10 @@ from common.system.extras import needs
 
 
 def check_installed() -> None:
-    """Refuse Parquet where nothing reads it.
+    """Refuse Parquet if pyarrow is missing.
 
     Raises:
-        MissingPackageError: pyarrow is not installed; the message has the command that installs it.
+        MissingPackageError: It is not installed; the message has the command that installs it.
     """
     needs("a Parquet file", "pyarrow", extra="parquet")
 

@@ -128,9 +128,9 @@ class Structure:
     def read(self, text: str) -> tuple[str | None, tuple[str, ...]]:
         """Read a text that a model or a hospital wrote.
 
-        It repairs fences and words around the object, single quotes and trailing commas, fields that the schema does
-        not have, optional fields that are null, numbers in quotes, and values whose case differs from their
-        enumeration's.
+        It repairs these faults: code fences and words around the object, single quotes and trailing commas, fields
+        that the schema does not have, optional fields that are null, numbers in quotes, and values whose case differs
+        from their enumeration's.
 
         Returns:
             The canonical text and the kinds of repair; or None and the reason why it is not an object of the schema.

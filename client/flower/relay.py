@@ -138,7 +138,7 @@ def answer(
 
 
 def _beats(client: RuntimeHttpClient) -> bool:
-    """Tell SuperNode that its message is being answered; return whether it heard. If not, try again soon.
+    """Tell SuperNode that its message is being answered. Return whether it replied; the caller tries again if not.
 
     If SuperNode has given the message up, as it does when a relay was suspended, Flower's own function would end this
     process. That would not help: the reply is refused anyway, and the relay asks for the next message.

@@ -129,7 +129,7 @@ class Seeds:
     def _pruned(
         self, redacted: str, candidates: Sequence[str], cosines: NDArray[np.float64], count: int
     ) -> NDArray[np.int64]:
-        """Return the positions of the `count` candidates with the highest scores, or of all if there are fewer."""
+        """Return the indices of the `count` candidates with the highest scores, or of all if there are fewer."""
         mood = self._sentiment.judge(redacted)
         moods = [self._sentiment.judge(candidate) for candidate in candidates]
         agree = np.array([self._agrees(candidate, mood) for candidate in moods])

@@ -78,7 +78,7 @@ class PlannedQuery:
 
     @property
     def noise(self) -> str:
-        """The mechanism that the accountant prices: "gaussian", "laplace" or "pure"."""
+        """Name of the mechanism by which the accountant prices the answer: "gaussian", "laplace" or "pure"."""
         return self.mechanism if self.summed else "gaussian" if self.mechanism == "dp-sgd" else "pure"
 
     @property
@@ -92,7 +92,7 @@ class PlannedQuery:
 
     @property
     def steps(self) -> int:
-        """Number of noised sums behind one answer: training steps, each on its own subsample; otherwise 1."""
+        """Number of noised sums behind one answer: for DP-SGD that of its training steps, otherwise 1."""
         return self.spec.steps
 
     @property

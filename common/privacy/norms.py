@@ -41,7 +41,7 @@ def norm_epsilon(draws: tuple[tuple[Draw, int], ...], delta: float) -> float:
 
 
 def _norms(draw: Draw) -> tuple[float, list[tuple[int, float]]]:
-    """Return the squared mu of the Gaussian answers, and numerators and denominators of the pure epsilons."""
+    """Return the squared mu of all Gaussian answers, and each pure answer's epsilon as numerator and denominator."""
     mu_squared, pure = 0.0, []
     for answer, times in draw.answers:
         if answer.mechanism == "gaussian":

@@ -69,7 +69,7 @@ class Extractor:
                 self._term.setdefault(node, position)
 
     def first(self, text: str, k: int) -> tuple[int, ...]:
-        """Return the positions of a text's first k distinct terms, or of all if there are fewer, in their order."""
+        """Return the indices in the vocabulary of a text's first k distinct terms, in their order in the text."""
         positions: dict[int, None] = {}
         text_words = list(islice(words(text[:READ_CHARACTERS], READ_CHARACTERS), READ_WORDS))
         start = 0
@@ -80,7 +80,7 @@ class Extractor:
         return tuple(positions)
 
     def _longest(self, text_words: list[str], start: int) -> tuple[int | None, int]:
-        """Return the longest term that begins at `start`, if any, and the index at which the search continues."""
+        """Return the index of the longest term that begins at word `start`, or None, and the word to search next."""
         term, behind, node = None, start + 1, 0
         for place in range(start, len(text_words)):
             following = self._next.get((node, text_words[place]))

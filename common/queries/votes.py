@@ -86,7 +86,7 @@ class Votes(Query):
     Attributes:
         spec: The planned specification.
         vectors: (candidates, dim) float32, unit norm: the candidates under the agreed encoder.
-        labels: (candidates,) int32, at least 0: position of each candidate's label in the plan.
+        labels: (candidates,) int32, index of each candidate's label among the plan's labels.
 
     Raises:
         ProtocolError: If an array has the wrong dtype, shape or range.

@@ -133,7 +133,9 @@ def parameters(
 
 
 def breach(parties: int, *, corrupt: float, dropped: float, degree: int, threshold: int, malicious: bool) -> float:
-    """Bound the chance that a sparse graph is not secure, by the conditions of `parameters`; 1 out of their range.
+    """Bound the chance that a sparse graph is not secure, by the conditions of `parameters`.
+
+    The bound is 1 unless the threshold is between 2 and the degree.
 
     Args:
         parties: L, number of parties.
