@@ -60,7 +60,8 @@ _WRITING = Lock()
 
 LARGEST_ANSWER = 2**24
 LARGEST_CHOICE = 2**30
-"""Largest number of coordinates, and of utilities in a seed choice: a query must not keep a party busy for hours."""
+"""Largest number of coordinates of an answer (`LARGEST_ANSWER`), and of utilities in a seed choice (`LARGEST_CHOICE`).
+A query must not keep a party busy for hours."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -147,7 +147,7 @@ class FullError(RefusedError):
 
 
 class SurvivorsError(RefusedError):
-    """Two sums of the same answers over different parties could be subtracted: only one may be opened."""
+    """A second sum of one question, over other parties: only one may be opened, since the two could be subtracted."""
 
 
 class DropoutError(CaucusError):

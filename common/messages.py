@@ -62,7 +62,7 @@ class AskShares:
 
 @dataclass(frozen=True, slots=True)
 class Shares:
-    """Shares sealed for each peer; the coordinator passes them on and cannot open them."""
+    """Shares of the party's secrets, sealed for each peer. The coordinator passes them on and cannot open them."""
 
     sealed: Mapping[PartyId, bytes] = field(repr=False)
 

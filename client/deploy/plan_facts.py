@@ -175,7 +175,7 @@ class PlanFacts:
         return sum(texts) * self.plan.max_attempts
 
     def right_guesses(self, epsilon: float) -> float:
-        """Return the most right guesses, in percent, about whether one protected unit took part, at this epsilon."""
+        """Return the largest percentage of right guesses about one protected unit's participation, at this epsilon."""
         return right_guesses(epsilon, self.plan.delta)
 
     @property

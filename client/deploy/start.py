@@ -41,7 +41,7 @@ SIDES = {"both": ("service", "relay"), "service": ("service",), "relay": ("relay
 """Choices of `--only`, each with the halves that it starts. A half has a lock, so that it cannot run twice."""
 UNTIL_IDLE = "--until-idle"
 _UNITS = {"s": 1, "m": 60, "h": 3600}
-"""Seconds of a duration's units."""
+"""Seconds in each unit of a duration."""
 
 
 def register(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:

@@ -68,7 +68,7 @@ class Evidence:
     nearness: NDArray[np.float32]
 
     def joined(self, other: "Evidence") -> "Evidence":
-        """Return the evidence of the texts of both, each looked for in the same features."""
+        """Return the evidence of both sets of texts together; `personal` is None unless both have it."""
         both = np.concatenate([self.nearness, other.nearness], axis=1)
         return Evidence(
             personal=None if self.personal is None or other.personal is None else self.personal | other.personal,
@@ -88,7 +88,7 @@ class Evidence:
 
 
 class Pool:
-    """Records of both sides, prepared once for any number of sets of texts.
+    """Records of training and of control, prepared once for any number of sets of texts.
 
     Args:
         records: Texts of the records.

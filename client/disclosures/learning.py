@@ -51,7 +51,7 @@ ALPHA = 0.05
 LARGEST_EPSILON = 15.0
 """Largest ε that is tested: above it the probability of a wrong guess, e^(-2 ε), is lost in rounding."""
 FEWEST_RECORDS = 20
-"""Minimum number of records of each side."""
+"""Minimum number of records of training, and of control."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

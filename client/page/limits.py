@@ -63,7 +63,7 @@ class InForce:
 
 
 def in_force(settings: HospitalSettings) -> InForce:
-    """Return the limits.
+    """Return the limits in force, each compared with the last plans.
 
     Raises:
         LedgerError: The ledger cannot be read.

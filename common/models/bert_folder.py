@@ -91,7 +91,7 @@ class BertFolder:
 
     @classmethod
     def of_sentence_encoder(cls, folder: Path) -> Self | None:
-        """Describe a folder that sentence-transformers saved; None if it has another form.
+        """Return the description of a folder that sentence-transformers saved; None if it has another form.
 
         Raises:
             ConfigError: A file is damaged.
@@ -115,7 +115,7 @@ class BertFolder:
 
     @classmethod
     def of_checkpoint(cls, folder: Path, *, longest: int) -> Self | None:
-        """Describe a network without pooling, whose tokens' vectors are to be averaged; see `of_sentence_encoder`."""
+        """Return the description of a network without pooling, to which a mean is added; see `of_sentence_encoder`."""
         with readable("encoder", folder):
             return cls._of(folder, longest=longest, normalised=False)
 

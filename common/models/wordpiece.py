@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from tokenizers import Tokenizer
 
 Form = Mapping[str, tuple[object, ...]]
-"""Settings with their permitted values; None: absent."""
+"""Permitted values of each setting; if None is among them, the setting may be absent."""
 
 _SPECIAL = {f"{name.lower()}_token": f"[{name}]" for name in ("PAD", "UNK", "CLS", "SEP", "MASK")}
 _SETTINGS: Form = {

@@ -83,7 +83,7 @@ class PlannedQuery:
 
     @property
     def noise_deviation(self) -> float:
-        """Standard deviation of a coordinate's noise in a sum, in the answer's unit: scale for Gaussian, b sqrt(2).
+        """Standard deviation of a coordinate's noise in a sum, in the answer's unit: sigma, or sqrt(2) b for Laplace.
 
         It is that of the planned U shares. With more survivors, and with colluders' shares, a sum has more noise.
         """

@@ -23,7 +23,7 @@ def differences(max_dropouts: int, *, one: str = "party", many: str = "parties")
 
 
 def right_guesses(epsilon: float, delta: float) -> float:
-    """Return the most right guesses, in percent, about which of two equally likely neighbours was used; rounded up.
+    """Return the largest percentage of right guesses about which of two equally likely neighbours was used, rounded up.
 
     It is (e^epsilon + delta) / (1 + e^epsilon): add up the two inequalities by which a test's errors are bounded,
     P_FA + e^epsilon P_MD >= 1 - delta and its mirror image (Kairouz, Oh and Viswanath, "The composition theorem for

@@ -101,7 +101,7 @@ def _seen(reply):
 
 
 class Coordinator:
-    """Means of an act."""
+    """The coordinator in the hands of an act, which sends messages by it."""
 
     def __init__(self, network, send, path):
         self.network, self._send, self.path = network, send, path
