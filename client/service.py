@@ -51,7 +51,7 @@ State = TypeVar("State")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OpenRun:
-    """The run that this party takes part in. Each request that is answered leads to the next value.
+    """The run that this party takes part in. Each request that is answered replaces it by its next state.
 
     Attributes:
         session: Run, plan and order of requests.

@@ -49,7 +49,7 @@ def rows(file: Path, content: str, columns: tuple[str, ...], optional: tuple[str
 
 
 def _documents(file: Path, content: str) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Yield the DocumentReferences with their places."""
+    """Yield each DocumentReference, after its place in the file for messages."""
     if file.suffix.lower() == ".ndjson":
         for line, text in enumerate(content.split("\n"), start=1):
             if text.strip():

@@ -41,7 +41,7 @@ _BEGINNINGS = {
     b"\xff\xfe": ("UTF-16", "Save it as UTF-8."),
     b"\xfe\xff": ("UTF-16", "Save it as UTF-8."),
 }
-"""Formats by the first bytes of a file, and what to do."""
+"""Format and advice, by the first bytes of a file."""
 TYPES = {int: "a number", float: "a number", bool: "true or false", type(None): "null", list: "a list"}
 """Words for values that are no texts, in messages."""
 

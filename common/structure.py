@@ -31,7 +31,7 @@ LONGEST_DESCRIPTION = 500
 LONGEST_LOOSE = 20_000
 """Largest number of characters of a text that is read as YAML, which takes a second for some 25,000."""
 LARGEST = 1e300
-"""Largest size of a number: longer whole numbers cannot be written in digits, and infinity is no JSON."""
+"""Largest absolute value of a number: longer whole numbers cannot be written in digits, and infinity is no JSON."""
 
 _OF_SCHEMA = ("type", "properties", "required", "additionalProperties", "description")
 _OF_FIELD = ("type", "enum", "description", "minimum", "maximum")

@@ -32,7 +32,7 @@ from common.queries.votes import Votes
 _GRID = np.float32(2**24)
 _DECIMALS = 1e5
 _RECORDS, _BYTES = 1024, 16 << 20
-"""Largest number of records at a time, and largest memory for their rough similarities."""
+"""Largest number of records at a time, and of bytes of memory for their rough similarities."""
 _GROUPS = 256
 """Least number of groups of a label's candidates, if it has as many: more make shorter lists, but take longer."""
 _MANY = 4

@@ -28,9 +28,9 @@ _SPACE = 32
 _BASE = np.uint64(0x9E3779B97F4A7C15)
 _WORD, _PAIR = 1, 2
 _BLOCK = 64
-"""Number of texts whose rows are written out together."""
+"""Number of texts whose rows are written out as numbers at a time."""
 _ROWS = 4096
-"""Number of rows that are written out together for the digest."""
+"""Number of rows that are written out as numbers at a time for the digest."""
 
 
 def sums(texts: Sequence[str], dimensions: int, bits: int, public_seed: int) -> NDArray[np.float32]:

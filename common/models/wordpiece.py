@@ -37,7 +37,7 @@ _PLAIN: Form = {
 
 
 def tokenizer_of(folder: Path, longest: int) -> "Tokenizer":
-    """Load the tokenizer of a folder that has a `vocabulary_of`. It truncates texts to `longest`, without padding."""
+    """Load the tokenizer of a folder that `vocabulary_of` accepts. It truncates texts to `longest` tokens, unpadded."""
     from tokenizers import Tokenizer
 
     tokenizer = Tokenizer.from_file(str(folder / "tokenizer.json"))

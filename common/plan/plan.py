@@ -163,7 +163,7 @@ class Plan:
         return self.survivors - self.colluders if self.secure else 1
 
     def shares(self, query: PlannedQuery) -> int:
-        """Return the number of shares that make up the planned noise of an answer to this query: U, or 1 in a party."""
+        """Return the number of shares of an answer's planned noise: U for a sum, 1 for noise inside each party."""
         return self.noise_parties if query.summed else 1
 
     def share_sigma(self, query: PlannedQuery) -> float:

@@ -15,7 +15,7 @@ from common.privacy.draws import Draw
 from common.privacy.gaussian import gaussian_epsilon, rounded_mu_squared
 
 LARGEST_EXPONENT = 700
-"""Largest exponent of e in floating point."""
+"""Largest exponent of e that is computed: a little more, from 710 on, is infinite in floating point."""
 LARGEST_SPREAD = 15.0
 """Standard deviation of a loss beyond which epsilon is above 70, which is as good as infinite."""
 _UP = 1 + 1e-12
