@@ -197,7 +197,7 @@ def _rejected(p: Mapping[str, float]) -> set[str]:
 
 
 def _right(epsilon: float) -> float:
-    """Return the largest probability of a right guess about a pair."""
+    """Return q of the module's docstring: the largest probability of a right guess about a pair, apart from δ."""
     return 1 / (1 + math.exp(-2 * epsilon))
 
 

@@ -46,7 +46,7 @@ class Seeds:
         names: A model for named entities, for redaction; None uses only patterns.
         oversampled: Number of candidates for each record before pruning.
         similarity: w, weight of the cosine.
-        flip_penalty: Subtracted from the score of a candidate of the opposite polarity.
+        flip_penalty: Number subtracted from the score of a candidate of the opposite polarity.
         confidence: Least confidence with which a candidate must be judged to have the record's polarity.
         most: Largest number of texts that a plan may ask for.
     """

@@ -278,7 +278,7 @@ def train(
         records: This party's records, at most `max_records` of each owner.
         rate: Probability with which a unit takes part in a step.
         scale: Scale of the noise of each step's sum, in integer units, of which C is 0.99 B; 0: no noise.
-        optimizer: Makes the optimizer; None: Adam.
+        optimizer: Function that makes the optimizer; None: Adam.
     """
     import torch
 

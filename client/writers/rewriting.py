@@ -147,7 +147,7 @@ class Evaluators:
         records: All of the party's records.
         labels: Number of labels.
         encoder: The encoder of the records' vectors.
-        redactor: Finds personal information.
+        redactor: Redactor that finds personal information.
         copied: See `Rewriting`.
         nearest: See `Rewriting`.
     """

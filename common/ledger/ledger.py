@@ -119,9 +119,9 @@ class Ledger:
             attempts: Number of attempts at each question. The first question has the indices from 0 to attempts - 1,
                 the next one those from `attempts` on, and so on.
             data_set: Name of the records, from `data_set`; empty stands for any records.
-            allow: Called before a new charge is written, with the costs of all charges whose data set shares a record
-                with this one; the new cost is the last. If it raises, nothing is written. No other charge can come in
-                between.
+            allow: Function called before a new charge is written, with the costs of all charges whose data set shares a
+                record with this one; the new cost is the last. If it raises, nothing is written. No other charge can
+                come in between.
 
         Returns:
             The entry in its present state.

@@ -14,7 +14,7 @@ from common.queries.page import Query, Spec
 from common.validate import flags, integers_in
 
 MOST_VOTES = 20
-"""Largest Q: keeps 2^(Q-1) times any plausible number of records far below 2^63."""
+"""Largest Q, with which 2^(Q-1) times any plausible number of records is far below 2^63."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
