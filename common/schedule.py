@@ -46,7 +46,7 @@ _ROUND, _SLOW_NUMBER, _STEP = 250_000, 60_000, 128_000
 """Operations per round of secure aggregation, for its keys; per number whose noise comes from no table; and per length
 of the sparse vector technique, which may take one step from below and one from above."""
 _PAIR, _READ = 128, 32
-"""Operations per pair of record and candidate beside their inner product, and per number read from the message."""
+"""Operations per pair of record and candidate besides their inner product, and per number read from the message."""
 _WIDTH = 1024
 """Number of entries that a record's vector is assumed to have if the question has no vectors to tell."""
 

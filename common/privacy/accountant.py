@@ -190,7 +190,7 @@ def paper_sigma(l1: float, times: int, epsilon: float, delta: float) -> float:
 
 
 def _nudged(scale: float, cost: Callable[[float], float], epsilon: float, delta: float) -> float:
-    """Raise a scale until it costs at most epsilon, since the cost falls at least in proportion to the scale."""
+    """Raise a scale until it costs at most epsilon, given that a doubled scale costs at most half."""
     while epsilon < (got := cost(scale)) < math.inf:
         scale *= got / epsilon * (1 + 1e-11)
     if got <= epsilon:
