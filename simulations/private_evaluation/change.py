@@ -18,12 +18,12 @@ DEFINITION = (
     "Change: from the texts of the first round to those of the later ones, by label; from held-out real texts to all "
     "released ones if these are of one round."
 )
-"""Definition of the change, for reports."""
+"""Definition of the change, as reports show it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Labelled:
-    """Embedded texts with their labels.
+    """Vectors of texts, with the labels of the texts.
 
     Attributes:
         vectors: (n, d) vectors of norm 1.
@@ -34,7 +34,7 @@ class Labelled:
     labels: NDArray[np.str_]
 
     def of(self, label: str) -> NDArray[np.float32]:
-        """Return the vectors of one label, (m, d)."""
+        """Return the vectors of the texts of one label, (m, d)."""
         vectors: NDArray[np.float32] = self.vectors[self.labels == label]
         return vectors
 
@@ -45,7 +45,11 @@ def before_and_after(
     held_out: Sequence[Record],
     held_out_vectors: NDArray[np.float32],
 ) -> tuple[Labelled, Labelled]:
-    """Return the texts to compare with, and the texts that the private answers may have steered."""
+    """Return the texts to compare with, and the texts that the private answers may have steered.
+
+    They are the texts of the first round, and those of later rounds. If all texts are of one round, they are the
+    held-out texts, and all texts.
+    """
     labels = np.array([candidate.label for candidate in candidates])
     rounds = np.array([candidate.round for candidate in candidates])
     first = rounds == rounds.min()

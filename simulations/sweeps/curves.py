@@ -2,7 +2,7 @@
 
     python -m simulations.sweeps.curves SWEEP_FOLDER [--of self_similarity]
 
-It has means over the runs of a row that reached the round and, for two or more, their 95 % interval (Student's t).
+It has means over the runs of a row that reached the round and, for two or more runs, a 95 % interval (Student's t).
 """
 
 import argparse
@@ -28,7 +28,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 
 def curves(sweep: Path, of: str) -> pd.Series:
-    """Return the runs' values of a figure, by row of a sweep and by round, counted from 1.
+    """Return a figure's values as tuples with one value for each run, by row of the sweep and by round, from 1.
 
     Raises:
         CheckpointError: The folder contains no run with this figure in its rounds.
@@ -40,7 +40,7 @@ def curves(sweep: Path, of: str) -> pd.Series:
 
 
 def as_markdown(values: pd.Series, of: str) -> str:
-    """Return a Markdown table with a line for each row and a column for each round."""
+    """Return a Markdown table of the figure `of`, with a line for each row and a column for each round."""
     rounds = sorted(values.index.unique("round"))
     lines = [[of, *map(str, rounds)], ["---"] * (1 + len(rounds))]
     lines += [[row, *(_cell(values.get((row, at), ())) for at in rounds)] for row in values.index.unique("row")]
@@ -48,7 +48,7 @@ def as_markdown(values: pd.Series, of: str) -> str:
 
 
 def _cell(values: Sequence[float]) -> str:
-    """Return the mean and its interval; empty if no run reached the round."""
+    """Return the mean of the values and its 95 % interval, as text; empty without values."""
     if not values:
         return ""
     interval = over_seeds(values)

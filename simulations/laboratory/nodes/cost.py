@@ -1,4 +1,4 @@
-"""Duration of a run over real nodes, as one sum with named terms, for planning a run.
+"""Estimate of the duration of a run over real nodes, as a sum of named terms.
 
     Cost(wait=0, trips=2, bytes=31_000, work=0.36, start=10).run(phases(queries=4), nodes=50, delay=0.1, rate=1.25e6)
 
@@ -13,10 +13,10 @@ class Cost:
     """The terms of the duration of a run.
 
     Attributes:
-        wait: Duration of a phase on a line without a delay, in seconds: the waits between two requests for a message
-            and the work of a hospital.
-        trips: Consecutive round trips of a phase.
-        bytes: Bytes that a node sends and receives in a phase, in the busier direction of the coordinator's line.
+        wait: Duration of a phase on a line without a delay, in seconds. It consists of the waits between two requests
+            for a message, and the work of a hospital.
+        trips: Number of consecutive round trips in a phase.
+        bytes: Bytes that a node sends or receives in a phase, in the busier direction of the coordinator's line.
         work: Seconds of work of the coordinator's processes for each node in a phase.
         start: Seconds before the first phase and after the last.
     """
@@ -43,5 +43,5 @@ class Cost:
 
 
 def phases(queries: int, *, malicious: bool = True) -> int:
-    """Return the number of phases of a run: two for the set-up, three (semi-honest: two) per query, one for the end."""
+    """Return the number of phases of a run: two for the set-up, three (not malicious: two) a query, one for the end."""
     return 2 + (3 if malicious else 2) * queries + 1
