@@ -55,7 +55,7 @@ def launched(arguments: Sequence[str]) -> None:
     """Run the command with these arguments.
 
     Raises:
-        KeyboardInterrupt: Ctrl-C or SIGTERM stopped the command; the message says how to go on.
+        KeyboardInterrupt: Ctrl-C, or SIGTERM; the message says how to go on.
         SystemExit: A setting is wrong, or a part failed.
     """
     logging.captureWarnings(capture=True)
@@ -198,7 +198,7 @@ def _or_exit(folder: Path, settings: Callable[[], Settings]) -> None:
     """Simulate with these settings; exit with a message if that fails.
 
     Raises:
-        KeyboardInterrupt, SystemExit: As in `launched`.
+        KeyboardInterrupt, SystemExit: As `launched`.
     """
     try:
         _simulated(settings(), folder)

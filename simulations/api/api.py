@@ -226,7 +226,7 @@ def _settings(
 
 
 def _quoted(text: str) -> str:
-    """Return the text quoted for Hydra's grammar, where a backslash is special only before a quote."""
+    """Return the text in quotes of Hydra's grammar, where a backslash is special only before a quote."""
     return "'" + re.sub(r"(\\*)('|$)", lambda match: match[1] * 2 + ("\\'" if match[2] else ""), text) + "'"
 
 
@@ -254,7 +254,7 @@ def _new_folder(method: str) -> Path:
 
 @contextlib.contextmanager
 def _errors_of_ours() -> Iterator[None]:
-    """Raise an error of Hydra as a `CaucusError` instead, without Hydra's fifty lines of traceback."""
+    """Translate an error of Hydra into one of our errors, without Hydra's fifty lines of traceback."""
     try:
         yield
     except WRONG_SETTINGS as error:

@@ -1,4 +1,4 @@
-"""An implementation of Flower's Grid in one process: the same apps, real serialisation, no Ray and no sockets.
+"""Flower's Grid in process: the same apps, real serialisation, no Ray and no sockets.
 
 Every message is converted to Flower's protobuf bytes and back in both directions, so that code that works here works on
 the wire. A bulk array for several nodes is converted once: with a thousand parties, copies would take most of a round.
@@ -90,7 +90,7 @@ class LocalGrid(Grid):
         return Message(content, dst_node_id, message_type, group_id=group_id, ttl=ttl)
 
     def get_node_ids(self) -> Iterable[int]:
-        """Return the node ids, from 1 to the number of parties."""
+        """Return the node ids, from 1; 0 is not a node."""
         return range(1, self._parties + 1)
 
     def push_messages(self, messages: Iterable[Message]) -> Iterable[str]:

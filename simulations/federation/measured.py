@@ -1,4 +1,4 @@
-"""The input of a simulation's figures: the released texts, and all records as its settings deal them out."""
+"""The input of a simulation's figures: the released texts, and all records, dealt out according to its settings."""
 
 from collections.abc import Sequence
 from dataclasses import replace

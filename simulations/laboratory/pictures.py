@@ -8,7 +8,7 @@ from server.report.write import render
 _HEAD, _LINE, _GAP = 26, 19, 14
 """Heights in pixels: of a plot's title, of a line of the legend or the note, and of the gap below the legend."""
 _COLUMNS = 4
-"""Number of columns of a legend, each of which is wide enough for a name of 28 letters."""
+"""Columns of a legend, each wide enough for a name of 28 letters."""
 
 
 _BY_EPSILON = 320
@@ -51,7 +51,7 @@ def by_epsilon(
 
 
 def picture(title: str, rows: Sequence[Sequence[Lines]], *, note: str = "") -> str:
-    """Return a picture as SVG.
+    """Draw a picture as SVG.
 
     Args:
         title: Title for screen readers, which also get every value.

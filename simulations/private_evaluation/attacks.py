@@ -36,14 +36,14 @@ DEFINITION = (
     "model trained on other held-out texts, LIRA (offline, one variance) by the mean difference from shadow models "
     "trained on halves of those. 0.5 is guessing. Intervals by DeLong."
 )
-"""Definition of the attacks' figures, as reports show it."""
+"""Definition of the attacks' figures, for reports."""
 
 NEAREST = (
     "Cosine distance of each real text to its nearest synthetic text: medians for the parties' records and for "
     "held-out texts, their ratio (below 1: nearer to the records), and the share of records that are nearer than the "
     "nearest 5 % of held-out texts (0.05 where nothing leaks)."
 )
-"""Definition of the distances, as reports show it."""
+"""Definition of the distances, for reports."""
 
 _ROWS = 1024
 
@@ -138,7 +138,7 @@ def scored(
     members: Sequence[str],
     others: Sequence[str],
 ) -> dict[str, Attack]:
-    """Run the attacks PPL, REFER and LIRA with models that are already trained."""
+    """Run the attacks PPL, REFER and LIRA with trained models."""
     texts = [*members, *others]
     nll = target.nll(texts)
     scores = {

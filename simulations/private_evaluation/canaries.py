@@ -6,8 +6,8 @@ others, even for methods that show no record to a language model. Each canary is
 attack on membership compares them with those left out.
 
 Canaries of the form `BEGINNING` begin like real records, with the first half of a held-out text of their label, and end
-in what nobody expects, subject and code. A model may learn such a record even where one that is unlikely throughout
-leaves no trace (arXiv 2502.14921).
+in what nobody expects, subject and code. A model takes up such a record, whereas one that is unlikely throughout may
+leave no trace (arXiv 2502.14921).
 """
 
 from collections.abc import Sequence
@@ -48,9 +48,9 @@ class Canary:
 
     Attributes:
         label: The record's label.
-        subject: Subject of the text, which no other record has.
+        subject: Subject, which no other record has.
         code: Nine random digits, in groups of three.
-        inside: Whether the record is inserted.
+        inside: Whether it is inserted.
         beginning: Words before subject and code; None: the canary has the form `FORM`.
     """
 

@@ -39,7 +39,7 @@ DEFINITION = (
     "2023); a weak attack makes it small, never false, and 100 canaries show 2.8 at most. stated_epsilon: what the run "
     "promises, for the whole group if a canary is inserted several times."
 )
-"""Definition of the figures, as reports show it."""
+"""Definition of the figures, for reports."""
 
 
 def scores(
@@ -51,7 +51,7 @@ def scores(
         canaries: All canaries, inserted or not.
         vectors: (canaries, d) vectors of their texts.
         texts: The released texts.
-        before: Texts to compare with, which no private answer has steered.
+        before: Texts that no private answer has steered, to compare with.
         after: Texts that the private answers may have steered.
     """
     quoted = [float(any(canary.code in text for text in texts)) for canary in canaries]

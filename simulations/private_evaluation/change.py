@@ -18,12 +18,12 @@ DEFINITION = (
     "Change: from the texts of the first round to those of the later ones, by label; from held-out real texts to all "
     "released ones if these are of one round."
 )
-"""Definition of the change, as reports show it."""
+"""Definition of the change, for reports."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Labelled:
-    """Vectors of texts, with the labels of the texts.
+    """Embedded texts with their labels.
 
     Attributes:
         vectors: (n, d) vectors of norm 1.
@@ -34,7 +34,7 @@ class Labelled:
     labels: NDArray[np.str_]
 
     def of(self, label: str) -> NDArray[np.float32]:
-        """Return the vectors of the texts of one label, (m, d)."""
+        """Return the vectors of one label, (m, d)."""
         vectors: NDArray[np.float32] = self.vectors[self.labels == label]
         return vectors
 

@@ -29,7 +29,7 @@ MOST_MAPPED = 2000
 
 
 def compare(folder: Path, measured: MeasuredWithRecords) -> None:
-    """Add the comparison to the folder's `metrics.json`, write `map_private.json`, and write the report again."""
+    """Add the comparison to `metrics.json`, write `map_private.json`, and write the report again."""
     log.info("comparing with the private records, for this simulation alone")
     scores = None
     if not measured.evaluation.uses_endpoint:

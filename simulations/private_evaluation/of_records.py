@@ -37,7 +37,7 @@ EXPOSED = 20
 
 @dataclass(frozen=True, kw_only=True)
 class MeasuredWithRecords(Measured):
-    """Input of the figures, including private records.
+    """Input of the figures, with private records.
 
     Attributes:
         private: The records of all parties.

@@ -26,7 +26,7 @@ DEFINITION = (
     "this, false alarms of all together being 5 % at most (Holm). It needs test texts from the same source; what no "
     "feature shows is not seen, such as a style, a translation or records whose text occurs more than once."
 )
-"""Definition of the figures, as reports show it."""
+"""Definition of the figures, for reports."""
 
 
 def figures(

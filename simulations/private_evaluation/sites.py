@@ -44,10 +44,10 @@ DEFINITION = (
     "all by the cosine with the mean difference of a hospital's known records from their labels' means; by chance "
     "about 1 / L. Intervals of shares by Clopper and Pearson."
 )
-"""Definition of the figures, as reports show it."""
+"""Definition of the figures, for reports."""
 
 FEWEST = 20
-"""Minimum number of records for the attacks."""
+"""Minimum number of records."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -111,7 +111,7 @@ def of_change(
         experiment_seed: Seed from which the half of the records that the attacker knows is drawn.
 
     Raises:
-        DataError: As in `of_records`; or no label has texts both before and after.
+        DataError: As in `of_records`; or no label has texts before and after.
     """
     known = ~halves(sites, experiment_seed)
     vectors, labels, of = private.vectors[known].astype(np.float64), private.labels[known], sites[known]

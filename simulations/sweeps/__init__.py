@@ -1,1 +1,1 @@
-"""Sweeps and experiments, which are several runs with different settings: their runs and their tables."""
+"""Sweeps and experiments: their runs and their tables."""

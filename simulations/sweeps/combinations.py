@@ -55,7 +55,7 @@ class SweepCallback(Callback):
         HydraConfig.instance().set_config(config)
 
     def on_multirun_end(self, config: Any, **_: Any) -> None:
-        """Print and write the sweep's table; exit with an error if a run failed."""
+        """Print and write the table; exit with an error if a run failed."""
         from simulations.sweeps.render import write_table
 
         HydraConfig.instance().cfg = None
@@ -157,5 +157,5 @@ def near(folder: Path) -> Path:
 
 
 def resumption(folder: Path) -> str:
-    """Return a clause with the command that continues the run or the sweep in this folder."""
+    """Return a clause with the command that continues the run or the sweep of a folder."""
     return f"caucus-simulate {RESUME} {shlex.quote(str(folder))} goes on"

@@ -2,7 +2,7 @@
 
     python -m simulations.sweeps.curves SWEEP_FOLDER [--of self_similarity]
 
-It has means over the runs of a row that reached the round and, for two or more runs, a 95 % interval (Student's t).
+It has means over the runs of a row that reached the round and, for two or more, their 95 % interval (Student's t).
 """
 
 import argparse
@@ -40,7 +40,7 @@ def curves(sweep: Path, of: str) -> pd.Series:
 
 
 def as_markdown(values: pd.Series, of: str) -> str:
-    """Return a Markdown table of the figure `of`, with a line for each row and a column for each round."""
+    """Return a Markdown table with a line for each row and a column for each round."""
     rounds = sorted(values.index.unique("round"))
     lines = [[of, *map(str, rounds)], ["---"] * (1 + len(rounds))]
     lines += [[row, *(_cell(values.get((row, at), ())) for at in rounds)] for row in values.index.unique("row")]

@@ -38,7 +38,7 @@ def convert(published: Path, ours: Path, *, label: str | None = None) -> int:
         label: Name of the column with the label; None: all texts get `ONLY_LABEL`.
 
     Raises:
-        DataError: A column is missing, or a row has no text or label. The message has file and line, never the content.
+        DataError: A column is missing, or a row has no text or label; the message has file and line, never the content.
     """
     csv.field_size_limit(2**24)  # abstracts with reviews are longer than the module's default
     with published.open(encoding="utf-8-sig", newline="") as source, ours.open("w", encoding="utf-8", newline="") as to:

@@ -61,7 +61,7 @@ def as_text(table: Table) -> str:
 
 
 def _cells(table: Table) -> list[list[str]]:
-    """Return the cells of the heading and of each row of the table, as text."""
+    """Return the heading and rows of the table, as texts."""
     gains = any(GAIN in row.figures for row in table.rows)
     head = ["row", "runs", "accuracy", *["gain"] * gains, "ε"]
     against = list(dict.fromkeys(other for row in table.rows for other in row.against))
@@ -127,7 +127,7 @@ def _figure(row: Row, name: str) -> str:
 
 
 def _difference(other: Difference | None) -> str:
-    """Return the mean difference and half the width of its 95 % interval, in percentage points, as text."""
+    """Return the mean difference and half the width of its 95 % interval, in percentage points."""
     if other is None or not other.differences:
         return "–"
     mean = f"{100 * other.mean:+.1f}"
@@ -139,7 +139,7 @@ def _number(value: float | None, decimals: int) -> str:
 
 
 def as_page(folder: Path, table: Table) -> str:
-    """Return the HTML page of a sweep, with links to the pages of its runs in this folder."""
+    """Return the page of a sweep, with links to the pages of its runs in this folder."""
     by_row = pd.DataFrame([row.figures for row in table.rows if row.runs], dtype="float64")
     runs = table.runs.astype("object").where(table.runs.notna(), None)
     return render(
@@ -177,7 +177,7 @@ def _by_setting(runs: pd.DataFrame, axis: str) -> plots.Lines | None:
 
 
 def _interval(accuracies: Sequence[float]) -> tuple[float, float] | None:
-    """Return the 95 % interval of the mean accuracy, limited to [0, 1]; None for one run."""
+    """Return the 95 % interval of the mean, limited to [0, 1]; None for one run."""
     interval = over_seeds(accuracies)
     return interval and (max(0.0, interval[0]), min(1.0, interval[1]))
 

@@ -43,7 +43,7 @@ FACTS = {
 """Types of the columns of `runs_of`, by name."""
 
 BY_ROUND = ("fid", "self_similarity", "tau")
-"""Names of the figures of a round that a table can show."""
+"""Figures of a round that a table can show."""
 
 
 def runs_of(sweep: Path) -> pd.DataFrame:

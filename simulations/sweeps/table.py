@@ -114,7 +114,7 @@ class Table:
 
     @property
     def data_sets(self) -> tuple[str, ...]:
-        """Names of the data sets for which the paper has figures."""
+        """Data sets for which the paper has figures."""
         return tuple(dict.fromkeys(name for row in self.rows for name in row.paper))
 
     def to_dict(self) -> dict[str, object]:
@@ -197,17 +197,17 @@ def paired(mine: Mapping[Any, float], theirs: Mapping[Any, float]) -> Difference
 
 
 def _mean(values: pd.Series) -> float | None:
-    """Return the mean of the values that are not missing; None if all are missing."""
+    """Return the mean of the values that are not missing; None if all are."""
     there = values.dropna()
     return None if there.empty else statistics.fmean(there)
 
 
 def _deviation(values: pd.Series) -> float | None:
-    """Return the sample standard deviation of the values that are not missing; None for fewer than two."""
+    """Return the sample standard deviation of the values, without missing ones; None for fewer than two."""
     there = values.dropna()
     return None if len(there) < 2 else statistics.stdev(there)
 
 
 def _column(name: str) -> str:
-    """Return the name that a report has for a figure of `metrics.json`: "fidelity: fid" for "fidelity.fid"."""
+    """Return the report's name of a figure in `metrics.json`: "fidelity.fid" becomes "fidelity: fid"."""
     return name.replace(".", ": ").replace("_", " ")

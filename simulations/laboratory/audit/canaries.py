@@ -54,7 +54,7 @@ def of_class_sums(epsilon: float, *, labels: int, rounds: int, parties: int = 3)
 
 
 def candidates() -> NDArray[np.float32]:
-    """Return unit vectors, (2 * axes * Q, axes): Q for each axis, at increasing distances, then all opposites."""
+    """Return unit vectors, (2 * axes * Q, axes): for each axis Q at increasing distance, then all their opposites."""
     angles = 0.1 * np.arange(1, TOP + 1)
     axes = np.eye(AXES)
     near = np.cos(angles)[:, None] * axes[:, None] + np.sin(angles)[:, None] * np.roll(axes, 1, axis=1)[:, None]

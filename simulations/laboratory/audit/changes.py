@@ -99,6 +99,6 @@ def _has_constant_total(row: Rows, nearest: int) -> bool:
 
 
 def _epsilon(one: Rows, other: Rows, scale: float) -> float:
-    """Return the exponential mechanism's exact epsilon for two rows: the largest change of a log probability."""
+    """Return the exact epsilon of a choice by the exponential mechanism: the largest change of a log probability."""
     logs = [row / UNIT / scale - np.logaddexp.reduce(row / UNIT / scale) for row in (one, other)]
     return float(np.abs(logs[0] - logs[1]).max())

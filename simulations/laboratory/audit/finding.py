@@ -8,7 +8,7 @@ from scipy import stats
 Z = 5.0
 """Largest accepted distance of a statistic from its planned value, in standard deviations."""
 ALARM = 2 * float(stats.norm.sf(Z))
-"""Probability that a statistic of sound code is not accepted: 5.7e-7."""
+"""Probability of a false alarm for each statistic: 5.7e-7."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

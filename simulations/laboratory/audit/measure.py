@@ -192,7 +192,7 @@ def _laplace_cells(scale: float, reach: int) -> NDArray[np.float64]:
 
 
 def _alike(drawn: Sequence[Share], expected: Sequence[tuple[str, float, int, int]]) -> int:
-    """Return the number of shares that are as expected; both sequences are in the order of the run."""
+    """Count the shares that are as expected; both sequences are in the order of the run."""
     return sum(
         share[0] == target[0] and math.isclose(share[1], target[1], rel_tol=1e-12) and share[2:4] == target[2:]
         for share, target in zip(drawn, expected, strict=False)

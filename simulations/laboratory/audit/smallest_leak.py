@@ -44,7 +44,7 @@ GUARANTEES = 5
 _SIDE = 450
 """Number of training records, and of control records."""
 _BANK = 20_000
-"""Number of independent texts that a grammar or a chain writes, to draw from."""
+"""Number of independent texts of a grammar or a chain to draw from."""
 
 Flags = dict[str, NDArray[np.bool_]]
 

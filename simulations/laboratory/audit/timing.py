@@ -81,7 +81,7 @@ DIMENSIONS, CANDIDATES, RECORDS, DECLARED = 384, 3000, 100, 200
 
 
 class _Fixed(Encoder):
-    """An encoder that embeds nothing, since this module makes the vectors."""
+    """An encoder that embeds nothing: this module makes the vectors."""
 
     digest = "0" * 64
     dimensions = DIMENSIONS

@@ -31,7 +31,7 @@ class Group:
 
     @property
     def name(self) -> str:
-        """The group's name in tables."""
+        """Name of the group in tables."""
         graph = "full" if self.degree == self.parties - 1 else f"k={self.degree}"
         return f"{self.parties} {graph} t={self.threshold}{' signed' if self.malicious else ''}"
 

@@ -89,7 +89,7 @@ def _print_table(train_file: str, test_file: str, encoders: Mapping[str, Encoder
 
 
 class _CachedVectors:
-    """An encoder that looks up vectors which were computed before."""
+    """Encoder that looks up vectors which were computed before."""
 
     def __init__(self, vectors: Mapping[str, NDArray[np.float32]]) -> None:
         self._vectors = vectors

@@ -47,7 +47,7 @@ class Measured:
 
     @property
     def phase(self) -> float:
-        """Mean duration of a phase, in seconds."""
+        """Mean seconds of a phase."""
         return sum(seconds for _, seconds in self.phases) / len(self.phases)
 
 

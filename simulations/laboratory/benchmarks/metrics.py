@@ -65,7 +65,7 @@ def _timed(compute: Callable[[], object]) -> tuple[float, float, float]:
 
 
 def _vectors(rows: int, dim: int, seed: int) -> NDArray[np.float32]:
-    """Return unit vectors, (rows, dim), around 40 centres, with a decaying spectrum like that of embeddings."""
+    """Return unit vectors, (rows, dim), around forty centres, with a decaying spectrum like that of embeddings."""
     centres = np.random.default_rng(0).normal(size=(_CENTRES, dim))
     rng = np.random.default_rng(seed)
     spectrum = 1.5 * np.exp(-np.arange(dim) / 100)

@@ -136,7 +136,7 @@ class Plain:
 
     @property
     def products(self) -> tuple[int, int]:
-        """Numbers of multiplications by weights for each token: in the layers, and in the head."""
+        """Number of multiplications with weights for each token: in the layers, and in the head."""
         head = self._model.get_output_embeddings().weight.numel()
         tables = {id(part.weight) for part in (self._model.get_input_embeddings(), self._model.get_output_embeddings())}
         layers = [part for part in self._model.parameters() if part.ndim > 1 and id(part) not in tables]
@@ -167,7 +167,7 @@ class Plain:
 
 
 def _notes(tokens: Callable[[str], list[int]], seed: int) -> list[int]:
-    """Return the token ids of a list of short invented notes, which are at least as many as a prompt needs."""
+    """Return the token ids of a list of short invented notes, at least as many as any prompt has."""
     notes = demo_notes.public_text(30, seed)
     return tokens("".join(f"Note: {' '.join(note.split()[:12])}\n" for note in notes))
 

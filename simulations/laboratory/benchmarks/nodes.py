@@ -51,12 +51,12 @@ class Stretch:
     hospital: float = 0.0
 
     def __str__(self) -> str:
-        """Return the line's delay and rate as text."""
+        """Return the delay and rate as text."""
         return f"{1000 * self.delay:.0f} ms" + (f", {self.rate * 8 / 1e6:g} Mbit/s" if self.rate else "")
 
     @property
     def parts(self) -> str:
-        """Text with the measurements."""
+        """The measurements in words."""
         return (
             f"{self.phase:.2f} s a phase, {self.bytes / 1e3:.0f} kB a node; CPU seconds: coordinator "
             f"{self.coordinator:.2f}, a hospital {self.hospital:.2f}"

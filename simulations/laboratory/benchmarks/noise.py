@@ -75,7 +75,7 @@ def gaussians(sigma: float) -> list[Sampler]:
 
 
 def laplaces(scale: float, shares: int) -> list[Sampler]:
-    """Return samplers of the discrete Laplace: our table and exact sampler for a share, OpenDP's for the whole."""
+    """Return samplers of the discrete Laplace: our table and exact sampler of a share, OpenDP's of the whole noise."""
     theirs = dp.m.make_laplace(*_integers(dp.l1_distance(T="i64")), scale=scale)
     return [
         Sampler(

@@ -221,7 +221,7 @@ def plan_of(parties: int, mode: str, encoder: Encoder, roster: Roster | None) ->
 
 
 class _TimedParty:
-    """A party whose CPU seconds are added up in `seconds`."""
+    """A party whose CPU seconds are counted."""
 
     def __init__(self, service: PartyService) -> None:
         self._service = service

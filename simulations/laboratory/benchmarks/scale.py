@@ -179,7 +179,7 @@ class _Writer:
     declines: frozenset[str] = frozenset()
 
     def check(self) -> None:
-        """Do nothing, since this model is always available (`server.llm.base.Provider`)."""
+        """Do nothing."""
 
     def generate(self, requests: Sequence[Request], *, arrived: Arrived | None = None) -> list[Reply]:
         """Generate the replies (`server.llm.base.Provider`)."""
@@ -206,7 +206,7 @@ def _request(number: int) -> Request:
 
 
 class _Vectors(Encoder):
-    """An encoder that takes no time, as it has one vector for all texts."""
+    """An encoder that takes no time: one vector for all texts."""
 
     def __init__(self, dimensions: int) -> None:
         self._vector = _unit(1, dimensions, 0)
@@ -233,7 +233,7 @@ def _of_vectors(sizes: Sequence[int], dimensions: int) -> list[Ratio]:
 def _grown(what: str, sizes: Sequence[int], path: Path, ask: Callable[[range], object]) -> list[Ratio]:
     """Fill a cache to both sizes; return the ratios of the times of insertions, and of look-ups, at these sizes.
 
-    Only the last insertions are timed, and look-ups of as many entries from all parts of the cache.
+    Only the last insertions are timed, and look-ups of as many entries all over the cache.
     """
     costs: list[tuple[float, float]] = []
     size_before = 0

@@ -157,7 +157,7 @@ class TimedRound:
         )
 
     def targets(self) -> list[Ratio]:
-        """Return the ratios of this round that have a goal."""
+        """Return the ratios with a goal."""
         case = f"{self.group.name}, {self.length} words, {self.gone} gone"
         ratios = []
         if self.length == 10**6:

@@ -1,4 +1,4 @@
-"""Estimate of the duration of a run over real nodes, as a sum of named terms.
+"""Duration of a run over real nodes, as one sum with named terms, for planning a run.
 
     Cost(wait=0, trips=2, bytes=31_000, work=0.36, start=10).run(phases(queries=4), nodes=50, delay=0.1, rate=1.25e6)
 
@@ -43,5 +43,5 @@ class Cost:
 
 
 def phases(queries: int, *, malicious: bool = True) -> int:
-    """Return the number of phases of a run: two for the set-up, three (not malicious: two) a query, one for the end."""
+    """Return the number of phases of a run: two for the set-up, three (semi-honest: two) per query, one for the end."""
     return 2 + (3 if malicious else 2) * queries + 1

@@ -267,7 +267,7 @@ def write_records(path: Path, notes: Iterable[Record]) -> Path:
 
 
 def free_port() -> int:
-    """Return the number of a TCP port of loopback that is free at the moment."""
+    """Return a port of loopback that is free at the moment."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         return int(probe.getsockname()[1])

@@ -123,7 +123,7 @@ class Faults:
         self._away = self._away | fail if self._lasting else fail
 
     def deliver(self, partition: int, message: Message) -> Iterable[Message]:
-        """Return the message, or nothing if its party is away. This is the `on_request` of a `LocalGrid`."""
+        """Return the message, or nothing if its party is away; this is the `on_request` of `LocalGrid`."""
         return () if partition in self._away else (message,)
 
 

@@ -121,7 +121,7 @@ def _mean(values: Sequence[float]) -> str:
 
 
 class Faulty:
-    """Runs with faults over real nodes, all of which are running when a run begins.
+    """Runs with faults, over nodes that are all running when a run begins.
 
     Args:
         nodes: Nodes with `RELAY`, none of which has been started.

@@ -12,7 +12,7 @@ from threading import Thread
 
 
 class Line:
-    """A slow line. Its delay and rate can be set while it is in use.
+    """A slow line; delay and rate can be set while it is in use.
 
     Args:
         delay: Initial value of the attribute.
@@ -22,7 +22,7 @@ class Line:
         delay: Duration of a round trip in seconds, half of it in each direction. To connect takes another one.
         rate: Bytes per second in each direction, for all hospitals together, like the coordinator's own line; None: no
             limit.
-        passed: Bytes so far, by direction: "up" to the coordinator and "down" from it.
+        passed: Bytes so far, "up" to the coordinator and "down" from it.
     """
 
     def __init__(self, delay: float = 0.0, *, spoil: int = 0) -> None:

@@ -28,7 +28,7 @@ class Cell:
 
     Attributes:
         data: Name of the data set.
-        overrides: Overrides of the row, with its epsilon, but without those of the preset and the data set.
+        overrides: Overrides of the row and epsilon, without those of the preset and the data set.
         seed: Experiment seed.
     """
 
@@ -71,7 +71,7 @@ class Preset:
         return claim.data if self.data is None else self.data
 
     def cells(self, claim: Claim) -> dict[tuple[str, float | None], list[Cell]]:
-        """Return the cells of each row and epsilon (None if the rows set it), in the order of data sets and seeds."""
+        """Return the cells of each row and epsilon (None if rows set it), in the order of data sets and seeds."""
         seeds = range(claim.seeds if self.seeds is None else min(self.seeds, claim.seeds))
         return {
             (row, epsilon): [

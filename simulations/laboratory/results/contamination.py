@@ -167,7 +167,7 @@ def _in_a_row(true: Sequence[str], written: Sequence[str]) -> int:
 
 
 def _common(true: Sequence[str], written: Sequence[str]) -> int:
-    """Return the length of the longest common subsequence of words."""
+    """Return the length of the longest common subsequence."""
     lengths = [0] * (len(written) + 1)
     for word in true:
         before = 0

@@ -9,9 +9,9 @@ from common.domain import Record
 from common.labelled_files import read_records
 
 DATA = "CAUCUS_DATA"
-"""Name of the environment variable with the path of the folder of the data sets."""
+"""Environment variable with the folder of the data sets."""
 DEMO = "demo_notes"
-"""Name of the data set that is part of the program."""
+"""Data set that is part of the program."""
 ABSENT = (
     "which {} does not hold. Expected there: NAME/train.csv and NAME/test.csv with the columns text,label. "
     f"Set {DATA} to their folder; simulations/README.md says where the sets are published"
@@ -41,7 +41,7 @@ def whole_set(data: str) -> list[Record]:
 
 
 def write_csv(path: Path, header: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
-    """Write a CSV file in UTF-8 with this header and these rows."""
+    """Write a CSV file, UTF-8, with this header."""
     with path.open("w", newline="", encoding="utf-8") as file:
         csv.writer(file).writerows([header, *rows])
 

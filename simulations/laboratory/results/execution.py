@@ -61,7 +61,7 @@ def run_all(chosen: Preset, cells: Sequence[Cell], work: Path) -> Iterator[Resul
     Args:
         chosen: The preset.
         cells: Cells in the order in which they start.
-        work: Folder with the run folders and the caches.
+        work: Folder of run folders and caches.
 
     Raises:
         CaucusError: A process was killed.

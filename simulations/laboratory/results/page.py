@@ -84,7 +84,7 @@ def _measured_on(finding: Mapping[str, Any]) -> list[str]:
 
 
 def _figures(finding: Mapping[str, Any]) -> list[str]:
-    """Return one line for each epsilon, with the rows' means ± standard deviations."""
+    """Return one line for each epsilon: the rows' means ± standard deviations."""
     figures, claim = finding["figures"], finding["claim"]
     lines = []
     for epsilon in dict.fromkeys(figure["epsilon"] for figure in figures):

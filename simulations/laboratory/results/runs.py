@@ -73,7 +73,7 @@ def append(path: Path, result: Result) -> None:
 
 
 def write(path: Path, results: Iterable[Result]) -> None:
-    """Replace the content of the file atomically by these results."""
+    """Replace the content of the file by these results, atomically."""
     path.parent.mkdir(parents=True, exist_ok=True)
     lines = [json.dumps(_plain(one), ensure_ascii=False) + "\n" for one in results]
     write_atomic(path, "".join(lines).encode())
