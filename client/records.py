@@ -35,7 +35,7 @@ class EmbeddedRecords:
 
     Attributes:
         vectors: (records, dimensions) float32, unit norm, or zero.
-        labels: (records,) int32, positions in the plan's list of labels.
+        labels: (records,) int32, index of each record's label among the plan's labels.
         texts: The records' texts.
         owners: The user that each record belongs to, by name or number: owners of equal `repr` are the same. None if
             each record is a separate unit.
@@ -136,7 +136,7 @@ class PartyRecords:
         return len(self.records)
 
     def for_plan(self, labels: Sequence[str], *, unit: str = "sample") -> EmbeddedRecords:
-        """Return the records that take part in a plan with these public labels; its privacy unit is a sample or a user.
+        """Return the records that take part in a plan with these public labels and this unit, "sample" or "user".
 
         Records of other labels do not take part. Refusing the plan for them would tell the coordinator, without noise,
         which labels this party holds; leaving them out looks at each record alone, so that no sensitivity grows.

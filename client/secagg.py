@@ -80,7 +80,7 @@ def begin(
         entropy: 32 fresh bytes of the operating system's entropy, used for nothing else.
         identity: This party's identity; None in semi-honest mode.
         roster: The identities of all parties, from this party's own file; None in semi-honest mode.
-        compute: Checks everybody's keys and signatures, which are the same at several parties.
+        compute: Function that calls the check of all keys and signatures, which is the same at several parties.
 
     Raises:
         MembershipError: If a party is not in the set-up or not on the roster, or roster and identity do not fit.

@@ -3,7 +3,7 @@
 from dataclasses import dataclass, field
 
 PartyId = int
-"""Position of a party in the roster, from 0."""
+"""Number of a party: its index in the roster."""
 
 MOST_RECORDS = 2**20
 """Largest number of records that a party may declare, and the default for a party that declares none."""

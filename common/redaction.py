@@ -57,7 +57,7 @@ _MASKS = {
     "FAC": "LOCATION",
     "ORG": "ORGANISATION",
 }
-"""Mask of each kind whose mask has another name; see `_PATTERNS` for more."""
+"""Mask of each kind whose mask has a name other than the kind's. Kinds of `_PATTERNS` have masks of their own names."""
 
 _MODEL_KINDS = ("PERSON", "PER", "LOC", "LOCATION", "GPE", "FAC", "ORG", "DATE")
 """Kinds of named entities that are taken from a model."""

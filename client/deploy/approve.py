@@ -86,7 +86,7 @@ def _refused(known: list[PlanApproval]) -> Iterator[str]:
 
 
 def _decided(chosen: argparse.Namespace, settings: HospitalSettings, approval: PlanApproval) -> PlanApproval:
-    """Store the decision of the command line or the person; return the approval with it, if there is one."""
+    """Store the decision, given on the command line or asked for; return the approval, unchanged if there is none."""
     reason = chosen.reason
     approved = chosen.yes if chosen.yes or chosen.no else _asked(approval)
     if approved is None:

@@ -86,7 +86,7 @@ class PendingService:
         self.built: Future[PartyService] = Future()
 
     def handle(self, parcel: Parcel) -> Parcel:
-        """Answer one parcel once there is a party."""
+        """Wait until the service has started, then answer one parcel."""
         return self.built.result().handle(parcel)
 
 

@@ -31,7 +31,7 @@ NAMES = {
     "purpose": "purpose",
     "recipient": "recipient",
 }
-"""Field of a plan that has one value, to its name for a person; labels and queries are compared one by one."""
+"""Name for a person of each field of a plan that is compared as a whole; labels and queries are compared one by one."""
 
 
 def previous(approval: PlanApproval, known: Sequence[PlanApproval]) -> PlanApproval | None:
@@ -79,7 +79,7 @@ def _queries(before: Plan, after: Plan) -> Iterator[str]:
 
 
 def _query(before: PlannedQuery, after: PlannedQuery) -> str:
-    """Return the differences of two queries of one name; what its kind adds is named as the plan names it."""
+    """Return the differences of two queries of one name, each called by the field's name in the plan."""
     if before.spec.kind != after.spec.kind:
         return f"{before.spec.kind} before, {after.spec.kind} now"
     old, new = (asdict(query.spec) | asdict(query) | {"spec": None} for query in (before, after))

@@ -35,9 +35,9 @@ class Budget:
         delta: The delta of these figures: that of the limit; without a limit, that of the plan.
         before: Epsilon of all other runs.
         after: Epsilon if this run is answered to its end as well.
-        apart: Whether the service counts only data sets that share a record with the present one, so that its figures
-            may be below these, which count all.
-        problem: Why the service does not start with the ledger, so that these figures may be too low; empty if it does.
+        apart: Whether the service counts only data sets that share a record with the present one. Its figures may then
+            be below these, which count all data sets.
+        problem: Why the service does not start with this ledger; these figures may then be too low. Empty if it does.
     """
 
     limit: float | None
@@ -56,7 +56,7 @@ class OwnRecords:
         total: All of its records.
         of_label: Number of records by label of the plan, without labels that have no record.
         without: Labels of the plan that no record has.
-        unasked: Number of records by label that the plan does not ask for.
+        unasked: Number of records by label, for the labels that the plan does not have.
     """
 
     total: int
@@ -175,12 +175,12 @@ class PlanFacts:
         return sum(texts) * self.plan.max_attempts
 
     def right_guesses(self, epsilon: float) -> float:
-        """Return the largest share of right guesses about one protected unit at this epsilon, in percent."""
+        """Return the largest percentage of right guesses about one protected unit's participation, at this epsilon."""
         return right_guesses(epsilon, self.plan.delta)
 
     @property
     def trust(self) -> str:
-        """The condition under which the coordinator sees only sums."""
+        """What the coordinator sees of the answers, and whether it must be trusted for that, in words."""
         plan = self.plan
         if not plan.secure:
             return "sees each noised answer of this hospital: NO masks, it need not do anything for that"

@@ -29,7 +29,7 @@ from common.system.files import check_records, check_secret
 PASSED, WARNING, PROBLEM, WAITING, SKIPPED = "passed", "warning", "problem", "waiting", "skipped"
 
 OF_COORDINATOR = ("connection", "clock", "node's key", "coordinator's certificate", "coordinator's authority")
-"""Checks of the way to the coordinator."""
+"""Names of the checks of the connection to the coordinator."""
 MOST_LABELS, LONGEST_LABEL = 30, 40
 """Number of labels shown, and of characters of each: with columns in the wrong order, labels would be texts."""
 _AUTHORITY = "Restore node/ca.crt from the coordinator's invitation.json"

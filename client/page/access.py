@@ -31,7 +31,7 @@ LINK_LIFE = 600.0
 SESSION_LIFE = 8 * 3600.0
 """Seconds that a session lasts: a working day."""
 LARGEST_FORM = 2**16
-"""Bytes of a form: a decision, its reason, or the names of two files."""
+"""Largest number of bytes of a form: a decision, its reason, or the names of two files."""
 MOST_FIELDS = 20
 COOKIE = "caucus"
 FORM_TOKEN = "form_token"  # noqa: S105 the name of a form's field
@@ -55,7 +55,7 @@ class Access:
 
     Args:
         host: Address and port, as a browser names them, such as "127.0.0.1:8470".
-        clock: Seconds; monotonic.
+        clock: Function that returns monotonic time in seconds.
     """
 
     def __init__(self, host: str, *, clock: Callable[[], float] = time.monotonic) -> None:
@@ -72,7 +72,7 @@ class Access:
         self.link = f"{self.origin}{self.entrance}{self._token}"
 
     def enter(self, token: str) -> str | None:
-        """Return the cookie of a new session, if the token is the link's and was never used; otherwise None."""
+        """Return the cookie of a new session if the token is the link's, unused and not too old; otherwise None."""
         if self._token is None or self._clock() >= self._link_ends or not _equal(token, self._token):
             return None
         self._token = None
@@ -81,7 +81,7 @@ class Access:
         return self._cookie
 
     def knows(self, cookie: str) -> bool:
-        """Return whether the cookie is that of the session, which has not ended."""
+        """Return whether the cookie is that of the session and the session has not ended."""
         return self._cookie is not None and _equal(cookie, self._cookie) and self._clock() < self._session_ends
 
     def form_token(self, cookie: str) -> str:
@@ -121,7 +121,7 @@ class Door:
         await answer(scope, receive, headed)
 
     async def _refusal(self, request: Request) -> Response | None:
-        """Return the response to a request that no route may see; None for one that may."""
+        """Check a request. Return the response to one that no route may see; None for any other."""
         access, path = self._access, request.url.path
         if request.headers.getlist("host") != [access.host]:
             return self._page(HTTPStatus.MISDIRECTED_REQUEST)
@@ -148,7 +148,7 @@ class Door:
         return response
 
     async def _bad_form(self, request: Request) -> Response | None:
-        """Check a form and keep its fields for the route; return the refusal of a wrong one."""
+        """Check a form. Return the refusal of a wrong one; otherwise keep its fields for the route, and return None."""
         if request.headers.getlist("origin") != [self._access.origin]:
             return self._page(HTTPStatus.FORBIDDEN)
         if request.headers.get("content-type", "").partition(";")[0] != FORM:

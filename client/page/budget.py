@@ -13,9 +13,9 @@ from common.ledger.ledger import Head
 from common.ledger.log import Entry
 
 MOST_EVENTS = 50
-"""Last events that the page shows; the exported file has all."""
+"""Number of the last events that the page shows; the exported file has all events."""
 MOST_STEPS = 100
-"""Steps of the plot: of more, those between are left out, and the last is kept."""
+"""Largest number of steps of the plot. Of more steps, only every second, third or so is drawn, and the last."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -18,7 +18,7 @@ from common.privacy.accountant import Release
 from common.queries.votes import VotesSpec
 
 LAST = 3
-"""Plans that are compared with the limits: the last ones that the hospital was asked about."""
+"""Number of the last plans that are compared with the limits."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,7 +65,7 @@ class InForce:
 
 
 def in_force(settings: HospitalSettings) -> InForce:
-    """Return the limits.
+    """Return the limits in force, each compared with the last plans.
 
     Raises:
         LedgerError: The ledger was edited, is damaged or cannot be read.
@@ -163,4 +163,4 @@ ASKED: dict[str, Callable[[Request], str]] = {
     "unsafe_no_noise": _without_noise,
     "unsafe_unproven": lambda request: _shown(any(query.unproven for query in request.plan.queries)),
 }
-"""Limit to what a plan asks against it; empty where there is nothing to compare."""
+"""Function that says what a plan asks for, by limit; empty where there is nothing to compare with the limit."""

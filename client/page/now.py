@@ -17,12 +17,12 @@ from client.deploy.status import COLOUR, Status, printable_line, status_of
 from common.system.files import content_of
 
 MOST_LINES = 30
-"""Last lines of the audit log, and of each other log."""
+"""Number of the last lines that are shown of the audit log and of each other log."""
 LOGS = ("service", "supernode", "relay", "metrics")
 PARTS = ("service", "supernode", "relay")
 """Processes that `caucus-party start` runs at every hospital."""
 _TAIL = 2**16
-"""Bytes at the end of the audit log that are read for its last lines."""
+"""Number of bytes at the end of the audit log that are read for its last lines."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -77,7 +77,7 @@ def way_to_coordinator(settings: HospitalSettings) -> tuple[Finding, ...]:
 
 
 def _last(path: Path) -> Iterator[LogLine]:
-    """Yield the lines at the end of the audit log that are whole."""
+    """Yield the lines at the end of the audit log, without damaged ones and one that is being written."""
     if not path.exists():
         return
     with path.open("rb") as file:

@@ -97,7 +97,7 @@ def decided(settings: HospitalSettings, form: Mapping[str, str]) -> PlanApproval
 
 
 def state(approval: PlanApproval) -> str:
-    """Return the state of an entry, for a form to say which one it is about."""
+    """Return the decision of an entry and its time, by which a form tells whether the entry has changed since."""
     return f"{approval.decision} {approval.decided}".strip()
 
 

@@ -1,4 +1,4 @@
-"""A release looked at, here: the audit of `caucus-party audit`, for files of this machine that a person names.
+"""The audit of a release, the one of `caucus-party audit`, for files of this machine that a person names.
 
 The page reads them with the rights of the account that runs it, and nothing of them leaves or is shown: a table of
 counts and test results is all that there is.
@@ -25,7 +25,7 @@ class Looked:
 
     Attributes:
         audited: The audit.
-        fewest: Fewest disclosed records that a feature can find.
+        fewest: See `client.disclosures.learning.fewest`.
     """
 
     audited: Audited

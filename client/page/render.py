@@ -18,12 +18,12 @@ TABS = ("plans", "budget", "limits", "now", "release")
 
 
 def render(template: str, **view: object) -> str:
-    """Return a template with these values."""
+    """Return the HTML of a template with these values."""
     return _environment().get_template(template).render(say=words(), **view)
 
 
 def page(request: Request, tab: str, *, status: int = 200, **view: object) -> HTMLResponse:
-    """Return one of the pages.
+    """Return the response with one of the pages.
 
     Args:
         request: The request, which the door has let in.
@@ -37,7 +37,7 @@ def page(request: Request, tab: str, *, status: int = 200, **view: object) -> HT
 
 @cache
 def style() -> str:
-    """Return the style sheet: that of all pages, and what is this page's own."""
+    """Return the style sheet of the page: the common one, and the rules of this page alone."""
     return look.style() + (resources.files(__package__) / "page.css").read_text("utf-8")
 
 

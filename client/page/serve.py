@@ -8,11 +8,11 @@ from client.page.access import Access
 from client.page.app import application
 
 BUSIEST = 32
-"""Connections at a time; a browser opens about six."""
+"""Largest number of connections at a time; a browser opens about six."""
 
 
 def serving(folder: Path, host: str) -> tuple[Access, uvicorn.Server]:
-    """Return who may enter a hospital's page, and a server that is ready to run on a socket.
+    """Return the access to a hospital's page (its link and session), and a server that is ready to run on a socket.
 
     Args:
         folder: The hospital's folder.

@@ -46,7 +46,7 @@ class Seeds:
         names: A model for named entities, for redaction; None uses only patterns.
         oversampled: Number of candidates for each record before pruning.
         similarity: w, weight of the cosine.
-        flip_penalty: Subtracted from the score of a candidate of the opposite polarity.
+        flip_penalty: Number subtracted from the score of a candidate of the opposite polarity.
         confidence: Least confidence with which a candidate must be judged to have the record's polarity.
         most: Largest number of texts that a plan may ask for.
     """
@@ -129,7 +129,7 @@ class Seeds:
     def _pruned(
         self, redacted: str, candidates: Sequence[str], cosines: NDArray[np.float64], count: int
     ) -> NDArray[np.int64]:
-        """Return the positions of the `count` candidates with the highest scores, or of all if there are fewer."""
+        """Return the indices of the `count` candidates with the highest scores, or of all if there are fewer."""
         mood = self._sentiment.judge(redacted)
         moods = [self._sentiment.judge(candidate) for candidate in candidates]
         agree = np.array([self._agrees(candidate, mood) for candidate in moods])

@@ -119,7 +119,7 @@ class Rewriting:
         return [(label, text) for label, text in written if text]
 
     def _rewritten(self, place: int, evaluators: "Evaluators", rounds: int, rng: np.random.Generator) -> str:
-        """Return the best text for a record, or none if the privacy evaluator accepts none."""
+        """Return the best text for the record at index `place`; empty if the privacy evaluator accepts none."""
         best, text = Verdict(4, True, 1.0), ""
         redacted = self._redactor.redact(evaluators.records.texts[place])
         for number in range(rounds):
@@ -147,7 +147,7 @@ class Evaluators:
         records: All of the party's records.
         labels: Number of labels.
         encoder: The encoder of the records' vectors.
-        redactor: Finds personal information.
+        redactor: Redactor that finds personal information.
         copied: See `Rewriting`.
         nearest: See `Rewriting`.
     """
@@ -177,7 +177,7 @@ class Evaluators:
         )
 
     def judge(self, place: int, text: str) -> Verdict:
-        """Judge a text that was written from the record at that position."""
+        """Judge a text that was written from the record at index `place`."""
         (vector,) = self._encoder.encode([text])
         copied = _repeated(self.records.texts[place], text)
         cosines = self.records.vectors @ vector

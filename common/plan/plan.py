@@ -70,8 +70,8 @@ class Plan:
         queries: All queries that can be asked; may be none.
         max_attempts: Number of attempts allowed for one answer, each with fresh noise and at its full price.
         calibration: "tight", or "paper" if sigma is that of the papers' classical Gaussian mechanism.
-        max_records_per_party: Public bound on a party's records, that of the parties' roster: sums provably fit the
-            ring, and a sum that this number of records cannot add up to is refused.
+        max_records_per_party: Public bound on a party's records, the same as on the parties' roster. With it, sums
+            provably fit the ring, and a sum that is too large for so many records is refused.
         purpose: Purpose of the texts as the coordinator states it; the plan's digest binds it, nothing enforces it.
         recipient: Recipient of the texts as the coordinator states it.
 
@@ -163,7 +163,7 @@ class Plan:
         return self.survivors - self.colluders if self.secure else 1
 
     def shares(self, query: PlannedQuery) -> int:
-        """Return the number of shares that make up the planned noise of an answer to this query: U, or 1 in a party."""
+        """Return the number of shares of an answer's planned noise: U for a sum, 1 for noise inside each party."""
         return self.noise_parties if query.summed else 1
 
     def share_sigma(self, query: PlannedQuery) -> float:

@@ -66,7 +66,7 @@ def holder(folder: Path, name: str) -> int | None:
 
 
 def _described(process: int | None) -> str:
-    """Return a lock's holder, for an error."""
+    """Return words for the holder of a lock, for an error."""
     if process is None:
         return "a process that ends just now"
     return f"process {process}" if process else "a process of another container"

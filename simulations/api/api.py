@@ -74,12 +74,11 @@ def simulate(
         >>> result.texts.head(), result.privacy["epsilon"], result.report
 
     Args:
-        train: Private records, which are dealt out to the parties; None takes the task of `overrides`, by default the
-            demo's.
+        train: Private records, dealt out to the parties; None takes the task of `overrides`, by default the demo's.
         test: Held-out records, on which the texts are measured.
         public_text: Public text, from which built-in models learn, and from which prompts show examples.
-        labels: None takes them from `train`, which only a simulation may do.
-        method: A method of `configs/method`, or of `config_dir`.
+        labels: The task's labels. None takes them from `train`, which only a simulation may do.
+        method: Name of a method in `configs/method` or in `config_dir`.
         parties: Number of hospitals.
         epsilon: Total privacy loss, above 0; `math.inf` adds no noise.
         delta: A public constant, well below 1 / (number of records).
@@ -113,8 +112,7 @@ def resume(
 
     Args:
         folder: The run folder.
-        train: The table that the run was started with, if it was in memory; other records would invalidate the
-            guarantee.
+        train: The table that the run was started with, if it was in memory. Other records would break the guarantee.
         test: The test table of that start, if it was in memory.
         public_text: The public texts of that start, if they were in memory.
         overrides: New caps on spending, such as `llm.max_cost=20`.
@@ -149,7 +147,7 @@ def plan(
     overrides: Sequence[str] = (),
     config_dir: str | Path | None = None,
 ) -> dict[str, Any]:
-    """Return the questions and cost of a run with these arguments, before anything private is touched.
+    """Return the queries and the cost of a run with these arguments, before any private record is read.
 
     It is what `caucus-coordinator plan` prints: every query with its sensitivity, noise and expected signal, the total
     ε and δ, and the expected calls and tokens. Records are not read, so `labels` are needed, and the signal needs a
@@ -181,7 +179,7 @@ def plan(
 
 
 def _files(tables: Mapping[str, Table | Texts | None], folder: Path, unread: Sequence[str] = ()) -> dict[str, Path]:
-    """Return the given tables' files, written for tables in memory; those in `unread` get a path without a file."""
+    """Return each given table's path by name. A table in memory is written to `folder`, unless it is in `unread`."""
     if tables.get("train") is not None and tables.get("train") is tables.get("public_text"):
         raise ConfigError("public_text", expected="texts that are public", got="the private records, train")
     return {
@@ -202,7 +200,7 @@ def _settings(
     epsilon: float,
     delta: float,
 ) -> Settings:
-    """Make the settings from the arguments, each of which is checked; overrides take precedence."""
+    """Check the arguments, and return the settings made from them and from the overrides, which take precedence."""
     validate.integers(1, parties=parties)
     if epsilon != float("inf"):
         validate.positive(epsilon=epsilon)
@@ -269,7 +267,7 @@ def _errors_of_ours() -> Iterator[None]:
 
 @contextlib.contextmanager
 def _hydra_of_ours() -> Iterator[None]:
-    """Compose our configurations, even in a program that uses Hydra for its own."""
+    """Clear Hydra's global state for our configurations, and restore it afterwards for a program that uses Hydra."""
     theirs = GlobalHydra.instance().hydra
     GlobalHydra.instance().clear()
     try:
@@ -280,7 +278,7 @@ def _hydra_of_ours() -> Iterator[None]:
 
 @contextlib.contextmanager
 def _logging_to(folder: Path) -> Iterator[None]:
-    """Write the log into the folder's `run.log`; warnings that no handler receives are shown, as by Python."""
+    """Write the log into the folder's `run.log`. Warnings are also shown if the program has no handler for them."""
     folder.mkdir(parents=True, exist_ok=True)
     logger = logging.getLogger("caucus")
     level, file = logger.level, logging.FileHandler(folder / "run.log")

@@ -1,7 +1,7 @@
-"""Conversion of texts in memory (a data frame, a list of records) or of the path of a file to files for a run.
+"""Files of the texts of a run, which are given in memory (a data frame, a list of records) or as the path of a file.
 
 Errors name a wrong row by its position in the table, counted from 0 as in Python, and never quote it. They show names
-of columns only if all look like names: those of a file without a header are a record.
+of columns only if all look like names: in a file without a header, the first record takes their place.
 """
 
 import json
@@ -31,7 +31,7 @@ _OPTIONAL = {LABELLED: ("user",), PUBLIC: ("topic", "label")}
 
 
 def as_file(name: str, table: object, columns: tuple[str, ...], folder: Path) -> Path:
-    """Return the file of a table: the given path, or a new file in `folder` that no other account can read.
+    """Return the path of a table's file: the given path, or a new file in `folder` that no other account can read.
 
     Args:
         name: Name of the table, for errors and the new file.
@@ -51,12 +51,12 @@ def as_file(name: str, table: object, columns: tuple[str, ...], folder: Path) ->
 
 
 def is_path(table: object) -> TypeGuard[str | PathLike[str]]:
-    """Return whether the table is already in a file."""
+    """Return whether the table is given as the path of a file."""
     return isinstance(table, str | PathLike)
 
 
 def _checked(name: str, table: object, columns: tuple[str, ...]) -> Iterator[dict[str, str]]:
-    """Yield the rows of a table, whose values are all texts."""
+    """Yield the rows of a table, after a check that each value is a text that is not empty."""
     empty = True
     rows = _of_frame(name, table, columns) if isinstance(table, pd.DataFrame) else _of_rows(name, table, columns)
     for where, row in rows:
@@ -121,7 +121,7 @@ def _check(column: str, value: object, where: str) -> None:
 
 
 def _column_names(names: Sequence[object]) -> str:
-    """Return the names of columns, if all look like names, or their number."""
+    """Return a phrase with the names of the columns, or with their number unless all look like names."""
     if not names:
         return "no column"
     if not look_like_names(names):

@@ -51,7 +51,7 @@ def only_private(settings: SimulationSettings, folder: Path) -> None:
 
 
 def measured(settings: SimulationSettings, private: Sequence[Record], held_out: Sequence[Record]) -> dict[str, Any]:
-    """Return the content of `metrics.json` if private records are the training texts: number, accuracy and time.
+    """Train the small model on private records; return the content of `metrics.json`, with its accuracy and time.
 
     Raises:
         ConfigError: The model would send the records to an endpoint.

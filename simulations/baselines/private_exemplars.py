@@ -1,8 +1,8 @@
 """Private exemplars: texts from prompts that show private records, at ε = ∞, and these records as training data.
 
-It shows the benefit of exemplars without any protection: methods that choose synthetic exemplars by private votes lie
-between this and no votes at all. A prompt has as many records as a prompt of WASP has texts. With `method.texts=false`
-nothing is written, and the exemplars alone train the small model. It exists only in a simulation
+It shows the benefit of exemplars without any protection: methods that choose synthetic exemplars by private votes are
+expected between this baseline and a run without votes. A prompt has as many records as a prompt of WASP has texts. With
+`method.texts=false` nothing is written, and the exemplars alone train the small model. It exists only in a simulation
 (`simulations/baselines/unprotected.py`), and only language models on this machine see the records.
 """
 
@@ -78,7 +78,7 @@ def private_exemplars(settings: SimulationSettings, folder: Path) -> None:
 
 
 def exemplars(private: Sequence[Record], task: Task, count: int, experiment_seed: int) -> dict[str, list[str]]:
-    """Draw the texts of `count` records of each label at random, or all of them if there are no more."""
+    """Draw `count` records of each label at random, or all if there are fewer; return their texts by label."""
     shown = {}
     for label in task.labels:
         texts = [record.text for record in private if record.label == label]
@@ -99,7 +99,7 @@ def _written(
     shown: Mapping[str, Sequence[str]],
     held_out: Sequence[Record],
 ) -> tuple[State[NoMemory], dict[str, Any]]:
-    """Return the texts, and their figures; both are as unprotected as the records."""
+    """Write the texts; return them as a state of the run, and their figures. Neither is protected."""
     measured = with_records(settings, [])
     evaluation, encoder = measured.evaluation, measured.encoder
     models: dict[str, Provider] = providers.providers(

@@ -1,7 +1,7 @@
 """Figures and a map of the private records, which a simulation adds to a finished run folder.
 
-They have no noise, are marked "simulation_only" and must not leave the machine: `metrics.json` gets the scores of the
-same small model trained on the private records, the shares of their labels and the groups of `of_records`;
+They have no noise, are marked "simulation_only" and must not leave the machine. `metrics.json` gets the scores of the
+same small model trained on the private records, the shares of their labels and the groups of `of_records`.
 `map_private.json` gets the coordinates of the records.
 """
 
@@ -25,7 +25,7 @@ from simulations.private_evaluation.of_records import MeasuredWithRecords, of_re
 log = logging.getLogger("caucus.simulation")
 
 MOST_MAPPED = 2000
-"""Maximum number of records on the map, at even distances in their order."""
+"""Maximum number of records on the map; of more records, a regular sample is shown."""
 
 
 def compare(folder: Path, measured: MeasuredWithRecords) -> None:
@@ -73,7 +73,7 @@ def _label_shares(private: Sequence[Record]) -> dict[str, Any]:
 
 
 def _map(folder: Path, measured: MeasuredWithRecords) -> None:
-    """Write the projection of the private records onto the axes of the synthetic texts, if there are axes."""
+    """Write the private records' coordinates on the axes of the synthetic texts' map, if there is such a map."""
     plane = projection.Projection.of(TextMap.load(folder))
     if plane is None:
         return

@@ -38,7 +38,7 @@ from tests.support.federations import IDENTITIES, roster, service
 
 @dataclass(frozen=True)
 class Shown:
-    """What one party is shown of the run; `first` and `envelope` change the other content of its messages."""
+    """What one party is shown of the run; `first` replaces the number in its Open, and `envelope` further fields."""
 
     plan: Plan
     query: Query
@@ -63,7 +63,7 @@ class Shown:
 
 
 class Adversary:
-    """Services of the honest parties, which outlive a set-up; `rosters` has the parties with a different roster."""
+    """The honest parties' services, which outlive a set-up; `rosters` gives single parties a roster of their own."""
 
     def __init__(self, folder, parties, *, corrupt=(), limits=None, private=None, signed=True, rosters=None):
         folder.mkdir(exist_ok=True)

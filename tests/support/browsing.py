@@ -19,7 +19,7 @@ HOST = "127.0.0.1:8470"
 
 
 class Clock:
-    """Seconds that a test sets."""
+    """A clock whose time, in seconds, a test sets."""
 
     now = 0.0
 
@@ -67,7 +67,7 @@ class Browser:
 
 
 def forms(html):
-    """The hidden fields of each form of a page, by name."""
+    """Return the hidden fields of each form of a page: a list of values by name."""
     hidden = re.compile(r'<input type="hidden" name="([^"]*)" value="([^"]*)">')
     return [dict(hidden.findall(form)) for form in re.findall(r"<form.*?</form>", html, re.DOTALL)]
 

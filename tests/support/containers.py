@@ -43,7 +43,7 @@ OPTIONS = {
     "user": "user",
     "volumes": "volume",
 }
-"""Keys of compose.yaml, and podman's options for them."""
+"""Podman's option for each key of compose.yaml."""
 LASTING = {"ports", "restart"}
 
 

@@ -44,7 +44,7 @@ def running(*, prepare=lambda _: None, **how):
     """Yield a `Deployment` whose hospitals run and answer plans without noise.
 
     Args:
-        prepare: Called with the deployment before its hospitals start.
+        prepare: Function called with the deployment before its hospitals start.
     """
     folder = Path(tempfile.mkdtemp(prefix="caucus-"))
     if how.get("relay_user"):

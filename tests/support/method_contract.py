@@ -116,7 +116,7 @@ class World:
 
 
 def steps(method, world, state=None):
-    """Yield the state after each remaining step."""
+    """Run a method, from `state` on if there is one, and yield the state after each step."""
     state = method.start(world) if state is None else state
     while state.round < method.rounds:
         state = method.step(state, world)
@@ -124,7 +124,7 @@ def steps(method, world, state=None):
 
 
 def run(method, world):
-    """Return the last state."""
+    """Run a method and return its last state."""
     return list(steps(method, world))[-1]
 
 

@@ -98,9 +98,9 @@ class Cost:
     Attributes:
         wall: Wall seconds.
         cpu: CPU seconds of the process.
-        parts: CPU seconds at all parties by the kind of reply, and `elsewhere`.
+        parts: CPU seconds of all parties by the kind of their reply, and those of the rest as `elsewhere`.
         kilobytes: Bytes that a party sends and receives, in thousands.
-        question: The part of `kilobytes` for the arrays of the question.
+        question: Bytes of the question, with its arrays, in thousands; a part of `kilobytes`.
         mebibytes: Peak memory of the process so far.
     """
 
@@ -122,7 +122,7 @@ def _line(parties: int, mode: str, encoder: Encoder, candidates: int) -> Cost:
 
 
 def measure(parties: int, mode: str, encoder: Encoder, candidates: int) -> Cost:
-    """Set up a federation and ask one query of votes; return what this costs."""
+    """Set up a federation and ask one query of votes; return the cost of the query, without the set-up."""
     identities = {party: Identity(secure_bytes(32)) for party in range(parties)} if mode == "malicious" else {}
     roster = Roster({party: identity.public for party, identity in identities.items()}) if identities else None
     plan = plan_of(parties, mode, encoder, roster)
@@ -171,7 +171,7 @@ def measure(parties: int, mode: str, encoder: Encoder, candidates: int) -> Cost:
 
 
 def picture(sizes: Sequence[int], costs: Mapping[str, Sequence[Cost]]) -> str:
-    """Draw the modes' cost by number of parties, as SVG, without wall time, which other programs influence."""
+    """Return plots of the modes' cost by number of parties, as SVG. Wall time depends on other load and is left out."""
     parts = [
         _growth(
             f"CPU time of one party, ms: {mode}",

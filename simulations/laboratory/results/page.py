@@ -15,7 +15,7 @@ from simulations.laboratory.results.picture import draw
 FINDINGS = "findings.json"
 PAGE = "README.md"
 POINTS = 100
-"""Points in an accuracy, or another share, of 1."""
+"""Percentage points of an accuracy, or another share, of 1."""
 _SHARES = ("accuracy", "macro_f1")
 
 
