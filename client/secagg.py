@@ -355,7 +355,7 @@ class _Round:
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class _Sharing:
-    """The state while the peers' shares are in transit: the keys that open them, and the rounds without them."""
+    """The state while the peers' shares are in transit: keys to decrypt them, and the rounds, still without shares."""
 
     me: _Me
     transcript: bytes

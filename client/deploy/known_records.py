@@ -65,9 +65,9 @@ def _path() -> Path:
 
 
 def _read(path: Path) -> tuple[bytes, list[_Noted], str]:
-    """Return the note's key, its entries, and a warning, which is empty if the note is valid or missing.
+    """Return the file's key, its entries, and a warning, which is empty if the file is valid or missing.
 
-    In place of a missing or invalid note there is a new key without entries.
+    If the file is missing or invalid, the key is new and there are no entries.
     """
     if not path.exists():
         return secure_bytes(_KEY_BYTES), [], ""

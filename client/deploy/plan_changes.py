@@ -1,7 +1,7 @@
-"""What has changed from one plan to the next of the same name: a person who approved one looks at this alone.
+"""Differences between a plan and the last approved plan of the same name: who approved that one need only read these.
 
-A coordinator names a run, and adds random letters to it: "pilot-1a2b3c4d" and "pilot-99887766" have the same name. The
-name is the coordinator's word, like the purpose.
+A run's name is chosen by the coordinator, which appends random letters and digits: "pilot-1a2b3c4d" and
+"pilot-99887766" have the same name. Like the purpose, it is the coordinator's claim, which nothing verifies.
 """
 
 from collections.abc import Iterator, Sequence

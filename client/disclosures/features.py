@@ -204,9 +204,9 @@ def _occurring(wanted: set[Words], texts: Sequence[Words]) -> Iterator[set[Words
 
 
 def _stream(documents: Sequence[Words], numbers: dict[str, int], *, end: int) -> tuple[NDArray[np.int64], ...]:
-    """Return the numbers of all documents' words, with `end` after each document, and the document of each number.
+    """Return all documents' words as integer IDs, each document followed by `end`, and the document index of each ID.
 
-    New words get new numbers in `numbers`.
+    New words are added to `numbers`, which has the ID of each word.
     """
     stream: list[int] = []
     for words in documents:

@@ -140,7 +140,7 @@ def status(folder: Path, name: str) -> dict[str, Any] | None:
 
 
 def stop(folder: Path, names: Sequence[str], *, wait: float = 3 * GRACE) -> bool:
-    """End the supervisors that have these locks of a folder, and so their children.
+    """Terminate the supervisors that hold these locks of a folder, and so their child processes.
 
     Returns:
         False if there were none.

@@ -89,7 +89,10 @@ class Document:
 
     @classmethod
     def read(cls, folder: Path, problems: list[str], *, needed: bool = True) -> Self | None:
-        """Return the document of a run folder. If that fails, add the reason to `problems` and return None (`read`)."""
+        """Return the document of a run folder; if that fails, add the reason to `problems` and return None.
+
+        The arguments are those of the function `read` of this module.
+        """
         return read(folder / cls.FILE, cls.parse, problems, needed=needed)
 
     def save(self, folder: Path, name: str | None = None) -> None:

@@ -214,7 +214,7 @@ class Metrics(Document):
 
     @property
     def utility_encoder(self) -> Classifier | None:
-        """A second classifier, of the encoder's vectors, trained on the synthetic texts."""
+        """Results of a second classifier, which was trained on the encoder's vectors of the synthetic texts."""
         return self._classifier("utility_encoder")
 
     @property

@@ -88,7 +88,10 @@ def cost(privacy: Privacy | None) -> str:
 
 
 def _unproven(privacy: Privacy) -> list[str]:
-    """Return paragraphs on unproven texts: the paper's claim for a noised choice, and the other queries' guarantee."""
+    """Return the paragraphs for a run with queries that lack a privacy proof.
+
+    They have the paper's claim, if it has one for a noisy choice, and the guarantee for the other queries.
+    """
     names = privacy.unproven
     paragraphs = [
         (

@@ -392,7 +392,7 @@ class CensusMethod(CensusSettings):
 
 
 def _softness(state: State[CensusMemory], census: Census) -> float:
-    """Return the softness of the released probabilities; the census's own for runs of versions that had no such."""
+    """Return the softness of the released probabilities; the census's own if the run's version recorded none."""
     return float(state.rounds[-1].figures.get(_SOFTNESS, census.softness))
 
 

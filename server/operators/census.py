@@ -220,7 +220,7 @@ def classifier(census: Census, estimated: Estimates, soft: float) -> LinearClass
 
 
 def figures(census: Census, estimated: Estimates, requested: Labels, posterior: Floats) -> dict[str, Any]:
-    """Make the figures of a round's report: the signal, and by label its share, shrinkage and relabelled texts."""
+    """Return figures for a round's report: the signal-to-noise ratio; by label: share, shrinkage, relabelled texts."""
     relabelled = np.bincount(requested[posterior.argmax(axis=1) != requested], minlength=len(census.labels))
     by_label = {"shares": estimated.shares, "shrinkage": estimated.kept, "relabelled": relabelled}
     return {

@@ -1,4 +1,4 @@
-"""All documents of a run folder, read once, and results that follow from them: `report.json` and the page."""
+"""The content of a report: all documents of a run folder, read once, and the results derived from them."""
 
 import math
 from collections import Counter

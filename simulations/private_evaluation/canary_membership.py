@@ -142,11 +142,12 @@ def lower_bound(right: int, guesses: int, *, of: int, delta: float, level: float
 def _probability(right: int, guesses: int, of: int, epsilon: float, delta: float) -> float:
     """Return a bound on the probability of `right` or more right guesses under (ε, δ)-DP.
 
-    Given the coins before it, the toss of a canary is x = in or out, and the output y has the density p_x(y). A guess g
-    at y is right with probability p_g / (p_in + p_out), which is above e^ε / (1 + e^ε) only by the part of p_g that is
-    above e^ε p_other. Over all y that part has at most δ of p_g by (ε, δ)-DP, so that δ bounds the probability of a
-    guess that is right because of it; the paper has 2 δ, which is larger. So of all guesses a number F of expectation
-    2 δ m or less is right for that reason, and the others are at most binomial, with the tail f. However F comes about,
+    Fix all earlier coin tosses. A canary's coin is x = in or out, and the output y has the density p_x(y). A guess g at
+    y is right with probability p_g / (p_in + p_out). This exceeds e^ε / (1 + e^ε) only because of the part of p_g above
+    e^ε p_other, whose integral over y is at most δ by (ε, δ)-DP. So a guess is right because of that part with
+    probability at most δ; the paper's bound 2 δ, which is larger, is used here. Let F be the number of guesses that are
+    right for that reason; its expectation is at most 2 δ m for m canaries (`of`). The number of other right guesses has
+    at most the upper tail f(v) = P[B >= v] of a binomial variable B. However F depends on it,
 
         P[right >= v] <= E[f(v - F)] <= f(v) + E[F] max_i (f(v - i) - f(v)) / i,   i = 1..v.
     """

@@ -67,7 +67,7 @@ class Browser:
 
 
 def forms(html):
-    """Return the hidden fields of each form of a page: a list of values by name."""
+    """Return the hidden fields of each form of a page: for each form, a dictionary from name to value."""
     hidden = re.compile(r'<input type="hidden" name="([^"]*)" value="([^"]*)">')
     return [dict(hidden.findall(form)) for form in re.findall(r"<form.*?</form>", html, re.DOTALL)]
 

@@ -23,7 +23,7 @@ SMALL = (
 
 
 def environment(path=()):
-    """Return the environment of commands; `path` comes before our own code."""
+    """Return environment variables for commands; in PYTHONPATH, the folders `path` come before the repository."""
     passed_on = {"HOME", "LANG", "COVERAGE_FILE", "CAUCUS_MODELS", "XDG_STATE_HOME"}
     kept = {name: value for name, value in os.environ.items() if name in passed_on}
     python = ":".join(map(str, (*path, ROOT)))

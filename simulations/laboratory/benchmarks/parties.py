@@ -122,7 +122,7 @@ def _line(parties: int, mode: str, encoder: Encoder, candidates: int) -> Cost:
 
 
 def measure(parties: int, mode: str, encoder: Encoder, candidates: int) -> Cost:
-    """Set up a federation and ask one query of votes; return the cost of the query, without the set-up."""
+    """Create a federation; return the cost of one query of votes: opening the run, key exchange, voting, unmasking."""
     identities = {party: Identity(secure_bytes(32)) for party in range(parties)} if mode == "malicious" else {}
     roster = Roster({party: identity.public for party, identity in identities.items()}) if identities else None
     plan = plan_of(parties, mode, encoder, roster)
