@@ -82,7 +82,7 @@ class State(Generic[M]):
 
     @classmethod
     def from_dict(cls, saved: Mapping[str, Any], memory: type[M]) -> "State[M]":
-        """Read the state back from `to_dict`'s form, after a round trip through JSON; `memory` is its memory's class."""
+        """Read the state back from `to_dict`'s form, after a trip through JSON; `memory` is its memory's class."""
         return State(
             round=saved["round"],
             candidates=tuple(Candidate(**candidate) for candidate in saved["candidates"]),
