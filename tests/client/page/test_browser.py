@@ -128,7 +128,7 @@ def test_the_accessibility_check_passes_on_every_page(visit, hospital, scheme):
     control = held_back(hospital)
     page.get_by_label("Synthetic texts").fill(str(copied(hospital)))
     page.get_by_label("Control records").fill(str(control))
-    page.get_by_role("button").click()
+    page.get_by_role("button", name="Look at the texts").click()
     page.wait_for_url("**/look")
     assert "the texts disclose records" in page.get_by_role("alert").inner_text()
     assert axe.Axe().run(page).violations_count == 0

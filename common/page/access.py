@@ -1,10 +1,12 @@
 """Who may see the page: a door before all routes, so that no route can be without it.
 
-`caucus-party page` binds 127.0.0.1 alone and prints one link, once. The first browser that opens it within
-`LINK_LIFE` gets a session: a cookie that no script can read (HttpOnly), that no other site's link or form sends
-(SameSite=Strict), and that ends after `SESSION_LIFE`. Browsers send the cookies of an address to all of its ports, so
-that another user of this machine could collect them with a server of their own: the pages therefore stand under a path
-of random letters, and the cookie is sent there only. Each request is checked in this order:
+`caucus-party page` and `caucus-coordinator page` bind 127.0.0.1 alone and print one link, once. The first browser that
+opens it within `LINK_LIFE` gets a session: a cookie that no script can read (HttpOnly), that no other site's link or
+form sends (SameSite=Strict), and that ends after `SESSION_LIFE` or when the person logs out. Browsers send the cookies
+of an address to all of its ports, so that another user of this machine could collect them with a server of their own:
+the pages therefore stand under a path of random letters, and the cookie is sent there only. Nor can such a server lock
+the page by a cookie of its own: the name has the port, and of several cookies of this name any may be the right one.
+Each request is checked in this order:
 
 1. `Host` is exactly ours: a name of somebody else's that leads to 127.0.0.1 is refused.
 2. The method is GET, which changes nothing, or POST.
@@ -18,7 +20,7 @@ that it tells nobody which routes there are.
 import hmac
 import secrets
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from http import HTTPStatus
 from urllib.parse import parse_qs
 
@@ -33,7 +35,6 @@ SESSION_LIFE = 8 * 3600.0
 LARGEST_FORM = 2**16
 """Bytes of a form: a decision, its reason, or the names of two files."""
 MOST_FIELDS = 20
-COOKIE = "caucus"
 FORM_TOKEN = "form_token"  # noqa: S105 the name of a form's field
 FORM = "application/x-www-form-urlencoded"
 
@@ -68,6 +69,7 @@ class Access:
         self._link_ends = clock() + LINK_LIFE
         self._cookie: str | None = None
         self._session_ends = 0.0
+        self.cookie_name = f"caucus_{host.rpartition(':')[2]}"
         self.entrance = f"{self.root}/enter/"
         self.link = f"{self.origin}{self.entrance}{self._token}"
 
@@ -83,6 +85,10 @@ class Access:
     def knows(self, cookie: str) -> bool:
         """Return whether the cookie is that of the session, which has not ended."""
         return self._cookie is not None and _equal(cookie, self._cookie) and self._clock() < self._session_ends
+
+    def leave(self) -> None:
+        """End the session; the link does not begin another one."""
+        self._cookie = None
 
     def form_token(self, cookie: str) -> str:
         """Return the token that each form of this session carries, which a page of another origin cannot know."""
@@ -129,8 +135,8 @@ class Door:
             return self._page(HTTPStatus.METHOD_NOT_ALLOWED)
         if path.startswith(access.entrance) and request.method == "GET":
             return self._enter(path.removeprefix(access.entrance))
-        cookie = request.cookies.get(COOKIE, "")
-        if not access.knows(cookie):
+        cookie = next(filter(access.knows, _cookies(request, access.cookie_name)), None)
+        if cookie is None:
             return self._page(HTTPStatus.FORBIDDEN)
         request.state.form_token = access.form_token(cookie)
         return await self._bad_form(request) if request.method == "POST" else None
@@ -143,7 +149,12 @@ class Door:
         root = self._access.root
         response = HTMLResponse(self._entered, headers={"Refresh": f"0; url={root}/"})
         response.set_cookie(
-            COOKIE, cookie, max_age=int(SESSION_LIFE), path=f"{root}/", httponly=True, samesite="strict"
+            self._access.cookie_name,
+            cookie,
+            max_age=int(SESSION_LIFE),
+            path=f"{root}/",
+            httponly=True,
+            samesite="strict",
         )
         return response
 
@@ -170,6 +181,15 @@ class Door:
 
     def _page(self, status: HTTPStatus) -> Response:
         return HTMLResponse(self._refused, status)
+
+
+def _cookies(request: Request, wanted: str) -> Iterator[str]:
+    """Yield the values of all cookies of a name, of which Starlette knows the last one alone."""
+    for header in request.headers.getlist("cookie"):
+        for part in header.split(";"):
+            name, _, value = part.strip().partition("=")
+            if name == wanted:
+                yield value
 
 
 def _equal(given: str, known: str) -> bool:
