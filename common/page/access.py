@@ -13,8 +13,8 @@ Each request is checked in this order:
 3. The link's token is right, not used yet and not too old; all other paths need the cookie of a living session.
 4. A POST has exactly our `Origin`, a form of a known kind and bounded size, and the session's own form token.
 
-Each response forbids scripts, frames, foreign content and caching. A refusal is the same page for all requests, so
-that it tells nobody which routes there are.
+Each response forbids scripts, frames, foreign content and caching; a report alone may run its script, in a sandbox
+(`SANDBOXED`). A refusal is the same page for all requests, so that it tells nobody which routes there are.
 """
 
 import hmac
@@ -24,6 +24,7 @@ from collections.abc import Callable, Iterator
 from http import HTTPStatus
 from urllib.parse import parse_qs
 
+from starlette.datastructures import Headers
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -49,6 +50,13 @@ HEADERS = {
     "Cross-Origin-Resource-Policy": "same-origin",
 }
 """Headers of each response."""
+SANDBOXED = {
+    "Content-Security-Policy": "sandbox allow-scripts; default-src 'none'; style-src 'unsafe-inline'; script-src "
+    "'unsafe-inline'; form-action 'none'; base-uri 'none'; frame-ancestors 'none'",
+    "Cross-Origin-Opener-Policy": "unsafe-none",  # browsers refuse a sandboxed document with another one
+}
+"""Headers with which a route answers by a report, in place of those above: it becomes a page of no origin, which has no
+cookie, can read no page of ours and reaches no address. By hash, its own policy allows its one style and script."""
 
 
 class Access:
@@ -117,7 +125,9 @@ class Door:
 
         async def headed(message: Message) -> None:
             if message["type"] == "http.response.start":
-                ours = {name.lower().encode(): value.encode() for name, value in HEADERS.items()}
+                policy = Headers(raw=message["headers"]).get("content-security-policy")
+                chosen = HEADERS | SANDBOXED if policy == SANDBOXED["Content-Security-Policy"] else HEADERS
+                ours = {name.lower().encode(): value.encode() for name, value in chosen.items()}
                 others = [(name, value) for name, value in message["headers"] if name not in ours]
                 message["headers"] = [*others, *ours.items()]
             await send(message)

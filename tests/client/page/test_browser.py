@@ -4,36 +4,27 @@ The browser is what `CHROMIUM` names, or a `chromium` on the path; none is downl
 """
 
 import json
-import os
-import shutil
 
 import pytest
 
 from client.approvals import approvals
 from tests.support.browsing import opened_here
+from tests.support.chromium import CHROMIUM, ZOOMED, started, visiting
 from tests.support.federations import plan
 from tests.support.held_back import copied, held_back
 from tests.support.hospital import change, opened, spend
-
-CHROMIUM = os.environ.get("CHROMIUM") or shutil.which("chromium") or shutil.which("chromium-browser")
 
 pytestmark = [
     pytest.mark.browser,
     pytest.mark.skipif(CHROMIUM is None, reason="no chromium on the path, and CHROMIUM names none"),
 ]
 PATHS = ("", "budget", "limits", "now", "coordinator", "release")
-ZOOMED = 320
-"""Pixels of a window of 1280 at a zoom of 400 %."""
 
 
 @pytest.fixture(scope="module")
 def chromium():
-    playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
-    with playwright.sync_playwright() as started:
-        # Chromium's sandbox cannot be had as root, as in a container.
-        running = started.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+    with started() as running:
         yield running
-        running.close()
 
 
 @pytest.fixture
@@ -48,25 +39,8 @@ def hospital(made):
 @pytest.fixture
 def visit(chromium, hospital):
     """Open the link as a person does, and watch the page: what it asks for, and what it complains of."""
-    with opened_here(hospital) as link:
-        contexts = []
-
-        def entered(**settings):
-            context = chromium.new_context(viewport={"width": 1280, "height": 900}, **settings)
-            contexts.append(context)
-            page = context.new_page()
-            page.asked, page.said = [], []
-            page.on("request", lambda request: page.asked.append(request.url))
-            page.on("console", lambda message: page.said.append(message.text))
-            page.on("pageerror", lambda error: page.said.append(str(error)))
-            page.root = link.partition("enter/")[0]
-            page.goto(link)
-            page.wait_for_url(page.root)
-            return page
-
+    with opened_here(hospital) as link, visiting(chromium, link) as entered:
         yield entered
-        for context in contexts:
-            context.close()
 
 
 def only(folder):

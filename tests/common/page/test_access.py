@@ -3,17 +3,29 @@
 import pytest
 from starlette.routing import Mount, Route
 
+from common.errors import ConfigError
 from common.page import access as door
+from server.page import app as coordinator
 from tests.support.browsing import HOST, Browser
+from tests.support.flower import coordinated
 from tests.support.hospital import operated
 
-PAGES = {"hospital": lambda folder: Browser(operated(folder))}
+
+def of_coordinator(folder, monkeypatch):
+    def planned(*_):
+        raise ConfigError("a plan", got="none, for it takes seconds")
+
+    monkeypatch.setattr(coordinator, "planned", planned)
+    return Browser(coordinated(folder, monkeypatch).folder, coordinator.application)
+
+
+PAGES = {"hospital": lambda folder, _: Browser(operated(folder)), "coordinator": of_coordinator}
 
 
 @pytest.fixture(params=PAGES)
-def opened(request, tmp_path):
+def opened(request, tmp_path, monkeypatch):
     """Make one of the pages, in a folder of this name."""
-    return lambda name="page": PAGES[request.param](tmp_path / name)
+    return lambda name="page": PAGES[request.param](tmp_path / name, monkeypatch)
 
 
 @pytest.fixture

@@ -7,10 +7,10 @@ from types import SimpleNamespace
 import pytest
 
 import client.page.render
-import common.page
+import server.page.render
 from common.page.words import LANGUAGES
 
-PAGES = {"client.page": client.page.render.PAGES}
+PAGES = {"client.page": client.page.render.PAGES, "server.page": server.page.render.PAGES}
 
 
 def templates(package):
@@ -48,5 +48,7 @@ def test_sentences_are_whole_and_printable(package):
 
 
 def test_a_page_s_own_sentence_stands_beside_the_shared_ones_of_its_group():
-    assert {"title", "why", "do"} == set(vars(PAGES["client.page"].say.refused))
-    assert resources.files(common.page).joinpath("english.yaml").is_file()
+    refusals = [vars(pages.say.refused) for pages in PAGES.values()]
+    assert all(set(refusal) == {"title", "why", "do"} for refusal in refusals)
+    assert len({refusal["title"] for refusal in refusals}) == 1
+    assert len({refusal["do"] for refusal in refusals}) == 2
