@@ -53,7 +53,7 @@ HEADERS = {
 SANDBOXED = {
     "Content-Security-Policy": "sandbox allow-scripts; default-src 'none'; style-src 'unsafe-inline'; script-src "
     "'unsafe-inline'; form-action 'none'; base-uri 'none'; frame-ancestors 'none'",
-    "Cross-Origin-Opener-Policy": "unsafe-none",  # browsers refuse a sandboxed document with another one
+    "Cross-Origin-Opener-Policy": "unsafe-none",  # the standard of HTML refuses a sandboxed document with another value
 }
 """Headers with which a route answers by a report, in place of those above: it becomes a page of no origin, which has no
 cookie, can read no page of ours and reaches no address. By hash, its own policy allows its one style and script."""

@@ -27,7 +27,7 @@ from server.settings.compose import load
 from server.settings.schema import Settings
 from server.settings.sections import setting
 
-MOST_LINES = 100
+MOST_LINES = 30
 """Last lines of a run's log that the page shows."""
 GOES_ON = (Status.STARTING, Status.RUNNING)
 CAN_BE_CANCELLED = (*GOES_ON, Status.AWAITING)

@@ -7,6 +7,11 @@ from contextlib import contextmanager
 import pytest
 
 CHROMIUM = os.environ.get("CHROMIUM") or shutil.which("chromium") or shutil.which("chromium-browser")
+MARKS = [
+    pytest.mark.browser,
+    pytest.mark.skipif(CHROMIUM is None, reason="no chromium on the path, and CHROMIUM names none"),
+]
+"""Marks of a module whose tests need it."""
 ZOOMED = 320
 """Pixels of a window of 1280 at a zoom of 400 %."""
 
@@ -43,3 +48,22 @@ def visiting(chromium, link):
     yield entered
     for context in contexts:
         context.close()
+
+
+def unfolded(page):
+    """Open all that a page has folded; its policy lets no script in but a test's own."""
+    page.evaluate("() => document.querySelectorAll('details').forEach((each) => each.open = true)")
+
+
+def width(page):
+    """Return the pixels that a page takes across, unfolded."""
+    unfolded(page)
+    return page.evaluate("() => document.documentElement.scrollWidth")
+
+
+def barriers(page):
+    """Return what the accessibility check finds on a page, unfolded, in words; empty if it passes."""
+    axe = pytest.importorskip("axe_playwright_python.sync_playwright", reason="axe-playwright-python is not installed")
+    unfolded(page)
+    found = axe.Axe().run(page)
+    return f"{page.url}: {found.generate_report()}" if found.violations_count else ""

@@ -13,14 +13,11 @@ from server.page import drafts
 from server.page.app import application
 from server.report import write_report
 from tests.support.browsing import opened_here
-from tests.support.chromium import CHROMIUM, ZOOMED, started, visiting
+from tests.support.chromium import MARKS, ZOOMED, barriers, started, visiting, width
 from tests.support.documents import write_run
 from tests.support.flower import under_way
 
-pytestmark = [
-    pytest.mark.browser,
-    pytest.mark.skipif(CHROMIUM is None, reason="no chromium on the path, and CHROMIUM names none"),
-]
+pytestmark = MARKS
 PATHS = ("", "run?name=first", "run?name=whole", "hospitals", "plan")
 
 
@@ -104,37 +101,31 @@ def test_who_logs_out_needs_a_new_link(visit):
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_the_accessibility_check_passes_on_every_page(visit, monkeypatch, scheme):
-    axe = pytest.importorskip("axe_playwright_python.sync_playwright", reason="axe-playwright-python is not installed")
     page = visit(color_scheme=scheme)
     for path in PATHS:
         page.goto(page.root + path)
-        # The policy lets no script in but a test's own.
-        page.evaluate("() => document.querySelectorAll('details').forEach((each) => each.open = true)")
-        results = axe.Axe().run(page)
-        assert results.violations_count == 0, f"{path}: {results.generate_report()}"
+        assert barriers(page) == ""
     page.get_by_label("A guess of the number").fill("300")
     page.get_by_label("Synthetic texts").fill("100")
     page.get_by_role("button", name="What would it cost?").click()
     page.wait_for_url("**/planned")
     assert page.locator("table").is_visible()
-    assert axe.Axe().run(page).violations_count == 0
+    assert barriers(page) == ""
 
 
-@pytest.mark.parametrize("width", [ZOOMED, 390])
-def test_a_phone_and_400_percent_scroll_down_only(visit, monkeypatch, width):
+@pytest.mark.parametrize("pixels", [ZOOMED, 390])
+def test_a_phone_and_400_percent_scroll_down_only(visit, monkeypatch, pixels):
     page = visit()
-    page.set_viewport_size({"width": width, "height": 740})
+    page.set_viewport_size({"width": pixels, "height": 740})
     for path in PATHS:
         page.goto(page.root + path)
-        page.evaluate("() => document.querySelectorAll('details').forEach((each) => each.open = true)")
-        assert page.evaluate("() => document.documentElement.scrollWidth") <= width, path
+        assert width(page) <= pixels, path
     facts = {"forecast": {"texts": 1, "model_calls": 2, "input_tokens": 3, "output_tokens": 4, "cost": None}}
     facts |= {"planned_epsilon": 4.0, "party_epsilon": 5.0, "delta": 1e-5, "expected_records": None, "advice": []}
     monkeypatch.setattr(drafts, "forwards", lambda _: facts | {"queries": [], "statement": "x" * 500})
     page.get_by_role("button", name="What would it cost?").click()
     page.wait_for_url("**/planned")
-    page.evaluate("() => document.querySelectorAll('details').forEach((each) => each.open = true)")
-    assert page.evaluate("() => document.documentElement.scrollWidth") <= width
+    assert width(page) <= pixels
 
 
 def test_a_run_s_page_loads_itself_when_a_person_wants_it_and_without_scripts(visit, monkeypatch):

@@ -32,6 +32,19 @@ def test_there_is_no_other_address(flower, capsys):
     assert "unrecognized arguments: --address" in capsys.readouterr().err
 
 
+def test_ctrl_c_ends_it_in_good_order(flower, capsys, monkeypatch):
+    def interrupted(sockets):
+        raise KeyboardInterrupt
+
+    def serving(application, host):
+        assert application.args == (flower.folder,)
+        return type("Access", (), {"link": "the link"}), type("Server", (), {"run": staticmethod(interrupted)})
+
+    monkeypatch.setattr("common.page.serve.serving", serving)
+    assert main(["page", str(flower.folder), "--port", "0"]) == 0
+    assert capsys.readouterr().out.splitlines()[1:] == ["the link", "the page is closed"]
+
+
 def test_a_real_server_opens_the_page_on_loopback_alone(flower):
     with served(flower.folder, "server.command") as link, httpx.Client(trust_env=False, timeout=30) as client:
         assert re.fullmatch(r"http://127\.0\.0\.1:\d+/[0-9a-f]{32}/enter/[\w-]{43}", link)

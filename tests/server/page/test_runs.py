@@ -59,6 +59,7 @@ def test_what_is_poor_about_a_complete_run_is_said(browser, flower):
         (folder / name).write_text(content)
     weakness = {"what": "accuracy 0.2", "do": "write more texts", "simulation_only": False}
     (folder / "report.json").write_text(json.dumps({"weaknesses": [weakness]}))
+    assert "caucus-coordinator steer" not in text_of(browser)
     (folder / "census.json").touch()
     for path in ("", "run?name=first"):
         assert "accuracy 0.2; write more texts" in text_of(browser, path)

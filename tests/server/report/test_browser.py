@@ -11,14 +11,11 @@ import pytest
 from server.documents.maps import PrivateMap, TextMap
 from server.report import write_report
 from simulations.sweeps.render import write_table
-from tests.support.chromium import CHROMIUM, started
+from tests.support.chromium import MARKS, started
 from tests.support.documents import HOSTILE, write_run
 from tests.support.sweeps import run as write_row
 
-pytestmark = [
-    pytest.mark.browser,
-    pytest.mark.skipif(CHROMIUM is None, reason="no chromium on the path, and CHROMIUM names none"),
-]
+pytestmark = MARKS
 
 TEXTS = 6000
 WITHIN = 0.5
