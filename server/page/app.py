@@ -3,7 +3,7 @@
 Each request reads the coordinator's folder again, as a command does, with the rights of the account that runs the page.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from functools import partial
 from http import HTTPStatus
 from pathlib import Path
@@ -24,14 +24,14 @@ from server.failure import EXPECTED, summary
 from server.page.drafts import CHOICES, Draft, planned, start_command
 from server.page.hospitals import hospitals
 from server.page.render import PAGES
-from server.page.runs import GOES_ON, all_runs, one_run
+from server.page.runs import GOES_ON, all_runs, one_run, to_resume
 
 AGAIN = "10"
 """Seconds after which a browser loads a run's page again, if the person asked for it."""
 
 page = PAGES.page
 _acting = Lock()
-"""Held while a plan is composed or a run is started: Hydra has one state for the whole process."""
+"""Held while a run is planned, started or resumed: Hydra has one state for the process, and runs begin one by one."""
 
 
 def application(folder: Path, access: Access) -> Door:
@@ -110,14 +110,16 @@ def _start(request: Request, settings: CoordinatorSettings) -> Response:
 
 
 def _resume(request: Request, settings: CoordinatorSettings) -> Response:
-    folder = begun(settings, request.state.form.get("name", ""))
-    lines = resume(settings, folder, wait="wait" in request.state.form)
+    form = request.state.form
+    with _acting:
+        folder = to_resume(settings, form.get("name", ""))
+        lines = list(resume(settings, folder, wait="wait" in form))
     return _acted(request, "resume", folder.name, lines, run_state.command(settings, "resume", folder.name))
 
 
 def _cancel(request: Request, settings: CoordinatorSettings) -> Response:
     folder = begun(settings, request.state.form.get("name", ""))
-    lines = cancel(settings, folder)
+    lines = list(cancel(settings, folder))
     return _acted(request, "cancel", folder.name, lines, run_state.command(settings, "cancel", folder.name))
 
 
@@ -126,5 +128,5 @@ def _form(request: Request, draft: Draft, *, status: int = HTTPStatus.OK, **view
     return page(request, "plan", status=status, draft=draft, **shown | view)
 
 
-def _acted(request: Request, action: str, name: str, lines: Iterable[str], command: str) -> Response:
-    return page(request, "acted", action=action, name=name, lines=list(lines), command=command)
+def _acted(request: Request, action: str, name: str, lines: list[str], command: str) -> Response:
+    return page(request, "acted", action=action, name=name, lines=lines, command=command)

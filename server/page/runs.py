@@ -2,12 +2,14 @@
 
 import shlex
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+import yaml
 from markupsafe import Markup
 
-from common.errors import CaucusError
+from common.errors import CaucusError, CheckpointError
 from common.system.log_lines import last_lines
 from server.deploy import run_state
 from server.deploy.run_state import Progress, Status, checked
@@ -96,28 +98,43 @@ class Run:
     commands: tuple[str, ...]
 
 
-def all_runs(settings: CoordinatorSettings) -> list[tuple[str, Progress | str]]:
-    """Return each run, newest first, with its state; a sentence in place of the state of one that cannot be read."""
+def all_runs(settings: CoordinatorSettings) -> list[tuple[str, Progress | CaucusError]]:
+    """Return each run, newest first, with its state; the reason in place of the state of one that cannot be read."""
     folders = [path.parent for path in (settings.folder / "runs").glob("*/config.yaml")]
     folders.sort(key=lambda folder: (folder / "config.yaml").stat().st_mtime, reverse=True)
-    return [(folder.name, _state(settings, folder)) for folder in folders]
+    return [(folder.name, _state_or_reason(settings, folder)) for folder in folders]
 
 
-def _state(settings: CoordinatorSettings, folder: Path) -> Progress | str:
+def _state_or_reason(settings: CoordinatorSettings, folder: Path) -> Progress | CaucusError:
     try:
-        return checked(settings, folder)
-    except (CaucusError, *MALFORMED) as error:
-        return f"a file of its folder cannot be read ({type(error).__name__})"
+        with _readable(folder):
+            return checked(settings, folder)
+    except CaucusError as error:
+        return error
+
+
+def to_resume(settings: CoordinatorSettings, name: str) -> Path:
+    """Return the folder of a run that may be resumed: a second press of the button must not stop what the first began.
+
+    Raises:
+        CheckpointError: There is no such run, or it goes on.
+    """
+    folder = begun(settings, name)
+    status = checked(settings, folder).status
+    if status in GOES_ON:
+        raise CheckpointError("run", expected="one that has ended", got=f"one that is {status}", where=folder)
+    return folder
 
 
 def one_run(settings: CoordinatorSettings, name: str) -> Run:
     """Return one run.
 
     Raises:
-        CheckpointError: There is no such run.
+        CheckpointError: There is no such run, or a file of it that is needed cannot be read.
     """
     folder = begun(settings, name)
-    chosen, state = load(folder), checked(settings, folder)
+    with _readable(folder):
+        chosen, state, account = load(folder), checked(settings, folder), Spending(path=folder / SPENDING)
     problems: list[str] = []
     path = folder / RoundReport.FILE
     rounds = read_lines(path, RoundReport.from_json, problems) if path.exists() else []
@@ -125,11 +142,11 @@ def one_run(settings: CoordinatorSettings, name: str) -> Run:
     made_by_steer, rejected = steered(folder), (folder / REJECTED).exists()
     actions = () if made_by_steer else tuple(_actions(state, rejected=rejected))
     return Run(
-        name=name,
+        name=folder.name,
         state=state,
         method=chosen.method.name,
         rounds=setting(chosen, "method.rounds"),
-        costs=_costs(chosen, folder, rounds, privacy),
+        costs=_costs(chosen, account, rounds, privacy),
         log=last_lines(folder / "run.log", MOST_LINES),
         plots=tuple(map(drawn, run_plots.of_rounds(rounds))),
         problems=tuple(problems),
@@ -141,6 +158,16 @@ def one_run(settings: CoordinatorSettings, name: str) -> Run:
     )
 
 
+@contextmanager
+def _readable(folder: Path) -> Iterator[None]:
+    """Tell an unreadable file of a run folder as an error of ours."""
+    try:
+        yield
+    except (*MALFORMED, yaml.YAMLError) as error:
+        got = f"one that was changed or cut ({type(error).__name__})"
+        raise CheckpointError("run folder", expected="files of this program", got=got, where=folder) from error
+
+
 def _actions(state: Progress, *, rejected: bool) -> Iterator[str]:
     if state.status in CAN_BE_CANCELLED:
         yield "cancel"
@@ -148,8 +175,7 @@ def _actions(state: Progress, *, rejected: bool) -> Iterator[str]:
         yield "resume"
 
 
-def _costs(chosen: Settings, folder: Path, rounds: Sequence[RoundReport], privacy: Privacy | None) -> Costs:
-    account = Spending(path=folder / SPENDING)
+def _costs(chosen: Settings, account: Spending, rounds: Sequence[RoundReport], privacy: Privacy | None) -> Costs:
     left = (setting(chosen, "method.rounds") or 0) - len(rounds)
     known = bool(rounds) and left > 0
     seconds = [sum(report.seconds.values()) for report in rounds if report.seconds]

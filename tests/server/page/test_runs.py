@@ -8,7 +8,6 @@ import pytest
 import yaml
 
 from common.page.access import HEADERS, SANDBOXED
-from server.deploy import runs
 from server.failure import lock_folder
 from server.page.render import PAGES
 from server.page.runs import MOST_LINES
@@ -49,7 +48,7 @@ def test_runs_are_listed_newest_first_with_their_states(browser, flower):
     text = text_of(browser, "")
     assert text.index("new</a>") < text.index("old</a>") < text.index("damaged</a>")
     assert "awaiting approval of St. Mary and St. Luke" in text
-    assert "a file of its folder cannot be read" in text
+    assert "run folder; expected files of this program; got one that was changed or cut (JSONDecodeError)" in text
     assert "empty" not in text.partition("<main")[2].partition("</main")[0]
 
 
@@ -171,12 +170,22 @@ def test_a_run_that_another_process_steers_is_left_to_it(verb, browser, flower):
     assert "one that caucus-coordinator steer makes" in response.text
 
 
-def test_a_run_that_still_runs_is_not_resumed(browser, flower, monkeypatch):
-    monkeypatch.setattr(runs, "ENDING_SECONDS", 0.0)
-    with lock_folder(under_way(flower)):
+def test_a_run_that_goes_on_is_not_begun_twice(browser, flower):
+    folder = under_way(flower)
+    with lock_folder(folder):
         response = browser.post("resume", name="first")
     assert response.status_code == 400
-    assert "expected one that has ended; got a running process" in response.text
+    assert "expected one that has ended; got one that is running" in response.text
+    flower.leaves, flower.says = {}, "pending"
+    assert browser.post("resume", name="first").status_code == 200
+    assert "got one that is starting" in browser.post("resume", name="first").text
+    assert flower.asked.count("run") == 1
+
+
+@pytest.mark.parametrize("name", ["config.yaml", "run.json", "spending.jsonl"])
+def test_a_run_with_a_damaged_file_is_one_clear_line(name, browser, flower):
+    (under_way(flower) / name).write_text("{}" if name == "spending.jsonl" else "{")
+    assert "got one that was changed or cut" in text_of(browser, status=400)
 
 
 @pytest.mark.parametrize("name", ["", "no-such", "../coordinator", "..", ".", "/etc", "runs/first", "first/../first"])
