@@ -21,7 +21,7 @@ from server.deploy import run_state
 from server.deploy.runs import begun, cancel, resume, start
 from server.deploy.settings import CoordinatorSettings
 from server.failure import EXPECTED, summary
-from server.page.drafts import CHOICES, Draft, planned, start_command
+from server.page.drafts import CHOICES, Draft, Planned, planned, start_command
 from server.page.hospitals import hospitals
 from server.page.render import PAGES
 from server.page.runs import GOES_ON, all_runs, one_run, to_resume
@@ -94,7 +94,7 @@ def _planned(request: Request, settings: CoordinatorSettings) -> Response:
         with _acting:
             return _form(request, draft, planned=planned(settings, draft))
     except EXPECTED as error:
-        return _form(request, draft, status=HTTPStatus.BAD_REQUEST, problem=summary(error))
+        return _form(request, draft, problem=summary(error))
 
 
 def _start(request: Request, settings: CoordinatorSettings) -> Response:
@@ -105,7 +105,7 @@ def _start(request: Request, settings: CoordinatorSettings) -> Response:
         with _acting:
             lines = list(start(settings, name, overrides, wait=wait))
     except EXPECTED as error:
-        return _form(request, draft, status=HTTPStatus.BAD_REQUEST, problem=summary(error), again=True, name=name)
+        return _form(request, draft, problem=summary(error), again=True, name=name)
     return _acted(request, "start", name, lines, start_command(settings, name, overrides, wait=wait))
 
 
@@ -123,9 +123,27 @@ def _cancel(request: Request, settings: CoordinatorSettings) -> Response:
     return _acted(request, "cancel", folder.name, lines, run_state.command(settings, "cancel", folder.name))
 
 
-def _form(request: Request, draft: Draft, *, status: int = HTTPStatus.OK, **view: object) -> Response:
-    shown = {"planned": None, "again": False, "name": "", "choices": CHOICES, "folder": Path.cwd()}
-    return page(request, "plan", status=status, draft=draft, **shown | view)
+def _form(
+    request: Request,
+    draft: Draft,
+    *,
+    planned: Planned | None = None,
+    problem: str = "",
+    again: bool = False,
+    name: str = "",
+) -> Response:
+    return page(
+        request,
+        "plan",
+        status=HTTPStatus.BAD_REQUEST if problem else HTTPStatus.OK,
+        draft=draft,
+        choices=CHOICES,
+        folder=Path.cwd(),
+        planned=planned,
+        problem=problem,
+        again=again,
+        name=name,
+    )
 
 
 def _acted(request: Request, action: str, name: str, lines: list[str], command: str) -> Response:

@@ -1,6 +1,6 @@
 """The hospitals as the page shows them, and what stands between them and the coordinator."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from common.errors import CaucusError
@@ -46,9 +46,10 @@ def hospitals(settings: CoordinatorSettings) -> Hospitals:
     """
     parties = [entry.party for entry in enrolled(settings)]
     running = processes.status(settings.folder, LOCKS[0])
-    problem, attending = fault(settings.folder) or "" if running else "", []
+    problem = fault(settings.folder) or "" if running else ""
+    attending: Sequence[Attending | None] = [None] * len(parties)
     try:
-        attending = attendance(settings) if running and parties else []
+        attending = attendance(settings) if running and parties else attending
     except CaucusError as error:
         problem = problem or str(error)
     return Hospitals(
@@ -58,5 +59,5 @@ def hospitals(settings: CoordinatorSettings) -> Hospitals:
         certificates={name: days_left(settings.folder / name) for name in CERTIFICATES},
         invitation=Invitation.load(settings.folder / Invitation.FILE).fingerprint,
         roster=RosterFile.load(settings.folder / RosterFile.FILE).fingerprint if parties else "",
-        enrolled=tuple(zip(parties, attending or [None] * len(parties), strict=True)),
+        enrolled=tuple(zip(parties, attending, strict=True)),
     )

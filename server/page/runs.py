@@ -41,8 +41,8 @@ class Costs:
     """What a run has cost, and what it may cost.
 
     Attributes:
-        planned: Epsilon of the whole plan; that of the settings before the plan is written.
-        spent: Epsilon of the answers so far.
+        planned: Epsilon of the whole plan; before it is written, the one that the settings ask for.
+        spent: Epsilon of the answers so far; None before the plan is written.
         delta: The delta of both.
         money: Money spent on remote models; None if no price is known.
         tokens: Tokens of remote models.
@@ -53,7 +53,7 @@ class Costs:
     """
 
     planned: float
-    spent: float
+    spent: float | None
     delta: float
     money: float | None
     tokens: int
@@ -183,7 +183,7 @@ def _costs(chosen: Settings, account: Spending, rounds: Sequence[RoundReport], p
     prices = [cost for cost in paid if cost is not None]
     return Costs(
         planned=privacy.planned_epsilon if privacy else chosen.privacy.epsilon,
-        spent=privacy.spent.epsilon if privacy else 0.0,
+        spent=privacy.spent.epsilon if privacy else None,
         delta=privacy.delta if privacy else chosen.privacy.delta,
         money=account.cost(),
         tokens=sum(model.usage.tokens for model in account.paid().values()),

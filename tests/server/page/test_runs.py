@@ -103,7 +103,7 @@ def test_without_caps_prices_and_rounds_the_page_says_so(browser, flower):
     assert SAY.cost_unknown in text
     assert SAY.rest not in text
     assert SAY.log_none in text
-    assert SAY.epsilon_of.format("0", "4", "1e-5") in text
+    assert SAY.epsilon_asked.format("4", "1e-5") in text
 
 
 def test_files_that_cannot_be_read_are_named(browser, flower):
