@@ -79,7 +79,7 @@ class Run:
         steered: Whether `caucus-coordinator steer` makes it.
         rejected: Whether to resume it does not help.
         has_report: Whether there is a report.
-        actions: "cancel" and "resume", as far as they can be done now.
+        actions: "resume" and "cancel", as far as they can be done now.
         commands: Command lines that do the same, and what the terminal alone does.
     """
 
@@ -169,10 +169,10 @@ def _readable(folder: Path) -> Iterator[None]:
 
 
 def _actions(state: Progress, *, rejected: bool) -> Iterator[str]:
-    if state.status in CAN_BE_CANCELLED:
-        yield "cancel"
     if state.status in CAN_BE_RESUMED and not rejected:
         yield "resume"
+    if state.status in CAN_BE_CANCELLED:
+        yield "cancel"
 
 
 def _costs(chosen: Settings, account: Spending, rounds: Sequence[RoundReport], privacy: Privacy | None) -> Costs:
