@@ -26,8 +26,8 @@ from common.system import processes
 from common.system.certificates import SOON, days_left, in_words
 from common.system.commands import add_command
 from common.system.files import content_of
+from common.system.log_lines import COLOUR, printable_line
 
-COLOUR = re.compile(r"\x1b\[[0-9;]*m")
 _LEVEL = re.compile(r"^[A-Z]+ *: +")
 _PROXY = re.compile(r"[45]\d\d \w")
 """Start of a line in which SuperNode says why a proxy refuses."""
@@ -250,11 +250,6 @@ def _certificate_days(path: Path) -> int | None:
         return days_left(path)
     except ConfigError:
         return None
-
-
-def printable_line(line: str) -> str:
-    """Mask unprintable characters, so that a line quoted from the coordinator or relay cannot overwrite others."""
-    return "".join(character if character.isprintable() else "?" for character in line)
 
 
 def _size(path: Path) -> int:

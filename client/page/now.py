@@ -13,8 +13,8 @@ from pathlib import Path
 from client.deploy.audit_totals import AuditReader
 from client.deploy.preflight import OF_COORDINATOR, Finding, findings
 from client.deploy.settings import HospitalSettings
-from client.deploy.status import COLOUR, Status, printable_line, status_of
-from common.system.files import content_of
+from client.deploy.status import Status, status_of
+from common.system.log_lines import last_lines, printable_line
 
 MOST_LINES = 30
 """Number of the last lines that are shown of the audit log and of each other log."""
@@ -67,7 +67,9 @@ def now(settings: HospitalSettings) -> Now:
     return Now(
         status=status_of(settings, AuditReader(audit)),
         lines=tuple(_last(audit))[: -MOST_LINES - 1 : -1],
-        logs={name: lines for name in LOGS if (lines := _log(settings.folder / "logs" / f"{name}.log"))},
+        logs={
+            name: lines for name in LOGS if (lines := last_lines(settings.folder / "logs" / f"{name}.log", MOST_LINES))
+        },
     )
 
 
@@ -102,10 +104,3 @@ def _line(entry: dict[str, str]) -> LogLine:
         return LogLine(**about, request=entry["request"], reason=entry["reason"], detail=detail, refused=refused)
     detail = f"{entry['by']}: {entry['from']} → {entry['to']}"
     return LogLine(**about, request="", reason=printable_line(entry["reason"]), detail=detail, refused=False)
-
-
-def _log(path: Path) -> tuple[str, ...]:
-    if not path.exists():
-        return ()
-    lines = content_of(path).decode(errors="replace").splitlines()
-    return tuple(printable_line(COLOUR.sub("", line)) for line in lines[-MOST_LINES:])

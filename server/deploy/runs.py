@@ -2,6 +2,7 @@
 
 `run` does quick checks first, then builds the run's parts, and only then writes the configuration into the
 folder and lets Flower start the ServerApp. From then on this process only prints the run's log (`run_state.py`).
+The coordinator's page does the same by `start`, `resume` and `cancel`, and shows the log itself.
 """
 
 import argparse
@@ -10,7 +11,7 @@ import os
 import secrets
 import shutil
 import time
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -21,6 +22,7 @@ from common.system.enrolment import LONGEST_NAME
 from common.system.files import write_atomic
 from server.deploy.enrolment import attendance, enrolled
 from server.deploy.run_state import (
+    FLOWER,
     POLL_SECONDS,
     Status,
     command,
@@ -37,7 +39,7 @@ from server.flower.commands import flwr
 from server.settings.compose import composed, load, store
 from server.settings.files import check_files
 from server.settings.schema import Hospital, Settings
-from server.settings.sections import changed
+from server.settings.sections import changed, setting
 
 ENDING_SECONDS = 60.0
 """Seconds to wait for the process of a failed or cancelled run to end, as two must not work in one folder."""
@@ -127,19 +129,36 @@ def with_hospitals(settings: CoordinatorSettings, overrides: list[str], name: st
 
 def _run(chosen: argparse.Namespace) -> Iterator[str]:
     settings = CoordinatorSettings.load(chosen.folder)
-    folder = _folder(settings, chosen.name)
+    yield from start(settings, chosen.name, chosen.overrides, wait=chosen.wait)
+    yield from followed(settings, _folder(settings, chosen.name))
+
+
+def start(settings: CoordinatorSettings, name: str, overrides: list[str], *, wait: bool) -> Iterator[str]:
+    """Check a new run, write its folder and let Flower start it; yield what the operator has to know.
+
+    Args:
+        settings: Settings of the coordinator.
+        name: Name of the run.
+        overrides: The operator's overrides.
+        wait: Whether to start even if too few hospitals are online.
+
+    Raises:
+        CaucusError: The name is taken, a setting is wrong, too many hospitals are offline, or Flower fails. No folder
+            is left then.
+    """
+    folder = _folder(settings, name)
     if folder.exists():
         status = progress(folder).status
-        resume = f"{command(settings, 'resume', chosen.name)} goes on with it; or choose"
+        goes_on = f"{command(settings, 'resume', name)} goes on with it; or choose"
         raise CheckpointError(
             "name of the run",
             expected="a new one",
             got=f"that of a run which is {status}",
-            do=f"{'Choose' if status is Status.COMPLETE else resume} another name",
+            do=f"{'Choose' if status is Status.COMPLETE else goes_on} another name",
         )
-    typed = with_hospitals(settings, chosen.overrides, chosen.name)
+    typed = with_hospitals(settings, overrides, name)
     check_files(typed)
-    yield from _offline_hospitals(settings, typed, wait=chosen.wait)
+    yield from _offline_hospitals(settings, typed, wait=wait)
 
     from server.settings.automatic import settled
     from server.settings.parts import build_parts
@@ -155,34 +174,62 @@ def _run(chosen: argparse.Namespace) -> Iterator[str]:
     except BaseException:
         shutil.rmtree(folder)  # nothing has begun
         raise
-    yield from followed(settings, folder)
 
 
 def _resume(chosen: argparse.Namespace) -> Iterator[str]:
-    settings, folder = _begun(chosen)
+    settings = CoordinatorSettings.load(chosen.folder)
+    folder = begun(settings, chosen.name)
     if progress(folder).status is Status.COMPLETE:
         yield f"done: {folder / 'report.html'}"
         return
+    at = yield from resume(settings, folder, wait=chosen.wait)
+    yield from followed(settings, folder, at=at)
+
+
+def resume(settings: CoordinatorSettings, folder: Path, *, wait: bool) -> Generator[str, None, int]:
+    """Let Flower go on with a run that has ended without being complete; yield what the operator has to know.
+
+    Args:
+        settings: Settings of the coordinator.
+        folder: The run folder.
+        wait: Whether to go on even if too few hospitals are online.
+
+    Returns:
+        Number of bytes of the run's log before.
+
+    Raises:
+        CaucusError: The run is complete, is another process's, or has not ended, or too many hospitals are offline.
+    """
+    _check_unfinished(folder)
     # The lock shows whether a process is running; Flower reports a killed one as running for a while.
     if not _ended(folder):
-        follow = f"{command(settings, 'follow', chosen.name)} shows its log"
+        follow = f"{command(settings, 'follow', folder.name)} shows its log"
         raise CaucusError("run", expected="one that has ended", got="a running process", where=folder, do=follow)
-    yield from _offline_hospitals(settings, load(folder), wait=chosen.wait)
+    yield from _offline_hospitals(settings, load(folder), wait=wait)
     _stop(settings, folder)
     log = folder / "run.log"
     at = log.stat().st_size if log.exists() else 0
     submit(settings, folder)
-    yield from followed(settings, folder, at=at)
+    return at
 
 
 def _follow(chosen: argparse.Namespace) -> Iterator[str]:
-    yield from followed(*_begun(chosen))
+    settings = CoordinatorSettings.load(chosen.folder)
+    yield from followed(settings, begun(settings, chosen.name))
 
 
 def _cancel(chosen: argparse.Namespace) -> Iterator[str]:
-    settings, folder = _begun(chosen)
-    if progress(folder).status is Status.COMPLETE:
-        raise CheckpointError("run", expected="one that is not complete", got="a complete one", where=folder)
+    settings = CoordinatorSettings.load(chosen.folder)
+    yield from cancel(settings, begun(settings, chosen.name))
+
+
+def cancel(settings: CoordinatorSettings, folder: Path) -> Iterator[str]:
+    """Stop a run and mark it as cancelled; yield what that means.
+
+    Raises:
+        CaucusError: The run is complete, is another process's, or cannot be stopped.
+    """
+    _check_unfinished(folder)
     write_atomic(folder / CANCELLED, f"{datetime.now(UTC):%Y-%m-%d %H:%M:%S} UTC".encode())
     try:
         _stop(settings, folder)
@@ -190,20 +237,44 @@ def _cancel(chosen: argparse.Namespace) -> Iterator[str]:
         if at_work(folder):
             (folder / CANCELLED).unlink()
             raise
-    yield f"{chosen.name} is cancelled; {command(settings, 'resume', chosen.name)} goes on where it stopped"
+    yield f"{folder.name} is cancelled; {command(settings, 'resume', folder.name)} goes on where it stopped"
     yield "until then the hospitals keep their answers, so that none is paid for twice"
     if not _ended(folder):
         yield "its process is still running, and ends after the current step"
 
 
-def _begun(chosen: argparse.Namespace) -> tuple[CoordinatorSettings, Path]:
-    settings = CoordinatorSettings.load(chosen.folder)
-    folder = _folder(settings, chosen.name)
+def begun(settings: CoordinatorSettings, name: str) -> Path:
+    """Return the folder of a run that was started.
+
+    Raises:
+        ConfigError: The name is not that of a folder.
+        CheckpointError: There is no such run.
+    """
+    folder = _folder(settings, name)
     if not (folder / "config.yaml").exists():
         names = sorted(path.name for path in (settings.folder / "runs").iterdir())
         expected = f"one of {', '.join(names)}" if names else "a run that was started"
-        raise CheckpointError("run", expected=expected, got=repr(chosen.name))
-    return settings, folder
+        raise CheckpointError("run", expected=expected, got=repr(name))
+    return folder
+
+
+def steered(folder: Path) -> bool:
+    """Return whether `caucus-coordinator steer` made a run folder: then no hospital is asked, and Flower knows none."""
+    return not (folder / FLOWER).exists() and bool(setting(load(folder), "method.census"))
+
+
+def _check_unfinished(folder: Path) -> None:
+    """Refuse a run that is complete, or that Flower does not run.
+
+    Raises:
+        CheckpointError: It is one of these.
+    """
+    if progress(folder).status is Status.COMPLETE:
+        raise CheckpointError("run", expected="one that is not complete", got="a complete one", where=folder)
+    if steered(folder):
+        do = "Ctrl-C stops that process, and caucus-coordinator steer with --resume goes on"
+        got = "one that caucus-coordinator steer makes, in a process of its own"
+        raise CheckpointError("run", expected="one that was started with hospitals", got=got, where=folder, do=do)
 
 
 def _folder(settings: CoordinatorSettings, name: str) -> Path:

@@ -8,7 +8,7 @@ import pytest
 from client.deploy.settings import HospitalSettings
 from client.guard import Limits
 from client.page.limits import ASKED, LAST, in_force
-from client.page.words import words
+from client.page.render import PAGES
 from common.plan.guarantee import epsilon_against
 from common.plan.planned import PlannedQuery
 from common.queries.histograms import LabelHistogramSpec
@@ -31,7 +31,7 @@ def text_of(folder):
 
 def test_each_limit_has_a_sentence_and_a_comparison():
     names = {field.name for field in fields(Limits)}
-    assert names == set(ASKED) == set(vars(words().limits.sentences))
+    assert names == set(ASKED) == set(vars(PAGES.say.limits.sentences))
 
 
 def test_without_a_plan_the_limits_stand_alone_and_say_where_they_are_edited(made):

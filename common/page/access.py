@@ -1,27 +1,30 @@
 """Who may see the page: a door before all routes, so that no route can be without it.
 
-`caucus-party page` binds 127.0.0.1 alone and prints one link, once. The first browser that opens it within
-`LINK_LIFE` gets a session: a cookie that no script can read (HttpOnly), that no other site's link or form sends
-(SameSite=Strict), and that ends after `SESSION_LIFE`. Browsers send the cookies of an address to all of its ports, so
-that another user of this machine could collect them with a server of their own: the pages therefore stand under a path
-of random letters, and the cookie is sent there only. Each request is checked in this order:
+`caucus-party page` and `caucus-coordinator page` bind 127.0.0.1 alone and print one link, once. The first browser that
+opens it within `LINK_LIFE` gets a session: a cookie that no script can read (HttpOnly), that no other site's link or
+form sends (SameSite=Strict), and that ends after `SESSION_LIFE` or when the person logs out. Browsers send the cookies
+of an address to all of its ports, so that another user of this machine could collect them with a server of their own:
+the pages therefore stand under a path of random letters, and the cookie is sent there only. Nor can such a server lock
+the page by a cookie of its own: the name has the port, and of several cookies of this name any may be the right one.
+Each request is checked in this order:
 
 1. `Host` is exactly ours: a name of somebody else's that leads to 127.0.0.1 is refused.
 2. The method is GET, which changes nothing, or POST.
 3. The link's token is right, not used yet and not too old; all other paths need the cookie of a living session.
 4. A POST has exactly our `Origin`, a form of a known kind and bounded size, and the session's own form token.
 
-Each response forbids scripts, frames, foreign content and caching. A refusal is the same page for all requests, so
-that it tells nobody which routes there are.
+Each response forbids scripts, frames, foreign content and caching; a report alone may run its script, in a sandbox
+(`SANDBOXED`). A refusal is the same page for all requests, so that it tells nobody which routes there are.
 """
 
 import hmac
 import secrets
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from http import HTTPStatus
 from urllib.parse import parse_qs
 
+from starlette.datastructures import Headers
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -33,7 +36,6 @@ SESSION_LIFE = 8 * 3600.0
 LARGEST_FORM = 2**16
 """Largest number of bytes of a form: a decision, its reason, or the names of two files."""
 MOST_FIELDS = 20
-COOKIE = "caucus"
 FORM_TOKEN = "form_token"  # noqa: S105 the name of a form's field
 FORM = "application/x-www-form-urlencoded"
 
@@ -48,6 +50,13 @@ HEADERS = {
     "Cross-Origin-Resource-Policy": "same-origin",
 }
 """Headers of each response."""
+SANDBOXED = {
+    "Content-Security-Policy": "sandbox allow-scripts; default-src 'none'; style-src 'unsafe-inline'; script-src "
+    "'unsafe-inline'; form-action 'none'; base-uri 'none'; frame-ancestors 'none'",
+    "Cross-Origin-Opener-Policy": "unsafe-none",  # the standard of HTML refuses a sandboxed document with another value
+}
+"""Headers with which a route answers by a report, in place of those above: it becomes a page of no origin, which has no
+cookie, can read no page of ours and reaches no address. By hash, its own policy allows its one style and script."""
 
 
 class Access:
@@ -68,6 +77,7 @@ class Access:
         self._link_ends = clock() + LINK_LIFE
         self._cookie: str | None = None
         self._session_ends = 0.0
+        self.cookie_name = f"caucus_{host.rpartition(':')[2]}"
         self.entrance = f"{self.root}/enter/"
         self.link = f"{self.origin}{self.entrance}{self._token}"
 
@@ -83,6 +93,10 @@ class Access:
     def knows(self, cookie: str) -> bool:
         """Return whether the cookie is that of the session and the session has not ended."""
         return self._cookie is not None and _equal(cookie, self._cookie) and self._clock() < self._session_ends
+
+    def leave(self) -> None:
+        """End the session; the link does not begin another one."""
+        self._cookie = None
 
     def form_token(self, cookie: str) -> str:
         """Return the token that each form of this session carries, which a page of another origin cannot know."""
@@ -111,7 +125,9 @@ class Door:
 
         async def headed(message: Message) -> None:
             if message["type"] == "http.response.start":
-                ours = {name.lower().encode(): value.encode() for name, value in HEADERS.items()}
+                policy = Headers(raw=message["headers"]).get("content-security-policy")
+                chosen = HEADERS | SANDBOXED if policy == SANDBOXED["Content-Security-Policy"] else HEADERS
+                ours = {name.lower().encode(): value.encode() for name, value in chosen.items()}
                 others = [(name, value) for name, value in message["headers"] if name not in ours]
                 message["headers"] = [*others, *ours.items()]
             await send(message)
@@ -129,8 +145,8 @@ class Door:
             return self._page(HTTPStatus.METHOD_NOT_ALLOWED)
         if path.startswith(access.entrance) and request.method == "GET":
             return self._enter(path.removeprefix(access.entrance))
-        cookie = request.cookies.get(COOKIE, "")
-        if not access.knows(cookie):
+        cookie = next(filter(access.knows, _cookies(request, access.cookie_name)), None)
+        if cookie is None:
             return self._page(HTTPStatus.FORBIDDEN)
         request.state.form_token = access.form_token(cookie)
         return await self._bad_form(request) if request.method == "POST" else None
@@ -143,7 +159,12 @@ class Door:
         root = self._access.root
         response = HTMLResponse(self._entered, headers={"Refresh": f"0; url={root}/"})
         response.set_cookie(
-            COOKIE, cookie, max_age=int(SESSION_LIFE), path=f"{root}/", httponly=True, samesite="strict"
+            self._access.cookie_name,
+            cookie,
+            max_age=int(SESSION_LIFE),
+            path=f"{root}/",
+            httponly=True,
+            samesite="strict",
         )
         return response
 
@@ -170,6 +191,15 @@ class Door:
 
     def _page(self, status: HTTPStatus) -> Response:
         return HTMLResponse(self._refused, status)
+
+
+def _cookies(request: Request, wanted: str) -> Iterator[str]:
+    """Yield the values of all cookies of a name, of which Starlette knows the last one alone."""
+    for header in request.headers.getlist("cookie"):
+        for part in header.split(";"):
+            name, _, value = part.strip().partition("=")
+            if name == wanted:
+                yield value
 
 
 def _equal(given: str, known: str) -> bool:
