@@ -9,7 +9,7 @@ from types import SimpleNamespace
 
 import yaml
 
-LANGUAGES = ("english",)
+LANGUAGES = ("english", "german", "french")
 
 
 @cache
