@@ -14,7 +14,7 @@ Each request is checked in this order:
 4. A POST has exactly our `Origin`, a form of a known kind and bounded size, and the session's own form token.
 
 Each response forbids scripts, frames, foreign content and caching; a report alone may run its script, in a sandbox
-(`SANDBOXED`). A refusal is the same page for all requests, so that it tells nobody which routes there are.
+(`SANDBOXED`). A refusal is the same page for all requests of a browser, so that it tells nobody which routes there are.
 """
 
 import hmac
@@ -110,11 +110,13 @@ class Door:
         app: The routes; they find the session's form token in `request.state.form_token`, and the fields of a form,
             checked, in `request.state.form`.
         access: Token and session.
-        refused: Body of the page that a request without a session gets.
-        entered: Body of the page that is shown while a browser enters.
+        refused: Makes the body of the page that a request without a session gets, in the browser's language.
+        entered: Makes the body of the page that is shown while a browser enters.
     """
 
-    def __init__(self, app: ASGIApp, access: Access, *, refused: str, entered: str) -> None:
+    def __init__(
+        self, app: ASGIApp, access: Access, *, refused: Callable[[Request], str], entered: Callable[[Request], str]
+    ) -> None:
         self._app = app
         self._access = access
         self._refused = refused
@@ -140,24 +142,24 @@ class Door:
         """Check a request. Return the response to one that no route may see; None for any other."""
         access, path = self._access, request.url.path
         if request.headers.getlist("host") != [access.host]:
-            return self._page(HTTPStatus.MISDIRECTED_REQUEST)
+            return self._page(request, HTTPStatus.MISDIRECTED_REQUEST)
         if request.method not in {"GET", "POST"}:
-            return self._page(HTTPStatus.METHOD_NOT_ALLOWED)
+            return self._page(request, HTTPStatus.METHOD_NOT_ALLOWED)
         if path.startswith(access.entrance) and request.method == "GET":
-            return self._enter(path.removeprefix(access.entrance))
+            return self._enter(request, path.removeprefix(access.entrance))
         cookie = next(filter(access.knows, _cookies(request, access.cookie_name)), None)
         if cookie is None:
-            return self._page(HTTPStatus.FORBIDDEN)
+            return self._page(request, HTTPStatus.FORBIDDEN)
         request.state.form_token = access.form_token(cookie)
         return await self._bad_form(request) if request.method == "POST" else None
 
-    def _enter(self, token: str) -> Response:
+    def _enter(self, request: Request, token: str) -> Response:
         cookie = self._access.enter(token)
         if cookie is None:
-            return self._page(HTTPStatus.FORBIDDEN)
+            return self._page(request, HTTPStatus.FORBIDDEN)
         # A link in a letter is another site's: after a redirect the browser would not send a strict cookie yet.
         root = self._access.root
-        response = HTMLResponse(self._entered, headers={"Refresh": f"0; url={root}/"})
+        response = HTMLResponse(self._entered(request), headers={"Refresh": f"0; url={root}/"})
         response.set_cookie(
             self._access.cookie_name,
             cookie,
@@ -171,26 +173,26 @@ class Door:
     async def _bad_form(self, request: Request) -> Response | None:
         """Check a form. Return the refusal of a wrong one; otherwise keep its fields for the route, and return None."""
         if request.headers.getlist("origin") != [self._access.origin]:
-            return self._page(HTTPStatus.FORBIDDEN)
+            return self._page(request, HTTPStatus.FORBIDDEN)
         if request.headers.get("content-type", "").partition(";")[0] != FORM:
-            return self._page(HTTPStatus.UNSUPPORTED_MEDIA_TYPE)
+            return self._page(request, HTTPStatus.UNSUPPORTED_MEDIA_TYPE)
         body = b""
         async for part in request.stream():
             body += part
             if len(body) > LARGEST_FORM:
-                return self._page(HTTPStatus.REQUEST_ENTITY_TOO_LARGE)
+                return self._page(request, HTTPStatus.REQUEST_ENTITY_TOO_LARGE)
         try:
             fields = parse_qs(body.decode(errors="replace"), keep_blank_values=True, max_num_fields=MOST_FIELDS)
         except ValueError:
-            return self._page(HTTPStatus.BAD_REQUEST)
+            return self._page(request, HTTPStatus.BAD_REQUEST)
         form = {name: values[-1] for name, values in fields.items()}
         if not _equal(form.pop(FORM_TOKEN, ""), request.state.form_token):
-            return self._page(HTTPStatus.FORBIDDEN)
+            return self._page(request, HTTPStatus.FORBIDDEN)
         request.state.form = form
         return None
 
-    def _page(self, status: HTTPStatus) -> Response:
-        return HTMLResponse(self._refused, status)
+    def _page(self, request: Request, status: HTTPStatus) -> Response:
+        return HTMLResponse(self._refused(request), status)
 
 
 def _cookies(request: Request, wanted: str) -> Iterator[str]:

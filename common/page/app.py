@@ -23,16 +23,19 @@ S = TypeVar("S")
 def application(access: Access, pages: Pages, routes: Sequence[Route]) -> Door:
     """Return a page as an ASGI application: its own routes and the shared ones, behind the door."""
 
-    def leave(_: Request) -> Response:
+    def leave(request: Request) -> Response:
         access.leave()
-        response = HTMLResponse(pages.render("left.html"))
+        response = HTMLResponse(pages.render(request, "left.html"))
         response.delete_cookie(access.cookie_name, path=f"{access.root}/", httponly=True, samesite="strict")
         return response
 
     shared = [Route("/style.css", _style), Route("/leave", leave, methods=["POST"])]
     app = Starlette(routes=[Mount(access.root, routes=[*routes, *shared])])
     return Door(
-        app, access, refused=pages.render("refused.html"), entered=pages.render("entered.html", root=access.root)
+        app,
+        access,
+        refused=lambda request: pages.render(request, "refused.html"),
+        entered=lambda request: pages.render(request, "entered.html", root=access.root),
     )
 
 

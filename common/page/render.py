@@ -11,7 +11,7 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse
 
 from common import look
-from common.page.words import sentences
+from common.page.words import ENGLISH, preferred, sentences
 
 
 class Pages:
@@ -24,7 +24,7 @@ class Pages:
         values: Values that its templates use.
 
     Attributes:
-        say: Its sentences.
+        say: Its sentences in English.
     """
 
     def __init__(
@@ -35,7 +35,8 @@ class Pages:
         filters: Mapping[str, Callable[..., str]],
         values: Mapping[str, object],
     ) -> None:
-        self.say: SimpleNamespace = sentences(package)
+        self._spoken = sentences(package)
+        self.say: SimpleNamespace = self._spoken[ENGLISH]
         folders = [resources.files(name) / "templates" for name in (package, __package__)]
         self._environment = jinja2.Environment(
             loader=jinja2.ChoiceLoader([jinja2.FunctionLoader(partial(_source, folder)) for folder in folders]),
@@ -45,11 +46,12 @@ class Pages:
             lstrip_blocks=True,
         )
         self._environment.filters |= filters
-        self._environment.globals |= {"say": self.say, "tabs": tabs, **values}
+        self._environment.globals |= {"tabs": tabs, **values}
 
-    def render(self, template: str, **view: object) -> str:
-        """Return a template with these values."""
-        return self._environment.get_template(template).render(view)
+    def render(self, request: Request, template: str, **view: object) -> str:
+        """Return a template with these values, in the language that the browser prefers."""
+        say = self._spoken[preferred(request.headers.get("accept-language", ""), self._spoken)]
+        return self._environment.get_template(template).render(view, say=say)
 
     def page(
         self, request: Request, tab: str, *, status: int = 200, headers: Mapping[str, str] | None = None, **view: object
@@ -64,7 +66,7 @@ class Pages:
             view: Values for the template.
         """
         shared = {"tab": tab, "form_token": request.state.form_token, "owner": request.state.owner, "problem": ""}
-        return HTMLResponse(self.render(f"{tab}.html", **shared | view), status, headers=headers)
+        return HTMLResponse(self.render(request, f"{tab}.html", **shared | view), status, headers=headers)
 
 
 @cache

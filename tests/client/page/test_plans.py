@@ -2,6 +2,7 @@
 
 import html
 import json
+import re
 from types import SimpleNamespace
 
 import pytest
@@ -166,3 +167,18 @@ def test_an_unexpected_error_is_told_by_its_kind_alone(browser, monkeypatch):
     assert response.status_code == 500
     assert "ValueError" in response.text
     assert CANARY not in response.text
+
+
+def test_a_german_browser_gets_german_around_the_english_sheet_of_approve(browser):
+    opened(browser.folder, plan(2))
+    german, english = (browser.get(headers={"accept-language": language}).text for language in ("de-AT,en;q=0.5", "en"))
+    assert '<html lang="de">' in german
+    assert "Diesen Plan genehmigen" in german
+    for text in (german, english):
+        (sheet,) = re.findall(
+            r'<section lang="en">.*</section>(?=\n<form method="post" action="decide")', text, re.DOTALL
+        )
+        assert "compare it by telephone" in sheet
+    refused = browser.get(headers={"accept-language": "fr"}, cookie="").text
+    assert '<html lang="fr">' in refused
+    assert "Vous n’avez pas accès" in refused

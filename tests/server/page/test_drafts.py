@@ -114,7 +114,7 @@ def test_a_wrong_draft_is_told_in_one_line_and_can_be_mended(form, wrong, browse
     response = browser.post("planned", **form)
     assert response.status_code == 400
     text = html.unescape(response.text)
-    (problem,) = re.findall(r'<p class="banner" role="alert">(.*)</p>', text)
+    (problem,) = re.findall(r'<p class="banner" role="alert" lang="en">(.*)</p>', text)
     assert wrong in problem
     (value,) = form.values()
     assert value in text
