@@ -15,6 +15,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from common.domain import is_one_population
 from common.errors import CaucusError, CheckpointError, ConfigError
 from common.system.commands import add_command
 from common.system.enrolment import LONGEST_NAME
@@ -148,7 +149,8 @@ def _run(chosen: argparse.Namespace) -> Iterator[str]:
     parts = build_parts(run)  # a wrong setting fails here and not in Flower's process
     hospitals = "1 hospital" if parts.plan.parties == 1 else f"{parts.plan.parties} hospitals"
     yield f"{run.method.name} with {hospitals}: epsilon {parts.epsilon:g}"
-    yield f"records with these labels take part: {', '.join(parts.plan.labels)}"
+    labels = f"records with these labels take part: {', '.join(parts.plan.labels)}"
+    yield "all records take part, as one population" if is_one_population(parts.plan.labels) else labels
     store(run, folder)
     try:
         submit(settings, folder)

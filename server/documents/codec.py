@@ -14,8 +14,8 @@ from typing import Any, TypeGuard, TypeVar, Union
 
 _T = TypeVar("_T")
 
-ABSENT = {"absent": True}
-"""Metadata of a field that has no key in JSON where it is None."""
+ABSENT = {"absent": None}
+"""Metadata of a field that has no key in JSON where it is None, or another value in place of None."""
 OTHERS = {"others": True}
 """Metadata of a field that holds all keys of the JSON object that no other field has."""
 
@@ -44,7 +44,7 @@ def to_json(document: Any) -> dict[str, Any]:
         value = getattr(document, attribute.name)
         if "others" in attribute.metadata:
             made |= strict(value)
-        elif value is not None or "absent" not in attribute.metadata:
+        elif "absent" not in attribute.metadata or value != attribute.metadata["absent"]:
             made[attribute.name] = strict(value)
     return made
 
