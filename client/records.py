@@ -141,7 +141,7 @@ class PartyRecords:
         Records of other labels do not take part. Refusing the plan for them would tell the coordinator, without noise,
         which labels this party holds; leaving them out looks at each record alone, so that no sensitivity grows.
         Records that name no user belong to one user, the party. In a plan without labels all records take part, as one
-        population, whatever their labels are here: a record still adds to one label alone, so that no sensitivity grows.
+        population, whatever their labels are here: each still adds to one label alone, so that no sensitivity grows.
         """
         one = is_one_population(labels)
         number = {label: position for position, label in enumerate(labels)}

@@ -19,7 +19,6 @@ NOT_STATED = "not stated"
 """Text in a plan in place of an unstated purpose or recipient."""
 
 
-
 def is_one_population(labels: Iterable[str]) -> bool:
     """Return whether these labels, of a plan or a task, say that texts have none."""
     return tuple(labels) == (UNLABELLED,)

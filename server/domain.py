@@ -32,7 +32,7 @@ class Candidate(Document):
     """
 
     text: str
-    label: str = field(default=UNLABELLED, metadata={"absent": UNLABELLED})
+    label: str = field(metadata={"absent": UNLABELLED})
     model: str
     round: int
     weight: float = 1.0

@@ -112,9 +112,7 @@ class HospitalSettings:
 
     def read_records(self, *, may_be_empty: bool = False) -> list[Record]:
         """Read the private records, as this file describes them; errors are those of `records.read`."""
-        return records.read(
-            self.records, may_be_empty=may_be_empty, structure=self.structure, labelled=self.labelled
-        )
+        return records.read(self.records, may_be_empty=may_be_empty, structure=self.structure, labelled=self.labelled)
 
     @property
     def private(self) -> Path:

@@ -42,7 +42,9 @@ def register(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") ->
         "records. Earlier figures are kept.",
         example="caucus-coordinator evaluate runs/mine --test test.csv --metrics utility fidelity",
     )
-    later.add_argument("--test", type=Path, required=True, help="a file of texts, with labels if the run has any; no party's records")
+    later.add_argument(
+        "--test", type=Path, required=True, help="a file of texts, with labels if the run has any; no party's records"
+    )
     later.add_argument("--json", action="store_true", help="print metrics.json in place of the summary")
     later.add_argument(
         "--metrics", nargs="*", metavar="GROUP", help=f"any of {', '.join(METRICS)}; default: those of the run"

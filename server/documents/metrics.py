@@ -93,15 +93,15 @@ class Nearness(Document):
     """Distances (FID) from held-out texts, of equally many texts each; the measure of a task without labels.
 
     Attributes:
-        fid: That of the synthetic texts; its value is None if it could not be computed.
-        zero_shot: That of what the same models wrote without the hospitals.
+        synthetic: That of the synthetic texts; its value is None if it could not be computed.
+        without: That of what the same models wrote without the hospitals.
         real: That of other held-out texts.
-        gain: `zero_shot` minus `fid`; None if there is no interval.
+        gain: `without` minus `synthetic`; None if there is no interval.
         texts: Number of texts.
     """
 
-    fid: Estimate
-    zero_shot: Estimate
+    synthetic: Estimate
+    without: Estimate
     real: Estimate
     gain: Gain | None
     texts: int | None
@@ -207,8 +207,8 @@ class Metrics(Document):
             return None
         texts = _whole(group.get("texts"))
         return Nearness(
-            fid=_estimate(group.get("fid")),
-            zero_shot=_estimate(group.get("zero_shot")),
+            synthetic=_estimate(group.get("fid")),
+            without=_estimate(group.get("zero_shot")),
             real=_estimate(group.get("real")),
             gain=_gain(group.get("difference"), texts),
             texts=texts,

@@ -120,7 +120,7 @@ def missing(names: Iterable[str], error: Exception, *, rows: int) -> dict[str, F
 
 
 def classification(measured: Measured, train: Sequence[Candidate | Record], evaluation: Evaluation) -> Group:
-    """Measure accuracy and macro-F1, on the test texts, of the small model trained on `train`; a reason without labels."""
+    """Measure accuracy and macro-F1, on the test texts, of the small model trained on `train`, if there are labels."""
     if not measured.labelled:
         return {"value": None, "reason": WITHOUT_LABELS}
     seeds = evaluation.seeds if evaluation.model != "tfidf" else 1  # the default is deterministic

@@ -8,11 +8,12 @@ second half of the held-out texts, whose first half takes the place of synthetic
 
 import math
 from collections.abc import Sequence
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
 
-from common import rng
+from common.domain import Record
 from common.errors import CaucusError
 from server.domain import Candidate
 from server.evaluation.figures import Figure, Group, Measured, missing
@@ -39,32 +40,33 @@ def nearness(measured: Measured, zero_shot: Sequence[Candidate]) -> dict[str, Gr
         return {}
     held_out = measured.drawn(measured.test, "nearness", len(measured.test))
     half = len(held_out) // 2
-    sets = {"fid": measured.candidates, "zero_shot": zero_shot, "real": held_out[:half]}
-    count = min(len(members) for members in sets.values() if members or members is not zero_shot)
-    about = {"definition": _DEFINITION.format(texts=count, real=len(held_out) - half), "texts": count}
-    real = measured.embedded([record.text for record in held_out[half:]])
-    figures: dict[str, Figure] = {}
-    errors: dict[str, float] = {}
-    for name, members in sets.items():
-        if not members:
-            continue
-        order = rng.experiment(measured.experiment_seed, "nearness", name).permutation(len(members))[:count]
-        vectors = measured.embedded([members[at].text for at in order])
-        try:
-            figures[name], errors[name] = _distance(vectors, real)
-        except CaucusError as error:
-            return {NAME: about | missing(("fid",), error, rows=count)}
-    if "zero_shot" in figures:
-        value = figures["zero_shot"]["value"] - figures["fid"]["value"]
-        figures["difference"] = _figure(value, math.hypot(errors["fid"], errors["zero_shot"]), rows=count)
+    real = held_out[half:]
+    count = min(map(len, filter(None, (measured.candidates, zero_shot, held_out[:half]))))
+    about = {"definition": _DEFINITION.format(texts=count, real=len(real)), "texts": count}
+    distance = partial(_distance, measured, measured.embedded([record.text for record in real]), count)
+    try:
+        ours, theirs = distance(measured.candidates), distance(held_out[:half])
+        without = distance(zero_shot) if zero_shot else None
+    except CaucusError as error:
+        return {NAME: about | missing(("fid",), error, rows=count)}
+    figures = {"fid": _figure(*ours, rows=count), "real": _figure(*theirs, rows=count)}
+    if without:
+        change = without[0] - ours[0], math.hypot(without[1], ours[1])
+        figures |= {"zero_shot": _figure(*without, rows=count), "difference": _figure(*change, rows=count)}
     return {NAME: about | figures}
 
 
-def _distance(vectors: NDArray[np.float32], real: NDArray[np.float32]) -> tuple[Figure, float]:
-    """Return a FID as a figure, and its standard error; NaN for too few texts."""
-    error = fid_error(vectors, real) if len(vectors) > 1 else None
-    error = math.nan if error is None else error
-    return _figure(fid(vectors, real), error, rows=len(vectors)), error
+def _distance(
+    measured: Measured, real: NDArray[np.float32], count: int, members: Sequence[Candidate | Record]
+) -> tuple[float, float]:
+    """Return the FID of a random `count` of these texts, and its standard error; NaN for too few texts.
+
+    Raises:
+        DataError: There are fewer than two texts.
+    """
+    vectors = measured.embedded([text.text for text in measured.drawn(members, "near texts", count)])
+    value, error = fid(vectors, real), fid_error(vectors, real)
+    return value, math.nan if error is None else error
 
 
 def _figure(value: float, error: float, *, rows: int) -> Figure:

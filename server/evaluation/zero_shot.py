@@ -30,8 +30,7 @@ _DEFINITION = (
 
 
 def compared(measured: Measured, zero_shot: Sequence[Candidate]) -> dict[str, Group]:
-    """Return the comparison for `metrics.json`; empty if there are no held-out, synthetic or zero-shot texts, or
-    no labels (`nearness.py`).
+    """Return the comparison for `metrics.json`; empty without held-out, synthetic or zero-shot texts, or labels.
 
     Args:
         measured: The synthetic texts, the test texts and the settings.

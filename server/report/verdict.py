@@ -99,10 +99,10 @@ def _judged(measured: Accuracies, synthetic: float, *, asked: bool) -> str:
 
 
 def _near(near: Nearness, *, asked: bool) -> str:
-    if near.fid.value is None:
+    if near.synthetic.value is None:
         return "How near the texts are to real ones was not measured: that takes more of both (task.test)"
-    said = f"The distance of the texts from real ones (FID) is {near.fid.value:.3g}"
-    references = ((f"of {WITHOUT}", near.zero_shot.value), ("of other real texts", near.real.value))
+    said = f"The distance of the texts from real ones (FID) is {near.synthetic.value:.3g}"
+    references = ((f"of {WITHOUT}", near.without.value), ("of other real texts", near.real.value))
     compared = " and ".join(f"that {whose} is {value:.3g}" for whose, value in references if value is not None)
     said += f" where {compared}" if compared else ""
     if near.gain:

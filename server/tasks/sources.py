@@ -122,8 +122,8 @@ class LabelledFiles(LabelledFilesSettings):
                 expected="label: public description",
                 got="none",
                 do="Name them in the task's YAML or as 'task.labels={flu: influenza, cold: a common cold}', or say "
-                f"that texts have none: task.labels={NO_LABELS}; only a simulation with task.train=PATH takes them from "
-                "the private file",
+                f"that texts have none: task.labels={NO_LABELS}; only a simulation with task.train=PATH takes them "
+                "from the private file",
             )
         return task_from(
             {
