@@ -12,7 +12,7 @@ FIRST = np.zeros(4)
 def texts(count=4000, seed=0):
     rng = np.random.default_rng(seed)
     half = rng.normal(0, 0.3, (count // 2, 4))
-    return np.concatenate([half, rng.normal(0, 0.3, (count // 2, 4)) + [0.2, 0, 0, 0]])
+    return np.concatenate([half, rng.normal([0.2, 0, 0, 0], 0.3, (count // 2, 4))])
 
 
 def test_texts_further_along_the_offset_are_more_like_records():

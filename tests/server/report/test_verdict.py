@@ -407,9 +407,8 @@ WITHIN = "(95 % interval {}, with 60 texts of each)"
     [
         (
             {},
-            "The distance of the texts from real ones (FID) is 0.564 where that of the same models without the "
-            f"hospitals is 0.64 and that of other real texts is 0.24: clearly nearer by 0.076 "
-            f"{WITHIN.format('0.038 to 0.114')}.",
+            "The distance of the texts from real ones (FID) is 0.564 where that of the same models without the hospitals "
+            f"is 0.64 and that of other real texts is 0.24: clearly nearer by 0.076 {WITHIN.format('0.038 to 0.114')}.",
         ),
         (
             {"difference": {"value": -0.1, "interval": [-0.15, -0.05]}},
