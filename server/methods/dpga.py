@@ -1,8 +1,8 @@
 """DPGA-TextSyn: a genetic algorithm whose operators are prompts (Sun et al. 2025).
 
-0. Before the first generation, ask for metadata: the number of records with each label; their lengths, as a range by
-   the sparse vector technique and a histogram over it; the keywords to which a label's records are nearest, among those
-   that the models list for the label; the similarity of pairs of records.
+0. Before the first generation, ask for metadata: the number of records with each label, if there are labels; their
+   lengths, as a range by the sparse vector technique and a histogram over it; the keywords to which a label's records
+   are nearest, among those that the models list for the label; the similarity of pairs of records.
 Then one generation t of T:
 1. The population: at t = 0 new texts, of a label, keyword and length drawn from the metadata; later the elites and
    their offspring: elites rewritten; elites with half of their words replaced; crossovers of two elites of one label;
