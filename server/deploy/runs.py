@@ -10,7 +10,7 @@ import os
 import secrets
 import shutil
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -149,8 +149,7 @@ def _run(chosen: argparse.Namespace) -> Iterator[str]:
     parts = build_parts(run)  # a wrong setting fails here and not in Flower's process
     hospitals = "1 hospital" if parts.plan.parties == 1 else f"{parts.plan.parties} hospitals"
     yield f"{run.method.name} with {hospitals}: epsilon {parts.epsilon:g}"
-    labels = f"records with these labels take part: {', '.join(parts.plan.labels)}"
-    yield "all records take part, as one population" if is_one_population(parts.plan.labels) else labels
+    yield taking_part(parts.plan.labels)
     store(run, folder)
     try:
         submit(settings, folder)
@@ -158,6 +157,13 @@ def _run(chosen: argparse.Namespace) -> Iterator[str]:
         shutil.rmtree(folder)  # nothing has begun
         raise
     yield from followed(settings, folder)
+
+
+def taking_part(labels: Sequence[str]) -> str:
+    """Return a sentence on the records that a plan with these labels asks about."""
+    if is_one_population(labels):
+        return "all records take part, as one population"
+    return f"records with these labels take part: {', '.join(labels)}"
 
 
 def _resume(chosen: argparse.Namespace) -> Iterator[str]:

@@ -58,7 +58,7 @@ class Measured:
     @property
     def labelled(self) -> bool:
         """Whether texts have labels."""
-        return not is_one_population({record.label for record in (*self.candidates, *self.test)})
+        return not is_one_population({text.label for text in self.candidates} | {record.label for record in self.test})
 
     @property
     def whole_texts(self) -> Sequence[str]:

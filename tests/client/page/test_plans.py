@@ -9,6 +9,7 @@ from client.approvals import approvals
 from client.command import main
 from client.deploy.plan_sheet import in_fours
 from client.deploy.settings import HospitalSettings
+from common.domain import UNLABELLED
 from tests.support.browsing import Browser, forms
 from tests.support.federations import CANARY, plan
 from tests.support.hospital import change, opened
@@ -165,3 +166,13 @@ def test_an_unexpected_error_is_told_by_its_kind_alone(browser, monkeypatch):
     assert response.status_code == 500
     assert "ValueError" in response.text
     assert CANARY not in response.text
+
+
+def test_a_plan_without_labels_is_shown_to_a_hospital_with_texts_alone(browser):
+    change(browser.folder, labelled=False)
+    HospitalSettings.load(browser.folder).records.write_text(f"text\n{CANARY}\nanother\n")
+    opened(browser.folder, plan(2, labels=(UNLABELLED,)), RUN)
+    text = html.unescape(browser.get().text)
+    assert "all 2 take part, as one population: the plan has no labels (known here alone)" in text
+    assert "none: what is asked for each label is asked once, for all records together" in text
+    assert CANARY not in text

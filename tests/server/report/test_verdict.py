@@ -11,7 +11,7 @@ from server.guarantee.case import Kind, effective_epsilon, unprotected
 from server.guarantee.sides import guarantee
 from server.report.facts import gather
 from server.report.labels import by_label
-from server.report.utility import Accuracies, accuracies, utility
+from server.report.utility import WITHOUT, Accuracies, accuracies, utility
 from server.report.verdict import verdict
 from tests.support.documents import privacy, report_of, summary, summary_json, write_run
 from tests.support.pages import report
@@ -399,6 +399,8 @@ NEAR = {
     "real": {"value": 0.24, "interval": [0.22, 0.26]},
     "difference": {"value": 0.076, "interval": [0.038, 0.114]},
 }
+FIRST = "The distance of the texts from real ones (FID) is 0.564 where that "
+BY = "clearly nearer by 0.076 (95 % interval {}, with 60 texts of each)"
 WITHIN = "(95 % interval {}, with 60 texts of each)"
 
 
@@ -407,8 +409,7 @@ WITHIN = "(95 % interval {}, with 60 texts of each)"
     [
         (
             {},
-            "The distance of the texts from real ones (FID) is 0.564 where that of the same models without the hospitals "
-            f"is 0.64 and that of other real texts is 0.24: clearly nearer by 0.076 {WITHIN.format('0.038 to 0.114')}.",
+            f"{FIRST}of {WITHOUT} is 0.64 and that of other real texts is 0.24: {BY.format('0.038 to 0.114')}.",
         ),
         (
             {"difference": {"value": -0.1, "interval": [-0.15, -0.05]}},
@@ -416,12 +417,11 @@ WITHIN = "(95 % interval {}, with 60 texts of each)"
         ),
         (
             {"difference": {"value": 0.01, "interval": [-0.05, 0.07]}},
-            f"not clearly nearer than the same models without the hospitals {WITHIN.format('−0.05 to 0.07')}.",
+            f"not clearly nearer than {WITHOUT} {WITHIN.format('−0.05 to 0.07')}.",
         ),
         (
             {"difference": None, "zero_shot": None},
-            "is 0.564 where that of other real texts is 0.24; what the same models without the hospitals reach is not "
-            "known here.",
+            f"{FIRST}of other real texts is 0.24; what {WITHOUT} reach is not known here.",
         ),
         ({"fid": {"value": None, "reason": "few"}}, "was not measured: that takes more of both (task.test)."),
     ],
