@@ -228,7 +228,7 @@ def figures(census: Census, estimated: Estimates, requested: Labels, posterior: 
     if is_one_population(census.labels):
         return {
             "signal_to_noise": census.signal_to_noise,
-            "kept": float(estimated.kept[0]),
+            "shrinkage": float(estimated.kept[0]),
             "likeness": float(posterior.mean()),
         }
     relabelled = np.bincount(requested[posterior.argmax(axis=1) != requested], minlength=len(census.labels))

@@ -100,8 +100,9 @@ def test_a_census_of_one_population_steers_another_run(task, tmp_path):
     assert len(census["sums"]) == len(census["counts"]) == 1
     figures = lines(first, "rounds.jsonl")[-1]
     assert 0 <= figures["likeness"] <= 1
-    assert 0 <= figures["kept"] <= 1
+    assert 0 <= figures["shrinkage"] <= 1
     assert "relabelled" not in figures
+    assert "Likeness to the records" in (first / "report.html").read_text("utf-8")
     again = tiny(tmp_path / "again", *task, "method=census", "method.samples=30", f"method.census={first}/census.json")
     assert len(lines(again, "synthetic.jsonl")) == 30
     assert read(again, "privacy.json")["spent"]["queries_asked"] == 0
