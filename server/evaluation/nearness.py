@@ -13,7 +13,6 @@ from functools import partial
 import numpy as np
 from numpy.typing import NDArray
 
-from common.domain import Record
 from common.errors import CaucusError
 from server.domain import Candidate
 from server.evaluation.figures import Figure, Group, Measured, missing
@@ -38,15 +37,14 @@ def nearness(measured: Measured, zero_shot: Sequence[Candidate]) -> dict[str, Gr
     """
     if measured.labelled or not measured.test or not measured.candidates:
         return {}
-    held_out = measured.drawn(measured.test, "nearness", len(measured.test))
-    half = len(held_out) // 2
-    real = held_out[half:]
-    count = min(map(len, filter(None, (measured.candidates, zero_shot, held_out[:half]))))
-    about = {"definition": _DEFINITION.format(texts=count, real=len(real)), "texts": count}
-    distance = partial(_distance, measured, measured.embedded([record.text for record in real]), count)
+    held_out = measured.drawn([record.text for record in measured.test], "nearness", len(measured.test))
+    half, before = len(held_out) // 2, [text.text for text in zero_shot]
+    count = min(len(texts) for texts in (measured.texts, before, held_out[:half]) if texts)
+    about = {"definition": _DEFINITION.format(texts=count, real=len(held_out) - half), "texts": count}
+    distance = partial(_distance, measured, measured.embedded(held_out[half:]), count)
     try:
-        ours, theirs = distance(measured.candidates), distance(held_out[:half])
-        without = distance(zero_shot) if zero_shot else None
+        ours, theirs = distance(measured.texts), distance(held_out[:half])
+        without = distance(before) if before else None
     except CaucusError as error:
         return {NAME: about | missing(("fid",), error, rows=count)}
     figures = {"fid": _figure(*ours, rows=count), "real": _figure(*theirs, rows=count)}
@@ -57,15 +55,15 @@ def nearness(measured: Measured, zero_shot: Sequence[Candidate]) -> dict[str, Gr
 
 
 def _distance(
-    measured: Measured, real: NDArray[np.float32], count: int, members: Sequence[Candidate | Record]
+    measured: Measured, vectors: NDArray[np.float32], count: int, texts: Sequence[str]
 ) -> tuple[float, float]:
-    """Return the FID of a random `count` of these texts, and its standard error; NaN for too few texts.
+    """Return the FID of a random `count` of these texts from vectors, and its standard error; NaN for too few texts.
 
     Raises:
         DataError: There are fewer than two texts.
     """
-    vectors = measured.embedded([text.text for text in measured.drawn(members, "near texts", count)])
-    value, error = fid(vectors, real), fid_error(vectors, real)
+    drawn = measured.embedded(measured.drawn(texts, "near texts", count))
+    value, error = fid(drawn, vectors), fid_error(drawn, vectors)
     return value, math.nan if error is None else error
 
 

@@ -40,9 +40,9 @@ def _as_set(task: Task, labels: str | None) -> Task:
     return task if labels is None else task.without_labels()
 
 
-def _records(texts: list[Record], labels: str | None) -> list[Record]:
+def _records(records: list[Record], labels: str | None) -> list[Record]:
     """Return a demo's records, without labels if that is set."""
-    return texts if labels is None else [replace(record, label=UNLABELLED) for record in texts]
+    return records if labels is None else [replace(record, label=UNLABELLED) for record in records]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
