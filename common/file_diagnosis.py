@@ -149,7 +149,10 @@ def _advice(names: Sequence[str], wanted: Sequence[str], shape: Shape, header: s
             return f"The fields seem to be separated by {name}: save the file with commas."
     if {name.lower() for name in names} >= set(wanted) and not set(names) >= set(wanted):
         return f"Write {' and '.join(wanted)} in lower case."
-    return f"{shape.advice}, among them {' and '.join(wanted)}."
+    advice = f"{shape.advice}, among them {' and '.join(wanted)}."
+    if [name for name in wanted if name not in names] == ["label"]:
+        advice += " Or say that texts have no labels: task.labels=unlabelled, or labelled: false in client.yaml."
+    return advice
 
 
 def look_like_names(names: Sequence[object]) -> bool:

@@ -1,7 +1,7 @@
 """The files of a run folder, with functions that write and read them.
 
 config.yaml       the resolved configuration            (written by the entry point)
-synthetic.jsonl   text, label, model, round, weight (1 unless the method weighs its texts),
+synthetic.jsonl   text, label if the task has any, model, round, weight (1 unless the method weighs its texts),
                   and probabilities of the labels, if the method has any
 zero_shot.jsonl   texts of the same models before any answer of the hospitals, if the method's first round has any
 rounds.jsonl      one line a round, from 1: counts, weights, FID, seconds, tokens

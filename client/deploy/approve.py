@@ -10,7 +10,6 @@ import textwrap
 from collections.abc import Iterator
 from pathlib import Path
 
-from client import records
 from client.approvals import PlanApproval, account, approvals, decide
 from client.deploy.plan_facts import PlanFacts
 from client.deploy.plan_sheet import decision, plain, sheet
@@ -56,7 +55,7 @@ def _approve(chosen: argparse.Namespace) -> Iterator[str]:
     known = approvals(settings.private)
     plans = _chosen(chosen, known)
     shown = [approval for approval in plans if approval.read_plan()]
-    private = records.read(settings.records, may_be_empty=True) if shown else []
+    private = settings.read_records(may_be_empty=True) if shown else []
     facts = [PlanFacts.gather(approval, settings, private, known=known) for approval in shown]
     if chosen.json:
         yield json.dumps([fact.plain() for fact in facts], indent=2, allow_nan=False)

@@ -134,9 +134,9 @@ def audit(
         learning.promised(0, 0, pairs=0, epsilon=epsilon, delta=delta)  # refuses wrong ones at once
     check_records(settings.records)
     check_records(control_file)
-    training = records.read(settings.records, structure=settings.structure)
+    training = settings.read_records()
     with named_by("--control"):
-        control = read_records(control_file)
+        control = read_records(control_file, labelled=settings.labelled)
         if settings.structure:
             check_structure(control, settings.structure, control_file)
     with named_by("synthetic texts"):

@@ -107,7 +107,7 @@ def service(settings: HospitalSettings) -> PartyService:
     terms = CurrentTerms(settings, roster_file)
     # First the digest, then the records: a change between the two is noticed at the first question.
     approvals = Approvals(settings.private, records=settings.records, key=_records_key(settings.private))
-    private = records.read(settings.records, may_be_empty=True, structure=settings.structure)
+    private = settings.read_records(may_be_empty=True)
     number, encoder = settings.number(roster), settings.loaded_encoder()
     check_number(len(private), roster_file.parties[number])
     return PartyService(

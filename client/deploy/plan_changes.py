@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 
 from client.approvals import PlanApproval
+from common.domain import is_one_population
 from common.plan.plan import Plan
 from common.plan.planned import PlannedQuery
 
@@ -56,6 +57,12 @@ def changes(before: Plan, after: Plan) -> Iterator[str]:
 
 
 def _labels(before: Plan, after: Plan) -> Iterator[str]:
+    if is_one_population(after.labels) and before.labels != after.labels:
+        yield "no labels any more: all records take part, as one population"
+        return
+    if is_one_population(before.labels) and before.labels != after.labels:
+        yield f"labels, where there were none: {', '.join(after.labels)}"
+        return
     gone = [label for label in before.labels if label not in after.labels]
     new = [label for label in after.labels if label not in before.labels]
     if gone:

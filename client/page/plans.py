@@ -7,7 +7,6 @@ is no longer the one that was on the page: somebody else may have decided meanwh
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from client import records
 from client.approvals import PlanApproval, account, approvals, decide
 from client.deploy.plan_facts import PlanFacts
 from client.deploy.plan_sheet import Part, decision, sheet
@@ -109,7 +108,7 @@ def _found(known: Sequence[PlanApproval], run: str, digest: str) -> PlanApproval
 
 
 def _cards(settings: HospitalSettings, shown: Sequence[PlanApproval], known: Sequence[PlanApproval]) -> list[Card]:
-    private = records.read(settings.records, may_be_empty=True) if shown else []
+    private = settings.read_records(may_be_empty=True) if shown else []
     facts = [PlanFacts.gather(approval, settings, private, known=known) for approval in shown]
     return [Card(approval=fact.approval, line=decision(fact.approval), facts=fact, parts=sheet(fact)) for fact in facts]
 

@@ -156,7 +156,8 @@ class _Parts:
     def task(self) -> tuple[str, str]:
         source: Source = build(self._settings.task)
         self._task = source
-        return "", f"{len(source.task().labels)} labels"
+        task = source.task()
+        return "", f"{len(task.labels)} labels" if task.labelled else "no labels"
 
     def encoder(self) -> tuple[str, str]:
         encoder: Encoder = build(self._settings.embedding)

@@ -11,11 +11,12 @@ import os
 import secrets
 import shutil
 import time
-from collections.abc import Generator, Iterator
+from collections.abc import Generator, Iterator, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from common.domain import is_one_population
 from common.errors import CaucusError, CheckpointError, ConfigError
 from common.system.commands import add_command
 from common.system.enrolment import LONGEST_NAME
@@ -167,13 +168,20 @@ def start(settings: CoordinatorSettings, name: str, overrides: list[str], *, wai
     parts = build_parts(run)  # a wrong setting fails here and not in Flower's process
     hospitals = "1 hospital" if parts.plan.parties == 1 else f"{parts.plan.parties} hospitals"
     yield f"{run.method.name} with {hospitals}: epsilon {parts.epsilon:g}"
-    yield f"records with these labels take part: {', '.join(parts.plan.labels)}"
+    yield taking_part(parts.plan.labels)
     store(run, folder)
     try:
         submit(settings, folder)
     except BaseException:
         shutil.rmtree(folder)  # nothing has begun
         raise
+
+
+def taking_part(labels: Sequence[str]) -> str:
+    """Return a sentence on the records that a plan with these labels asks about."""
+    if is_one_population(labels):
+        return "all records take part, as one population"
+    return f"records with these labels take part: {', '.join(labels)}"
 
 
 def _resume(chosen: argparse.Namespace) -> Iterator[str]:

@@ -14,8 +14,8 @@ from typing import Any, TypeGuard, TypeVar, Union
 
 _T = TypeVar("_T")
 
-ABSENT = {"absent": True}
-"""Metadata of a field that has no key in JSON where it is None."""
+ABSENT = {"absent": None}
+"""Metadata of a field that has no key in JSON where it is None; another value may take the place of None."""
 OTHERS = {"others": True}
 """Metadata of a field that holds all keys of the JSON object that no other field has."""
 
@@ -44,7 +44,7 @@ def to_json(document: Any) -> dict[str, Any]:
         value = getattr(document, attribute.name)
         if "others" in attribute.metadata:
             made |= strict(value)
-        elif value is not None or "absent" not in attribute.metadata:
+        elif "absent" not in attribute.metadata or value != attribute.metadata["absent"]:
             made[attribute.name] = strict(value)
     return made
 
@@ -91,6 +91,8 @@ def from_json(kind: type[_T], value: Any) -> _T:
             made[name] = {key: inner for key, inner in value.items() if key not in known or key == name}
         elif name in value:
             made[name] = _named(name, convert, value[name])
+        elif "absent" in attribute.metadata:
+            made[name] = attribute.metadata["absent"]
         elif attribute.default is MISSING and attribute.default_factory is MISSING:
             raise FieldError(name, "an entry", missing=True)
     return kind(**made)

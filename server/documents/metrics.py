@@ -64,12 +64,12 @@ class Classifier(Document):
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Gain(Document):
-    """Difference between two accuracies on the same test texts, such as the gain over texts without the hospitals.
+    """Difference between two figures on the same test texts, such as the gain in accuracy over no hospitals.
 
     Attributes:
-        value: The difference, -1 to 1.
-        interval: The difference's 95 % interval over the test texts, paired.
-        texts: Number of texts from which the classifiers learned.
+        value: The difference; above 0 is better.
+        interval: The difference's 95 % interval.
+        texts: Number of texts on either side.
     """
 
     value: float
@@ -85,6 +85,26 @@ class Gain(Document):
     def loss(self) -> bool:
         """Whether the whole interval is below 0."""
         return self.interval[1] < 0
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Nearness(Document):
+    """Distances (FID) from held-out texts, of equally many texts each; the measure of a task without labels.
+
+    Attributes:
+        synthetic: That of the synthetic texts; its value is None if it could not be computed.
+        without: That of what the same models wrote without the hospitals.
+        real: That of other held-out texts.
+        gain: `without` minus `synthetic`; None if there is no interval.
+        texts: Number of texts.
+    """
+
+    synthetic: Estimate
+    without: Estimate
+    real: Estimate
+    gain: Gain | None
+    texts: int | None
 
 
 @final
@@ -178,6 +198,21 @@ class Metrics(Document):
         if not isinstance(group, Mapping):
             return None
         return _gain(group.get("difference"), _whole(group.get("trained_on")))
+
+    @property
+    def nearness(self) -> Nearness | None:
+        """The distances from held-out texts, in a task without labels."""
+        group = self.content.get("nearness")
+        if not isinstance(group, Mapping):
+            return None
+        texts = _whole(group.get("texts"))
+        return Nearness(
+            synthetic=_estimate(group.get("fid")),
+            without=_estimate(group.get("zero_shot")),
+            real=_estimate(group.get("real")),
+            gain=_gain(group.get("difference"), texts),
+            texts=texts,
+        )
 
     @property
     def utility(self) -> Classifier | None:

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from common import rng
-from common.domain import Record
+from common.domain import Record, is_one_population
 from common.errors import CaucusError
 from common.models.encoder import Encoder
 from server.domain import Candidate
@@ -25,6 +25,8 @@ log = logging.getLogger("caucus.measures")
 Figure = dict[str, Any]
 Group = dict[str, Any]
 
+WITHOUT_LABELS = "the task has no labels, so no classifier learns from the texts"
+"""Reason in place of accuracies."""
 _FID = "FID: squared Frechet distance of Gaussians in the encoder's space, biased upward for few texts. "
 
 
@@ -52,6 +54,11 @@ class Measured:
     embed: Callable[[Sequence[str]], NDArray[np.float32]] | None = None
     released: Sequence[str] | None = None
     public: Callable[[], Sequence[str]] = tuple
+
+    @property
+    def labelled(self) -> bool:
+        """Whether texts have labels."""
+        return not is_one_population({text.label for text in self.candidates} | {record.label for record in self.test})
 
     @property
     def whole_texts(self) -> Sequence[str]:
@@ -113,7 +120,9 @@ def missing(names: Iterable[str], error: Exception, *, rows: int) -> dict[str, F
 
 
 def classification(measured: Measured, train: Sequence[Candidate | Record], evaluation: Evaluation) -> Group:
-    """Measure accuracy and macro-F1, on the test texts, of the small model trained on `train`."""
+    """Measure accuracy and macro-F1, on the test texts, of the small model trained on `train`, if there are labels."""
+    if not measured.labelled:
+        return {"value": None, "reason": WITHOUT_LABELS}
     seeds = evaluation.seeds if evaluation.model != "tfidf" else 1  # the default is deterministic
     right = [record.label for record in measured.test]
     note = None

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from common.domain import Record
+from common.domain import Record, is_one_population
 from common.errors import CaucusError, ConfigError, DataError, InternalError
 from common.labelled_files import named_by, read_texts
 from common.models import checkpoints
@@ -108,10 +108,12 @@ def metrics(
     """Make the fields of `metrics.json` on the small model, trained on the synthetic texts and tested on held-out ones.
 
     A simulation fills in `real_private`, the same model trained on the private records, without adaptation. The result
-    is empty without held-out texts.
+    is empty without held-out texts, and has only their number without labels.
     """
     if not held_out:
         return {}
+    if is_one_population({record.label for record in held_out}):
+        return {"test_records": len(held_out)}
     return {
         "definition": evaluation.definition,
         "test_records": len(held_out),

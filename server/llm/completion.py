@@ -18,6 +18,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from common import rng
+from common.domain import is_one_population
 from common.models.sentences import whole_sentences
 from common.validate import at_least, in_range, one_of
 from server.domain import Example
@@ -152,8 +153,10 @@ class Completion:
         if not self.public or request.good:
             return exemplar_pairs
         others = _public(public, request, max(0, self.examples - len(exemplar_pairs)), stream)
+        # A model would write on under the last example's topic.
+        bare = is_one_population(label for label, _ in request.labels) and not _topic(request)
         return [
-            *((example.topic or "", _shortened(example.text, request.words)) for example in others),
+            *(("" if bare else example.topic or "", _shortened(example.text, request.words)) for example in others),
             *exemplar_pairs,
         ]
 

@@ -196,11 +196,11 @@ def subtopics(
 def _plain(
     task: Task, label: str | None, count: int, rng: np.random.Generator, *, temperature: float, words: int | None
 ) -> Request:
-    """Return the common part of all modes: a zero-shot request."""
+    """Return the common part of all modes: a zero-shot request, which names no label if the task has none."""
     return Request(
         task_kind=task.kind,
         labels=tuple(task.labels.items()),
-        label=label,
+        label=label if task.labelled else None,
         n=count,
         temperature=temperature,
         words=words,

@@ -103,11 +103,12 @@ def _instruction(request: Request) -> list[str]:
     """Return the instruction, followed by the conditions for each new text."""
     kind, many = request.task_kind, f"{request.n} new" if request.n > 1 else "1 new"
     if request.bad:
+        label = "Keep to the label given below, and stay clear." if request.label is not None else "Stay clear."
         steps = [
             "Work in this order.",
             "1. Find out what sets the strong examples apart from the weak ones.",
             f"2. Write {many} of the same kind ({kind}) that go further in that direction: {_MIDWAY}.",
-            "3. Keep to the label given below, and stay clear.",
+            f"3. {label}",
             "4. Vary: no wording or order of ideas taken over from the examples, and none shared among yours.",
         ]
         task = "\n".join(steps)

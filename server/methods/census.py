@@ -18,6 +18,9 @@ One round t of T:
    most, and corrected to the labels' shares (`server/operators/distillation.py`); the label that was requested of a
    reliable model is evidence too. Weights give the labels their shares.
 
+A task without labels is one label: the probability in 6 is that of being a record rather than a first text
+(`server/operators/population.py`), and 7 leaves the texts as they are.
+
 After T rounds, and one private query, D is the synthetic data set. The answer is in `census.json` of the run folder:
 another run can begin with it (`census`), with other models, and asks nothing.
 """
@@ -56,6 +59,7 @@ from server.operators.census import (
     softness,
     subspace,
 )
+from server.operators.population import likeness
 from server.operators.questionnaire import (
     Aims,
     aims_of,
@@ -199,7 +203,11 @@ class CensusMethod(CensusSettings):
         released = state.released or _released(self._ask(texts_so_far, written, tools))
         census, aimed = _census(released), self._aims(released)
         estimated = estimates(census, shrinkage=self.shrinkage)
-        posterior = posteriors(vectors, estimated.means, census.softness)
+        labelled = tools.task.labelled
+        if labelled:
+            posterior = posteriors(vectors, estimated.means, census.softness)
+        else:
+            posterior = likeness(vectors, estimated.means[0], census.subspace.centres[0])
         reliability = self._reliability(census, estimated, texts_so_far, tools)
         if aimed and state.round + 1 == self.rounds:
             labels = steering.most_probable_labels(posterior)
@@ -214,7 +222,7 @@ class CensusMethod(CensusSettings):
             if aimed:
                 memory = replace(memory, pool=self._nearest_in_pools(memory.pool, candidates, aimed))
         else:
-            if self.labels == "probabilities":
+            if labelled and self.labels == "probabilities":
                 soft = distillation.student_softness(vectors, estimated.means)
                 posterior = with_evidence(
                     posteriors(vectors, estimated.means, soft),
@@ -222,7 +230,8 @@ class CensusMethod(CensusSettings):
                     reliability,
                     sharpness=min(1.0, census.softness / soft),
                 )
-            texts = self._final(candidates, posterior, census.labels, estimated.shares)
+            if labelled:
+                texts = self._final(candidates, posterior, census.labels, estimated.shares)
         report = make_report(
             state.round,
             tools.models,
@@ -300,7 +309,7 @@ class CensusMethod(CensusSettings):
             texts.requested,
             tools.embed(described),
             directions=self.directions,
-            description=self.description,
+            description=self.description if tools.task.labelled else 0.0,
             quantile=REACH,
         )
         spec = tools.spec(CLASS_SUMS)
@@ -364,7 +373,8 @@ class CensusMethod(CensusSettings):
     def _reliability(self, census: Census, estimated: Estimates, texts: Written, tools: Tools) -> Floats:
         """Estimate the share of each model's texts that have the requested label, (K,); 0 without `evidence`."""
         models = len(tools.models)
-        return reliabilities(census, estimated, texts, models) if self.evidence else np.zeros(models)
+        evidence = self.evidence and tools.task.labelled
+        return reliabilities(census, estimated, texts, models) if evidence else np.zeros(models)
 
     def _final(
         self, candidates: Sequence[Candidate], posterior: Floats, names: tuple[str, ...], shares: Floats

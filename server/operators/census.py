@@ -23,6 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import softmax
 
+from common.domain import is_one_population
 from common.queries.class_sums import LARGEST_RADIUS, SMALLEST_RADIUS
 from server.documents.census import QuestionnaireNumbers
 from server.metrics.linear import LinearClassifier
@@ -220,7 +221,16 @@ def classifier(census: Census, estimated: Estimates, soft: float) -> LinearClass
 
 
 def figures(census: Census, estimated: Estimates, requested: Labels, posterior: Floats) -> dict[str, Any]:
-    """Return figures for a round's report: the signal-to-noise ratio; by label: share, shrinkage, relabelled texts."""
+    """Return figures for a round's report: the signal-to-noise ratio; by label: share, shrinkage, relabelled texts.
+
+    Without labels they are the signal-to-noise ratio, the shrinkage, and the mean likeness of the texts to the records.
+    """
+    if is_one_population(census.labels):
+        return {
+            "signal_to_noise": census.signal_to_noise,
+            "shrinkage": float(estimated.kept[0]),
+            "likeness": float(posterior.mean()),
+        }
     relabelled = np.bincount(requested[posterior.argmax(axis=1) != requested], minlength=len(census.labels))
     by_label = {"shares": estimated.shares, "shrinkage": estimated.kept, "relabelled": relabelled}
     return {

@@ -11,6 +11,7 @@ from typing import Any
 
 import yaml
 
+from common.domain import is_one_population
 from server.documents.privacy import Privacy
 from server.documents.run import RunSummary
 from server.domain import Candidate
@@ -76,7 +77,7 @@ class Card:
         started: Day on which the run began; None in earlier versions.
         purpose: Purpose of the texts, as the coordinator states it.
         parties: Number of hospitals.
-        labels: The labels with their public descriptions, in the order of the column `probabilities`.
+        labels: The labels with their public descriptions, in the order of the column `probabilities`; may be none.
         models: Names of the language models.
         encoder: Name of the encoder.
         texts: Number of synthetic texts.
@@ -161,7 +162,9 @@ def card(
         published: Day of the publication.
     """
     labels = run.labels or dict.fromkeys(sorted({text.label for text in texts}))
-    with_probabilities = any(text.probabilities for text in [*texts, *public])
+    absent = set() if any(text.probabilities for text in [*texts, *public]) else {"probabilities"}
+    if is_one_population(labels):
+        labels, absent = {}, absent | {"label"}
     return Card(
         terms=terms,
         published=published,
@@ -175,7 +178,7 @@ def card(
         encoder=run.encoder,
         texts=len(texts),
         public_texts=len(public),
-        columns=[name for name in COLUMNS if name != "probabilities" or with_probabilities],
+        columns=[name for name in COLUMNS if name not in absent],
         guarantee=guarantee(privacy),
         delta=privacy.delta,
         unit=privacy.adjacency.unit,
@@ -222,8 +225,8 @@ def _metadata(shown: Card) -> dict[str, Any]:
         **_license(terms),
         "language": terms.language and [terms.language],
         "size_categories": [_SIZE_NAMES[sum(shown.texts >= size for size in _SIZES)]],
-        "task_categories": ["text-classification"],
-        "annotations_creators": ["machine-generated"],
+        "task_categories": ["text-classification" if shown.labels else "text-generation"],
+        "annotations_creators": ["machine-generated" if shown.labels else "no-annotation"],
         "language_creators": ["machine-generated", *["found"] * bool(shown.public_texts)],
         "tags": ["synthetic", *["differential-privacy"] * (shown.guarantee.kind is Kind.BOUNDED)],
         "configs": [

@@ -54,7 +54,8 @@ def write_report(run: Path) -> Path:
         round_plots=run_plots.of_rounds(facts.rounds, groups),
         text_plots=run_plots.of_texts(facts),
         vote_plots=run_plots.of_votes(facts.votes),
-        samples=_columns(facts.texts),
+        labelled=facts.labelled,
+        samples=_columns(facts.texts, labelled=facts.labelled),
         examples=_examples(facts.texts),
     )
     replace(run / release.FILE, render(release.FILE, **release.view(facts, plain)))
@@ -117,7 +118,7 @@ def _source(name: str) -> str:
     return (folder / name).read_text("utf-8")
 
 
-def _columns(texts: Sequence[Candidate]) -> dict[str, Any]:
+def _columns(texts: Sequence[Candidate], *, labelled: bool) -> dict[str, Any]:
     """Return all texts, with labels and models as indices into lists, which halves the page for short texts."""
     labels, models, rounds = (
         {name: at for at, name in enumerate(dict.fromkeys(names))}
@@ -128,7 +129,9 @@ def _columns(texts: Sequence[Candidate]) -> dict[str, Any]:
         )
     )
     return {
-        "labels": list(labels),
+        "few": "A few of each label." if labelled else "A few of them.",
+        "labelled": labelled,
+        "labels": list(labels) if labelled else [],
         "models": list(models),
         "rounds": list(rounds),
         "long": LONG,

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from common import validate
+from server.domain import NO_LABELS
 from server.settings.sections import TaskSettings
 
 
@@ -16,15 +17,19 @@ class DemoSettings(TaskSettings):
         records_per_party: Private texts of each hospital, at least 0.
         test_records: Held-out texts, from all hospitals' styles; 0: no accuracy is measured.
         corpus_seed: Experiment seed of the corpus, at least 0.
+        labels: None for the corpus's own labels, or "unlabelled" for texts without labels.
     """
 
     records_per_party: int = 300
     test_records: int = 400
     corpus_seed: int = 0
+    labels: str | None = None
 
     def __post_init__(self) -> None:
         validate.integers(0, records_per_party=self.records_per_party, test_records=self.test_records)
         validate.integers(0, corpus_seed=self.corpus_seed)
+        if self.labels is not None:
+            validate.one_of("task.labels", self.labels, among=(NO_LABELS,))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -32,7 +37,7 @@ class DemoNotesSettings(DemoSettings):
     """Invented hospital notes: four confusable diagnoses, a house style for each hospital, no real patient.
 
     Attributes:
-        records_per_party, test_records, corpus_seed: See `DemoSettings`.
+        records_per_party, test_records, corpus_seed, labels: See `DemoSettings`.
         public_notes: Notes of other wards and guideline-like prose, at least 1.
     """
 
@@ -50,7 +55,7 @@ class DemoMessagesSettings(DemoSettings):
     """Invented messages to a hospital's six desks, one or two sentences each, which small real models can write.
 
     Attributes:
-        records_per_party, test_records, corpus_seed: See `DemoSettings`.
+        records_per_party, test_records, corpus_seed, labels: See `DemoSettings`.
         public_messages: Messages to other places, such as a library or a garage, at least 1.
     """
 
@@ -65,12 +70,13 @@ class DemoMessagesSettings(DemoSettings):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LabelledFilesSettings(TaskSettings):
-    """CSV, JSON Lines or Parquet files with the columns text,label; or FHIR.
+    """CSV, JSON Lines or Parquet files with the columns text,label, or text alone; or FHIR.
 
     Attributes:
         name: Short name of the task, which may be part of a file name.
         kind: Kind of text, in the words of prompts, such as "discharge letter".
-        labels: Public description of each label; None takes the labels from the training file, in a simulation only.
+        labels: Public description of each label, or "unlabelled" for texts without labels, whose files need no such
+            column; None takes the labels from the training file, in a simulation only.
         train: Private records, which a simulation deals out to the parties; a coordinator needs none.
         test: Held-out texts, or None.
         public_text: File with one text per line, from which models may learn or show examples; or a file with a `text`

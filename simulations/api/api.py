@@ -36,18 +36,19 @@ from common.system.warned_once import warned_once
 from server.deploy.plan_command import forwards
 from server.documents.codec import strict, with_infinities
 from server.documents.run import RunSummary
+from server.domain import NO_LABELS
 from server.failure import EXPECTED, WRONG_SETTINGS, summary
 from server.settings.compose import composed, reloaded
 from server.settings.schema import Settings
 from server.settings.sections import changed, setting
 from simulations import run
 from simulations.api.result import Result
-from simulations.api.tables import LABELLED, PUBLIC, Table, Texts, as_file, is_path
+from simulations.api.tables import ALONE, LABELLED, PUBLIC, Table, Texts, as_file, is_path
 
 __all__ = ["Result", "plan", "resume", "simulate"]
 
 Labels = Mapping[str, str | None] | Sequence[str]
-"""Labels with their public descriptions, or the labels alone."""
+"""Labels with their public descriptions, or the labels alone; or "unlabelled": the texts have none."""
 
 _IN_MEMORY = "caucus-in-memory-"
 _COLUMNS = {"train": LABELLED, "test": LABELLED, "public_text": PUBLIC}
@@ -75,6 +76,7 @@ def simulate(
 
     Args:
         train: Private records, dealt out to the parties; None takes the task of `overrides`, by default the demo's.
+            Without labels, they may be texts alone.
         test: Held-out records, on which the texts are measured.
         public_text: Public text, from which built-in models learn, and from which prompts show examples.
         labels: The task's labels. None takes them from `train`, which only a simulation may do.
@@ -93,7 +95,8 @@ def simulate(
         CaucusError: ConfigError and DataError before anything private is asked; others if the run fails.
     """
     with _errors_of_ours(), temporary_folder(_IN_MEMORY) as private:
-        tables = _files({"train": train, "test": test, "public_text": public_text}, private)
+        named = {"train": train, "test": test, "public_text": public_text}
+        tables = _files(named, private, labelled=labels != NO_LABELS)
         settings = _settings(
             tables, labels, overrides, config_dir, method=method, parties=parties, epsilon=epsilon, delta=delta
         )
@@ -123,7 +126,8 @@ def resume(
     with _errors_of_ours(), temporary_folder(_IN_MEMORY) as private:
         with _hydra_of_ours():
             settings = reloaded(Path(folder), overrides)
-        tables = _files({"train": train, "test": test, "public_text": public_text}, private)
+        named = {"train": train, "test": test, "public_text": public_text}
+        tables = _files(named, private, labelled=setting(settings, "task.labels") != NO_LABELS)
         for name in _COLUMNS:
             if name in tables:
                 settings = changed(settings, {f"task.{name}": str(tables[name])})
@@ -178,12 +182,15 @@ def plan(
         return facts
 
 
-def _files(tables: Mapping[str, Table | Texts | None], folder: Path, unread: Sequence[str] = ()) -> dict[str, Path]:
+def _files(
+    tables: Mapping[str, Table | Texts | None], folder: Path, *, unread: Sequence[str] = (), labelled: bool = True
+) -> dict[str, Path]:
     """Return each given table's path by name. A table in memory is written to `folder`, unless it is in `unread`."""
+    columns = _COLUMNS if labelled else {"train": ALONE, "test": ALONE, "public_text": PUBLIC}
     if tables.get("train") is not None and tables.get("train") is tables.get("public_text"):
         raise ConfigError("public_text", expected="texts that are public", got="the private records, train")
     return {
-        name: folder / name if name in unread and not is_path(table) else as_file(name, table, _COLUMNS[name], folder)
+        name: folder / name if name in unread and not is_path(table) else as_file(name, table, columns[name], folder)
         for name, table in tables.items()
         if table is not None
     }
@@ -220,7 +227,9 @@ def _settings(
     with _hydra_of_ours():
         settings = composed(given)
     if labels is not None:
-        named = dict(labels) if isinstance(labels, Mapping) else dict.fromkeys(labels)
+        named: object = dict(labels) if isinstance(labels, Mapping) else dict.fromkeys(labels)
+        if labels == NO_LABELS:
+            named = labels
         settings = changed(settings, {"task.labels": named})
     return settings
 

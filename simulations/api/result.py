@@ -9,6 +9,7 @@ from typing import Any
 
 import pandas as pd
 
+from common.domain import is_one_population
 from common.errors import CheckpointError
 from common.system.files import text_of
 from server.documents.classifier import TrainedClassifier
@@ -105,6 +106,8 @@ class Result:
 
 def _table(texts: Sequence[Candidate]) -> pd.DataFrame:
     table = pd.DataFrame(texts, columns=_TEXTS)
+    if is_one_population({text.label for text in texts}):
+        table = table.drop(columns="label")
     if not any(text.probabilities for text in texts):
         return table
     return table.join(pd.DataFrame([text.probabilities or {} for text in texts]).add_prefix("probabilities."))

@@ -18,7 +18,7 @@ from common import rng
 from common.domain import Record
 from common.errors import ConfigError
 from server.domain import Task
-from server.evaluation import of_texts, small_model
+from server.evaluation import nearness, of_texts, small_model
 from server.llm import prompts, providers
 from server.llm.base import Provider, Request
 from server.llm.clean import Cleaner
@@ -62,6 +62,7 @@ def private_exemplars(settings: SimulationSettings, folder: Path) -> None:
     if method.texts:
         state, metrics = _written(settings, folder, source, shown, held_out)
     else:
+        only_private.check_labels(task)
         records = [Record(text, label) for label, texts in shown.items() for text in texts]
         state = State(memory=NoMemory())
         metrics = only_private.measured(settings, task.classifier_inputs(records), held_out)
@@ -135,7 +136,7 @@ def _written(
     inputs = source.task().classifier_inputs(harvest.candidates)
     measured = replace(measured, candidates=inputs, released=[candidate.text for candidate in harvest.candidates])
     metrics = small_model.metrics(inputs, held_out, evaluation, encoder)
-    metrics |= of_texts.of_texts(measured) | of_records(measured)
+    metrics |= of_texts.of_texts(measured) | nearness.nearness(measured, ()) | of_records(measured)
     state = State(round=1, candidates=tuple(harvest.candidates), rounds=(report,), memory=NoMemory())
     return state, metrics
 

@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from itertools import chain
 
-from common.domain import Record
+from common.domain import Record, is_one_population
 from common.errors import ConfigError
 from common.labelled_files import duplicates
 from server.planning.make_plan import large_delta
@@ -63,6 +63,8 @@ def _dealing(settings: SimulationSettings, source: Source, dealt: Sequence[Seque
 
 def _labels(source: Source, private: Sequence[Record]) -> Iterator[str]:
     labels, counts = source.task().labels, Counter(record.label for record in private)
+    if is_one_population(labels):
+        return
     if absent := [label for label in labels if not counts[label]]:
         yield f"{len(absent)} of {len(labels)} labels have no record: their votes are noise alone {_ALONE}"
     if single := [label for label in labels if counts[label] == 1]:

@@ -18,6 +18,7 @@ from common.labelled_files import named_by, read_records
 from common.ledger.ledger import Ledger
 from common.models.encoder import Encoder
 from common.secagg.identity import Identity, Roster
+from server.domain import NO_LABELS
 from server.settings.automatic import expected_records, settled
 from server.settings.build import build, roster_of
 from server.settings.compose import simulated
@@ -46,7 +47,8 @@ def with_labels(settings: SimulationSettings) -> SimulationSettings:
     with named_by("task.train"):
         labels = sorted({record.label for record in read_records(train, show_names=True)})
     if len(labels) < 2:
-        raise DataError("task.train: labels", expected="at least two", got=len(labels), where=train)
+        do = f"task.labels={NO_LABELS} makes all texts one population"
+        raise DataError("task.train: labels", expected="at least two", got=len(labels), where=train, do=do)
     log.warning("%d labels taken from the private training file: simulation only", len(labels))
     return changed(settings, {"task.labels": dict.fromkeys(labels), "labels_from_records": True})
 

@@ -32,9 +32,9 @@ def compare(folder: Path, measured: MeasuredWithRecords) -> None:
     """Add the comparison to `metrics.json`, write `map_private.json`, and write the report again."""
     log.info("comparing with the private records, for this simulation alone")
     scores = None
-    if not measured.evaluation.uses_endpoint:
+    if measured.labelled and not measured.evaluation.uses_endpoint:
         scores = real_private(measured.private, measured.test, measured.evaluation, measured.encoder)
-    shares = {"real_private": scores, "label_shares": _label_shares(measured.private)}
+    shares = {"real_private": scores, "label_shares": _label_shares(measured.private)} if measured.labelled else {}
     Metrics.load(folder).adding(shares | of_records(measured)).save(folder)
     _map(folder, measured)
     write_report(folder)

@@ -11,6 +11,7 @@ from client.approvals import approvals
 from client.command import main
 from client.deploy.plan_sheet import in_fours
 from client.deploy.settings import HospitalSettings
+from common.domain import UNLABELLED
 from tests.support.browsing import Browser, forms
 from tests.support.federations import CANARY, plan
 from tests.support.hospital import change, opened
@@ -182,3 +183,13 @@ def test_a_german_browser_gets_german_around_the_english_sheet_of_approve(browse
     refused = browser.get(headers={"accept-language": "fr"}, cookie="").text
     assert '<html lang="fr">' in refused
     assert "Vous n’avez pas accès" in refused
+
+
+def test_a_plan_without_labels_is_shown_to_a_hospital_with_texts_alone(browser):
+    change(browser.folder, labelled=False)
+    HospitalSettings.load(browser.folder).records.write_text(f"text\n{CANARY}\nanother\n")
+    opened(browser.folder, plan(2, labels=(UNLABELLED,)), RUN)
+    text = html.unescape(browser.get().text)
+    assert "all 2 take part, as one population: the plan has no labels (known here alone)" in text
+    assert "none: what is asked for each label is asked once, for all records together" in text
+    assert CANARY not in text

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 import yaml
 
+from common.domain import UNLABELLED
 from server.command import main
 from server.deploy import run_state, runs
 from server.deploy.settings import CoordinatorSettings
@@ -397,3 +398,8 @@ def test_a_name_with_spaces_and_quotes_reaches_flower_whole(flower):
     configuration = Path(flower.given[flower.given.index("--run-config") + 1])
     assert tomllib.loads(configuration.read_text()) == {"run-folder": str(flower.folder / "runs" / name)}
     assert CoordinatorSettings.load(flower.folder).folder == flower.folder
+
+
+def test_which_records_take_part_is_said():
+    assert runs.taking_part(("flu", "cold")) == "records with these labels take part: flu, cold"
+    assert runs.taking_part((UNLABELLED,)) == "all records take part, as one population"

@@ -65,7 +65,7 @@ def document(kind, *, full):
         value = example(hints[declared.name], full=full)
         if "others" in declared.metadata:
             made |= {"another": 1.5} if full else {}
-        elif full or value is not None or "absent" not in declared.metadata:
+        elif full or "absent" not in declared.metadata:
             made[declared.name] = value
     return made
 
