@@ -77,3 +77,7 @@ def _span(accuracies: Sequence[float]) -> Span:
     """Return the ends of one standard deviation to either side of the mean."""
     mean, deviation = fmean(accuracies), stdev(accuracies) if len(accuracies) > 1 else 0.0
     return mean - deviation, mean + deviation
+
+
+if __name__ == "__main__":
+    main()
