@@ -76,7 +76,7 @@ class PlanApproval:
         """Return the plan; None if it is of another version, as after an upgrade, or not that of the digest."""
         try:
             plan = Plan.from_dict(json.loads(self.plan))
-        except (PlanError, ConfigError):
+        except (PlanError, ConfigError, ValueError):
             return None
         return plan if plan.digest().hex() == self.plan_digest else None
 
@@ -88,18 +88,20 @@ class Approvals:
         folder: Folder of the decisions, private; created if needed.
         records: The hospital's file of records.
         key: Secret key, used only for the digest of that file.
+        labelled: Whether the file's labels count; a run is bound to that as well.
     """
 
-    def __init__(self, folder: Path, *, records: Path, key: bytes) -> None:
+    def __init__(self, folder: Path, *, records: Path, key: bytes, labelled: bool = True) -> None:
         (folder / "runs").mkdir(parents=True, exist_ok=True, mode=0o700)
         self._folder = folder
         self._records = records
         self._key = key
+        self._without = b"" if labelled else b"\0without labels"
         self._data = self.digest()
 
     def digest(self) -> str:
         """Return the keyed digest of the file of records as it is now."""
-        return hmac.digest(self._key, self._records.read_bytes(), "sha256").hex()
+        return hmac.digest(self._key, self._records.read_bytes() + self._without, "sha256").hex()
 
     def admit(self, run: str, plan: Plan, *, automatic: bool) -> None:
         """Admit a plan within the limits, if it is approved.
@@ -186,9 +188,10 @@ def account() -> str:
     """Return the name of the account that runs this process, whatever its environment says."""
     number = os.geteuid()
     try:
-        return pwd.getpwuid(number).pw_name
+        name = pwd.getpwuid(number).pw_name
     except KeyError:  # as in a container that runs under a number of its own
         return f"user {number}"
+    return f"user {name}" if name == LIMITS else name  # a person's decision is never taken for one of the limits
 
 
 def decide(folder: Path, approval: PlanApproval, *, approve: bool, by: str, reason: str = "") -> PlanApproval:

@@ -26,7 +26,7 @@ from client.writers.base import PartyWriter
 from common import messages as m
 from common import wire
 from common.compute import Compute, directly
-from common.domain import PartyId
+from common.domain import UNLABELLED, PartyId
 from common.errors import CaucusError, ProtocolError
 from common.ledger.ledger import Ledger
 from common.phrases import Party
@@ -119,7 +119,12 @@ class PartyService:
         self._schedule = schedule
         self._compute = compute
         # Digests of all records take time and stay in the ledger: only where a limit looks at them.
-        contents = (json.dumps([record.text, record.label]).encode() for record in private.records)
+        # With and without its label a text is the same record: a plan without labels asks for either.
+        contents = (
+            json.dumps([record.text, label]).encode()
+            for record in private.records
+            for label in dict.fromkeys((record.label, UNLABELLED))
+        )
         self._admission = Admission(
             party=party,
             encoder=private.encoder.digest,

@@ -209,7 +209,7 @@ def _lifetime(budget: Budget) -> Iterator[str]:
 
 def _records(records: OwnRecords) -> Iterator[str]:
     if records.together:
-        yield f"all {records.total} take part, as one population: the plan has no labels (known here alone)"
+        yield f"all {records.total} may take part, as one population: the plan has no labels (known here alone)"
         return
     taking_part = sum(records.of_label.values())
     yield f"{taking_part} of {records.total} have one of the plan's labels (known here alone)"

@@ -91,6 +91,8 @@ def decided(settings: HospitalSettings, form: Mapping[str, str]) -> PlanApproval
     answer = form.get("decision", "")
     if answer not in {"approve", "refuse"}:
         raise ConfigError("decision", expected="approve or refuse", got="neither")
+    if answer == "approve" and approval.read_plan() is None:
+        raise ConfigError("decision", expected="refuse, for a plan that cannot be read here", got="approve")
     reason = " ".join(form.get("reason", "").split())
     return decide(settings.private, approval, approve=answer == "approve", by=account(), reason=reason)
 

@@ -23,7 +23,7 @@ from dataclasses import asdict, dataclass, fields
 from functools import cached_property
 from typing import Any
 
-from common.domain import MOST_RECORDS, NOT_STATED
+from common.domain import MOST_RECORDS, NOT_STATED, UNLABELLED, is_one_population
 from common.errors import ConfigError, PlanError
 from common.plan.checks import check_parties, check_query
 from common.plan.planned import PlannedQuery, draws, release
@@ -125,6 +125,8 @@ class Plan:
         for what, names in (("labels", self.labels), ("queries", tuple(query.name for query in self.queries))):
             if len(set(names)) < len(names):
                 raise ConfigError(what, expected="each name once", got=names)
+        if UNLABELLED in self.labels and not is_one_population(self.labels):
+            raise ConfigError("labels", expected=f"no other label beside {UNLABELLED!r}", got=self.labels)
         subsamples = [name for query in self.queries for name, _ in draws(query) if name]
         if len(set(subsamples)) < len(subsamples):
             # A query named "a/0" and the first subsample of "a" would be priced as one.

@@ -7,6 +7,7 @@ The coordinator's page does the same by `start`, `resume` and `cancel`, and show
 
 import argparse
 import contextlib
+import fcntl
 import os
 import secrets
 import shutil
@@ -171,7 +172,8 @@ def start(settings: CoordinatorSettings, name: str, overrides: list[str], *, wai
     yield taking_part(parts.plan.labels)
     store(run, folder)
     try:
-        submit(settings, folder)
+        with _alone(folder):
+            submit(settings, folder)
     except BaseException:
         shutil.rmtree(folder)  # nothing has begun
         raise
@@ -214,10 +216,11 @@ def resume(settings: CoordinatorSettings, folder: Path, *, wait: bool) -> Genera
         follow = f"{command(settings, 'follow', folder.name)} shows its log"
         raise CaucusError("run", expected="one that has ended", got="a running process", where=folder, do=follow)
     yield from _offline_hospitals(settings, load(folder), wait=wait)
-    _stop(settings, folder)
-    log = folder / "run.log"
-    at = log.stat().st_size if log.exists() else 0
-    submit(settings, folder)
+    with _alone(folder):
+        _stop(settings, folder)
+        log = folder / "run.log"
+        at = log.stat().st_size if log.exists() else 0
+        submit(settings, folder)
     return at
 
 
@@ -237,14 +240,13 @@ def cancel(settings: CoordinatorSettings, folder: Path) -> Iterator[str]:
     Raises:
         CaucusError: The run is complete, is another process's, or cannot be stopped.
     """
-    _check_unfinished(folder)
-    write_atomic(folder / CANCELLED, f"{datetime.now(UTC):%Y-%m-%d %H:%M:%S} UTC".encode())
-    try:
-        _stop(settings, folder)
-    except CaucusError:
-        if at_work(folder):
+    with _alone(folder):
+        _check_unfinished(folder)
+        write_atomic(folder / CANCELLED, f"{datetime.now(UTC):%Y-%m-%d %H:%M:%S} UTC".encode())
+        if not _stop(settings, folder) and at_work(folder):
             (folder / CANCELLED).unlink()
-            raise
+            do = "See that caucus-coordinator serve runs, and cancel again"
+            raise CaucusError("run", expected="one that Flower stops", got="no end of it", where=folder, do=do)
     yield f"{folder.name} is cancelled; {command(settings, 'resume', folder.name)} goes on where it stopped"
     yield "until then the hospitals keep their answers, so that none is paid for twice"
     if not _ended(folder):
@@ -315,12 +317,25 @@ def _offline_hospitals(settings: CoordinatorSettings, run: Settings, *, wait: bo
     yield f"{listed(offline)}; the run {waits}" + (" and goes on without them" if online >= needed else "")
 
 
-def _stop(settings: CoordinatorSettings, folder: Path) -> None:
-    """Ask Flower to stop the folder's run, if it has not ended."""
+def _stop(settings: CoordinatorSettings, folder: Path) -> bool:
+    """Ask Flower to stop the folder's run, if it has not ended; return whether it has ended by now."""
     before = last(settings, folder)
     if before and not ended(before):
         with contextlib.suppress(CaucusError):  # it may have ended just now
             flwr(settings.folder, "stop", before["run-id"])
+        before = last(settings, folder)
+    return bool(before and ended(before))
+
+
+@contextlib.contextmanager
+def _alone(folder: Path) -> Iterator[None]:
+    """Wait for other commands that start, resume or cancel the run of this folder, and keep them out."""
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(descriptor)
 
 
 def _ended(folder: Path) -> bool:

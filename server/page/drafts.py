@@ -107,5 +107,6 @@ def _quoted(text: str) -> str:
     """Return a text as Hydra's grammar quotes it; empty if it is empty."""
     if not text:
         return ""
+    text = re.sub(r"(\\*)\$\{", lambda found: 2 * found[1] + r"\${", text)  # or it would be filled in, a key perhaps
     escaped = re.sub(r'(\\*)("|$)', lambda found: 2 * found[1] + ('\\"' if found[2] else ""), text)
     return f'"{escaped}"'

@@ -443,7 +443,7 @@ def test_a_plan_without_labels_is_described_as_it_is(made, capsys):
     sums = PlannedQuery(name="class sums", spec=ClassSumsSpec(labels=1, directions=2, count=256), scale=5000.0)
     opened(made, plan(2, labels=(UNLABELLED,), queries=[sums]))
     output = facts(capsys, made)
-    assert output["records"] == ["all 2 take part, as one population: the plan has no labels (known here alone)"]
+    assert output["records"] == ["all 2 may take part, as one population: the plan has no labels (known here alone)"]
     assert output["labels"] == ["none: what is asked for each label is asked once, for all records together"]
     assert UNLABELLED not in approve(capsys, made, "--list").replace(output["epsilon"][1], "")
     (plain,) = json.loads(approve(capsys, made, "--json"))

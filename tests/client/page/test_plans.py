@@ -190,6 +190,6 @@ def test_a_plan_without_labels_is_shown_to_a_hospital_with_texts_alone(browser):
     HospitalSettings.load(browser.folder).records.write_text(f"text\n{CANARY}\nanother\n")
     opened(browser.folder, plan(2, labels=(UNLABELLED,)), RUN)
     text = html.unescape(browser.get().text)
-    assert "all 2 take part, as one population: the plan has no labels (known here alone)" in text
+    assert "all 2 may take part, as one population: the plan has no labels (known here alone)" in text
     assert "none: what is asked for each label is asked once, for all records together" in text
     assert CANARY not in text

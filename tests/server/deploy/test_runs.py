@@ -1,5 +1,6 @@
 """How runs are begun, followed, cancelled and resumed, and what is said of their ends; Flower is a stand-in."""
 
+import fcntl
 import json
 import os
 import shutil
@@ -233,6 +234,40 @@ def test_a_cancelled_run_is_stopped_marked_and_can_be_resumed(flower, capsys):
     assert status(flower, capsys)[0] == "run first: complete"
     assert again(flower, "cancel") == 2
     assert "expected one that is not complete" in capsys.readouterr().err
+
+
+def test_a_run_that_flower_does_not_stop_is_not_called_cancelled(flower, capsys):
+    flower.leaves = {"error.txt": "interrupted"}
+    start(flower)
+    flower.says = "running"
+    folder = flower.folder / "runs" / "first"
+    lock = lock_folder(folder)
+    assert again(flower, "cancel") == 1
+    assert "run; expected one that Flower stops; got no end of it" in capsys.readouterr().err
+    assert not (folder / "cancelled.txt").exists()
+    lock.close()
+
+
+@pytest.mark.parametrize(("verb", "asks"), [("resume", "run"), ("cancel", "stop")])
+def test_one_command_at_a_time_starts_resumes_or_cancels_a_run(verb, asks, flower, monkeypatch, capsys):
+    flower.leaves, flower.says = {"error.txt": "interrupted"}, "running"
+    start(flower)
+    kept_out = {}
+
+    def asked(folder, *arguments):
+        run = os.open(flower.folder / "runs" / "first", os.O_RDONLY)
+        try:
+            fcntl.flock(run, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            kept_out[arguments[0]] = True
+        os.close(run)
+        return flower(folder, *arguments)
+
+    for module in (run_state, runs):
+        monkeypatch.setattr(module, "flwr", asked)
+    again(flower, verb)
+    capsys.readouterr()
+    assert kept_out[asks]
 
 
 def test_a_run_that_steer_makes_is_left_to_it(flower, capsys):

@@ -121,6 +121,12 @@ def test_a_wrong_draft_is_told_in_one_line_and_can_be_mended(form, wrong, browse
     assert 'action="start"' not in text
 
 
+@pytest.mark.parametrize("words", ["${oc.env:HOME}", "a ${privacy.epsilon} b", r"\${x}", r"\\${x}", "$5 and {no}"])
+def test_words_are_taken_as_they_are_typed_and_fill_in_nothing(words):
+    (override,) = Draft.of({"purpose": words}).overrides()
+    assert composed([override], "server").purpose == words
+
+
 def test_with_nobody_enrolled_the_page_says_who_comes_first(browser, flower):
     for name in ("St. Mary", "St. Luke"):
         assert main(["remove", str(flower.folder), name]) == 0
