@@ -99,7 +99,7 @@ def _init(chosen: argparse.Namespace) -> Iterator[str]:
         bundle=invitation.bundle,
         proxy=_scalar(chosen.proxy),
         relay_user=_scalar(chosen.relay_user),
-        labelled=str(not chosen.unlabelled).lower().ljust(len("structure: null") - len("labelled: ")),
+        labelled="false" if chosen.unlabelled else "true ",
     )
     write_atomic(folder / "client.yaml", (header + sections()).encode(), mode=SECRET)
     write_atomic(folder / "party.json", public.to_json().encode())

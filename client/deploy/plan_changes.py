@@ -57,10 +57,12 @@ def changes(before: Plan, after: Plan) -> Iterator[str]:
 
 
 def _labels(before: Plan, after: Plan) -> Iterator[str]:
-    if is_one_population(after.labels) and before.labels != after.labels:
+    if before.labels == after.labels:
+        return
+    if is_one_population(after.labels):
         yield "no labels any more: all records take part, as one population"
         return
-    if is_one_population(before.labels) and before.labels != after.labels:
+    if is_one_population(before.labels):
         yield f"labels, where there were none: {', '.join(after.labels)}"
         return
     gone = [label for label in before.labels if label not in after.labels]
@@ -69,7 +71,7 @@ def _labels(before: Plan, after: Plan) -> Iterator[str]:
         yield f"labels no longer asked for: {', '.join(gone)}"
     if new:
         yield f"new labels: {', '.join(new)}"
-    if before.labels != after.labels and not gone and not new:
+    if not gone and not new:
         yield "labels: in another order"
 
 

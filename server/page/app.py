@@ -8,6 +8,7 @@ from functools import partial
 from http import HTTPStatus
 from pathlib import Path
 from threading import Lock
+from typing import Any
 
 from starlette.requests import Request
 from starlette.responses import FileResponse, Response
@@ -21,7 +22,7 @@ from server.deploy import run_state
 from server.deploy.runs import begun, cancel, resume, start
 from server.deploy.settings import CoordinatorSettings
 from server.failure import EXPECTED, summary
-from server.page.drafts import CHOICES, Draft, Planned, planned, start_command
+from server.page.drafts import CHOICES, Draft, planned, start_command
 from server.page.hospitals import hospitals
 from server.page.render import PAGES
 from server.page.runs import GOES_ON, all_runs, one_run, to_resume
@@ -123,27 +124,10 @@ def _cancel(request: Request, settings: CoordinatorSettings) -> Response:
     return _acted(request, "cancel", folder.name, lines, run_state.command(settings, "cancel", folder.name))
 
 
-def _form(
-    request: Request,
-    draft: Draft,
-    *,
-    planned: Planned | None = None,
-    problem: str = "",
-    again: bool = False,
-    name: str = "",
-) -> Response:
-    return page(
-        request,
-        "plan",
-        status=HTTPStatus.BAD_REQUEST if problem else HTTPStatus.OK,
-        draft=draft,
-        choices=CHOICES,
-        folder=Path.cwd(),
-        planned=planned,
-        problem=problem,
-        again=again,
-        name=name,
-    )
+def _form(request: Request, draft: Draft, **view: object) -> Response:
+    shown: dict[str, Any] = {"draft": draft, "planned": None, "again": False, "name": "", **view}
+    status = HTTPStatus.BAD_REQUEST if "problem" in view else HTTPStatus.OK
+    return page(request, "plan", status=status, choices=CHOICES, folder=Path.cwd(), **shown)
 
 
 def _acted(request: Request, action: str, name: str, lines: list[str], command: str) -> Response:
