@@ -87,6 +87,8 @@ def test_json_to_document_to_json_is_the_identity(kind, full):
 KEYS_OF_OTHERS = {
     "server/deploy/enrolment.py": {"status"},  # Flower's nodes
     "server/deploy/run_state.py": {"status"},  # Flower's runs
+    "server/page/app.py": {"name"},  # the form of a page
+    "server/page/drafts.py": {"name"},  # the defaults of a method
     "server/evaluation/of_texts.py": {"rows"},  # a group that is being made
     "server/flower/front_door.py": {"method"},  # a request
     "server/llm/spending.py": {"cost"},  # the account of payments
