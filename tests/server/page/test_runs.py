@@ -47,7 +47,7 @@ def test_runs_are_listed_newest_first_with_their_states(browser, flower):
     (flower.folder / "runs" / "old" / "awaiting.txt").write_text("St. Mary\nSt. Luke")
     text = text_of(browser, "")
     assert text.index("new</a>") < text.index("old</a>") < text.index("damaged</a>")
-    assert "awaiting approval of St. Mary and St. Luke" in text
+    assert "awaiting approval</strong> of St. Mary and St. Luke" in text
     assert "run folder; expected files of this program; got one that was changed or cut (JSONDecodeError)" in text
     assert "empty" not in text.partition("<main")[2].partition("</main")[0]
 
@@ -133,7 +133,7 @@ def test_what_a_run_waits_for_and_what_can_be_done(browser, flower):
     assert actions(browser) == ["cancel", "resume"]
     (folder / "awaiting.txt").unlink()
     (folder / "error.txt").write_text("too few parties")
-    assert "failed: too few parties" in text_of(browser)
+    assert "failed</strong>: too few parties" in text_of(browser)
     assert actions(browser) == ["resume"]
     (folder / "rejected.txt").touch()
     assert SAY.rejected in text_of(browser)
@@ -148,7 +148,7 @@ def test_cancel_and_resume_are_those_of_the_commands(browser, flower):
     text = html.unescape(response.text)
     assert "first is cancelled; caucus-coordinator resume" in text
     assert f"caucus-coordinator cancel {flower.folder} first" in text
-    assert text_of(browser).count("cancelled at 20") == 1
+    assert text_of(browser).count("cancelled</strong> at 20") == 1
     flower.online = {"7"}
     problem = html.unescape(browser.post("resume", name="first").text)
     assert "hospitals online; expected at least" in problem
