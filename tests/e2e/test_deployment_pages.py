@@ -1,9 +1,11 @@
 """The pages of a coordinator and of three hospitals over real nodes, in a real browser: from a draft to a spent budget.
 
 Nobody types a command but the second hospital, which approves by `caucus-party approve`, as one without a browser does.
+`make pictures` makes this walk to take the pictures of both pages for their READMEs.
 """
 
 import json
+import os
 import tempfile
 import time
 from contextlib import ExitStack
@@ -11,10 +13,10 @@ from pathlib import Path
 
 import pytest
 
-from simulations.laboratory.nodes.deployment import wait
+from simulations.laboratory.nodes.deployment import PATIENCE, wait
 from tests.support.browsing import served
 from tests.support.chromium import MARKS, started, visiting
-from tests.support.deployed import Deployment, party
+from tests.support.deployed import ROOT, Deployment, party
 from tests.support.faults import measured, read_run
 from tests.support.runs import lines
 
@@ -51,7 +53,10 @@ def pages(deployed):
     with ExitStack() as stack:
         chromium = stack.enter_context(started())
         links = [stack.enter_context(served(*program)) for program in programs]
-        yield [stack.enter_context(visiting(chromium, link))() for link in links]
+        entered = [stack.enter_context(visiting(chromium, link))() for link in links]
+        for page in entered:
+            page.set_default_timeout(1000 * PATIENCE)  # the coordinator's answers a form once Flower has done its part
+        yield entered
 
 
 def begun(page, name):
@@ -60,8 +65,8 @@ def begun(page, name):
     page.get_by_role("link", name="Draft a new run").click()
     for label, value in (("ε (privacy", "4"), ("Synthetic texts", "60"), ("Rounds, or auto", "2"), ("A guess", "48")):
         page.get_by_label(label).fill(value)
-    page.get_by_label("What for").fill("a test of triage")
-    page.get_by_label("For whom").fill("the university")
+    page.get_by_label("What for").fill("a test of triage by texts of no patient")
+    page.get_by_label("For whom").fill("University Hospital, department of informatics")
     page.get_by_label("All other settings").fill(SHORT)
     page.get_by_role("button", name="What would it cost?").click()
     page.wait_for_url("**/planned")
@@ -86,7 +91,7 @@ def ended(page):
         said = page.inner_text("main")
         return said if "Load this page again" not in said else ""
 
-    return wait(over, "the run has ended", 120, every=1)
+    return wait(over, "the run has ended", every=1)
 
 
 def decided(page, button, reason=""):
@@ -96,6 +101,12 @@ def decided(page, button, reason=""):
     page.get_by_label("Why").fill(reason)
     page.get_by_role("button", name=button).click()
     page.wait_for_url("**/?done=*")
+
+
+def pictured(page, file):
+    """Store the top of a page as a README's picture, if `make pictures` wants it."""
+    if os.environ.get("PICTURES"):
+        page.screenshot(path=ROOT / file, clip={"x": 0, "y": 0, "width": 1280, "height": 680})
 
 
 def decisions(deployed, number, run):
@@ -112,6 +123,8 @@ def test_a_run_is_planned_decided_and_made_on_pages_until_a_budget_is_spent(depl
 
     begun(coordinator, "pilot")
     assert "awaiting approval of Hospital 0, Hospital 1 and Hospital 2" in ended(coordinator)
+    first.goto(first.root)
+    pictured(first, "client/page.png")
     decided(first, "Approve")
     assert "approved: run pilot" in party("approve", deployed.at(1), "--yes")
     decided(third, "Decline", "no purpose of ours")
@@ -130,6 +143,7 @@ def test_a_run_is_planned_decided_and_made_on_pages_until_a_budget_is_spent(depl
     decided(third, "Reconsider", "it has one")
     resumed(coordinator, "pilot")
     assert "2 of 2 rounds are whole" in ended(coordinator)
+    pictured(coordinator, "configs/deployment/coordinator.png")
     assert len(lines(deployed.result("pilot"), "synthetic.jsonl")) == 60
     pilot = read_run(deployed, "pilot")
     assert decisions(deployed, 0, pilot) == decisions(deployed, 1, pilot) == [("awaiting", "approved", "")]
@@ -148,6 +162,6 @@ def test_a_run_is_planned_decided_and_made_on_pages_until_a_budget_is_spent(depl
     coordinator.get_by_role("link", name="pilot").click()
     coordinator.get_by_role("link", name="Open the report").click()
     coordinator.wait_for_url("**/report?name=pilot")
-    assert "a test of triage" in coordinator.inner_text("body")
+    assert "a test of triage by texts of no patient" in coordinator.inner_text("body")
     assert [page.said for page in pages] == [[], [], []]
     measured("a run drafted, decided and made on pages, and another beyond a budget", begin)

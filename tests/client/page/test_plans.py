@@ -53,7 +53,8 @@ def test_a_card_has_the_whole_sheet_and_its_main_points(browser, capsys):
     assert main(["approve", str(browser.folder), "--list"]) == 0
     for line in capsys.readouterr().out.splitlines():
         assert all(word in text for word in line[21:].split())
-    for point in ("triage", "University Hospital", "MUST be trusted", "at most 98.21 % of cases", "a: 1", "% is left"):
+    figures = ("at most 98.21 % of cases", "a: 1", "% is left", "is used by other runs; with this")
+    for point in ("triage", "University Hospital", "MUST be trusted", *figures):
         assert point in text
     assert in_fours(plan(2).digest().hex()) not in text  # purpose and recipient are in the digest
     assert in_fours(only(browser.folder).plan_digest) in text

@@ -104,6 +104,10 @@ def test_without_caps_prices_and_rounds_the_page_says_so(browser, flower):
     assert SAY.rest not in text
     assert SAY.log_none in text
     assert SAY.epsilon_asked.format("4", "1e-5") in text
+    (folder / "spending.jsonl").unlink()
+    text = text_of(browser)
+    assert SAY.cost_none in text
+    assert SAY.tokens_only.format(0) not in text
 
 
 def test_files_that_cannot_be_read_are_named(browser, flower):
