@@ -202,7 +202,8 @@ class Limits:
 
 def _at_most(what: str, value: float, limit: float) -> None:
     if not value <= limit:
-        _refuse(what, f"at most {limit}", value)
+        rounded = round(value, 3)
+        _refuse(what, f"at most {limit}", rounded if rounded > limit else value)
 
 
 def _at_least(what: str, value: float, limit: float) -> None:

@@ -11,7 +11,12 @@ from client.approvals import PlanApproval, account, approvals, decide
 from client.deploy.plan_facts import PlanFacts
 from client.deploy.plan_sheet import Part, decision, sheet
 from client.deploy.settings import HospitalSettings
+from client.page.audit_lines import LogLine, last_of_audit
 from common.errors import ConfigError
+from common.system.log_lines import printable_line
+
+MOST_UNASKED = 10
+"""Number of runs that are shown of those that nobody was asked about."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,12 +45,15 @@ class Plans:
         refused: Plans that were refused, newest first, and their decisions in a line.
         approved: Plans that were approved, likewise.
         unreadable: Plans that wait and cannot be read, which can only be refused: of another version, or changed here.
+        unasked: Refusals of runs by the hospital's own settings, newest first: beyond its limits, a plan waits for
+            nobody. Of each run only the last one.
     """
 
     waiting: tuple[Card, ...]
     refused: tuple[tuple[PlanApproval, str], ...]
     approved: tuple[tuple[PlanApproval, str], ...]
     unreadable: tuple[PlanApproval, ...]
+    unasked: tuple[LogLine, ...]
 
 
 def plans(settings: HospitalSettings) -> Plans:
@@ -57,6 +65,7 @@ def plans(settings: HospitalSettings) -> Plans:
         refused=_lines(known, "refused"),
         approved=_lines(known, "approved"),
         unreadable=tuple(approval for approval in waiting if not approval.read_plan()),
+        unasked=_unasked(settings, known),
     )
 
 
@@ -117,3 +126,14 @@ def _cards(settings: HospitalSettings, shown: Sequence[PlanApproval], known: Seq
 
 def _lines(known: Sequence[PlanApproval], wanted: str) -> tuple[tuple[PlanApproval, str], ...]:
     return tuple((approval, decision(approval)) for approval in reversed(known) if approval.decision == wanted)
+
+
+def _unasked(settings: HospitalSettings, known: Sequence[PlanApproval]) -> tuple[LogLine, ...]:
+    """Return refusals before any decision; a plan whose entry was moved away had one, and waits or was refused."""
+    asked = {printable_line(approval.run) for approval in known}
+    of_run: dict[str, LogLine] = {}
+    for line in last_of_audit(settings.private):
+        opened = line.request == "Open" and line.refused and line.reason not in {"AWAITING", "DECLINED"}
+        if opened and line.run not in asked:
+            of_run.setdefault(line.run, line)
+    return tuple(of_run.values())[:MOST_UNASKED]

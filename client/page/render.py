@@ -6,10 +6,16 @@ from client.page import steps
 from common.page.render import Pages
 from common.system.certificates import in_words
 
+
+def utc(time: str) -> str:
+    """Return a time of a file, ISO 8601 in UTC, as date and time of day."""
+    return time[:19].replace("T", " ")
+
+
 PAGES = Pages(
     __package__,
     tabs=("plans", "budget", "limits", "now", "release"),
-    filters={"days": in_words, "down": down, "fours": in_fours, "plain": plain, "up": up},
+    filters={"days": in_words, "down": down, "fours": in_fours, "plain": plain, "up": up, "utc": utc},
     values={
         "width": steps.WIDTH,
         "height": steps.HEIGHT,

@@ -38,6 +38,8 @@ FOR_OTHERS = "See the logs of {who}"
 """Advice about replies that cannot be read or are out of place."""
 NEEDS_NEW_RUN = frozenset({Reason.UNPLANNED, Reason.OVER_LIMIT})
 """Reasons for which a resumed run would be refused again."""
+OF_THIS_PLAN = frozenset({Reason.AWAITING, Reason.DECLINED})
+"""Reasons that a new run does away with: it asks for a decision about a plan of its own."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,12 +84,15 @@ def advice(absences: Mapping[PartyId, Absence]) -> Phrase:
 
 def _sentences(absences: Mapping[PartyId, Absence]) -> Iterator[object]:
     parties_of: dict[str, list[PartyId]] = {}
+    over = rejected(absences)
     for party, absence in sorted(absences.items()):
+        if over and absence.refusal in OF_THIS_PLAN:
+            continue
         parties_of.setdefault(absence.advice, []).append(party)
     for sentence, parties in parties_of.items():
         before, _, after = sentence.replace("{it}", "them" if len(parties) > 1 else "it").partition("{who}")
         yield Phrase(before, listed(parties, " and "), after)
-    if rejected(absences):
+    if over:
         return
     missing = all(absence.silent or absence.refusal is Reason.TOO_FEW for absence in absences.values())
     yield "Then resume, or allow for more dropouts in a new run" if missing else "Then resume"

@@ -4,7 +4,7 @@ import pytest
 
 from client.audit_log import AuditLog
 from client.deploy.settings import HospitalSettings
-from client.page import now as module
+from client.page import audit_lines
 from client.page.now import LOGS, MOST_LINES, now
 from client.page.render import PAGES
 from common import messages
@@ -67,7 +67,7 @@ def test_the_last_lines_alone_are_shown_and_damaged_ones_left_out(folder, monkey
     assert [line.request for line in lines[-2:]] == ["Ask", "Something new"]
     assert "Something new" in text_of(folder)
     assert "LATER" in text_of(folder)
-    monkeypatch.setattr(module, "_TAIL", 400)
+    monkeypatch.setattr(audit_lines, "_TAIL", 400)
     (last, *more) = now(HospitalSettings.load(folder)).lines
     assert (last.request, len(more) < 3) == ("Ask", True)
 

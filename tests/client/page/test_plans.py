@@ -8,9 +8,11 @@ from types import SimpleNamespace
 import pytest
 
 from client.approvals import approvals
+from client.audit_log import AuditLog
 from client.command import main
 from client.deploy.plan_sheet import in_fours
 from client.deploy.settings import HospitalSettings
+from client.page.render import PAGES
 from common.domain import UNLABELLED
 from tests.support.browsing import Browser, forms
 from tests.support.federations import CANARY, plan
@@ -52,7 +54,8 @@ def test_a_card_has_the_whole_sheet_and_its_main_points(browser, capsys):
     assert main(["approve", str(browser.folder), "--list"]) == 0
     for line in capsys.readouterr().out.splitlines():
         assert all(word in text for word in line[21:].split())
-    for point in ("triage", "University Hospital", "MUST be trusted", "at most 98.21 % of cases", "a: 1", "% is left"):
+    figures = ("at most 98.21 % of cases", "a: 1", "% is left", "is used by other runs; with this")
+    for point in ("triage", "University Hospital", "MUST be trusted", *figures):
         assert point in text
     assert in_fours(plan(2).digest().hex()) not in text  # purpose and recipient are in the digest
     assert in_fours(only(browser.folder).plan_digest) in text
@@ -69,6 +72,21 @@ def test_who_may_help_the_coordinator_is_said_with_the_guess(browser):
 def test_a_plan_beyond_the_limits_says_so_at_its_head(browser):
     opened(browser.folder, plan(2, epsilon=9.0), RUN)
     assert "refused even when approved: plan&#39;s epsilon; expected at most 8.0; got 9.0." in browser.get().text
+
+
+def test_a_run_that_the_limits_refused_at_its_opening_is_named_though_nobody_was_asked(browser):
+    opened(browser.folder, plan(2), "r-asked")
+    assert PAGES.say.plans.unasked not in html.unescape(browser.get().text)
+    log = AuditLog(browser.folder / "private")
+    got = "epsilon of all runs; expected at most 5.0; got 5.25"
+    for run, reason in (("r-asked", "OVER_LIMIT"), ("r-moved", "AWAITING"), *2 * [("r-beyond", "OVER_LIMIT")]):
+        log.note(run=run, plan_digest=bytes(32), request="Open", index=0, reason=reason, detail=got)
+    text = html.unescape(browser.get().text).partition(PAGES.say.plans.unasked)[2]
+    assert text.count("r-beyond") == 1
+    assert PAGES.say.now.reasons.OVER_LIMIT in text
+    assert got in text
+    assert "r-asked" not in text
+    assert "r-moved" not in text
 
 
 def test_approve_decline_reconsider_withdraw(browser):

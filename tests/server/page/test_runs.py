@@ -47,7 +47,7 @@ def test_runs_are_listed_newest_first_with_their_states(browser, flower):
     (flower.folder / "runs" / "old" / "awaiting.txt").write_text("St. Mary\nSt. Luke")
     text = text_of(browser, "")
     assert text.index("new</a>") < text.index("old</a>") < text.index("damaged</a>")
-    assert "awaiting approval of St. Mary and St. Luke" in text
+    assert "awaiting approval</strong> of St. Mary and St. Luke" in text
     assert "run folder; expected files of this program; got one that was changed or cut (JSONDecodeError)" in text
     assert "empty" not in text.partition("<main")[2].partition("</main")[0]
 
@@ -104,6 +104,10 @@ def test_without_caps_prices_and_rounds_the_page_says_so(browser, flower):
     assert SAY.rest not in text
     assert SAY.log_none in text
     assert SAY.epsilon_asked.format("4", "1e-5") in text
+    (folder / "spending.jsonl").unlink()
+    text = text_of(browser)
+    assert SAY.cost_none in text
+    assert SAY.tokens_only.format(0) not in text
 
 
 def test_files_that_cannot_be_read_are_named(browser, flower):
@@ -133,7 +137,7 @@ def test_what_a_run_waits_for_and_what_can_be_done(browser, flower):
     assert actions(browser) == ["cancel", "resume"]
     (folder / "awaiting.txt").unlink()
     (folder / "error.txt").write_text("too few parties")
-    assert "failed: too few parties" in text_of(browser)
+    assert "failed</strong>: too few parties" in text_of(browser)
     assert actions(browser) == ["resume"]
     (folder / "rejected.txt").touch()
     assert SAY.rejected in text_of(browser)
@@ -148,7 +152,7 @@ def test_cancel_and_resume_are_those_of_the_commands(browser, flower):
     text = html.unescape(response.text)
     assert "first is cancelled; caucus-coordinator resume" in text
     assert f"caucus-coordinator cancel {flower.folder} first" in text
-    assert text_of(browser).count("cancelled at 20") == 1
+    assert text_of(browser).count("cancelled</strong> at 20") == 1
     flower.online = {"7"}
     problem = html.unescape(browser.post("resume", name="first").text)
     assert "hospitals online; expected at least" in problem
