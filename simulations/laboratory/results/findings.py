@@ -2,8 +2,8 @@
 
 A difference is between two runs with the same data set and experiment seed; its interval is Student's t over all such
 pairs. One such interval in twenty misses the truth by chance, and the full preset has more than a hundred of them: at
-each epsilon, one in forty claims without any true difference "holds" and one in forty is "refuted". There is no
-correction for that: read the size of a difference, not only its verdict.
+each epsilon, one in forty claims without any true difference "holds" and one in forty is "refuted". The page marks the
+verdicts that do not stand after a correction for that (`correction.py`).
 """
 
 import itertools

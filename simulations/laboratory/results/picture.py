@@ -1,4 +1,4 @@
-"""The README's picture: accuracy against epsilon, by number of records, drawn from `findings.json`.
+"""The picture of the page of results: accuracy against epsilon, by number of records, drawn from `findings.json`.
 
 A bar is one standard deviation over the seeds in either direction. If epsilon has no effect, the line is horizontal.
 """
