@@ -1,8 +1,8 @@
 """Patterns of personal information in clinical notes, by the language of the text; `redaction` searches with them.
 
-For each language: regions of telephone numbers, presidio's recognisers of that country's numbers, and our own patterns of
-titles with names, dates, ages, record numbers, addresses and sums of money. Of presidio's recognisers those are left out
-that would take clinical abbreviations for number plates or any nine digits for a practice, and those that find nothing
+For each language: regions of telephone numbers, presidio's recognisers of that country's numbers, and our own patterns
+of titles with names, dates, ages, record numbers, addresses and sums of money. Of presidio's recognisers those are left
+out that take clinical abbreviations for number plates or any nine digits for a practice, and those that find nothing
 without a context word.
 """
 
@@ -85,6 +85,7 @@ def _english() -> PersonalPatterns:
 # Of the other languages. In German every noun has a capital: a name after a title is at most two words.
 _WORD = r"[A-ZÀ-ÖØ-Þ][\w'’-]+"
 _LINKS = r"(?:(?:von|van|de|du|des|di|del|della|der|den|la|le|zu|d['’]) ?){0,2}"
+_TOWN = rf"(?:,? (?:D-)?\d{{5}} {_WORD})?"
 _DAY = r"\d{1,2}(?:\.|er|º|°)?"
 _YEAR = r"(?:19|20)\d\d"
 _DOTTED = r"\b\d{1,2}[./]\d{1,2}[./](?:\d{4}|\d\d)\b"
@@ -121,7 +122,6 @@ def _german() -> PersonalPatterns:
         r"|Okt(?:ober|\.)|Nov(?:ember|\.)|Dez(?:ember|\.)"
     )
     street = r"(?:[Ss]tra(?:ß|ss)e|[Ss]tr\.|[Ww]eg|[Pp]latz|[Aa]llee|[Gg]asse|[Dd]amm|[Uu]fer)"
-    town = r"(?:,? (?:D-)?\d{5} [A-ZÄÖÜ][\w-]+)?"
     filed = r"(?:Fall|Aufnahme|Patienten|Akten|Pat\.|Versicherten|Versicherungs)-?(?:nummer|nr\.?|-?ID)|Pat\.-Nr\.|KVNR"
     return PersonalPatterns(
         code="de",
@@ -130,8 +130,7 @@ def _german() -> PersonalPatterns:
             "DeTaxIdRecognizer",
             "DeHealthInsuranceRecognizer",
             "DeSocialSecurityRecognizer",
-            "DeIdCardRecognizer",
-            "DePassportRecognizer",
+            "DeIdCardRecognizer",  # passports have numbers of the same form
             "DeFuehrerscheinRecognizer",
         ),
         own={
@@ -148,7 +147,7 @@ def _german() -> PersonalPatterns:
             ),
             "DATE": (*_written(months), r"\b(?<=am )\d{1,2}\.\d{1,2}\.(?!\d)"),
             "ADDRESS": (
-                rf"\b(?:[A-ZÄÖÜ][\w-]*{street}|(?:[A-ZÄÖÜ][\w.-]+ ){street}) ?\d{{1,4}} ?[a-z]?\b{town}",
+                rf"\b(?:[A-ZÄÖÜ][\w-]*{street}|(?:[A-ZÄÖÜ][\w.-]+ ){street}) ?\d{{1,4}} ?[a-z]?\b{_TOWN}",
                 r"(?i:\bPostfach \d[\d ]+\b)",
                 r"(?i:\bPLZ:? (?:D-)?\d{5}\b)",
             ),
@@ -166,7 +165,6 @@ def _french() -> PersonalPatterns:
     )
     who = r"patiente?|homme|femme|monsieur|dame|âgée?s?|garçon|fille"
     way = r"(?:rue|avenue|av\.|boulevard|bd|place|impasse|chemin|allée|quai|route|cours|square)"
-    town = rf"(?:,? \d{{5}} {_WORD})?"
     filed = r"IPP|NDA|NIP|IEP|(?:n°|numéro) (?:de |d['’])?(?:dossier|séjour|patient|admission)|dossier n°"
     return PersonalPatterns(
         code="fr",
@@ -184,7 +182,7 @@ def _french() -> PersonalPatterns:
                 r"(?i:\bâge ?:? \d{1,3}(?: ans)?\b)",
             ),
             "DATE": _written(months),
-            "ADDRESS": (rf"(?i:\b\d{{1,4}}(?: ?bis| ?ter)?,? {way}) {_LINKS}(?:[\wÀ-ÿ'’-]+ ){{0,2}}?{_WORD}{town}",),
+            "ADDRESS": (rf"(?i:\b\d{{1,4}}(?: ?bis| ?ter)?,? {way}) {_LINKS}(?:[\wÀ-ÿ'’-]+ ){{0,2}}?{_WORD}{_TOWN}",),
             "PASSPORT": (r"(?i:\bpasseport(?: n°)? ?:? ?)\d\d[A-Z]{2}\d{5}\b",),
             "CURRENCY": _money(r"francs|chf"),
             "HANDLE": _HANDLE,
@@ -194,9 +192,7 @@ def _french() -> PersonalPatterns:
 
 def _spanish() -> PersonalPatterns:
     titles = r"Sr\. |Sra\. |Srta\. |Dr\. |Dra\. |Prof\. |Don |Doña |Dña\. |Señor |Señora |Doctor |Doctora "
-    months = (
-        r"enero|febrero|marzo|abril|mayo|junio|julio|agosto|septiembre|setiembre|octubre|noviembre|diciembre"
-    )
+    months = r"enero|febrero|marzo|abril|mayo|junio|julio|agosto|septiembre|setiembre|octubre|noviembre|diciembre"
     who = r"paciente|varón|hombre|mujer|señora?|niñ[oa]"
     way = r"(?:[Cc]alle|C/|[Aa]venida|[Aa]vda\.|[Pp]laza|[Pp]za\.|[Pp]aseo|[Cc]amino|[Rr]onda)"
     filed = r"NHC|CIPA?|NUHSA|(?:n[.º°]*|número)(?: de)? (?:historia(?: clínica)?|episodio|expediente)"
@@ -216,7 +212,7 @@ def _spanish() -> PersonalPatterns:
                 r"(?i:\bedad:? \d{1,3}(?: años)?\b)",
             ),
             "DATE": _written(months, of="del? "),
-            "ADDRESS": (rf"{way} ?{_LINKS}{_WORD}(?: {_LINKS}{_WORD}){{0,2}},? (?:n[.º°]+ ?)?\d{{1,4}}\b(?:,? \d{{5}} {_WORD})?",),
+            "ADDRESS": (rf"{way} ?{_LINKS}{_WORD}(?: {_LINKS}{_WORD}){{0,2}},? (?:n[.º°]+ ?)?\d{{1,4}}\b{_TOWN}",),
             "PASSPORT": (r"(?i:\bpasaporte(?: n[.º°]+)?:? )[A-Z]{2,3}\d{6}\b",),
             "CURRENCY": _money(r"pesetas|pesos"),
             "HANDLE": _HANDLE,
@@ -226,7 +222,8 @@ def _spanish() -> PersonalPatterns:
 
 def _italian() -> PersonalPatterns:
     titles = (
-        r"Sig\.ra |Sig\.na |Sig\. |Dott\.ssa |Dott\. |Dr\.ssa |Dr\. |Prof\.ssa |Prof\. |Signora |Signor |Dottor |Dottoressa "
+        r"Sig\.ra |Sig\.na |Sig\. |Signora |Signor |Dott\.ssa |Dott\. |Dr\.ssa |Dr\. |Dottoressa |Dottor |Prof\.ssa "
+        r"|Prof\. "
     )
     months = r"gennaio|febbraio|marzo|aprile|maggio|giugno|luglio|agosto|settembre|ottobre|novembre|dicembre"
     who = r"paziente|uomo|donna|signora?|bambin[oa]"
@@ -248,9 +245,11 @@ def _italian() -> PersonalPatterns:
                 r"(?i:\bdi anni \d{1,3}\b)",
             ),
             "DATE": _written(months),
-            "ADDRESS": (rf"\b{way} {_LINKS}{_WORD}(?: {_LINKS}{_WORD}){{0,2}},? (?:n\.? ?)?\d{{1,4}}\b(?:,? \d{{5}} {_WORD})?",),
+            "ADDRESS": (rf"\b{way} {_LINKS}{_WORD}(?: {_LINKS}{_WORD}){{0,2}},? (?:n\.? ?)?\d{{1,4}}\b{_TOWN}",),
             "PASSPORT": (r"(?i:\bpassaporto(?: n\.)?:? )[A-Z]{2}\d{7}\b",),
-            "ID": (r"(?i:\bcarta d['’]identità(?: elettronica)?(?: n\.)?:? )(?:[A-Z]{2} ?\d{7}|[A-Z]{2}\d{5}[A-Z]{2})\b",),
+            "ID": (
+                r"(?i:\bcarta d['’]identità(?: elettronica)?(?: n\.)?:? )(?:[A-Z]{2} ?\d{7}|[A-Z]{2}\d{5}[A-Z]{2})\b",
+            ),
             "LICENCE": (r"(?i:\bpatente(?: di guida)?(?: n\.)?:? )(?:[A-Z]{2}\d{7}[A-Z]|U1\w{7}[A-Z])\b",),
             "CURRENCY": _money(r"lire|chf"),
             "HANDLE": _HANDLE,

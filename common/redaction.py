@@ -1,7 +1,7 @@
 """Finds and masks personal information in texts, by patterns and optionally by a model for named entities.
 
 `redact("Call Dr. Smith at 212-555-0123")` is "Call [PERSON] at [PHONE]". The patterns are those of presidio-analyzer,
-checksums included, over a blank spaCy pipeline, which has no context words, and some of our own for clinical notes:
+checksums included, over a blank spaCy pipeline, which sees no context words, and some of our own for clinical notes:
 record numbers, ages, addresses, names after a title, written dates, sums of money, in the language of the text
 (`personal_patterns`). Patterns find no names without a title and no places: those need a model for named entities.
 Masking is a convention, not a guarantee.
@@ -31,7 +31,8 @@ Span = tuple[int, int, str]
 """Start, end and kind of a piece of text."""
 
 _THRESHOLD = 0.3
-"""Minimum of presidio's scores: distinctive patterns exceed it; weak ones would next to a context word, which a blank pipeline has not."""
+"""Minimum of presidio's scores: distinctive patterns exceed it. Weak ones would next to a context word, which a blank
+pipeline does not see."""
 _MASKS = {
     "EMAIL_ADDRESS": "EMAIL",
     "PHONE_NUMBER": "PHONE",
@@ -54,7 +55,6 @@ _MASKS = {
     "DE_HEALTH_INSURANCE": "RECORD",
     "DE_SOCIAL_SECURITY": "SSN",
     "DE_ID_CARD": "ID",
-    "DE_PASSPORT": "PASSPORT",
     "DE_FUEHRERSCHEIN": "LICENCE",
     "ES_NIF": "ID",
     "ES_NIE": "ID",

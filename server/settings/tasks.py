@@ -93,8 +93,8 @@ class LabelledFilesSettings(TaskSettings):
             abbreviations", and `label`, the meaning of a label, such as "diagnosis"; None leaves a line out. `plural`
             is the plural of `kind`; None: by rules of English, which fail for "diagnosis" and for other languages.
         structure: `text_field` and `schema` of texts that are JSON objects (`common.structure.Structure`).
-        language: Language of the texts, which decides what looks like personal information: "english", "german", "french",
-            "spanish" or "italian".
+        language: Language of the texts, which decides what looks like personal information: "english", "german",
+            "french", "spanish" or "italian".
     """
 
     made_by: ClassVar[str] = "server.tasks.sources.LabelledFiles"

@@ -46,8 +46,11 @@ def private_notes(hospital: int, count: int, experiment_seed: int, language: str
     return [_record(rng, _style(hospital), GRAMMARS[language]) for _ in range(count)]
 
 
-def test_notes(  # noqa: PT028 — no test
-    count: int, experiment_seed: int, hospitals: int = 3, language: str = "english"
+def test_notes(
+    count: int,
+    experiment_seed: int,
+    hospitals: int = 3,  # noqa: PT028 — no test
+    language: str = "english",  # noqa: PT028
 ) -> list[Record]:
     """Write `count` notes for testing, each in the style of one of the first `hospitals` hospitals, drawn at random."""
     rng = experiment(experiment_seed, "test notes")

@@ -66,8 +66,7 @@ Three = tuple[str, str, str]
 class Grammar:
     """What a language says in demo notes.
 
-    A pair of texts on a patient is about a man and about a woman. All tuples of three are by the way of writing, and all
-    tuples of five by section.
+    A pair of texts on a patient is about a man and about a woman. Tuples of three are by the way of writing.
 
     Attributes:
         task: Public description of the notes; its labels are in the order of the frequencies.

@@ -104,11 +104,31 @@ P / au bloc demain matin / bloc demain / prise en charge au bloc le lendemain
     ),
     subjects=(("Il", "Le patient"), ("Elle", "La patiente")),
     leads={
-        "H": (("{She} ", "{Patient} "), ("HDM : ", "Signale : "), ("Histoire de la maladie : ", "L'interrogatoire retrouve : ")),
-        "B": (("{She} ", "Par ailleurs {she} "), ("ATCD : ", "Terrain : "), ("Antécédents : ", "Terrain et antécédents : ")),
-        "E": (("À l'examen : ", "On trouve : "), ("EC : ", "Clin : "), ("L'examen clinique retrouve : ", "Cliniquement : ")),
-        "T": (("Les résultats : ", "On a vu : "), ("Bio/RP : ", "Bilan : "), ("Examens complémentaires : ", "Le bilan montre : ")),
-        "P": (("Ce qu'on fait : ", "Pour aujourd'hui : "), ("TTT : ", "CAT : "), ("Prise en charge : ", "Traitement au SAU : ")),
+        "H": (
+            ("{She} ", "{Patient} "),
+            ("HDM : ", "Signale : "),
+            ("Histoire de la maladie : ", "L'interrogatoire retrouve : "),
+        ),
+        "B": (
+            ("{She} ", "Par ailleurs {she} "),
+            ("ATCD : ", "Terrain : "),
+            ("Antécédents : ", "Terrain et antécédents : "),
+        ),
+        "E": (
+            ("À l'examen : ", "On trouve : "),
+            ("EC : ", "Clin : "),
+            ("L'examen clinique retrouve : ", "Cliniquement : "),
+        ),
+        "T": (
+            ("Les résultats : ", "On a vu : "),
+            ("Bio/RP : ", "Bilan : "),
+            ("Examens complémentaires : ", "Le bilan montre : "),
+        ),
+        "P": (
+            ("Ce qu'on fait : ", "Pour aujourd'hui : "),
+            ("TTT : ", "CAT : "),
+            ("Prise en charge : ", "Traitement au SAU : "),
+        ),
     },
     heads=(
         ("Histoire", "Avant", "Examen", "Résultats", "Suite"),

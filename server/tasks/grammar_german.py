@@ -1,6 +1,6 @@
 """Demo notes in German: the words of a Notaufnahme's notes on breathlessness. They describe no real patient."""
 
-# ruff: noqa: E501, RUF001 — a finding is one line of the table
+# ruff: noqa: E501 — a finding is one line of the table
 from server.domain import Task, Wording
 from server.tasks.grammar import Grammar
 
@@ -107,7 +107,11 @@ P / morgen früh in den OP / OP morgen / operative Versorgung am Folgetag
         "H": (("{She} ", "{Patient} "), ("Anam: ", "Pat. gibt an: "), ("Anamnestisch ", "Aktuelle Beschwerden: ")),
         "B": (("{She} ", "Von früher weiß man: {she} "), ("VE: ", "Bek: "), ("Vorerkrankungen: ", "Vorbekannt: ")),
         "E": (("Bei der Untersuchung: ", "Zu finden war: "), ("KU: ", "Unters: "), ("Klinisch ", "Bei Aufnahme ")),
-        "T": (("Die Ergebnisse: ", "Labor und Bilder: "), ("Labor/Rö: ", "Diagn: "), ("Diagnostik: ", "In der Diagnostik ")),
+        "T": (
+            ("Die Ergebnisse: ", "Labor und Bilder: "),
+            ("Labor/Rö: ", "Diagn: "),
+            ("Diagnostik: ", "In der Diagnostik "),
+        ),
         "P": (("Wie es weitergeht: ", "Fürs Erste: "), ("Th: ", "Proc: "), ("Therapie: ", "Therapie und Procedere: ")),
     },
     heads=(
