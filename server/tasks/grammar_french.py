@@ -11,8 +11,8 @@ FRENCH = Grammar(
         language="french",
         labels={
             "pneumopathie": "infection du poumon : fièvre, crachats verts, crépitants d'un seul côté, foyer, antibiotiques",
-            "insuffisance cardiaque": "pompe fatiguée, trop d'eau : orthopnée, chevilles gonflées, gros cœur, furosémide",
-            "exacerbation de BPCO": "poussée d'une maladie chronique des bronches : sifflements, tabac, spray, distension, aérosols",
+            "insuffisance cardiaque": "pompe fatiguée, trop d'eau : orthopnée, œdèmes des chevilles, gros cœur, furosémide",
+            "exacerbation de BPCO": "poussée d'une maladie chronique des bronches : sibilants, tabac, spray, distension, aérosols",
             "embolie pulmonaire": "caillot dans le poumon : début brutal, douleur en inspirant, mollet gonflé, D-dimères, héparine",
         },
         # Prompts are English sentences, in which these words stand.
@@ -21,39 +21,39 @@ FRENCH = Grammar(
     ),
     finding_ways="""
 fever / a de la fièvre et des frissons | n'a pas de fièvre / fièvre + | pas de fièvre / fièvre avec frissons | absence de fièvre
-green sputum / crache vert | ne crache pas / crachats verts | pas de crachats / expectorations purulentes | absence d'expectorations
+green sputum / a des crachats verts | n'a pas de crachats / crachats verts | pas de crachats / crachats verts et purulents | absence de crachats
 dry cough / a une toux sèche | n'a pas de toux / toux sèche | pas de toux / toux sèche quinteuse | absence de toux
 orthopnoea / dort assis sur plusieurs oreillers, orthopnée | dort à plat sans orthopnée / orthopnée + | pas d'orthopnée / orthopnée | absence d'orthopnée
-swollen ankles / a les chevilles gonflées | n'a pas les chevilles gonflées / OMI bilat | pas d'OMI / œdèmes des membres inférieurs | absence d'œdème des membres inférieurs
-swollen calf / a un mollet gonflé et douloureux | n'a pas mal au mollet / mollet dt gonflé | mollets souples / augmentation de volume d'un mollet | mollets souples et indolores
-pleuritic pain / a mal à la poitrine en inspirant | n'a pas mal à la poitrine / DT en inspirant | pas de DT / douleur thoracique pleurale | absence de douleur thoracique
-wheeze at home / siffle la nuit en respirant | ne siffle pas en respirant / sifflements à domicile | pas de sifflements à domicile / respiration sifflante | absence de respiration sifflante
-sudden onset / dit que c'est venu d'un coup | dit que c'est venu peu à peu / début brutal | début progressif / installation brutale | installation progressive
-blood coughed up / a craché un peu de sang | n'a pas craché de sang / hémoptysie x1 | pas d'hémoptysie / hémoptysie de faible abondance | absence d'hémoptysie
-more inhaler / prend son spray de plus en plus souvent | ne prend pas de spray / spray ++ | pas de spray / recours croissant aux bronchodilatateurs | absence de bronchodilatateurs
-weight gain / a pris du poids en une semaine | garde le même poids / poids ↑ | poids stable / prise de poids rapide | absence de prise de poids
-smoker / fume | ne fume pas / tabac + | pas de tabac / tabagisme actif | absence de tabagisme
+swollen ankles / a des œdèmes des chevilles | n'a pas d'œdèmes des chevilles / œdèmes chevilles | pas d'œdèmes / œdèmes des chevilles | absence d'œdèmes des chevilles
+swollen calf / a un mollet gonflé et douloureux | n'a pas mal au mollet / mollet dt gonflé | mollets souples / mollet gonflé unilatéral | mollets souples et indolores
+pleuritic pain / a mal à la poitrine en inspirant | n'a pas mal à la poitrine / DT en inspirant | pas de DT / douleur thoracique en inspirant | absence de douleur thoracique
+wheeze at home / a des sifflements la nuit | n'a pas de sifflements la nuit / sifflements à domicile | pas de sifflements à domicile / sifflements nocturnes | absence de sifflements nocturnes
+sudden onset / décrit un début brutal | décrit un début progressif / début brutal | début progressif / début brutal | début progressif
+blood coughed up / a eu une hémoptysie | n'a pas eu d'hémoptysie / hémoptysie x1 | pas d'hémoptysie / hémoptysie de faible abondance | absence d'hémoptysie
+more inhaler / prend son spray de plus en plus souvent | ne prend pas de spray / spray ++ | pas de spray / recours croissant au spray | absence de spray
+weight gain / a pris du poids en une semaine | garde un poids stable / poids ↑ | poids stable / prise de poids rapide | absence de prise de poids
+smoker / consomme du tabac | ne consomme pas de tabac / tabac + | pas de tabac / tabac actif | absence de tabac
 heart attack / a fait un infarctus il y a des années | n'a jamais rien eu au cœur / IDM ancien | pas de cardiopathie / infarctus du myocarde ancien | absence de cardiopathie connue
 surgery / a eu une opération et garde le lit | n'a pas eu d'opération récemment / chir récente | pas de chir récente / chirurgie récente avec alitement | absence de chirurgie récente
-airways disease / a de mauvaises bronches depuis des années, BPCO | n'a jamais rien eu aux bronches / BPCO connue | pas de BPCO / bronchopathie chronique | absence de bronchopathie chronique
-cancer / suit un traitement pour un cancer | n'a jamais eu de cancer / cancer actif | pas de cancer / néoplasie active | absence de néoplasie
+airways disease / a de mauvaises bronches depuis des années, BPCO | n'a jamais rien eu aux bronches / BPCO connue | pas de BPCO / maladie chronique des bronches | absence de maladie des bronches
+cancer / suit un traitement pour un cancer | n'a jamais eu de cancer / cancer actif | pas de cancer / cancer actif | absence de cancer
 diabetes / a du diabète | n'a pas de diabète / DT2 | pas de diabète / diabète de type 2 | absence de diabète
-crackles on one side / des crépitants d'un seul côté | le même souffle des deux côtés / crépitants unilat | MV symétrique / foyer de crépitants unilatéral | murmure vésiculaire symétrique
-crackles at both bases / des bruits humides aux deux bases | des bases libres / crépitants aux 2 bases | bases libres / crépitants des deux bases | absence de crépitants aux bases
-wheeze heard / des sifflements dans tout le thorax | pas de sifflements à l'auscultation / sibilants diffus | pas de sibilants / râles sibilants diffus | absence de râles sibilants
-neck veins / les veines du cou gonflées | les veines du cou plates / TJ + | pas de TJ / turgescence jugulaire | absence de turgescence jugulaire
+crackles on one side / des crépitants d'un seul côté | le même souffle des deux côtés / crépitants unilat | MV symétrique / crépitants d'un seul côté | murmure vésiculaire symétrique
+crackles at both bases / des crépitants aux deux bases | des bases libres / crépitants aux 2 bases | bases libres / crépitants des deux bases | absence de crépitants aux bases
+wheeze heard / des sibilants dans tout le thorax | pas de sibilants à l'auscultation / sibilants diffus | pas de sibilants / sibilants expiratoires diffus | absence de sibilants
+neck veins / une turgescence jugulaire | pas de turgescence jugulaire / TJ + | pas de TJ / turgescence jugulaire | absence de turgescence jugulaire
 fast pulse / un pouls rapide | un pouls calme / tachycarde | FC normale / tachycardie | fréquence cardiaque normale
-consolidation / une tache sur la radio | pas de tache sur la radio / RP foyer | RP pas de foyer / foyer de condensation | absence de foyer de condensation
-big heart / un gros cœur sur la radio | un cœur normal sur la radio / RP gros cœur | RP cœur normal / cardiomégalie | silhouette cardiaque normale
-hyperinflation / des poumons trop gonflés sur la radio | des poumons normaux sur la radio / RP distension | RP pas de distension / distension thoracique | absence de distension thoracique
+consolidation / un foyer sur la radio | pas de foyer sur la radio / RP foyer | RP pas de foyer / foyer de condensation | absence de foyer de condensation
+big heart / un gros cœur sur la radio | un cœur normal sur la radio / RP gros cœur | RP cœur normal / gros cœur | cœur de taille normale
+hyperinflation / une distension sur la radio | pas de distension sur la radio / RP distension | RP pas de distension / distension thoracique | absence de distension thoracique
 CRP / une CRP élevée | une CRP normale / CRP ↑ | CRP nle / CRP augmentée | CRP normale
 BNP / un BNP élevé | un BNP normal / BNP ↑ | BNP nl / BNP augmenté | BNP normal
 D-dimer / des D-dimères élevés | des D-dimères normaux / D-dimères ↑ | D-dimères nég / D-dimères augmentés | D-dimères négatifs
-carbon dioxide / trop de gaz carbonique dans le sang | un gaz carbonique normal / GDS hypercapnie | GDS pas d'hypercapnie / hypercapnie | absence d'hypercapnie
-antibiotics / des antibiotiques dans la perfusion | pas d'antibiotiques pour l'instant / ATB IV | pas d'ATB / antibiotiques intraveineux | absence d'antibiotiques
-furosemide / du furosémide pour uriner davantage | pas de furosémide pour l'instant / furosémide IVD | pas de furosémide / furosémide intraveineux | absence de diurétiques
+carbon dioxide / une hypercapnie | pas d'hypercapnie / GDS hypercapnie | GDS pas d'hypercapnie / hypercapnie | absence d'hypercapnie
+antibiotics / des antibiotiques dans la perfusion | pas d'antibiotiques pour l'instant / antibiotiques IV | pas d'antibiotiques / antibiotiques intraveineux | absence d'antibiotiques
+furosemide / du furosémide pour uriner davantage | pas de furosémide pour l'instant / furosémide IVD | pas de furosémide / furosémide intraveineux | absence de furosémide
 nebulisers / des aérosols et de la prednisolone | pas d'aérosols pour l'instant / aérosols + prednisolone | pas d'aérosols / aérosols et prednisolone | absence d'aérosols
-heparin / de l'héparine à pleine dose | pas d'héparine pour l'instant / héparine dose curative | pas d'héparine / héparine à dose curative | absence d'anticoagulation
+heparin / de l'héparine à pleine dose | pas d'héparine pour l'instant / héparine dose curative | pas d'héparine / héparine à dose curative | absence d'héparine
 oxygen / de l'oxygène par le nez | pas besoin d'oxygène / O2 lunettes | AA / oxygénothérapie aux lunettes | absence de besoin en oxygène
 """,
     ward_ways="""

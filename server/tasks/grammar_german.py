@@ -11,7 +11,7 @@ GERMAN = Grammar(
         language="german",
         labels={
             "Pneumonie": "Entzündung der Lunge: Fieber, grüner Auswurf, einseitige Rasselgeräusche, Infiltrat, Antibiotika",
-            "Herzinsuffizienz": "schwache Pumpe, zu viel Wasser: Orthopnoe, geschwollene Knöchel, großes Herz, Furosemid",
+            "Herzinsuffizienz": "schwache Pumpe, zu viel Wasser: Orthopnoe, Knöchelödeme, großes Herz, Furosemid",
             "COPD-Exazerbation": "Schub einer chronischen Erkrankung der Bronchien: Giemen, Nikotin, Spray, Überblähung, Inhalation",
             "Lungenembolie": "Gerinnsel in der Lunge: plötzlicher Beginn, atemabhängige Schmerzen, geschwollene Wade, D-Dimere, Heparin",
         },
@@ -21,39 +21,39 @@ GERMAN = Grammar(
     ),
     finding_ways="""
 fever / hat Fieber und Schüttelfrost | hat kein Fieber / Fieber + | Ø Fieber / Fieber mit Schüttelfrost | kein Fieber
-green sputum / hustet grünen Schleim ab | hustet keinen Schleim ab / Auswurf grünlich | Ø Auswurf / eitriger Auswurf | kein Auswurf
-dry cough / hat einen trockenen Husten | hat keinen Husten / Reizhusten | Ø Husten / trockener Reizhusten | kein Husten
+green sputum / hat grünen Auswurf | hat keinen Auswurf / Auswurf grün | Ø Auswurf / grüner, eitriger Auswurf | kein Auswurf
+dry cough / hat einen trockenen Husten | hat keinen Husten / trockener Husten | Ø Husten / trockener Husten | kein Husten
 orthopnoea / braucht nachts mehrere Kissen, Orthopnoe | schläft flach ohne Orthopnoe / Orthopnoe + | Ø Orthopnoe / Orthopnoe | keine Orthopnoe
-swollen ankles / hat geschwollene Knöchel | hat keine geschwollenen Knöchel / US-Ödeme bds | Ø US-Ödeme / Unterschenkelödeme beidseits | keine Unterschenkelödeme
-swollen calf / hat eine geschwollene, schmerzhafte Wade | hat keine Schmerzen in der Wade / Wade re geschwollen | Waden weich / einseitige Wadenschwellung | keine Wadenschwellung
-pleuritic pain / hat Stiche in der Brust beim Einatmen | hat keine Schmerzen in der Brust / Thoraxschmerz atemabhängig | Ø Thoraxschmerz / atemabhängige Thoraxschmerzen | keine Thoraxschmerzen
-wheeze at home / pfeift nachts beim Atmen | pfeift nicht beim Atmen / Giemen zu Hause | Ø Giemen zu Hause / pfeifende Atmung | keine pfeifende Atmung
-sudden onset / sagt, es kam ganz plötzlich | sagt, es kam nach und nach / akuter Beginn | schleichender Beginn / plötzlicher Beginn | schleichender Beginn
-blood coughed up / hat etwas Blut gehustet | hat kein Blut gehustet / Hämoptysen 1x | Ø Hämoptysen / Hämoptysen | keine Hämoptysen
-more inhaler / braucht das Spray immer öfter | braucht kein Spray / Spray ++ | Ø Spray / steigender Bedarf an Bronchodilatatoren | keine Bronchodilatatoren
-weight gain / hat in einer Woche an Gewicht zugenommen | hält das Gewicht / Gewicht ↑ | Gewicht stabil / rasche Gewichtszunahme | stabiles Körpergewicht
-smoker / raucht | raucht nicht / Nikotin + | Ø Nikotin / fortgesetzter Nikotinabusus | kein Nikotinabusus
+swollen ankles / hat Knöchelödeme | hat keine Knöchelödeme / Knöchelödeme bds | Ø Knöchelödeme / Knöchelödeme beidseits | keine Knöchelödeme
+swollen calf / hat eine geschwollene, schmerzhafte Wade | hat keine Schmerzen in der Wade / Wade re geschwollen | Waden weich / einseitig geschwollene Wade | keine Schwellung der Wade
+pleuritic pain / hat atemabhängige Schmerzen in der Brust | hat keine Schmerzen in der Brust / Thoraxschmerz atemabhängig | Ø Thoraxschmerz / atemabhängige Thoraxschmerzen | keine Thoraxschmerzen
+wheeze at home / hört nachts ein Giemen | hört kein Giemen / Giemen zu Hause | Ø Giemen zu Hause / Giemen in der Nacht | kein Giemen in der Nacht
+sudden onset / nennt einen plötzlichen Beginn | nennt einen schleichenden Beginn / plötzlicher Beginn | schleichender Beginn / plötzlicher Beginn | schleichender Beginn
+blood coughed up / hatte Hämoptysen | hatte keine Hämoptysen / Hämoptysen 1x | Ø Hämoptysen / Hämoptysen | keine Hämoptysen
+more inhaler / braucht das Spray immer öfter | braucht kein Spray / Spray ++ | Ø Spray / steigender Bedarf an Spray | kein Gebrauch von Spray
+weight gain / hat in einer Woche an Gewicht zugenommen | hat ein stabiles Gewicht / Gewicht ↑ | Gewicht stabil / rasche Zunahme an Gewicht | stabiles Gewicht
+smoker / raucht | raucht nicht / Nikotin + | Ø Nikotin / Nikotin fortgesetzt | kein Nikotin
 heart attack / hatte vor Jahren einen Herzinfarkt | hatte nie etwas am Herzen / Z. n. MI | Ø kardiale VE / Z. n. Myokardinfarkt | keine kardialen Vorerkrankungen
 surgery / lag nach einer Operation lange im Bett | hatte zuletzt keine Operation / Z. n. OP vor 2 Wo | Ø OP zuletzt / kürzliche Operation | keine kürzliche Operation
-airways disease / hat seit Jahren COPD und schlechte Bronchien | hatte nie etwas an den Bronchien / COPD bekannt | Ø COPD / chronische Atemwegserkrankung | keine Atemwegserkrankung
-cancer / ist wegen Krebs in Behandlung | hatte nie Krebs / aktives Malignom | Ø Malignom / aktive Tumorerkrankung | keine Tumorerkrankung
-diabetes / ist zuckerkrank | ist nicht zuckerkrank / DM2 | Ø DM / Diabetes mellitus | kein Diabetes mellitus
-crackles on one side / Rasseln nur auf einer Seite | gleiches Atemgeräusch auf beiden Seiten / RGs einseitig | VAG seitengleich / einseitige klingende Rasselgeräusche | seitengleiches Vesikuläratmen
-crackles at both bases / feuchtes Rasseln unten auf beiden Seiten | freie Lungen unten / feuchte RGs bds basal | basal frei / feuchte Rasselgeräusche basal beidseits | basal keine Rasselgeräusche
-wheeze heard / Pfeifen über der ganzen Lunge | kein Pfeifen beim Abhören / Giemen bds | Ø Giemen / diffuses exspiratorisches Giemen | kein exspiratorisches Giemen
-neck veins / gestaute Halsvenen | flache Halsvenen / obere EFS | Ø EFS / obere Einflussstauung | keine Einflussstauung
-fast pulse / rasender Puls | ruhiger Puls / tachykard | HF norm / Tachykardie | normale Herzfrequenz
-consolidation / ein Schatten auf dem Röntgenbild | kein Schatten auf dem Röntgenbild / Rö Infiltrat | Rö Ø Infiltrat / Infiltrat im Röntgen-Thorax | kein Infiltrat im Röntgen-Thorax
-big heart / ein großes Herz auf dem Röntgenbild | ein normales Herz auf dem Röntgenbild / Rö Herz groß | Rö Herz norm / Herz verbreitert | Herz normal groß
+airways disease / hat seit Jahren COPD und schlechte Bronchien | hatte nie etwas an den Bronchien / COPD bekannt | Ø COPD / chronische Erkrankung der Bronchien | keine Erkrankung der Bronchien
+cancer / ist wegen eines Tumors in Behandlung | hatte nie einen Tumor / aktiver Tumor | Ø Tumor / aktiver Tumor | kein Tumor
+diabetes / hat Diabetes | hat keinen Diabetes / DM2 | Ø DM / Diabetes mellitus | kein Diabetes mellitus
+crackles on one side / Rasselgeräusche nur auf einer Seite | gleiches Atemgeräusch auf beiden Seiten / RGs einseitig | VAG seitengleich / einseitige Rasselgeräusche | seitengleiches Vesikuläratmen
+crackles at both bases / feuchte Rasselgeräusche basal auf beiden Seiten | basal freie Lungen / feuchte RGs bds basal | basal frei / feuchte Rasselgeräusche basal beidseits | basal keine Rasselgeräusche
+wheeze heard / Giemen über der ganzen Lunge | kein Giemen beim Abhören / Giemen bds | Ø Giemen / diffuses exspiratorisches Giemen | kein exspiratorisches Giemen
+neck veins / gestaute Halsvenen | flache Halsvenen / Halsvenen gestaut | Halsvenen flach / gestaute Halsvenen | flache Halsvenen
+fast pulse / Tachykardie | normaler Puls / tachykard | HF norm / Tachykardie | normale Herzfrequenz
+consolidation / ein Infiltrat auf dem Röntgenbild | kein Infiltrat auf dem Röntgenbild / Rö Infiltrat | Rö Ø Infiltrat / Infiltrat im Röntgen-Thorax | kein Infiltrat im Röntgen-Thorax
+big heart / ein großes Herz auf dem Röntgenbild | ein normales Herz auf dem Röntgenbild / Rö Herz groß | Rö Herz norm / großes Herz | normal großes Herz
 hyperinflation / überblähte Lungen auf dem Röntgenbild | normale Lungen auf dem Röntgenbild / Rö Überblähung | Rö Ø Überblähung / Überblähung der Lunge | keine Überblähung
 CRP / ein hohes CRP | ein normales CRP / CRP ↑ | CRP norm / CRP erhöht | CRP normwertig
 BNP / ein hohes BNP | ein normales BNP / BNP ↑ | BNP norm / BNP erhöht | BNP normwertig
 D-dimer / hohe D-Dimere | normale D-Dimere / D-Dimere ↑ | D-Dimere neg / D-Dimere erhöht | D-Dimere negativ
-carbon dioxide / zu viel Kohlendioxid im Blut | normales Kohlendioxid im Blut / pCO2 ↑ | pCO2 norm / Hyperkapnie | keine Hyperkapnie
-antibiotics / Antibiotika über die Vene | vorerst keine Antibiotika / AB iv | Ø AB / Antibiotika intravenös | keine Antibiotika
-furosemide / Furosemid zum Entwässern | vorerst kein Furosemid / Furosemid iv | Ø Furosemid / Furosemid intravenös | keine Diuretika
-nebulisers / Inhalieren und Prednisolon | vorerst kein Inhalieren / Inhalation + Prednisolon | Ø Inhalation / Inhalationstherapie und Prednisolon | keine Inhalationstherapie
-heparin / Heparin in voller Dosis | vorerst kein Heparin / Heparin therap Dosis | Ø Heparin / therapeutische Heparinisierung | keine Heparinisierung
+carbon dioxide / ein hoher pCO2 | ein normaler pCO2 / pCO2 ↑ | pCO2 norm / pCO2 erhöht | pCO2 normwertig
+antibiotics / Antibiotika über die Vene | vorerst keine Antibiotika / Antibiotika iv | Ø Antibiotika / Antibiotika intravenös | keine Antibiotika
+furosemide / Furosemid zum Entwässern | vorerst kein Furosemid / Furosemid iv | Ø Furosemid / Furosemid intravenös | kein Furosemid
+nebulisers / Inhalation und Prednisolon | vorerst keine Inhalation / Inhalation + Prednisolon | Ø Inhalation / Inhalation und Prednisolon intravenös | keine Inhalation
+heparin / Heparin in voller Dosis | vorerst kein Heparin / Heparin therap Dosis | Ø Heparin / Heparin in therapeutischer Dosis | kein Heparin
 oxygen / Sauerstoff über die Nase | kein Sauerstoff nötig / O2 über NS | RL / Sauerstoffgabe über Nasensonde | kein Sauerstoffbedarf
 """,
     ward_ways="""
