@@ -84,6 +84,8 @@ class Task:
         attributes: Public attributes, one of which is drawn at random for a zero-shot prompt.
         wording: Words for the texts in prompts.
         structure: The fields of each text, if it is a JSON object; None for plain texts.
+        language: Language of the texts, from `common.personal_patterns.LANGUAGES`: it decides what looks like personal
+            information.
     """
 
     name: str
@@ -92,6 +94,7 @@ class Task:
     attributes: tuple[str, ...] = ()
     wording: Wording = field(default_factory=Wording)
     structure: Structure | None = None
+    language: str = "english"
 
     @property
     def labelled(self) -> bool:

@@ -122,6 +122,7 @@ def run(
         embed=tools.embed,
         released=[candidate.text for candidate in state.candidates],
         public=public,
+        language=task.language,
     )
     without = task.classifier_inputs(read_candidates(folder.path, ZERO_SHOT))
     metrics = Metrics(

@@ -66,6 +66,7 @@ class Rewriting:
         rewriter: `client.writers.abstractors.Extracts`, its `Summariser`, or
             `client.writers.instructed.Instructed`.
         names: A model for named entities, for redaction; None uses only patterns.
+        language: Language of the records, for redaction (`common.personal_patterns`).
         candidates: Number of texts that the rewriter writes in each round.
         copied: Largest share of a record's three-word sequences that its text may repeat.
         nearest: n; a text's record must not be among the n records nearest to it. 0: not checked.
@@ -77,6 +78,7 @@ class Rewriting:
         *,
         rewriter: Abstraction,
         names: str | None = None,
+        language: str = "english",
         candidates: int = 5,
         copied: float = 0.5,
         nearest: int = 1,
@@ -85,7 +87,8 @@ class Rewriting:
         integers(1, section="rewriting", candidates=candidates, most=most)
         integers(0, section="rewriting", nearest=nearest)
         in_range(0, 1, section="rewriting", copied=copied)
-        self._rewriter, self._names, self._candidates = rewriter, names, candidates
+        self._rewriter, self._candidates = rewriter, candidates
+        self._names, self._language = names, language
         self._copied, self._nearest, self._most = copied, nearest, most
 
     def check(self, planned: PlannedQuery, labels: Sequence[str]) -> None:
@@ -137,7 +140,7 @@ class Rewriting:
 
     @cached_property
     def _redactor(self) -> Redactor:
-        return Redactor(self._names) if self._names else redaction.default()
+        return Redactor(self._names, self._language) if self._names else redaction.default(self._language)
 
 
 class Evaluators:

@@ -117,6 +117,7 @@ def _measured(run: Path, test: Path, chosen: Sequence[str] | None) -> Metrics:
         encoder=build(settings.embedding),
         experiment_seed=settings.experiment_seed,
         public=lambda: [example.text for example in build(settings.task).public_examples()],
+        language=task.language,
     )
     if not measured.candidates:
         raise ConfigError("run folder", expected="synthetic texts", got="none yet", where=run)

@@ -44,6 +44,7 @@ class Measured:
         released: The synthetic texts as they are released, if figures read only one field; None: the candidates.
         public: Reads the public texts, if the task has any; only figures that are compared with those of public texts
             need them.
+        language: Language of the texts.
     """
 
     candidates: Sequence[Candidate]
@@ -54,6 +55,7 @@ class Measured:
     embed: Callable[[Sequence[str]], NDArray[np.float32]] | None = None
     released: Sequence[str] | None = None
     public: Callable[[], Sequence[str]] = tuple
+    language: str = "english"
 
     @property
     def labelled(self) -> bool:

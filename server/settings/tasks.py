@@ -5,8 +5,12 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from common import validate
+from common.personal_patterns import LANGUAGES
 from server.domain import NO_LABELS
 from server.settings.sections import TaskSettings
+
+NOTES_LANGUAGES = ("english", "german", "french")
+"""Languages that the demo notes have a grammar for."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,15 +43,18 @@ class DemoNotesSettings(DemoSettings):
     Attributes:
         records_per_party, test_records, corpus_seed, labels: See `DemoSettings`.
         public_notes: Notes of other wards and guideline-like prose, at least 1.
+        language: Language of the notes: "english", "german" or "french" (`server/tasks/README.md`).
     """
 
     made_by: ClassVar[str] = "server.tasks.sources.DemoNotes"
 
     public_notes: int = 3000
+    language: str = "english"
 
     def __post_init__(self) -> None:
         DemoSettings.__post_init__(self)
         validate.integers(1, public_notes=self.public_notes)
+        validate.one_of("task.language", self.language, among=NOTES_LANGUAGES)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -86,6 +93,8 @@ class LabelledFilesSettings(TaskSettings):
             abbreviations", and `label`, the meaning of a label, such as "diagnosis"; None leaves a line out. `plural`
             is the plural of `kind`; None: by rules of English, which fail for "diagnosis" and for other languages.
         structure: `text_field` and `schema` of texts that are JSON objects (`common.structure.Structure`).
+        language: Language of the texts, which decides what looks like personal information: "english", "german",
+            "french", "spanish" or "italian".
     """
 
     made_by: ClassVar[str] = "server.tasks.sources.LabelledFiles"
@@ -99,6 +108,10 @@ class LabelledFilesSettings(TaskSettings):
     attributes: tuple[str, ...] = ()
     wording: Any = None
     structure: Mapping[str, Any] | None = None
+    language: str = "english"
+
+    def __post_init__(self) -> None:
+        validate.one_of("task.language", self.language, among=LANGUAGES)
 
 
 TASKS: tuple[type[TaskSettings], ...] = (DemoNotesSettings, DemoMessagesSettings, LabelledFilesSettings)

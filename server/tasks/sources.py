@@ -51,23 +51,24 @@ class DemoNotes(DemoNotesSettings):
 
     def task(self) -> Task:
         """Return the public description of the notes."""
-        return _as_set(demo_notes.TASK, self.labels)
+        return _as_set(demo_notes.GRAMMARS[self.language].task, self.labels)
 
     def public_texts(self) -> list[str]:
         """Return texts from which the built-in models may learn."""
-        return demo_notes.public_text(self.public_notes, self.corpus_seed)
+        return demo_notes.public_text(self.public_notes, self.corpus_seed, self.language)
 
     def public_examples(self) -> list[Example]:
         """Return public texts with their topics: complaints on other wards, and the four conditions."""
-        return demo_notes.public_examples(self.public_notes, self.corpus_seed)
+        return demo_notes.public_examples(self.public_notes, self.corpus_seed, self.language)
 
     def held_out(self) -> list[Record]:
         """Return notes that do not belong to any party."""
-        return _records(demo_notes.test_notes(self.test_records, self.corpus_seed), self.labels)
+        notes = demo_notes.test_notes(self.test_records, self.corpus_seed, language=self.language)
+        return _records(notes, self.labels)
 
     def private(self, hospital: int, count: int) -> list[Record]:
         """Return `count` private notes of one hospital, numbered from 0."""
-        return _records(demo_notes.private_notes(hospital, count, self.corpus_seed), self.labels)
+        return _records(demo_notes.private_notes(hospital, count, self.corpus_seed, self.language), self.labels)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -101,6 +102,7 @@ class LabelledFiles(LabelledFilesSettings):
 
     def __post_init__(self) -> None:
         """Refuse private records as public text: models learn from it, and prompts show it word for word."""
+        LabelledFilesSettings.__post_init__(self)  # super() does not work in a dataclass with slots
         if self.train and self.public_text and Path(self.train).resolve() == Path(self.public_text).resolve():
             raise ConfigError(
                 "task.public_text",
@@ -133,6 +135,7 @@ class LabelledFiles(LabelledFilesSettings):
                 "attributes": list(self.attributes),
                 "wording": self.wording,
                 "structure": self.structure,
+                "language": self.language,
             }
         )
 

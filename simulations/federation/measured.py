@@ -33,6 +33,7 @@ def with_records(settings: SimulationSettings, candidates: Sequence[Candidate]) 
         embed=RememberingEncoder(encoder).encode,
         experiment_seed=settings.experiment_seed,
         public=lambda: [example.text for example in source.public_examples()],
+        language=task.language,
         private=task.classifier_inputs(whole),
         structure=task.structure,
         whole_records=[record.text for record in whole],

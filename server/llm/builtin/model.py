@@ -24,7 +24,7 @@ from server.llm.builtin.library import NORM, Library, Sense, Vector, unit, whole
 from server.llm.builtin.ngram import sentences
 from server.llm.structured_fallback import plain, structured
 
-_VERSION = 3  # of what is written for a request; raise it with every change, or caches keep the old texts
+_VERSION = 4  # of what is written for a request; raise it with every change, or caches keep the old texts
 _BLOCK = 256  # number of requests whose similarities are in memory at once
 _SHORTLIST = 256  # passages that one request looks at
 _PASSAGES = 32  # of which it reads these again

@@ -45,16 +45,20 @@ def normal(text: str) -> str:
 
 @lru_cache(maxsize=1 << 14)
 def sentences(text: str) -> tuple[Sentence, ...]:
-    """Split a text into sentences; a new line also begins a sentence. Cached, as a run's models read the same texts."""
+    """Split a text into sentences; a new line also begins a sentence. Cached, as a run's models read the same texts.
+
+    A single letter with its full stop is an abbreviation and ends none: "Z. n. Appendektomie".
+    """
     runs: list[list[str]] = [[]]
-    previous = ""
+    before = previous = ""
     for token in tokenise(text):
         word = token.lstrip()
-        starts = "\n" in token or (previous in _STOPS and token != word and not word[0].islower())
+        ended = previous in _STOPS and not (previous == "." and len(before) == 1 and before.isalpha())
+        starts = "\n" in token or (ended and token != word and not word[0].islower())
         if starts and runs[-1]:
             runs.append([])
         runs[-1].append(token)
-        previous = word
+        before, previous = previous, word
     return tuple(tuple(tokens) for tokens in runs if tokens)
 
 
