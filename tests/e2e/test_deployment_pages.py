@@ -124,7 +124,7 @@ def test_a_run_is_planned_decided_and_made_on_pages_until_a_budget_is_spent(depl
     begun(coordinator, "pilot")
     assert "awaiting approval of Hospital 0, Hospital 1 and Hospital 2" in ended(coordinator)
     first.goto(first.root)
-    pictured(first, "client/page.png")
+    pictured(first, ".github/hospital.png")
     decided(first, "Approve")
     assert "approved: run pilot" in party("approve", deployed.at(1), "--yes")
     decided(third, "Decline", "no purpose of ours")
@@ -143,7 +143,7 @@ def test_a_run_is_planned_decided_and_made_on_pages_until_a_budget_is_spent(depl
     decided(third, "Reconsider", "it has one")
     resumed(coordinator, "pilot")
     assert "2 of 2 rounds are whole" in ended(coordinator)
-    pictured(coordinator, "configs/deployment/coordinator.png")
+    pictured(coordinator, ".github/coordinator.png")
     assert len(lines(deployed.result("pilot"), "synthetic.jsonl")) == 60
     pilot = read_run(deployed, "pilot")
     assert decisions(deployed, 0, pilot) == decisions(deployed, 1, pilot) == [("awaiting", "approved", "")]
