@@ -55,7 +55,7 @@ def pages(deployed):
         links = [stack.enter_context(served(*program)) for program in programs]
         entered = [stack.enter_context(visiting(chromium, link))() for link in links]
         for page in entered:
-            page.set_default_timeout(1000 * PATIENCE)  # the coordinator's answers a form once Flower has done its part
+            page.set_default_timeout(1000 * PATIENCE)  # it answers a form once Flower has done its part
         yield entered
 
 
