@@ -8,6 +8,7 @@
 # make test-processors  the tests of `make test` as on two older x86 processors (each takes as long as `make test`)
 # make test-browser  the pages in a real browser, which the tests above do too where there is one
 # make test-deployment  real nodes, TLS, failures, on this machine alone (many minutes)
+# make pictures  the pictures of both pages in their READMEs, taken on such nodes in a real browser (minutes)
 # make test-containers  the image is built and started, up to a joint data set (root, buildah, podman; many minutes)
 # make test-live the real model services, where ANTHROPIC_API_KEY or OPENAI_API_KEY is set (costs cents)
 # make test-lowest  the tests with the lowest version of each package that pyproject.toml allows (half an hour)
@@ -46,7 +47,7 @@ export FLWR_TELEMETRY_ENABLED := 0
 export FLWR_DISABLE_UPDATE_CHECK := 1
 export FLWR_DISABLE_RUNTIME_DEPENDENCY_INSTALLATION := 1
 
-.PHONY: demo hospital coordinator lock test-lowest models demo-real wheelhouse test check test-slow test-processors test-browser test-deployment test-containers test-live audit mutations bench bench-startup bench-memory bench-votes bench-requests bench-parties bench-nodes bench-secagg bench-noise bench-scale bench-suppression bench-keyphrases bench-metrics bench-models results protos
+.PHONY: demo hospital coordinator lock test-lowest models demo-real wheelhouse test check test-slow test-processors test-browser test-deployment pictures test-containers test-live audit mutations bench bench-startup bench-memory bench-votes bench-requests bench-parties bench-nodes bench-secagg bench-noise bench-scale bench-suppression bench-keyphrases bench-metrics bench-models results protos
 demo: $(SIMULATION)
 	$(BIN)/caucus-simulate hydra.run.dir=runs/demo-$$(date +%Y%m%d-%H%M%S)
 
@@ -109,6 +110,9 @@ test-browser: $(INSTALLED)
 
 test-deployment: $(INSTALLED)
 	OMP_NUM_THREADS=1 $(BIN)/pytest -m deployment -s -p no:cacheprovider
+
+pictures: $(INSTALLED)
+	PICTURES=yes OMP_NUM_THREADS=1 $(BIN)/pytest -m deployment -p no:cacheprovider tests/e2e/test_deployment_pages.py
 
 test-containers: $(INSTALLED)
 	$(BIN)/pytest -m containers -s -p no:cacheprovider

@@ -43,7 +43,8 @@ class Admission:
     Args:
         party: The party's number in the roster.
         encoder: Digest of its encoder.
-        terms: Reads the hospital's `client.yaml`; called at each opening and question. It may raise RefusalError.
+        terms: Function that reads the hospital's `client.yaml`; called at each opening and question. It may raise
+            RefusalError.
         ledger: The party's ledger.
         data_set: The ledger's name for its records; empty if all data sets count together.
         writers: The party's writers of texts, by kind of query.

@@ -53,14 +53,15 @@ from common.queries.texts import Texts
 from common.rng import secure_bytes
 
 _UNSEEN = 2.0**-40
-"""Scale of practically no noise: inside a party it has an effect with probability below exp(-2^19)."""
+"""Scale that a mechanism inside a party uses if none is planned: it has an effect with probability below exp(-2^19)."""
 
 _WRITING = Lock()
 """Lock of the writers, which seed the process's torch generators: simulated parties write one after another."""
 
 LARGEST_ANSWER = 2**24
 LARGEST_CHOICE = 2**30
-"""Largest number of coordinates, and of utilities in a seed choice: a query must not keep a party busy for hours."""
+"""Largest number of coordinates of an answer (`LARGEST_ANSWER`), and of utilities in a seed choice (`LARGEST_CHOICE`).
+A query must not keep a party busy for hours."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

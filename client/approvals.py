@@ -23,6 +23,7 @@ import hashlib
 import hmac
 import json
 import os
+import pwd
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
@@ -72,11 +73,12 @@ class PlanApproval:
     reason: str = ""
 
     def read_plan(self) -> Plan | None:
-        """Return the plan; None if it is of another version, as an upgrade may find older ones."""
+        """Return the plan; None if it is of another version, as after an upgrade, or not that of the digest."""
         try:
-            return Plan.from_dict(json.loads(self.plan))
-        except (PlanError, ConfigError):
+            plan = Plan.from_dict(json.loads(self.plan))
+        except (PlanError, ConfigError, ValueError):
             return None
+        return plan if plan.digest().hex() == self.plan_digest else None
 
 
 class Approvals:
@@ -86,18 +88,20 @@ class Approvals:
         folder: Folder of the decisions, private; created if needed.
         records: The hospital's file of records.
         key: Secret key, used only for the digest of that file.
+        labelled: Whether the file's labels count; a run is bound to that as well.
     """
 
-    def __init__(self, folder: Path, *, records: Path, key: bytes) -> None:
+    def __init__(self, folder: Path, *, records: Path, key: bytes, labelled: bool = True) -> None:
         (folder / "runs").mkdir(parents=True, exist_ok=True, mode=0o700)
         self._folder = folder
         self._records = records
         self._key = key
+        self._without = b"" if labelled else b"\0without labels"
         self._data = self.digest()
 
     def digest(self) -> str:
         """Return the keyed digest of the file of records as it is now."""
-        return hmac.digest(self._key, self._records.read_bytes(), "sha256").hex()
+        return hmac.digest(self._key, self._records.read_bytes() + self._without, "sha256").hex()
 
     def admit(self, run: str, plan: Plan, *, automatic: bool) -> None:
         """Admit a plan within the limits, if it is approved.
@@ -178,6 +182,16 @@ def approvals(folder: Path) -> list[PlanApproval]:
 def awaiting(folder: Path) -> list[PlanApproval]:
     """Return approvals that wait for a person's decision."""
     return [approval for approval in approvals(folder) if approval.decision == "awaiting"]
+
+
+def account() -> str:
+    """Return the name of the account that runs this process, whatever its environment says."""
+    number = os.geteuid()
+    try:
+        name = pwd.getpwuid(number).pw_name
+    except KeyError:  # as in a container that runs under a number of its own
+        return f"user {number}"
+    return f"user {name}" if name == LIMITS else name  # a person's decision is never taken for one of the limits
 
 
 def decide(folder: Path, approval: PlanApproval, *, approve: bool, by: str, reason: str = "") -> PlanApproval:

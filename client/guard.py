@@ -54,7 +54,7 @@ class Limits:
             refusal then tells the coordinator whether they share any, which no noise covers; use it only for data sets
             of which that is known anyway.
         queries: Kinds of queries that are answered; by default `UNNAMED`.
-        max_top: Largest Q.
+        max_top: Largest number of votes of one record in each direction (Q).
         min_survivors: Smallest number of parties in a sum; above 1, secure aggregation is required.
         unit: "sample" accepts plans at sample level and at user level, "user" at user level only.
         min_unit_records: Fewest records of one user that the plan must protect together; 1 accepts sample level.
@@ -202,7 +202,8 @@ class Limits:
 
 def _at_most(what: str, value: float, limit: float) -> None:
     if not value <= limit:
-        _refuse(what, f"at most {limit}", value)
+        rounded = round(value, 3)
+        _refuse(what, f"at most {limit}", rounded if rounded > limit else value)
 
 
 def _at_least(what: str, value: float, limit: float) -> None:

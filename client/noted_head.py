@@ -31,7 +31,7 @@ class NotedHead:
         self._written: str | None = None
 
     def opened(self, ledger: Path, *, read_only: bool = False) -> Ledger:
-        """Return the ledger, if it contains the noted head; then the note is brought up to date, unless `read_only`.
+        """Return the ledger if it contains the noted head. Unless `read_only`, bring the note up to date.
 
         Raises:
             LedgerError: The ledger is missing or does not contain the head, or has events and there is no note.
@@ -69,7 +69,7 @@ class NotedHead:
         """Check, before anything is charged, that no older copy took the ledger's place since the last note.
 
         Raises:
-            LedgerError: An older copy did.
+            LedgerError: An older copy took its place.
         """
         ledger.head(after=self._written)
 

@@ -11,7 +11,7 @@ from typing import Self
 import numpy as np
 from numpy.typing import NDArray
 
-from common.domain import Record
+from common.domain import Record, is_one_population
 from common.errors import CaucusError, ConfigError, DataError, InternalError
 from common.labelled_files import named_by, read_records
 from common.models.encoder import Encoder
@@ -35,7 +35,7 @@ class EmbeddedRecords:
 
     Attributes:
         vectors: (records, dimensions) float32, unit norm, or zero.
-        labels: (records,) int32, positions in the plan's list of labels.
+        labels: (records,) int32, index of each record's label among the plan's labels.
         texts: The records' texts.
         owners: The user that each record belongs to, by name or number: owners of equal `repr` are the same. None if
             each record is a separate unit.
@@ -136,31 +136,36 @@ class PartyRecords:
         return len(self.records)
 
     def for_plan(self, labels: Sequence[str], *, unit: str = "sample") -> EmbeddedRecords:
-        """Return the records that take part in a plan with these public labels; its privacy unit is a sample or a user.
+        """Return the records that take part in a plan with these public labels and this unit, "sample" or "user".
 
         Records of other labels do not take part. Refusing the plan for them would tell the coordinator, without noise,
         which labels this party holds; leaving them out looks at each record alone, so that no sensitivity grows.
-        Records that name no user belong to one user, the party.
+        Records that name no user belong to one user, the party. In a plan without labels all records take part, as one
+        population, whatever their labels are here: each still adds to one label alone, so that no sensitivity grows.
         """
+        one = is_one_population(labels)
         number = {label: position for position, label in enumerate(labels)}
-        places = [place for place, record in enumerate(self.records) if record.label in number]
+        places = [place for place, record in enumerate(self.records) if one or record.label in number]
         complete = len(places) == len(self.records)
         if not complete:
             log.warning("some private records have a label that the plan does not know: they do not take part")
         records = [self.records[place] for place in places]
         return EmbeddedRecords(
             vectors=self.vectors if complete else self.vectors[places],  # a copy would need their memory again
-            labels=np.array([number[record.label] for record in records], dtype=np.int32),
+            labels=np.array([0 if one else number[record.label] for record in records], dtype=np.int32),
             texts=tuple(record.text for record in records),
             owners=tuple(record.user or "" for record in records) if unit == "user" else None,
         )
 
 
-def read(path: Path, *, may_be_empty: bool = False, structure: Structure | None = None) -> list[Record]:
+def read(
+    path: Path, *, may_be_empty: bool = False, structure: Structure | None = None, labelled: bool = True
+) -> list[Record]:
     """Read a party's own file: `text`, `label` and, where records name their users, `user` (`common.labelled_files`).
 
     A hospital's file may be empty: it then contributes noise, and nobody learns that it has nothing else. Texts are
-    embedded as they stand, structured or not; a structure is what this party itself expects of its file.
+    embedded as they stand, structured or not; a structure is what this party itself expects of its file. If it expects
+    no labels (`labelled`), its records take part in plans without labels alone.
 
     Raises:
         DataError: The file is wrong; the message has path and line, or the number of the record, and never a word of
@@ -168,7 +173,7 @@ def read(path: Path, *, may_be_empty: bool = False, structure: Structure | None 
         MissingPackageError: The file is Parquet, and pyarrow is not installed.
     """
     with named_by("records"):
-        private = read_records(path, may_be_empty=may_be_empty)
+        private = read_records(path, may_be_empty=may_be_empty, labelled=labelled)
         if structure:
             check_records(private, structure, path)
     return private

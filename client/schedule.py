@@ -34,8 +34,8 @@ class Schedule:
 
     Args:
         records: The most records that it may have: a public number.
-        clock: Returns seconds that never decrease.
-        sleep: Waits for the given seconds; the default wait ends early at `stop`.
+        clock: Function that returns seconds that never decrease.
+        sleep: Function that waits for the given seconds; the default wait ends early at `stop`.
     """
 
     def __init__(

@@ -80,7 +80,7 @@ def begin(
         entropy: 32 fresh bytes of the operating system's entropy, used for nothing else.
         identity: This party's identity; None in semi-honest mode.
         roster: The identities of all parties, from this party's own file; None in semi-honest mode.
-        compute: Checks everybody's keys and signatures, which are the same at several parties.
+        compute: Function that calls the check of all keys and signatures, which is the same at several parties.
 
     Raises:
         MembershipError: If a party is not in the set-up or not on the roster, or roster and identity do not fit.
@@ -355,7 +355,7 @@ class _Round:
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class _Sharing:
-    """The state while the peers' shares are in transit: the keys that open them, and the rounds without them."""
+    """The state while the peers' shares are in transit: keys to decrypt them, and the rounds, still without shares."""
 
     me: _Me
     transcript: bytes

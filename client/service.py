@@ -26,7 +26,7 @@ from client.writers.base import PartyWriter
 from common import messages as m
 from common import wire
 from common.compute import Compute, directly
-from common.domain import PartyId
+from common.domain import UNLABELLED, PartyId
 from common.errors import CaucusError, ProtocolError
 from common.ledger.ledger import Ledger
 from common.phrases import Party
@@ -51,7 +51,7 @@ State = TypeVar("State")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OpenRun:
-    """The run that this party takes part in. Each request that is answered leads to the next value.
+    """The run that this party takes part in. Each request that is answered replaces it by its next state.
 
     Attributes:
         session: Run, plan and order of requests.
@@ -75,7 +75,7 @@ class PartyService:
         party: The party's number in the roster.
         private: The party's records, embedded. May be empty: the party then contributes only noise, since its record
             count is private too. Plans must name their encoder.
-        terms: Reads this party's own limits; called again at each opening and question.
+        terms: Function that reads this party's own limits; called again at each opening and question.
         ledger: This party's own ledger.
         writers: Writers of texts by kind of query.
         identity: The party's signing key; None without identities.
@@ -86,7 +86,7 @@ class PartyService:
         audit_log: One line for each request; None in a simulation.
         noted_head: The file that notes the ledger's head; None in a simulation.
         schedule: Schedule of replies; None in a simulation, where they leave at once.
-        compute: Computes what is the same at several parties; only a simulation passes anything in.
+        compute: Function that computes what is the same at several parties; only a simulation passes one in.
     """
 
     def __init__(
@@ -119,7 +119,12 @@ class PartyService:
         self._schedule = schedule
         self._compute = compute
         # Digests of all records take time and stay in the ledger: only where a limit looks at them.
-        contents = (json.dumps([record.text, record.label]).encode() for record in private.records)
+        # With and without its label a text is the same record: a plan without labels asks for either.
+        contents = (
+            json.dumps([record.text, label]).encode()
+            for record in private.records
+            for label in dict.fromkeys((record.label, UNLABELLED))
+        )
         self._admission = Admission(
             party=party,
             encoder=private.encoder.digest,

@@ -71,7 +71,7 @@ class Session:
         return cls(run=envelope.run, plan=plan, attempt=envelope.attempt, at=first - 1, step=step)
 
     def after(self, envelope: m.Envelope) -> "Session":
-        """Return the session once this message is answered.
+        """Return the session that follows once this message is answered.
 
         Raises:
             RefusalError: The message must not be answered.

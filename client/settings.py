@@ -52,7 +52,7 @@ WRITERS: Mapping[str, tuple[Callable[..., PartyWriter], Mapping[str, Kinds]]] = 
     "fine_tuning": (FineTuning, {}),
     "rewriting": (Rewriting, {"rewriter": REWRITERS}),
 }
-"""Class of each section, and the kinds of each of its parts that has several."""
+"""Class of each section; and, of each of its parts that can be of several kinds, the class of each kind."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,7 +152,7 @@ def _chosen(name: str, values: object, kinds: Kinds, where: Where) -> Section:
 
 
 def _made(name: str, section: Section, where: Where) -> Any:
-    """Make the object of a section, after those of its parts."""
+    """Make the objects of a section's parts, then that of the section itself."""
     arguments = {
         key: _made(f"{name}.{key}", value, where) if isinstance(value, Section) else value
         for key, value in section.arguments.items()

@@ -1,7 +1,7 @@
 """Computation of values that are the same at every party, since they depend only on data sent to all of them.
 
 These data are the plan, all keys and a question. A hospital always computes each value itself (`directly`). Hundreds of
-simulated parties in one process would all compute the same ones: they are given a
+simulated parties in one process would all compute the same ones, so they share them by a
 `simulations.federation.shared.Shared`.
 """
 
@@ -13,10 +13,10 @@ Result = TypeVar("Result")
 
 
 class Compute(Protocol):
-    """Computes `function(*arguments, **named)`; it raises what the function raises.
+    """Computes `function(*arguments, **named)`, or returns a value that was computed before for equal arguments.
 
-    The function must be pure, its arguments must be equal only where it cannot distinguish them, and nobody may change
-    its result.
+    So the function must be pure, with the same result for equal arguments, and nobody may change that result. Its
+    exceptions are passed on.
     """
 
     def __call__(

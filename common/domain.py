@@ -1,15 +1,27 @@
 """Basic terms that coordinator and hospitals share."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 PartyId = int
-"""Position of a party in the roster, from 0."""
+"""Number of a party: its index in the roster."""
 
 MOST_RECORDS = 2**20
 """Largest number of records that a party may declare, and the default for a party that declares none."""
 
+UNLABELLED = "all texts"
+"""Label of every record and text of a task without labels, and the one label of its plan: one population is C = 1.
+
+No other task may have it. It names the population in notes; prompts and released texts have no label at all.
+"""
+
 NOT_STATED = "not stated"
 """Text in a plan in place of an unstated purpose or recipient."""
+
+
+def is_one_population(labels: Iterable[str]) -> bool:
+    """Return whether these labels, of a plan or a task, say that texts have none."""
+    return tuple(labels) == (UNLABELLED,)
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,7 +30,7 @@ class Record:
 
     Attributes:
         text: The text of the record.
-        label: The class of the record.
+        label: The class of the record; `UNLABELLED` if its file has none.
         user: The user whose record it is, if its file names users.
     """
 

@@ -35,7 +35,7 @@ from common.phrases import Phrase, Words, listed, rendered
 
 
 class CaucusError(Words, Exception):
-    """Base of all errors. Its parts stay separate until it is shown; `text` is for a reader who knows hospitals' names.
+    """Base of all errors. Its parts stay separate until it is shown, when `text` can name hospitals by their names.
 
     Args:
         what: The error in one clause, such as the name of a wrong setting.
@@ -58,7 +58,7 @@ class CaucusError(Words, Exception):
         self.what, self.expected, self.got, self.where, self.do = what, expected, got, where, do
 
     def placed(self, where: object) -> Self:
-        """Return the same error, with one more place."""
+        """Add a place to `where`, and return this error."""
         self.where = where if self.where is None else Phrase(self.where, "; at ", where)
         return self
 
@@ -68,7 +68,7 @@ class CaucusError(Words, Exception):
         return self._problem(())
 
     def text(self, names: Sequence[str] = ()) -> str:
-        """Return the whole message."""
+        """Return the whole message; `names` are those of the parties, by number."""
         problem = self._problem(names)
         return problem if self.do is None else f"{problem}. {rendered(self.do, names)}"
 
@@ -147,7 +147,7 @@ class FullError(RefusedError):
 
 
 class SurvivorsError(RefusedError):
-    """Two sums of the same answers over different parties could be subtracted: only one may be opened."""
+    """A second sum of one question, over other parties: only one may be opened, since the two could be subtracted."""
 
 
 class DropoutError(CaucusError):

@@ -25,7 +25,7 @@ _ROWS = "Write other rows as one JSON object a line, as .jsonl."
 
 
 def rows(file: Path, content: str, columns: tuple[str, ...], optional: tuple[str, ...]) -> Iterator[Row]:
-    """Yield the rows of a `.json` or `.ndjson` file; no row for a Bundle without documents.
+    """Yield a row for each current document of a `.json` or `.ndjson` file; none for a Bundle without documents.
 
     Args:
         file: The file, for messages.
@@ -34,7 +34,7 @@ def rows(file: Path, content: str, columns: tuple[str, ...], optional: tuple[str
         optional: Columns that are taken where a document has them, among `label` and `user`.
 
     Raises:
-        DataError: The file is no such file, or a document lacks a wanted element; the message has the place of the
+        DataError: The file is not FHIR's JSON, or a document lacks a wanted element; the message has the place of the
             first error.
     """
     for place, resource in _documents(file, content):
@@ -49,7 +49,7 @@ def rows(file: Path, content: str, columns: tuple[str, ...], optional: tuple[str
 
 
 def _documents(file: Path, content: str) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Yield the DocumentReferences with their places."""
+    """Yield each DocumentReference, after its place in the file for messages."""
     if file.suffix.lower() == ".ndjson":
         for line, text in enumerate(content.split("\n"), start=1):
             if text.strip():
@@ -93,7 +93,7 @@ def _text(resource: dict[str, Any], place: str) -> str:
 
 
 def _is_plain(content_type: object) -> bool:
-    """Return whether a MIME type, with its parameters, is plain text in UTF-8; without a character set it is."""
+    """Return whether a MIME type stands for plain text in UTF-8, which is assumed if it names no character set."""
     if not isinstance(content_type, str):
         return False
     name, *parameters = (part.strip().lower() for part in content_type.split(";"))
@@ -102,7 +102,7 @@ def _is_plain(content_type: object) -> bool:
 
 
 def _decoded(data: str) -> str | None:
-    """Decode base64; None if it is broken, or no UTF-8."""
+    """Return the text that is given as base64 of UTF-8; None if it is not valid."""
     try:
         return base64.b64decode("".join(data.split()), validate=True).decode("utf-8-sig")
     except (binascii.Error, ValueError):
@@ -121,12 +121,12 @@ def _user(resource: dict[str, Any]) -> str | None:
 
 
 def _object(value: object, name: str) -> dict[str, Any]:
-    """Return an element that is an object; empty if there is none."""
+    """Return the element of this name if it is a JSON object; otherwise an empty one."""
     inner = value.get(name) if isinstance(value, dict) else None
     return inner if isinstance(inner, dict) else {}
 
 
 def _list(value: dict[str, Any], name: str) -> list[Any]:
-    """Return an element that is a list; empty if there is none."""
+    """Return the element of this name if it is a list; otherwise an empty one."""
     inner = value.get(name)
     return inner if isinstance(inner, list) else []

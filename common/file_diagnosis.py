@@ -32,7 +32,7 @@ _ENDINGS = {
     ".xml": "FHIR is read as JSON: export it as .json or .ndjson.",
     ".txt": "A .txt holds texts alone: records need a label each.",
 }
-"""Advice for names of files by their ending."""
+"""Advice for a file that is not read, by the ending of its name."""
 _BEGINNINGS = {
     b"PK\x03\x04": ("an Excel file or another ZIP archive", _SHEET),
     b"\xd0\xcf\x11\xe0": ("an old Excel file", _SHEET),
@@ -41,7 +41,7 @@ _BEGINNINGS = {
     b"\xff\xfe": ("UTF-16", "Save it as UTF-8."),
     b"\xfe\xff": ("UTF-16", "Save it as UTF-8."),
 }
-"""Formats by the first bytes of a file, and what to do."""
+"""Format and advice, by the first bytes of a file."""
 TYPES = {int: "a number", float: "a number", bool: "true or false", type(None): "null", list: "a list"}
 """Words for values that are no texts, in messages."""
 
@@ -66,7 +66,7 @@ TABLE = Shape("column", "a table", "The file needs these columns")
 _SAVED = ("dataset_info.json", "dataset_dict.json")
 """Files in a folder that the library `datasets` saved."""
 _SAMPLE = 200
-"""Number of bytes examined at the beginning of a file: no text in UTF-8 has a NUL there."""
+"""Number of bytes examined at the beginning of a file; a NUL among them shows that it is not text in UTF-8."""
 
 
 def unknown_kind(file: Path, *, endings: Sequence[str]) -> DataError:
@@ -86,7 +86,7 @@ def unreadable(file: Path, reason: str | None) -> DataError:
 
 
 def on_folder(folder: Path) -> str | None:
-    """Return advice on a folder in a file's place: for one of `save_to_disk`; None for any other."""
+    """Return advice for a folder in a file's place if `datasets.save_to_disk` wrote it; None for any other."""
     saved = any((folder / name).exists() for name in _SAVED)
     return "Save the data set as one file: dataset.to_parquet('records.parquet')." if saved else None
 
@@ -149,11 +149,14 @@ def _advice(names: Sequence[str], wanted: Sequence[str], shape: Shape, header: s
             return f"The fields seem to be separated by {name}: save the file with commas."
     if {name.lower() for name in names} >= set(wanted) and not set(names) >= set(wanted):
         return f"Write {' and '.join(wanted)} in lower case."
-    return f"{shape.advice}, among them {' and '.join(wanted)}."
+    advice = f"{shape.advice}, among them {' and '.join(wanted)}."
+    if [name for name in wanted if name not in names] == ["label"]:
+        advice += " Or say that texts have no labels: task.labels=unlabelled, or labelled: false in client.yaml."
+    return advice
 
 
 def look_like_names(names: Sequence[object]) -> bool:
-    """Return whether all are short identifiers, so that none is a text; a label alone would look like one."""
+    """Return whether all are short identifiers, so that none is a text. A label can look like one as well."""
     return all(isinstance(name, str) and len(name) <= LONGEST_NAME and _identifies(name) for name in names)
 
 

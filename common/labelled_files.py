@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from common import fhir, file_diagnosis, parquet
-from common.domain import Record
+from common.domain import UNLABELLED, Record, is_one_population
 from common.errors import DataError
 from common.file_diagnosis import Row
 
@@ -35,10 +35,11 @@ def read_records(
     path: str | Path,
     labels: Sequence[str] | None = None,
     *,
+    labelled: bool = True,
     may_be_empty: bool = False,
     show_names: bool = False,
 ) -> list[Record]:
-    """Read labelled records; only a party, or a simulation that plays one, reads private files with it.
+    """Read records; only a party, or a simulation that plays one, reads private files with it.
 
     Repeated rows stay: each counts as a record of its own.
 
@@ -46,7 +47,8 @@ def read_records(
         path: A `.csv` with a header, a `.jsonl` with one object per line, both UTF-8, or a `.parquet`, with `text` and
             `label`; and `user`, in all rows or in none. Further columns are ignored. Or FHIR's `.json` or `.ndjson`
             (`common/fhir.py`).
-        labels: The labels allowed; None allows any that is not empty.
+        labels: The labels allowed; None allows any that is not empty. The one label `UNLABELLED`: as without labels.
+        labelled: Whether rows need a label; if not, labels are ignored like any further column.
         may_be_empty: Accept a file without rows; a CSV needs its header, and FHIR its Bundle.
         show_names: A message may show names of columns (`file_diagnosis.missing_columns`): in simulations, and for
             files that do not belong to a party.
@@ -60,12 +62,14 @@ def read_records(
     """
     file = Path(path)
     records = []
-    columns, optional = ("text", "label"), ("user",)
+    labelled = labelled and not (labels and is_one_population(labels))
+    columns, optional = (("text", "label") if labelled else ("text",)), ("user",)
     for place, row in _rows(file, columns, optional, may_be_empty=may_be_empty, show_names=show_names):
-        if labels is not None and row["label"] not in labels:
+        label = row.get("label", UNLABELLED)
+        if labels is not None and label not in labels:
             expected = f"one of {', '.join(labels)}"
             raise DataError("unknown label", expected=expected, got="another (not shown)", where=place)
-        records.append(Record(text=row["text"], label=row["label"], user=row.get("user")))
+        records.append(Record(text=row["text"], label=label, user=row.get("user")))
         if (records[-1].user is None) != (records[0].user is None):
             raise DataError("user", expected="one in each row, or in none", where=place)
     return records

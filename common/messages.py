@@ -62,7 +62,7 @@ class AskShares:
 
 @dataclass(frozen=True, slots=True)
 class Shares:
-    """Shares sealed for each peer; the coordinator passes them on and cannot open them."""
+    """Shares of the party's secrets, sealed for each peer. The coordinator passes them on and cannot open them."""
 
     sealed: Mapping[PartyId, bytes] = field(repr=False)
 
@@ -77,7 +77,7 @@ class Delivery:
 
 @dataclass(frozen=True, slots=True)
 class Ask:
-    """The private query; it carries the delivery until this party has answered once."""
+    """A query of private records. It carries the delivery until this party has answered once."""
 
     query: Query
     delivery: Delivery | None = None
@@ -163,7 +163,7 @@ WORDS: Mapping[Reason, str] = MappingProxyType(
         Reason.SURVIVORS: "it has agreed to the sum of this question over other hospitals, and to no second one",
     }
 )
-"""Clause for each reason about the hospital that refused, for the coordinator's operator."""
+"""Clause by reason that tells the coordinator's operator why a hospital ("it") refused."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,7 +19,7 @@ HANDLER_RAISED = 2
 
 
 def contents(parcels: Iterable[Parcel]) -> Iterator[RecordDict]:
-    """Yield the contents of these parcels' messages, which share an array where the parcels share their bulk array."""
+    """Yield the content of each parcel's message. Where parcels share their bulk array, the contents share it too."""
     arrays: dict[int, ArrayRecord] = {}
     for parcel in parcels:
         record = ConfigRecord({"bytes": parcel.envelope})

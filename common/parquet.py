@@ -14,10 +14,10 @@ from common.system.extras import needs
 
 
 def check_installed() -> None:
-    """Refuse Parquet where nothing reads it.
+    """Refuse Parquet if pyarrow is missing.
 
     Raises:
-        MissingPackageError: pyarrow is not installed; the message has the command that installs it.
+        MissingPackageError: It is not installed; the message has the command that installs it.
     """
     needs("a Parquet file", "pyarrow", extra="parquet")
 
@@ -59,7 +59,7 @@ def rows(
 
 
 def _table(content: bytes, wanted: tuple[str, ...]) -> tuple[list[str], list[dict[str, Any]]] | None:
-    """Return the names of all columns, and the rows with those wanted; None for what cannot be read."""
+    """Return the names of all columns, and the rows with the wanted ones; None if the content cannot be read."""
     import pyarrow as pa
     from pyarrow import parquet
 

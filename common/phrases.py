@@ -53,10 +53,10 @@ def rendered(value: object, names: Sequence[str] = ()) -> str:
 
 
 def joined(pieces: Iterable[object], between: str) -> Phrase:
-    """Return consecutive pieces, with a separator between any two."""
+    """Return the pieces as one phrase, with `between` as the separator of any two."""
     return Phrase(*[part for piece in pieces for part in (between, piece)][1:])
 
 
 def listed(parties: Collection[int], between: str = ", ") -> Phrase:
-    """Return parties in ascending order, or "none"."""
+    """Return a phrase that lists the parties in ascending order; "none" if there are none."""
     return joined(map(Party, sorted(parties)) if parties else ["none"], between)

@@ -1,9 +1,10 @@
 """Finds and masks personal information in texts, by patterns and optionally by a model for named entities.
 
 `redact("Call Dr. Smith at 212-555-0123")` is "Call [PERSON] at [PHONE]". The patterns are those of presidio-analyzer,
-checksums and context words included, over a blank spaCy pipeline, and some of our own for clinical notes:
-record numbers, ages, addresses, names after a title, written dates, sums of money. Patterns find no names without a
-title and no places: those need a model for named entities. Masking is a convention, not a guarantee.
+checksums included, over a blank spaCy pipeline, which sees no context words, and some of our own for clinical notes:
+record numbers, ages, addresses, names after a title, written dates, sums of money, in the language of the text
+(`personal_patterns`). Patterns find no names without a title and no places: those need a model for named entities.
+Masking is a convention, not a guarantee.
 
 Nothing here opens a connection or writes a log.
 """
@@ -18,8 +19,10 @@ from typing import TYPE_CHECKING, Any
 
 from common.errors import ConfigError
 from common.models import checkpoints
+from common.personal_patterns import LANGUAGES, PATTERNS
 from common.system.extras import needs
 from common.system.optional import blocked_import
+from common.validate import one_of
 
 if TYPE_CHECKING:
     from presidio_analyzer import AnalyzerEngine, EntityRecognizer
@@ -28,10 +31,8 @@ Span = tuple[int, int, str]
 """Start, end and kind of a piece of text."""
 
 _THRESHOLD = 0.3
-"""Minimum of presidio's scores: distinctive patterns exceed it, weak ones only next to a context word."""
-_REGIONS = ("US", "GB", "DE", "FR")
-"""Regions whose telephone numbers are found without a country code; each costs time."""
-
+"""Minimum of presidio's scores: distinctive patterns exceed it. Weak ones would next to a context word, which a blank
+pipeline does not see."""
 _MASKS = {
     "EMAIL_ADDRESS": "EMAIL",
     "PHONE_NUMBER": "PHONE",
@@ -50,6 +51,15 @@ _MASKS = {
     "MAC_ADDRESS": "IP",
     "DATE_TIME": "DATE",
     "UK_POSTCODE": "ADDRESS",
+    "DE_TAX_ID": "TAX",
+    "DE_HEALTH_INSURANCE": "RECORD",
+    "DE_SOCIAL_SECURITY": "SSN",
+    "DE_ID_CARD": "ID",
+    "DE_FUEHRERSCHEIN": "LICENCE",
+    "ES_NIF": "ID",
+    "ES_NIE": "ID",
+    "IT_FISCAL_CODE": "TAX",
+    "IT_VAT_CODE": "TAX",
     # Kinds of models for named entities.
     "PER": "PERSON",
     "LOC": "LOCATION",
@@ -57,49 +67,10 @@ _MASKS = {
     "FAC": "LOCATION",
     "ORG": "ORGANISATION",
 }
-"""Mask of each kind whose mask has another name; see `_PATTERNS` for more."""
+"""Mask of each kind whose mask has a name other than the kind's. Kinds of our own patterns keep their names."""
 
 _MODEL_KINDS = ("PERSON", "PER", "LOC", "LOCATION", "GPE", "FAC", "ORG", "DATE")
 """Kinds of named entities that are taken from a model."""
-
-_MONTH = (
-    r"(?:Jan(?:uary)?|Feb(?:ruary)?|Mar(?:ch)?|Apr(?:il)?|May|June?|July?|Aug(?:ust)?|Sept?(?:ember)?|Oct(?:ober)?"
-    r"|Nov(?:ember)?|Dec(?:ember)?)\.?"
-)
-_NAME = r"[A-Z][\w'’-]*(?: [A-Z]\.)?(?: [A-Z][\w'’-]+){0,2}"
-_WAY = r"(?:Street|St|Avenue|Ave|Road|Rd|Lane|Ln|Drive|Boulevard|Blvd|Court|Ct|Way|Place|Square|Terrace|Highway)"
-_FILED = r"(?:medical )?record|chart|case|patient|account|insurance|member"
-_WHO = r"man|woman|lady|gentleman|male|female|boy|girl|patient"
-_NUMBER = r"\d+(?:,\d+)*(?:\.\d+)?"
-
-_PATTERNS = {
-    "PERSON": (
-        rf"\b(?:Dr|Mr|Mrs|Ms|Miss|Mx|Prof|Professor|Doctor|Nurse|Sir)\b\.? {_NAME}",
-        rf"(?i:\b(?:my name is|name|signed|patient|attending|physician):?) {_NAME}(?=[\s,.;]|$)",
-    ),
-    "RECORD": (rf"(?i:\b(?:MRN|{_FILED})(?: ?(?:id|no|number))?\.?)[ :#]*[A-Za-z]{{0,3}}-?\d[\d-]{{3,}}\b",),
-    "AGE": (
-        r"(?i:\b\d{1,3}[- ]?(?:years?|yrs?|months?|weeks?)[- ]old\b)",
-        r"(?i:\b\d{1,3} ?(?:y/?o|yo)\b)",
-        r"(?i:\bage[d:]? \d{1,3}\b)",
-        rf"(?i:\b(?:{_WHO}) of \d{{1,3}}\b)",
-    ),
-    "DATE": (
-        rf"\b{_MONTH} \d{{1,2}}(?:st|nd|rd|th)?\b(?:,? (?:19|20)\d\d\b)?",
-        rf"\b{_MONTH} (?:19|20)\d\d\b",
-        rf"\b\d{{1,2}}(?:st|nd|rd|th)? (?:of )?{_MONTH}(?: (?:19|20)\d\d)?\b",
-    ),
-    "ADDRESS": (
-        rf"\b\d{{1,5}} (?:[A-Z][\w'’-]+ ){{1,3}}{_WAY}\b\.?(?:,? (?:Apt|Suite|Unit)\.? ?\w+)?",
-        r"\b[A-Z]{2} \d{5}(?:-\d{4})?\b",
-        r"\bP\.? ?O\.? Box \d+\b",
-    ),
-    "CURRENCY": (
-        rf"[$€£¥] ?{_NUMBER}(?: ?(?i:k|thousand|million|billion)\b)?",
-        rf"(?i:\b{_NUMBER} ?(?:dollars|euros|pounds|bucks|usd|eur|gbp)\b)",
-    ),
-    "HANDLE": (r"(?<![\w@.\]])@\w{2,}", r"(?<![\w/])/?u/[\w-]{3,}"),
-}
 
 
 class Redactor:
@@ -108,20 +79,23 @@ class Redactor:
     Args:
         names: An additional model for named entities: a spaCy package or folder, or a transformers token classifier by
             folder or by name in the local cache; None: patterns only.
+        language: Language of the texts, from `personal_patterns.LANGUAGES`.
 
     Raises:
-        ConfigError: There is no such model here.
+        ConfigError: There is no such model here, or no patterns of the language.
     """
 
-    def __init__(self, names: str | None = None) -> None:
+    def __init__(self, names: str | None = None, language: str = "english") -> None:
+        one_of("language", language, among=LANGUAGES)
         # spaCy's tokeniser needs no torch, but a model for names may.
-        self._analyzer = _analyzer("transformers", *(() if names else ("torch",)))
+        self._analyzer = _analyzer(language, "transformers", *(() if names else ("torch",)))
+        self._code = PATTERNS[language].code
         self._named = _model(names) if names else None
 
     def spans(self, text: str) -> list[Span]:
         """Find spans of personal information, in order; overlapping ones are merged and get the kind of the longest."""
         text = text.encode("utf-8", "replace").decode()  # half a surrogate pair is one "?"
-        spans = [(hit.start, hit.end, hit.entity_type) for hit in self._analyzer.analyze(text, language="en")]
+        spans = [(hit.start, hit.end, hit.entity_type) for hit in self._analyzer.analyze(text, language=self._code)]
         if self._named:
             spans += [span for span in self._named(text) if span[2] in _MODEL_KINDS]
         return _merged((start, end, _MASKS.get(kind, kind)) for start, end, kind in spans if start < end)
@@ -140,19 +114,19 @@ class Redactor:
 
 
 @cache
-def default() -> Redactor:
+def default(language: str = "english") -> Redactor:
     """Return the redactor with patterns only."""
-    return Redactor()
+    return Redactor(language=language)
 
 
-def redact(text: str) -> str:
+def redact(text: str, language: str = "english") -> str:
     """Redact a text by patterns only; see `Redactor.redact`."""
-    return default().redact(text)
+    return default(language).redact(text)
 
 
-def entities(text: str) -> Counter[str]:
+def entities(text: str, language: str = "english") -> Counter[str]:
     """Count personal information by patterns only; see `Redactor.entities`."""
-    return default().entities(text)
+    return default(language).entities(text)
 
 
 def _merged(spans: Iterable[Span]) -> list[Span]:
@@ -167,7 +141,7 @@ def _merged(spans: Iterable[Span]) -> list[Span]:
     return [(start, end, kind) for start, end, _, kind in merged]
 
 
-def _analyzer(*unneeded: str) -> "AnalyzerEngine":
+def _analyzer(language: str, *unneeded: str) -> "AnalyzerEngine":
     """Return a Presidio analyzer with our recognisers, without weights and without importing `unneeded` packages."""
     needs("the search for personal information", "presidio_analyzer", extra="transformers")
     with blocked_import(*unneeded):
@@ -176,15 +150,15 @@ def _analyzer(*unneeded: str) -> "AnalyzerEngine":
         from presidio_analyzer.nlp_engine import SpacyNlpEngine
 
     logging.getLogger("presidio-analyzer").setLevel(logging.WARNING)  # it logs every text
-    engine = SpacyNlpEngine()
-    engine.nlp = {"en": spacy.blank("en")}  # type: ignore[assignment] # `load` would download one
-    registry = RecognizerRegistry(recognizers=_recognizers(), supported_languages=["en"])
+    engine, code = SpacyNlpEngine(), PATTERNS[language].code
+    engine.nlp = {code: spacy.blank(code)}  # type: ignore[assignment] # `load` would download one
+    registry = RecognizerRegistry(recognizers=_recognizers(language), supported_languages=[code])
     return AnalyzerEngine(
-        registry=registry, nlp_engine=engine, supported_languages=["en"], default_score_threshold=_THRESHOLD
+        registry=registry, nlp_engine=engine, supported_languages=[code], default_score_threshold=_THRESHOLD
     )
 
 
-def _recognizers() -> Sequence["EntityRecognizer"]:
+def _recognizers(language: str) -> Sequence["EntityRecognizer"]:
     from presidio_analyzer import Pattern, PatternRecognizer
     from presidio_analyzer import predefined_recognizers as presidio
 
@@ -194,30 +168,31 @@ def _recognizers() -> Sequence["EntityRecognizer"]:
         def validate_result(self, pattern_text: str) -> None:
             del pattern_text
 
-    ready = [
+    chosen = PATTERNS[language]
+    of_any_language = [
+        Email,
         presidio.CreditCardRecognizer,
         presidio.CryptoRecognizer,
         presidio.DateRecognizer,
         presidio.IbanRecognizer,
         presidio.IpRecognizer,
         presidio.UrlRecognizer,
-        presidio.MedicalLicenseRecognizer,
-        presidio.UsSsnRecognizer,
-        presidio.UsItinRecognizer,
-        presidio.UsPassportRecognizer,
-        presidio.UsBankRecognizer,
-        presidio.NhsRecognizer,
-        presidio.UsLicenseRecognizer,
     ]
+    of_the_language = [getattr(presidio, name) for name in chosen.recognizers]
     own_patterns = [
         PatternRecognizer(
             supported_entity=kind,
             patterns=[Pattern(f"{kind} {number}", regex, 0.7) for number, regex in enumerate(patterns)],
+            supported_language=chosen.code,
             global_regex_flags=re.MULTILINE,
         )
-        for kind, patterns in _PATTERNS.items()
+        for kind, patterns in chosen.own.items()
     ]
-    return [Email(), presidio.PhoneRecognizer(supported_regions=_REGIONS), *(kind() for kind in ready), *own_patterns]
+    return [
+        presidio.PhoneRecognizer(supported_regions=chosen.regions, supported_language=chosen.code),
+        *(kind(supported_language=chosen.code) for kind in (*of_any_language, *of_the_language)),
+        *own_patterns,
+    ]
 
 
 def _model(name: str) -> Callable[[str], list[Span]]:

@@ -36,19 +36,19 @@ BASE_SECONDS = 0.1
 OPERATION_SECONDS = 1e-9
 """Seconds for a multiplication, with its addition and comparison: four times what it took for the slowest records."""
 _RECORD, _TEXT, _NUMBER = 40_000, 400_000, 2_000
-"""Operations for a record, for a text whose words are counted or that answers a question, and for a number of the
-answer or of its noise's table."""
+"""Operations per record, per text whose words are counted or that answers a question, and per number of the answer or
+of its noise's table."""
 _WORD, _CHARACTER = 3_000, 400
-"""Operations for a word of a text in which a vocabulary's terms are sought, and for a character: one may become 18."""
+"""Operations per word and per character of a text in which terms are sought; normalising may make 18 of a character."""
 _TERM, _BYTE = 20_000, 1_000
-"""Operations for a term of a vocabulary, and for each of its bytes."""
+"""Operations per term of a vocabulary, and per byte of it."""
 _ROUND, _SLOW_NUMBER, _STEP = 250_000, 60_000, 128_000
-"""Operations for the keys of a round of secure aggregation, for a number whose noise comes from no table, and for a
-length of the sparse vector technique, which may take a step from below and one from above."""
+"""Operations per round of secure aggregation, for its keys; per number whose noise comes from no table; and per length
+of the sparse vector technique, which may take one step from below and one from above."""
 _PAIR, _READ = 128, 32
-"""Operations for a record and a candidate without their product, and for each number read from the message."""
+"""Operations per pair of record and candidate besides their inner product, and per number read from the message."""
 _WIDTH = 1024
-"""Number of entries of a record's vector, where the question itself has no vectors."""
+"""Number of entries that a record's vector is assumed to have if the question has no vectors to tell."""
 
 
 def seconds(body: m.Request | m.Reply, records: int, plan: Plan | None, index: int = 0) -> float | None:

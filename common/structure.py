@@ -31,7 +31,7 @@ LONGEST_DESCRIPTION = 500
 LONGEST_LOOSE = 20_000
 """Largest number of characters of a text that is read as YAML, which takes a second for some 25,000."""
 LARGEST = 1e300
-"""Largest size of a number: longer whole numbers cannot be written in digits, and infinity is no JSON."""
+"""Largest absolute value of a number: longer whole numbers cannot be written in digits, and infinity is no JSON."""
 
 _OF_SCHEMA = ("type", "properties", "required", "additionalProperties", "description")
 _OF_FIELD = ("type", "enum", "description", "minimum", "maximum")
@@ -128,9 +128,9 @@ class Structure:
     def read(self, text: str) -> tuple[str | None, tuple[str, ...]]:
         """Read a text that a model or a hospital wrote.
 
-        It repairs fences and words around the object, single quotes and trailing commas, fields that the schema does
-        not have, optional fields that are null, numbers in quotes, and values whose case differs from their
-        enumeration's.
+        It repairs these faults: code fences and words around the object, single quotes and trailing commas, fields
+        that the schema does not have, optional fields that are null, numbers in quotes, and values whose case differs
+        from their enumeration's.
 
         Returns:
             The canonical text and the kinds of repair; or None and the reason why it is not an object of the schema.

@@ -20,13 +20,13 @@ _TYPES: Mapping[object, str] = {
     bool: "true or false",
     NoneType: "null",
 }
-"""The types of a settings file, in its own words."""
+"""The types of a settings file, and the words for them in messages."""
 
 
 def of_type(name: str, value: object, annotation: object) -> None:
     """Check that a value from a settings file fits an argument with this annotation; a list stands for a tuple.
 
-    An annotation of any other kind accepts everything.
+    The annotation is a type of `_TYPES`, a union or a tuple of such types; any other one accepts every value.
     """
     if not _fits(value, annotation):
         raise ConfigError(name, expected=_described(annotation), got=_representation(value))
@@ -98,9 +98,9 @@ def meant(value: object, among: Collection[str]) -> str | None:
 def known_keys(
     section: str, values: object, *, among: Collection[str], required: Collection[str] = ()
 ) -> Mapping[str, Any]:
-    """Return the values, once checked: a mapping with keys of `among`, which include all of `required`.
+    """Check that the values are a mapping with all keys of `required` and no keys but those of `among`; return it.
 
-    An error without a section speaks of the whole file.
+    Errors name the section; without one, they are about the whole file.
     """
     known = ", ".join(sorted(among))
     if not isinstance(values, Mapping):

@@ -55,7 +55,7 @@ def unpack(parcel: m.Parcel, compute: Compute = directly) -> m.Envelope:
 
     Args:
         parcel: The parcel that came.
-        compute: Computes what is the same in messages to several parties.
+        compute: Function that computes what is the same in messages to several parties.
 
     Raises:
         ProtocolError: `parcel` is not a message of this protocol version, or its parts disagree.

@@ -64,14 +64,14 @@ def main(grid: Grid, context: Context) -> None:
 
 
 def coordinate(settings: Settings, network: Network, folder: Path) -> None:
-    """Build all parts of a run and run it."""
+    """Build all parts of a run, then run all rounds."""
     with progress("building models, encoder and plan"):
         parts = build_parts(settings, folder=folder / "state")
     run_with(parts, settings, network, folder)
 
 
 def run_with(parts: Parts, settings: Settings, network: Network, folder: Path) -> State[Any]:
-    """Run the loop, passing to each stage the parts and settings that it uses."""
+    """Run all rounds with parts that are already built, and return the final state."""
     simulation = isinstance(settings, SimulationSettings)
     method, plan, source = parts.method, parts.plan, parts.source
     task = source.task()

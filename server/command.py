@@ -14,6 +14,7 @@ caucus-coordinator resume FOLDER NAME                  resume after a crash, an 
 caucus-coordinator follow FOLDER NAME                  print the log of a run until it ends
 caucus-coordinator cancel FOLDER NAME                  stop one run
 caucus-coordinator status FOLDER [--json]              hospitals, nodes, runs
+caucus-coordinator page FOLDER [--port N]              a page in a browser on this machine: runs, hospitals, a new run
 caucus-coordinator steer RUN [OVERRIDE ...]            further texts from a run's census, with other models; no party is
                                                        asked
 caucus-coordinator evaluate RUN --test FILE            figures of a run on texts that belong to no party
@@ -42,6 +43,7 @@ MODULES = {
     "server.deploy.runs": ("run", "resume", "follow", "cancel"),
     "server.deploy.steer": ("steer",),
     "server.deploy.status": ("status",),
+    "server.page.command": ("page",),
     "server.deploy.results": ("evaluate", "report"),
     "server.deploy.classifier": ("classifier",),
     "server.deploy.publish": ("publish",),

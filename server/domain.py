@@ -6,11 +6,15 @@ from dataclasses import dataclass, field, replace
 from typing import TypeVar
 
 from common import validate
-from common.domain import Record
+from common.domain import UNLABELLED, Record, is_one_population
+from common.errors import ConfigError
 from common.structure import Structure
 from server.documents.codec import ABSENT
 from server.documents.files import Document
 from server.documents.privacy import Privacy
+
+NO_LABELS = "unlabelled"
+"""Setting `task.labels` of a task without labels: all texts are one population."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -19,7 +23,8 @@ class Candidate(Document):
 
     Attributes:
         text: The model's text.
-        label: The requested label, or the most probable one where the method has probabilities.
+        label: The requested label, or the most probable one where the method has probabilities; `UNLABELLED`, which no
+            file has, in a task without labels.
         model: Name of the model that wrote it.
         round: Generation round, from 0.
         weight: Weight of the text in training; 1 unless the method weighs its texts.
@@ -27,7 +32,7 @@ class Candidate(Document):
     """
 
     text: str
-    label: str
+    label: str = field(metadata={"absent": UNLABELLED})
     model: str
     round: int
     weight: float = 1.0
@@ -74,10 +79,13 @@ class Task:
     Attributes:
         name: Short name, used in file names.
         kind: Kind of text, in the words of prompts, for example "emergency-department note".
-        labels: Public description of each label, in a fixed order: a label's position is its number on the wire.
+        labels: Public description of each label, in a fixed order: a label's index is its number on the wire. A task
+            without labels has `UNLABELLED` alone, described by the kind of text.
         attributes: Public attributes, one of which is drawn at random for a zero-shot prompt.
         wording: Words for the texts in prompts.
         structure: The fields of each text, if it is a JSON object; None for plain texts.
+        language: Language of the texts, from `common.personal_patterns.LANGUAGES`: it decides what looks like personal
+            information.
     """
 
     name: str
@@ -86,9 +94,33 @@ class Task:
     attributes: tuple[str, ...] = ()
     wording: Wording = field(default_factory=Wording)
     structure: Structure | None = None
+    language: str = "english"
+
+    @property
+    def labelled(self) -> bool:
+        """Whether texts have labels; without, prompts name none, and every record takes part."""
+        return not is_one_population(self.labels)
+
+    def without_labels(self) -> "Task":
+        """Return the same task with all texts as one population."""
+        return replace(self, labels={UNLABELLED: self.kind}, wording=replace(self.wording, label=Wording().label))
+
+    def check_labelled(self, setting: str, purpose: str, do: str) -> None:
+        """Refuse a setting that needs labels, if there are none.
+
+        Args:
+            setting: The setting, such as "method fusegen".
+            purpose: Use of the labels, after "labels, ".
+            do: Advice.
+
+        Raises:
+            ConfigError: The task has no labels.
+        """
+        if not self.labelled:
+            raise ConfigError(setting, expected=f"labels, {purpose}", got=f"none (task.labels={NO_LABELS})", do=do)
 
     def classifier_inputs(self, texts: Iterable[ClassifierInput]) -> list[ClassifierInput]:
-        """Cut candidates or records to the part that a classifier reads: the text field, or all of a plain text."""
+        """Return candidates or records with what a classifier reads as text: the text field, or all of a plain text."""
         if self.structure is None:
             return list(texts)
         return [replace(text, text=self.structure.reading(text.text)) for text in texts]

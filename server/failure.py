@@ -42,11 +42,11 @@ TRACEBACK = "state/traceback.txt"
 LOCK = "lock"
 """File that a run's process locks; it contains the process ID."""
 PATIENCE = 2.0
-"""Seconds to try for the lock: `at_work` holds it for a moment."""
+"""Seconds for which a run retries to get the lock, since `at_work` holds it for a moment."""
 
 
 def summary(error: BaseException, names: Sequence[str] = ()) -> str:
-    """Return the error in one line; if a library wrapped an error of Caucus, the inner one."""
+    """Return the error in one line. If a library wrapped an error of Caucus, it is the inner one."""
     wrapped = isinstance(error.__cause__, CaucusError) and not isinstance(error, CaucusError)
     return " ".join(rendered(error.__cause__ if wrapped else error, names).split())
 
@@ -123,8 +123,8 @@ def _for_folder(error: Exception, folder: Path, names: Sequence[str]) -> str:
     """Return the reason of a failure in one line that may be passed on.
 
     The messages of our own errors are safe. A library's message can quote its input, such as an address or a key of a
-    model, so only the type of its error and the line of our code are given; the rest is in a file that others of this
-    machine cannot read.
+    model, so only the type of its error and the line of our code are given. The rest is in a file that other users of
+    this machine cannot read.
     """
     if isinstance(error, CaucusError) or isinstance(error.__cause__, CaucusError):
         return summary(error, names)
@@ -154,7 +154,7 @@ def lock_folder(folder: Path, *, patience: float = 0.0) -> BinaryIO | None:
 
 
 def at_work(folder: Path) -> bool:
-    """Return whether a process is working in the folder, which it has then locked."""
+    """Return whether a process is working in the folder, that is, has locked it."""
     path = folder / LOCK
     if not path.exists():
         return False

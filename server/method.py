@@ -59,8 +59,8 @@ class State(Generic[M]):
         round: Number of the next step.
         candidates: The synthetic texts as they would be released now.
         rounds: One report for each completed step, as in `rounds.jsonl`.
-        released: Noised numbers that belong to the result, so that later runs can use them (`Reusing`): JSON-ready, by
-            name of their file in the run folder. `server/run.py` adds their origin.
+        released: Noised numbers that belong to the result, so that later runs can use them (`Reusing`), in JSON's types
+            and by the name of their file in the run folder. `server/run.py` adds their origin.
         memory: The method's memory.
     """
 
@@ -82,7 +82,7 @@ class State(Generic[M]):
 
     @classmethod
     def from_dict(cls, saved: Mapping[str, Any], memory: type[M]) -> "State[M]":
-        """Read the state back from `to_dict`'s form, after a round trip through JSON, with memory of this class."""
+        """Read the state back from `to_dict`'s form, after a trip through JSON; `memory` is its memory's class."""
         return State(
             round=saved["round"],
             candidates=tuple(Candidate(**candidate) for candidate in saved["candidates"]),
@@ -203,12 +203,12 @@ class Labelling(Protocol):
         """Return the classifier after the last step; its probabilities are as soft as those of the released texts."""
 
     def training_labels(self, state: State[Any], vectors: NDArray[np.float32]) -> NDArray[np.float64]:
-        """Return probabilities of the labels in the task's order, (n, C), for training on texts' (n, dim) vectors."""
+        """Return the probabilities of the labels, (n, C), with which to train on texts of these (n, dim) vectors."""
 
 
 @runtime_checkable
 class Resizable(Protocol):
-    """A method that defines its own rehearsal at a share of its size; for any other method only `samples` is scaled."""
+    """A method that can rehearse itself at a share of its size. Of any other method only `samples` is scaled."""
 
     def resized(self, share: float, task: Task) -> Self:
         """Return the method with this share of every kind of text, and without slow steps that use no model."""

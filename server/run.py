@@ -24,6 +24,7 @@ from server.evaluation import (
     federated_count,
     fields,
     figures,
+    nearness,
     of_texts,
     projection,
     released_classifier,
@@ -121,12 +122,15 @@ def run(
         embed=tools.embed,
         released=[candidate.text for candidate in state.candidates],
         public=public,
+        language=task.language,
     )
+    without = task.classifier_inputs(read_candidates(folder.path, ZERO_SHOT))
     metrics = Metrics(
         content=small_model.metrics(measured.candidates, test, evaluation, measured.encoder)
         | count
         | of_texts.of_texts(measured)
-        | zero_shot.compared(measured, task.classifier_inputs(read_candidates(folder.path, ZERO_SHOT)))
+        | zero_shot.compared(measured, without)
+        | nearness.nearness(measured, without)
         | released_classifier.measured_with(measured, classifier, task.classifier_inputs(transfer))
         | fields.of_run(measured.whole_texts, task.structure, (report.cleaned for report in state.rounds))
     )
@@ -156,8 +160,9 @@ def _fid(vectors: NDArray[np.float32], test_vectors: NDArray[np.float32]) -> dic
 def _knowledge(
     method: Method[Any], tools: RunTools, state: State[Any], public: Callable[[], Sequence[str]], folder: RunFolder
 ) -> tuple[LinearClassifier | None, list[Candidate]]:
-    """Write and return the classifier of the released numbers, if there is one, and its labels of public texts."""
-    if not isinstance(method, Labelling) or tools.task.structure:  # whole objects are embedded, and fields are tested
+    """Write and return the released numbers' classifier, None if there is none, and its labels of public texts."""
+    structured = tools.task.structure is not None  # whole objects are embedded, and fields are tested
+    if not isinstance(method, Labelling) or structured or not tools.task.labelled:
         return None, []
     classifier = method.classifier(state)
     transfer = released_classifier.transfer_set(

@@ -1,7 +1,7 @@
 """The files of a run folder, with functions that write and read them.
 
 config.yaml       the resolved configuration            (written by the entry point)
-synthetic.jsonl   text, label, model, round, weight (1 unless the method weighs its texts),
+synthetic.jsonl   text, label if the task has any, model, round, weight (1 unless the method weighs its texts),
                   and probabilities of the labels, if the method has any
 zero_shot.jsonl   texts of the same models before any answer of the hospitals, if the method's first round has any
 rounds.jsonl      one line a round, from 1: counts, weights, FID, seconds, tokens
@@ -96,7 +96,9 @@ class RunFolder:
         self._started = time.monotonic()
 
     def resumed(self, memory: type[Any]) -> State[Any] | None:
-        """Return the state after the last completed step, or None in a new run; the clock continues from its time.
+        """Return the state after the last completed step; None for a new run.
+
+        The seconds of the run are counted on from that step.
 
         Args:
             memory: Class of the method's memory.

@@ -26,8 +26,8 @@ class RunTools:
     """The `server.method.Tools` of one run; `meter` records the time of each call, and each query.
 
     Attributes:
-        zero_shot: Texts of the first round that were requested zero-shot before any answer, so that they are what the
-            same models write without the hospitals; with the labels as requested.
+        zero_shot: Texts of the first round that were requested zero-shot before any answer, with the labels as
+            requested. They are what the same models write without the hospitals.
     """
 
     def __init__(
@@ -109,7 +109,7 @@ class RunTools:
         return self._planned[name].spec
 
     def ask(self, name: str, nth: int, **arrays: NDArray[Any]) -> NDArray[np.float64]:
-        """Ask the parties; the answer is in votes, records, cosines or features (see `server.method.Tools`)."""
+        """Ask the parties a planned query, and return the answer in its unit (`server.method.Tools.ask`)."""
         with self.meter.timed("ask"):
             spec = self.spec(name)
             answered = self._federation.ask(name, nth, make_query(spec, arrays))
@@ -118,7 +118,7 @@ class RunTools:
             return answered.values / spec.grid
 
     def noise(self, name: str, nth: int) -> float:
-        """Return the noise's standard deviation in an answer to `ask`, in its unit, with all survivors' shares."""
+        """Return the standard deviation of the noise in an answer to `ask`, in its unit, added by all survivors."""
         return noise_in(self.plan, self._planned[name], self._survivors[name, nth])
 
 

@@ -37,11 +37,11 @@ exit codes: 0 success, 1 failure, 2 wrong input, 130 Ctrl-C, 143 SIGTERM; the re
 """
 
 QUIET = ("--cfg", "-c", "--info", "-i", "--hydra-help", "--shell-completion", "-sc")
-"""Options of Hydra that only print something."""
+"""Options with which Hydra only prints something, so that the command leaves out its own first line."""
 
 
 def main() -> None:
-    """Run a command; return its exit code, one of those that `common/system/commands.py` lists."""
+    """Run the command; if it fails, exit with one of the codes that `common/system/commands.py` lists."""
     arguments = sys.argv[1:]
     if {"-h", "--help"} & set(arguments):
         sys.stdout.write(HELP)

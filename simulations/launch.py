@@ -5,8 +5,9 @@
     caucus-simulate --multirun federation.parties=1,10,50 privacy.epsilon=1,4,8 hydra/launcher=joblib
     caucus-simulate +experiment=wasp_table2 method.samples=1000
 
-Settings are checked before anything heavy is imported. Wrong settings and failing parts are one line and an exit code;
-any other error is a bug, and is shown with its traceback. After Ctrl-C and SIGTERM, `--resume` can continue.
+Settings are checked before anything heavy is imported. A wrong setting or a failing part is reported in one line, with
+an exit code; any other error is a bug, and is shown with its traceback. After Ctrl-C and SIGTERM, `--resume` can
+continue.
 """
 
 import logging
@@ -47,7 +48,7 @@ from simulations.sweeps.combinations import RESUME, near, resumption
 log = logging.getLogger("caucus.simulation")
 
 OPTIONS = (RESUME, "--multirun", "--config-dir", "--cfg", "--resolve", "--hydra-help")
-"""Options that a misspelt one may mean; not --version, which --epsilon resembles."""
+"""Options that are proposed for a misspelt one; --version is left out, since --epsilon resembles it."""
 
 
 def launched(arguments: Sequence[str]) -> None:
@@ -93,7 +94,7 @@ def _by_hydra(arguments: Sequence[str]) -> None:
 
 
 def _options_first(arguments: Sequence[str]) -> tuple[list[str], bool]:
-    """Put the options before the settings, since Hydra refuses settings on both sides of an option.
+    """Put the options before the settings in `sys.argv`, since Hydra refuses settings on both sides of an option.
 
     Returns:
         The overrides, and whether `--multirun` was among the options, so that several values mean several runs.
@@ -110,7 +111,7 @@ def _options_first(arguments: Sequence[str]) -> tuple[list[str], bool]:
 
 
 def _sweep_stopped() -> str:
-    """Return a message about a stopped sweep, whose runs in other processes end without one; empty if there is none."""
+    """Return the message about a stopped sweep whose runs are in other processes; empty if no sweep has begun."""
     if not HydraConfig.initialized() or HydraConfig.get().mode != RunMode.MULTIRUN:
         return ""
     hydra_config = HydraConfig.get()
@@ -161,7 +162,7 @@ def _composed(config: object) -> None:
 
 
 def _sweep(folder: Path) -> list[str]:
-    """Return the arguments of a sweep over ε of the run in this folder; over seeds if nobody was asked at any ε."""
+    """Return arguments that sweep over ε with this run's other settings, or over seeds if the run has no query."""
     hydra_config = HydraConfig.get()
     overrides = hydra_config.overrides
     others = [
@@ -194,7 +195,7 @@ def _resume(arguments: Sequence[str]) -> None:
 
 
 def _or_exit(folder: Path, settings: Callable[[], Settings]) -> None:
-    """Simulate with these settings.
+    """Simulate with these settings; exit with a message if that fails.
 
     Raises:
         KeyboardInterrupt, SystemExit: As `launched`.

@@ -5,7 +5,7 @@
 3. Run the ServerApp over a Grid: Flower's interface in process, or Flower's simulation engine on Ray.
 4. Simulation only: compare the texts with the private records (`private_evaluation/compare.py`), and write the report
    again.
-   With `refuse_disclosures` the run is refused if they disclose records, or if this could not be tested.
+   With `refuse_disclosures` the run is refused if the texts disclose records, or if this could not be tested.
    `traffic.json` has the bytes sent and received, if the run was in this process and was not resumed.
 
 `simulations/launch.py` is the command line around it.
@@ -48,7 +48,11 @@ WITHOUT_PRIVACY = {
 
 
 def simulate(settings: Settings, folder: Path) -> None:
-    """Run one federation, or resume the one in `folder`."""
+    """Run one federation, or resume the run in `folder`.
+
+    Raises:
+        CheckpointError: The folder holds another run.
+    """
     there = RunSummary.load_if_there(folder)
     if there is not None and there.run != settings.run:
         raise CheckpointError(

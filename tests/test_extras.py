@@ -38,10 +38,12 @@ INSTALLED_FOR = {
 """Folder to the extras with which its modules can be imported."""
 
 GUARDED = {
-    "client/page/access.py": "client/deploy/page.py",
     "client/page/app.py": "client/deploy/page.py",
     "client/page/render.py": "client/deploy/page.py",
-    "client/page/serve.py": "client/deploy/page.py",
+    "common/page/access.py": "client/deploy/page.py",
+    "common/page/app.py": "client/deploy/page.py",
+    "common/page/render.py": "client/deploy/page.py",
+    "common/page/serve.py": "client/deploy/page.py",
     "client/writers/fine_tuning.py": "client/writers/causal_model.py",
     "client/writers/instructed.py": "client/writers/causal_model.py",
     "common/models/chat.py": "common/models/checkpoints.py",

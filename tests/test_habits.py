@@ -12,6 +12,8 @@ ROOT = Path(__file__).parents[1]
 OTHER_TEST = re.compile(r"^\s*(?:from|import) tests\.[\w.]*?(?:test_\w+|conftest)\b", re.MULTILINE)
 EXCEPTION = re.compile(r"# fmt: (?:skip|off)|# noqa: [\w, ]*(?:PLC0415|ANN401)")
 
+_RUNS = 'if __name__ == "__main__":'
+
 
 @pytest.fixture(scope="module")
 def sources():
@@ -45,3 +47,13 @@ def test_a_sentence_stands_in_one_test_beside_what_says_it(sources):
     ]
     files = Counter(literal for sentences in literals for literal in sentences if len(literal) > 40 and " " in literal)
     assert [literal for literal, number in files.items() if number > 2] == []
+
+
+def test_each_module_that_is_named_as_a_command_runs_as_one(sources):
+    """Without these lines `python -m MODULE` would import the module, say nothing and succeed."""
+    named = {module for text in sources.values() for module in re.findall(r"python -m ([a-z_]+(?:\.[a-z_]+)+)", text)}
+    files = [f"{module.replace('.', '/')}{end}" for module in named for end in (".py", "/__main__.py")]
+    commands = {file for file in files if file in sources and not Path(file).name.startswith("test_")}
+    assert len(commands) > 20
+    runs = {file for file in commands if file.endswith("__main__.py") or _RUNS in sources[file]}
+    assert sorted(commands - runs) == []

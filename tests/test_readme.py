@@ -82,6 +82,7 @@ def test_there_are_commands_to_test():
         "server/methods/CENSUS.md": 2,
         "server/methods/CENSUS_RESULTS.md": 1,
         "server/report/README.md": 3,
+        "server/tasks/README.md": 4,
         "simulations/README.md": 5,
         "simulations/laboratory/peers/README.md": 1,
     }

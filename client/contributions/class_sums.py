@@ -14,7 +14,7 @@ from common.queries import class_sums
 _ROWS = 4096
 """Number of records at a time, to save memory."""
 _FURTHEST = 1e150
-"""Largest coordinate that is computed with: its square is finite."""
+"""Bound to which coordinates are clipped first, so that their squares are finite."""
 
 
 def contribution(query: class_sums.ClassSums, records: EmbeddedRecords) -> NDArray[np.int64]:

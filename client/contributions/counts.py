@@ -78,6 +78,6 @@ def lengths(records: EmbeddedRecords) -> NDArray[np.int64]:
 
 
 def first_terms(terms: Sequence[str], texts: Sequence[str], k: int) -> list[tuple[int, ...]]:
-    """Return the positions of the first k distinct terms of each text, in order of appearance."""
+    """Return the indices in `terms` of the first k distinct terms of each text, in order of appearance."""
     extractor = Extractor(terms)
     return [extractor.first(text, k) for text in texts]

@@ -28,7 +28,7 @@ def choose(
         replacement: Whether to use the exponential mechanism; otherwise permute-and-flip.
 
     Returns:
-        (choices,) int64 positions, sorted.
+        (choices,) int64, the sorted indices of the chosen candidates.
 
     Raises:
         ProtocolError: If the candidates' vectors differ in dimension from the records'.

@@ -28,7 +28,7 @@ def contribution(query: sketch.Sketch, records: EmbeddedRecords) -> NDArray[np.i
 
     Returns:
         (labels * features,) int64: the features of the first label, then of the next; if features are paired, all
-        cosines before all sines.
+        cosines of a label come before its sines.
     """
     spec = query.spec
     labelled_rows = np.flatnonzero(records.labels < spec.labels)

@@ -32,15 +32,15 @@ from common.queries.votes import Votes
 _GRID = np.float32(2**24)
 _DECIMALS = 1e5
 _RECORDS, _BYTES = 1024, 16 << 20
-"""Largest number of records at a time, and largest memory for their rough similarities."""
+"""Largest number of records at a time, and of bytes of memory for their rough similarities."""
 _GROUPS = 256
 """Least number of groups of a label's candidates, if it has as many: more make shorter lists, but take longer."""
 _MANY = 4
-"""Number of candidates, or of groups with one, for each vote of a record, above which its list is long."""
+"""A record's list is long if it has more candidates, or groups of them, than this number times the record's votes."""
 _APART = 4.0
-"""Distance of two records' places: no similarity, from -1.01 to 1.01, brings them together."""
+"""Offset of one record's similarities from the next one's, which keeps them apart: all are within -1.01 and 1.01."""
 _SPAN = 2**18
-"""A number above that of all similarities with 5 decimals."""
+"""A number larger than the number of different similarities of 5 decimals."""
 _PAIRS, _COLUMNS = 32, 512
 """Number of pairs, and of candidates, at a time for exact similarities, which then stay in the processor's cache."""
 
@@ -60,7 +60,7 @@ def votes_of(query: Votes, record_vectors: NDArray[np.float32], record_labels: N
     Args:
         query: The query.
         record_vectors: (records, dim) float32, unit norm.
-        record_labels: (records,) int32, positions in the plan's labels.
+        record_labels: (records,) int32, index of each record's label among the plan's labels.
 
     Returns:
         (candidates,) int64, or (2 * candidates,) with the furthest votes after the nearest.
@@ -116,9 +116,10 @@ def _on_grid(vectors: NDArray[np.float32]) -> NDArray[np.float32]:
 def _ranked(
     rough: NDArray[np.float32], candidates: NDArray[np.float32], records: NDArray[np.float32], ranks: int, sign: int
 ) -> NDArray[np.int64]:
-    """List each record's nearest candidates (for sign -1, its furthest) in order: (records, ranks) int64.
+    """Return the indices of each record's nearest candidates (for sign -1, furthest) in order, (records, ranks) int64.
 
-    Records are in any order. `rough` is (candidates, records), each off by less than the error of the module's proof.
+    The rows are in any order of the records. `rough` is (candidates, records), each entry off by less than the error of
+    the module's proof.
     """
     count, dim = candidates.shape
     margin = 2 * 1.01 * dim * 2.0**-24 + 1.01 / _DECIMALS
@@ -145,10 +146,10 @@ def _ranked(
 def _listed(
     rough: NDArray[np.float32], ranks: int, margin: float, sign: int
 ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
-    """List the pairs of a record and a candidate that can be among the record's first, and the records left out.
+    """Return the pairs (record, candidate) that can be among the record's first `ranks`, and the records left out.
 
-    Group g has the candidates g, g + groups, g + 2 groups and so on. Records with many pairs are left out if it is
-    faster to compute all their pairs exactly.
+    Group g has the candidates g, g + groups, g + 2 groups and so on. Records with long lists (`_MANY`) are left
+    out, since it is faster to compute all their pairs exactly.
     """
     count, records = rough.shape
     groups = min(count, max(ranks, _GROUPS))
@@ -200,9 +201,9 @@ def _keys(
     count: int,
     sign: int,
 ) -> NDArray[np.int64]:
-    """Return integers ordered by record, then as votes are: by similarity rounded to 5 decimals, then by candidate.
+    """Return keys, integers whose order is by record, then by similarity rounded to 5 decimals, then by candidate.
 
-    A key modulo `count` is its candidate.
+    A key modulo `count` is its candidate. Higher similarities come first, or lower ones for sign -1.
     """
     rounded = np.floor(similarities * _DECIMALS + 0.5).astype(np.int64)
     return (record * _SPAN - sign * rounded) * count + candidate

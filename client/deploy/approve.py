@@ -4,15 +4,13 @@ The sheet is that of `plan_sheet.py`, which the page shows too (`caucus-party pa
 """
 
 import argparse
-import getpass
 import json
 import sys
 import textwrap
 from collections.abc import Iterator
 from pathlib import Path
 
-from client import records
-from client.approvals import PlanApproval, approvals, decide
+from client.approvals import PlanApproval, account, approvals, decide
 from client.deploy.plan_facts import PlanFacts
 from client.deploy.plan_sheet import decision, plain, sheet
 from client.deploy.settings import HospitalSettings
@@ -57,7 +55,7 @@ def _approve(chosen: argparse.Namespace) -> Iterator[str]:
     known = approvals(settings.private)
     plans = _chosen(chosen, known)
     shown = [approval for approval in plans if approval.read_plan()]
-    private = records.read(settings.records, may_be_empty=True) if shown else []
+    private = settings.read_records(may_be_empty=True) if shown else []
     facts = [PlanFacts.gather(approval, settings, private, known=known) for approval in shown]
     if chosen.json:
         yield json.dumps([fact.plain() for fact in facts], indent=2, allow_nan=False)
@@ -65,8 +63,8 @@ def _approve(chosen: argparse.Namespace) -> Iterator[str]:
     for approval in plans:
         if approval not in shown:
             if chosen.no:
-                decide(settings.private, approval, approve=False, by=getpass.getuser(), reason=chosen.reason)
-            yield f"run {plain(approval.run)}: its plan is of another version of Caucus and cannot run here"
+                decide(settings.private, approval, approve=False, by=account(), reason=chosen.reason)
+            yield f"run {plain(approval.run)}: its plan was changed, or is of another version of Caucus"
     if not plans:
         yield "no plan was refused" if chosen.refused else "no plan awaits approval"
     if chosen.run is None and not chosen.refused:
@@ -87,14 +85,14 @@ def _refused(known: list[PlanApproval]) -> Iterator[str]:
 
 
 def _decided(chosen: argparse.Namespace, settings: HospitalSettings, approval: PlanApproval) -> PlanApproval:
-    """Store the decision of the command line or the person; return the approval with it, if there is one."""
+    """Store the decision, given on the command line or asked for; return the approval, unchanged if there is none."""
     reason = chosen.reason
     approved = chosen.yes if chosen.yes or chosen.no else _asked(approval)
     if approved is None:
         return approval
     if not approved and not chosen.no:
         reason = reason or _asked_why()
-    return decide(settings.private, approval, approve=approved, by=getpass.getuser(), reason=reason)
+    return decide(settings.private, approval, approve=approved, by=account(), reason=reason)
 
 
 def _chosen(chosen: argparse.Namespace, known: list[PlanApproval]) -> list[PlanApproval]:

@@ -43,10 +43,10 @@ class Audit:
         records: Number of records that were compared.
         control: Number of control records that were compared.
         left_out: Number of records of both kinds that were left out, since their text occurs more than once.
-        learning: Tests of "no learning".
-        epsilon: The tested ε; None if none was.
-        delta: The tested δ.
-        promise: Tests of this (ε, δ).
+        learning: Tests whether the texts depend on the records at all ("no learning"), by feature.
+        epsilon: The tested ε; None if no guarantee was tested.
+        delta: The tested δ; None likewise.
+        promise: Tests of this (ε, δ), by feature.
     """
 
     when: str
@@ -134,9 +134,9 @@ def audit(
         learning.promised(0, 0, pairs=0, epsilon=epsilon, delta=delta)  # refuses wrong ones at once
     check_records(settings.records)
     check_records(control_file)
-    training = records.read(settings.records, structure=settings.structure)
+    training = settings.read_records()
     with named_by("--control"):
-        control = read_records(control_file)
+        control = read_records(control_file, labelled=settings.labelled)
         if settings.structure:
             check_structure(control, settings.structure, control_file)
     with named_by("synthetic texts"):
@@ -182,7 +182,7 @@ def _problem(audit: Audit) -> CaucusError | None:
 def _flags(
     settings: HospitalSettings, pool: Sequence[Record], texts: Sequence[str]
 ) -> tuple[dict[str, NDArray[np.bool_]], list[str]]:
-    """Flag the disclosed records by feature, and say which feature cannot be tested here."""
+    """Flag the disclosed records by feature. Return also a line for each feature that cannot be tested here."""
     untested = []
     personal = features.personal_values
     try:

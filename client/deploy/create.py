@@ -39,6 +39,7 @@ relay_user: {relay_user}  # started as root: the unprivileged account of SuperNo
 ledger_head: private/ledger.head  # where the ledger's head is noted; on another disk, a restored old folder is noticed
 metrics_port: null         # or a port of 127.0.0.1: /metrics for this hospital's own Prometheus, open to this machine
 structure: null            # or text_field and schema of texts that are JSON objects: records of other texts are refused
+labelled: {labelled}  # false: records of text alone, which take part in plans without labels alone
 
 """
 
@@ -63,6 +64,7 @@ def register(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") ->
     parser.add_argument(
         "--records", required=True, type=Path, help="CSV, JSON Lines or Parquet with text,label; or FHIR"
     )
+    parser.add_argument("--unlabelled", action="store_true", help="the records have no labels: text alone")
     parser.add_argument("--invitation", required=True, type=Path, help="invitation.json from the coordinator")
     parser.add_argument("--max-records", type=int, metavar="N", help=f"{MAX_RECORDS}; default: {MOST_BY_DEFAULT}")
     parser.add_argument("--proxy", metavar="URL", help="http://HOST:PORT, where a proxy is the only way out; no login")
@@ -79,7 +81,7 @@ def _init(chosen: argparse.Namespace) -> Iterator[str]:
     account = _account(chosen.relay_user)
     if account:
         _check_outside(folder, account)
-    count = len(records.read(chosen.records, may_be_empty=True))
+    count = len(records.read(chosen.records, may_be_empty=True, labelled=not chosen.unlabelled))
     public, keys = new_keys(chosen.name, MOST_BY_DEFAULT if chosen.max_records is None else chosen.max_records)
     check_number(count, public)
     new_folder(folder)
@@ -97,6 +99,7 @@ def _init(chosen: argparse.Namespace) -> Iterator[str]:
         bundle=invitation.bundle,
         proxy=_scalar(chosen.proxy),
         relay_user=_scalar(chosen.relay_user),
+        labelled="false" if chosen.unlabelled else "true ",
     )
     write_atomic(folder / "client.yaml", (header + sections()).encode(), mode=SECRET)
     write_atomic(folder / "party.json", public.to_json().encode())

@@ -86,7 +86,7 @@ class PendingService:
         self.built: Future[PartyService] = Future()
 
     def handle(self, parcel: Parcel) -> Parcel:
-        """Answer one parcel once there is a party."""
+        """Wait until the service has started, then answer one parcel."""
         return self.built.result().handle(parcel)
 
 
@@ -106,8 +106,9 @@ def service(settings: HospitalSettings) -> PartyService:
     identity, roster_file, roster = settings.identity(), settings.roster_file(), settings.roster()
     terms = CurrentTerms(settings, roster_file)
     # First the digest, then the records: a change between the two is noticed at the first question.
-    approvals = Approvals(settings.private, records=settings.records, key=_records_key(settings.private))
-    private = records.read(settings.records, may_be_empty=True, structure=settings.structure)
+    key = _records_key(settings.private)
+    approvals = Approvals(settings.private, records=settings.records, key=key, labelled=settings.labelled)
+    private = settings.read_records(may_be_empty=True)
     number, encoder = settings.number(roster), settings.loaded_encoder()
     check_number(len(private), roster_file.parties[number])
     return PartyService(

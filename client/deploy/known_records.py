@@ -32,7 +32,7 @@ class _Noted:
 
 
 def note(folder: Path, records: Path) -> Iterator[str]:
-    """Note that this folder has these records; yield a warning if another one has them, or if there can be no note."""
+    """Note that this folder has these records. Yield a warning if another folder has them, or if it cannot be noted."""
     try:
         path = _path()
         key, before, problem = _read(path)
@@ -65,7 +65,10 @@ def _path() -> Path:
 
 
 def _read(path: Path) -> tuple[bytes, list[_Noted], str]:
-    """Return key, entries and a warning; a new key and no entries if the note is missing or, with a warning, wrong."""
+    """Return the file's key, its entries, and a warning, which is empty if the file is valid or missing.
+
+    If the file is missing or invalid, the key is new and there are no entries.
+    """
     if not path.exists():
         return secure_bytes(_KEY_BYTES), [], ""
     try:

@@ -22,7 +22,7 @@ from common.privacy.sensitivity import Sensitivity
 
 _DELTA = 1e-5
 _SHORT = 8
-"""Hex digits of a data set's name that tell it from others at a glance."""
+"""Number of hex digits shown of a data set's name, enough to tell it from others at a glance."""
 _ONE = Sensitivity(l1=1, l2_squared=1, touched=1)
 
 

@@ -29,7 +29,7 @@ from common.errors import CaucusError, ConfigError
 
 HOST = "127.0.0.1"
 LONGEST_WAIT = 10.0
-"""Seconds that a connection may stay silent; one is answered after another."""
+"""Seconds that a connection may stay silent, since connections are answered one after another."""
 
 log = logging.getLogger("caucus.metrics")
 

@@ -1,13 +1,12 @@
 """`caucus-party page`: a hospital's page on this machine, for those who decide and do not use a terminal.
 
 It is served on 127.0.0.1 alone, and there is no option for another address: from another machine, an SSH tunnel to the
-same port leads to it. The link is printed once, and opens the page for one browser (`client/page/access.py`).
+same port leads to it. The link is printed once, and opens the page for one browser (`common/page/access.py`).
 """
 
 import argparse
-import contextlib
-import socket
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 
 from client.deploy.settings import HospitalSettings
@@ -15,7 +14,6 @@ from common.system.commands import add_command
 from common.system.extras import needs
 from common.validate import integers_in
 
-HOST = "127.0.0.1"
 PORT = 8470
 
 
@@ -38,14 +36,9 @@ def register(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") ->
 
 def _page(chosen: argparse.Namespace) -> Iterator[str]:
     needs("caucus-party page", "jinja2", "starlette", "uvicorn", extra="page")
-    from client.page.serve import serving
+    from client.page.app import application
+    from common.page.serve import served
 
     integers_in(0, 2**16 - 1, port=chosen.port)
     HospitalSettings.load(chosen.folder)  # a wrong folder is told here, not in a browser
-    with socket.create_server((HOST, chosen.port)) as listening:
-        access, server = serving(chosen.folder, f"{HOST}:{listening.getsockname()[1]}")
-        yield "open this link in a browser; Ctrl-C ends the page"
-        yield access.link
-        with contextlib.suppress(KeyboardInterrupt):
-            server.run(sockets=[listening])
-    yield "the page is closed"
+    yield from served(partial(application, chosen.folder), chosen.port)

@@ -1,13 +1,14 @@
-"""What has changed from one plan to the next of the same name: a person who approved one looks at this alone.
+"""Differences between a plan and the last approved plan of the same name: who approved that one need only read these.
 
-A coordinator names a run, and adds random letters to it: "pilot-1a2b3c4d" and "pilot-99887766" have the same name. The
-name is the coordinator's word, like the purpose.
+A run's name is chosen by the coordinator, which appends random letters and digits: "pilot-1a2b3c4d" and
+"pilot-99887766" have the same name. Like the purpose, it is the coordinator's claim, which nothing verifies.
 """
 
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 
 from client.approvals import PlanApproval
+from common.domain import is_one_population
 from common.plan.plan import Plan
 from common.plan.planned import PlannedQuery
 
@@ -31,7 +32,7 @@ NAMES = {
     "purpose": "purpose",
     "recipient": "recipient",
 }
-"""Field of a plan that has one value, to its name for a person; labels and queries are compared one by one."""
+"""Name for a person of each field of a plan that is compared as a whole; labels and queries are compared one by one."""
 
 
 def previous(approval: PlanApproval, known: Sequence[PlanApproval]) -> PlanApproval | None:
@@ -56,13 +57,21 @@ def changes(before: Plan, after: Plan) -> Iterator[str]:
 
 
 def _labels(before: Plan, after: Plan) -> Iterator[str]:
+    if before.labels == after.labels:
+        return
+    if is_one_population(after.labels):
+        yield "no labels any more: all records take part, as one population"
+        return
+    if is_one_population(before.labels):
+        yield f"labels, where there were none: {', '.join(after.labels)}"
+        return
     gone = [label for label in before.labels if label not in after.labels]
     new = [label for label in after.labels if label not in before.labels]
     if gone:
         yield f"labels no longer asked for: {', '.join(gone)}"
     if new:
         yield f"new labels: {', '.join(new)}"
-    if before.labels != after.labels and not gone and not new:
+    if not gone and not new:
         yield "labels: in another order"
 
 
@@ -79,7 +88,7 @@ def _queries(before: Plan, after: Plan) -> Iterator[str]:
 
 
 def _query(before: PlannedQuery, after: PlannedQuery) -> str:
-    """Return the differences of two queries of one name; what its kind adds is named as the plan names it."""
+    """Return the differences of two queries of one name, each called by the field's name in the plan."""
     if before.spec.kind != after.spec.kind:
         return f"{before.spec.kind} before, {after.spec.kind} now"
     old, new = (asdict(query.spec) | asdict(query) | {"spec": None} for query in (before, after))

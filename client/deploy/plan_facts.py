@@ -14,7 +14,7 @@ from client.deploy.settings import HospitalSettings
 from client.deploy.status import opened
 from client.guard import Limits
 from client.session import RefusalError
-from common.domain import Record
+from common.domain import UNLABELLED, Record, is_one_population
 from common.plan.guarantee import epsilon_against, epsilon_alone, epsilon_released
 from common.plan.not_covered import Scope, not_covered
 from common.plan.plan import Plan
@@ -35,9 +35,9 @@ class Budget:
         delta: The delta of these figures: that of the limit; without a limit, that of the plan.
         before: Epsilon of all other runs.
         after: Epsilon if this run is answered to its end as well.
-        apart: Whether the service counts only data sets that share a record with the present one, so that its figures
-            may be below these, which count all.
-        problem: Why the service does not start with the ledger, so that these figures may be too low; empty if it does.
+        apart: Whether the service counts only data sets that share a record with the present one. Its figures may then
+            be below these, which count all data sets.
+        problem: Why the service does not start with this ledger; these figures may then be too low. Empty if it does.
     """
 
     limit: float | None
@@ -54,12 +54,14 @@ class OwnRecords:
 
     Attributes:
         total: All of its records.
+        together: Whether the plan has no labels, so that all records take part as one population.
         of_label: Number of records by label of the plan, without labels that have no record.
         without: Labels of the plan that no record has.
-        unasked: Number of records by label that the plan does not ask for.
+        unasked: Number of records by label, for the labels that the plan does not have.
     """
 
     total: int
+    together: bool
     of_label: dict[str, int]
     without: tuple[str, ...]
     unasked: dict[str, int]
@@ -175,12 +177,12 @@ class PlanFacts:
         return sum(texts) * self.plan.max_attempts
 
     def right_guesses(self, epsilon: float) -> float:
-        """Return the largest share of right guesses about one protected unit at this epsilon, in percent."""
+        """Return the largest percentage of right guesses about one protected unit's participation, at this epsilon."""
         return right_guesses(epsilon, self.plan.delta)
 
     @property
     def trust(self) -> str:
-        """The condition under which the coordinator sees only sums."""
+        """What the coordinator sees of the answers, and whether it must be trusted for that, in words."""
         plan = self.plan
         if not plan.secure:
             return "sees each noised answer of this hospital: NO masks, it need not do anything for that"
@@ -269,9 +271,11 @@ def _budget(plan: Plan, limits: Limits, charged: Sequence[Release], problem: str
 
 
 def _own_records(plan: Plan, private: Sequence[Record]) -> OwnRecords:
-    counts = Counter(record.label for record in private)
+    together = is_one_population(plan.labels)
+    counts = Counter(UNLABELLED if together else record.label for record in private)
     return OwnRecords(
         total=len(private),
+        together=together,
         of_label={label: counts[label] for label in plan.labels if counts[label]},
         without=tuple(label for label in plan.labels if not counts[label]),
         unasked={label: count for label, count in sorted(counts.items()) if label not in plan.labels},

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 from client.approvals import PlanApproval
 from client.deploy.plan_facts import NOT_STATED_BY_THE_PLAN, Budget, OwnRecords, PlanFacts, down, up
+from common.domain import is_one_population
 from common.plan.plan import Plan
 from common.plan.planned import PlannedQuery
 from common.plan.words import differences
@@ -138,6 +139,8 @@ def _cost(facts: PlanFacts) -> Iterator[Fact]:
         "most as often as stated above; a coin toss is right in 50 % of cases",
         folded=True,
     )
+    if is_one_population(plan.labels):
+        yield Fact("labels", "none: what is asked for each label is asked once, for all records together", folded=True)
     for query in plan.queries:
         yield from _query(query, plan)
 
@@ -205,6 +208,9 @@ def _lifetime(budget: Budget) -> Iterator[str]:
 
 
 def _records(records: OwnRecords) -> Iterator[str]:
+    if records.together:
+        yield f"all {records.total} may take part, as one population: the plan has no labels (known here alone)"
+        return
     taking_part = sum(records.of_label.values())
     yield f"{taking_part} of {records.total} have one of the plan's labels (known here alone)"
     for label, count in records.of_label.items():

@@ -13,7 +13,6 @@ from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass, fields
 from datetime import UTC, datetime
 
-from client import records
 from client.deploy import connection
 from client.deploy.create import MOST_BY_DEFAULT, check_number
 from client.deploy.settings import HospitalSettings
@@ -29,7 +28,7 @@ from common.system.files import check_records, check_secret
 PASSED, WARNING, PROBLEM, WAITING, SKIPPED = "passed", "warning", "problem", "waiting", "skipped"
 
 OF_COORDINATOR = ("connection", "clock", "node's key", "coordinator's certificate", "coordinator's authority")
-"""Checks of the way to the coordinator."""
+"""Names of the checks of the connection to the coordinator."""
 MOST_LABELS, LONGEST_LABEL = 30, 40
 """Number of labels shown, and of characters of each: with columns in the wrong order, labels would be texts."""
 _AUTHORITY = "Restore node/ca.crt from the coordinator's invitation.json"
@@ -138,7 +137,7 @@ class _Preflight:
 
     def records(self) -> _Outcome:
         check_records(self._settings.records)
-        self._records = records.read(self._settings.records, may_be_empty=True, structure=self._settings.structure)
+        self._records = self._settings.read_records(may_be_empty=True)
         users = {record.user for record in self._records} - {None}
         of = f" of {len(users)} users" if users else ""
         noise = "" if self._records else "; it contributes noise"
@@ -155,6 +154,8 @@ class _Preflight:
     def labels(self) -> _Outcome:
         if self._records is None:
             return _Outcome(SKIPPED, "no records")
+        if not self._settings.labelled:
+            return _Outcome(PASSED, "none: the records take part in plans without labels alone")
         counts = Counter(record.label for record in self._records)
         shown = [f"{_plain(label)}: {count}" for label, count in counts.most_common(MOST_LABELS)]
         more = [f"and {len(counts) - MOST_LABELS} others"] if len(counts) > MOST_LABELS else []

@@ -16,11 +16,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Self, get_type_hints
 
+from client import records
 from client.approvals import MODES
 from client.flower.proxy import address
 from client.noted_head import NotedHead
 from client.settings import PartySettings
-from common.domain import PartyId
+from common.domain import PartyId, Record
 from common.errors import ConfigError
 from common.models import catalogue
 from common.models.encoder import Encoder
@@ -32,7 +33,7 @@ from common.system.yaml_file import YamlFile, located
 from common.validate import host_and_port, integers_in, of_type, one_of
 
 REQUIRED = ("name", "records", "encoder", "coordinator", "bundle")
-KEYS = (*REQUIRED, "proxy", "approval", "relay_user", "ledger_head", "metrics_port", "structure")
+KEYS = (*REQUIRED, "proxy", "approval", "relay_user", "ledger_head", "metrics_port", "structure", "labelled")
 """Keys of a deployment's file in addition to the sections of `client/settings.py`."""
 
 _HEX = re.compile("[0-9a-f]{64}")
@@ -56,6 +57,7 @@ class HospitalSettings:
         metrics_port: Port on 127.0.0.1 of the metrics for this hospital's own Prometheus; None: no metrics.
         party: Limits and writers, which simulated parties have too.
         structure: Structure of each text of the records, if they have to be JSON objects; None accepts any text.
+        labelled: Whether each record has a label; records of text alone take part in plans without labels.
     """
 
     folder: Path
@@ -71,6 +73,7 @@ class HospitalSettings:
     ledger_head: str | None = None
     metrics_port: int | None = None
     structure: Structure | None = None
+    labelled: bool = True
 
     @classmethod
     def load(cls, folder: Path) -> Self:
@@ -92,10 +95,10 @@ class HospitalSettings:
         with located(file.where):
             for key, value in values.items():
                 of_type(key, value, types[key])
-            records = (folder / values["records"]).resolve()
+            path_of_records = (folder / values["records"]).resolve()
             if values.get("structure") is not None:
                 values["structure"] = Structure.of(values["structure"])
-            return cls(**values | {"folder": folder.resolve(), "records": records, "party": party})
+            return cls(**values | {"folder": folder.resolve(), "records": path_of_records, "party": party})
 
     def __post_init__(self) -> None:
         if not _HEX.fullmatch(self.bundle):
@@ -106,6 +109,10 @@ class HospitalSettings:
         one_of("approval", self.approval, among=MODES)
         if self.metrics_port is not None:
             integers_in(1, 2**16 - 1, metrics_port=self.metrics_port)
+
+    def read_records(self, *, may_be_empty: bool = False) -> list[Record]:
+        """Read the private records, as this file describes them; errors are those of `records.read`."""
+        return records.read(self.records, may_be_empty=may_be_empty, structure=self.structure, labelled=self.labelled)
 
     @property
     def private(self) -> Path:

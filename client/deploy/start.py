@@ -38,10 +38,10 @@ from common.system.files import check_records, check_secret
 from common.system.processes import Child
 
 SIDES = {"both": ("service", "relay"), "service": ("service",), "relay": ("relay",)}
-"""Choices of `--only`, and the halves that each starts: a half has a lock, so that it runs once."""
+"""Choices of `--only`, each with the halves that it starts. A half has a lock, so that it cannot run twice."""
 UNTIL_IDLE = "--until-idle"
 _UNITS = {"s": 1, "m": 60, "h": 3600}
-"""Seconds of a duration's units."""
+"""Seconds in each unit of a duration."""
 
 
 def register(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:

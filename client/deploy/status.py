@@ -26,8 +26,8 @@ from common.system import processes
 from common.system.certificates import SOON, days_left, in_words
 from common.system.commands import add_command
 from common.system.files import content_of
+from common.system.log_lines import COLOUR, printable_line
 
-COLOUR = re.compile(r"\x1b\[[0-9;]*m")
 _LEVEL = re.compile(r"^[A-Z]+ *: +")
 _PROXY = re.compile(r"[45]\d\d \w")
 """Start of a line in which SuperNode says why a proxy refuses."""
@@ -55,7 +55,7 @@ class Status:
     """Status of the hospital.
 
     Attributes:
-        processes: Process ID by name, None while the process waits to start again, and number of restarts.
+        processes: ID and number of restarts of each process, by its name; the ID is None while it waits to start again.
         node: Last state of SuperNode, in words.
         awaiting: Number of plans that await approval.
         audit_used: Share of the audit log's largest size that is used.
@@ -192,7 +192,7 @@ def _limits(settings: HospitalSettings) -> dict[str, Any]:
 
 
 def _rounded(value: float, *, down: bool = False) -> float | None:
-    """Round to four digits, toward more spending; None if it is infinite."""
+    """Round up, or down, to four decimals; None if the value is infinite."""
     if math.isinf(value):
         return None
     return (math.floor if down else math.ceil)(value * 1e4) / 1e4
@@ -210,7 +210,7 @@ def _spending(settings: HospitalSettings) -> Spending:
 def _spending_of(
     path: Path, _version: tuple[int, int] | None, note: Path, _noted: str | None, delta: float
 ) -> Spending:
-    """Return the spending, cached by the state of ledger and note: the metrics ask several times a minute."""
+    """Return the spending, cached until ledger or note change, since the metrics ask several times a minute."""
     ledger, problem = opened(path, NotedHead(note))
     if ledger is None:
         return Spending(problem=problem)
@@ -250,11 +250,6 @@ def _certificate_days(path: Path) -> int | None:
         return days_left(path)
     except ConfigError:
         return None
-
-
-def printable_line(line: str) -> str:
-    """Mask unprintable characters, so that a line quoted from the coordinator or relay cannot overwrite others."""
-    return "".join(character if character.isprintable() else "?" for character in line)
 
 
 def _size(path: Path) -> int:

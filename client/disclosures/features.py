@@ -28,7 +28,7 @@ FEATURES = ("personal information", "rare word sequences", "longest verbatim spa
 RARE = 5
 """Number of words of a rare sequence."""
 MOST = 12
-"""Number of records that stand out of a pool; if half of the pool is of training, 11 of these 12 are significant."""
+"""Number of records of a pool that stand out. If half of the pool is of training, 11 of these 12 are significant."""
 NEAREST = 0.1
 """Share of the pool that counts as near to the texts."""
 
@@ -56,8 +56,8 @@ class Evidence:
     """What texts show of the records of a pool, before any record is compared with another.
 
     Attributes:
-        personal: (records,) bool, whether a text has personal information of a record alone; None: not looked for.
-        rare: (records,) bool, whether a text has a rare sequence of words.
+        personal: (records,) bool, whether a text has personal information that this record alone has; None: not tested.
+        rare: (records,) bool, whether a text has a sequence of `RARE` words that this record alone has.
         spans: (records,) words of the longest span in common with a text.
         nearness: (records, 2) similarity of each record to the two texts nearest to it (`nearest`).
     """
@@ -68,7 +68,7 @@ class Evidence:
     nearness: NDArray[np.float32]
 
     def joined(self, other: "Evidence") -> "Evidence":
-        """Return the evidence of the texts of both, each looked for in the same features."""
+        """Return the evidence of both sets of texts together; `personal` is None unless both have it."""
         both = np.concatenate([self.nearness, other.nearness], axis=1)
         return Evidence(
             personal=None if self.personal is None or other.personal is None else self.personal | other.personal,
@@ -88,7 +88,7 @@ class Evidence:
 
 
 class Pool:
-    """Records of both sides, prepared once for any number of sets of texts.
+    """Records of training and of control, prepared once for any number of sets of texts.
 
     Args:
         records: Texts of the records.
@@ -123,8 +123,8 @@ class Pool:
     def _sequences(self, released: Sequence[Words]) -> tuple[NDArray[np.bool_], NDArray[np.int64]]:
         """Flag the records with a rare sequence in a text, and count the words of each record's longest span in one.
 
-        Both sides are streams of numbered words. Spans that the other side has too grow by one word until none is left,
-        so that little but copies is looked at after the first few words.
+        Records and texts are each one stream of numbered words. Spans that occur in both grow by one word at a time
+        until none is left, so after the first few words little but copies is looked at.
         """
         stream, record = self._stream, self._record
         numbers = dict(self._numbers)
@@ -160,7 +160,7 @@ def disclosed(
     nearness: NDArray[np.float32],
     personal: Callable[[str], Iterable[Words]] | None,
 ) -> dict[str, NDArray[np.bool_]]:
-    """Flag the records of the pool that the texts disclose, by feature; the arguments are those of `Pool`."""
+    """Flag the records that the texts disclose, by feature; for the arguments see `Pool` and `Pool.evidence`."""
     return Pool(records, personal=personal).evidence(texts, nearness=nearness).flags()
 
 
@@ -185,7 +185,7 @@ def _highest(scores: NDArray[np.generic], most: int) -> NDArray[np.bool_]:
 
 
 def _rare_values(pool: Sequence[Words], values: Sequence[Iterable[Words]]) -> dict[Words, int]:
-    """Return the values that are in one record of the pool alone, with its position."""
+    """Return the values that exactly one record of the pool has, each with the index of that record."""
     holders: dict[Words, list[int]] = {}
     for position, found in enumerate(_occurring({value for of_record in values for value in of_record}, pool)):
         for value in found:
@@ -204,7 +204,10 @@ def _occurring(wanted: set[Words], texts: Sequence[Words]) -> Iterator[set[Words
 
 
 def _stream(documents: Sequence[Words], numbers: dict[str, int], *, end: int) -> tuple[NDArray[np.int64], ...]:
-    """Return the numbered words of all documents, each with its end, and the document of each."""
+    """Return all documents' words as integer IDs, each document followed by `end`, and the document index of each ID.
+
+    New words are added to `numbers`, which has the ID of each word.
+    """
     stream: list[int] = []
     for words in documents:
         stream += [numbers.setdefault(word, len(numbers) + 2) for word in words]

@@ -51,7 +51,7 @@ ALPHA = 0.05
 LARGEST_EPSILON = 15.0
 """Largest ε that is tested: above it the probability of a wrong guess, e^(-2 ε), is lost in rounding."""
 FEWEST_RECORDS = 20
-"""Minimum number of records of each side."""
+"""Minimum number of records of training, and of control."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -93,7 +93,7 @@ class Promise:
 
 
 def pooled(training: Sequence[str], control: Sequence[str]) -> tuple[list[int], list[int]]:
-    """Return the positions of training and control records whose words occur once among all records.
+    """Return the indices of the training and of the control records whose words occur once among all records.
 
     Raises:
         DataError: Fewer than `FEWEST_RECORDS` are left on a side.
@@ -158,7 +158,7 @@ def no_learning(training: int, control: int, *, n: int, m: int) -> float:
 
 
 def promised(right: int, wrong: int, *, pairs: int, epsilon: float, delta: float) -> float:
-    """Return the p-value of an (ε, δ), 1 at most, for this many right and wrong guesses among all pairs.
+    """Return the p-value of the promise (ε, δ), at most 1, for this many right and wrong guesses among all pairs.
 
     Raises:
         ConfigError: ε or δ is out of range.
@@ -177,7 +177,7 @@ def fewest(n: int, m: int, *, features: int) -> int:
 
 
 def fewest_pairs(pairs: int, *, features: int, epsilon: float, delta: float) -> int | None:
-    """Return the smallest number of guesses, all right, by which one feature rejects (ε, δ); None if no number does."""
+    """Return the smallest number of guesses, all right, by which a feature rejects (ε, δ); None if none suffices."""
 
     def rejects(right: int) -> bool:
         return promised(right, 0, pairs=pairs, epsilon=epsilon, delta=delta) <= ALPHA / features
@@ -197,12 +197,12 @@ def _rejected(p: Mapping[str, float]) -> set[str]:
 
 
 def _right(epsilon: float) -> float:
-    """Return the largest probability of a right guess about a pair."""
+    """Return q of the module's docstring: the largest probability of a right guess about a pair, apart from δ."""
     return 1 / (1 + math.exp(-2 * epsilon))
 
 
 def _exceptions(pairs: int, epsilon: float, delta: float) -> tuple[int, float]:
-    """Return a number of guesses, and a bound on the probability that more are right because of δ."""
+    """Return i of the module's docstring, and a bound on the probability that δ makes more than i guesses right."""
     in_range(0, LARGEST_EPSILON, epsilon=epsilon)
     in_range(0, 1, delta=delta)
     expected = pairs * (1 + math.exp(epsilon)) * delta

@@ -26,6 +26,6 @@ class Pace:
         self._last = time.monotonic() if now is None else now
 
     def seconds(self, now: float | None = None) -> float:
-        """Return the wait before the next question."""
+        """Return the wait, in seconds, before asking again."""
         since = (time.monotonic() if now is None else now) - self._last
         return min(self._longest, max(self._shortest, self._share * since))

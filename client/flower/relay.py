@@ -53,7 +53,7 @@ TRIES = 4
 connection after five idle seconds, which may be just when an answer is ready: the call is lost then, and SuperNode
 waits for the rest of the answer forever."""
 LOST = (httpx.ConnectError, httpx.WriteError, httpx.RemoteProtocolError)
-"""Errors of a call that SuperNode has not handled; one whose reply is late or lost must not be repeated."""
+"""Errors after which a call can be repeated, since SuperNode has not handled it. A late reply is none of them."""
 _ACQUIRE = "/flwr.proto.Runtime/AcquireTask"
 
 
@@ -138,7 +138,7 @@ def answer(
 
 
 def _beats(client: RuntimeHttpClient) -> bool:
-    """Tell SuperNode that its message is being answered; return whether it heard. If not, try again soon.
+    """Tell SuperNode that its message is being answered. Return whether it replied; the caller tries again if not.
 
     If SuperNode has given the message up, as it does when a relay was suspended, Flower's own function would end this
     process. That would not help: the reply is refused anyway, and the relay asks for the next message.

@@ -13,9 +13,9 @@ from common.ledger.ledger import Head
 from common.ledger.log import Entry
 
 MOST_EVENTS = 50
-"""Last events that the page shows; the exported file has all."""
+"""Number of the last events that the page shows; the exported file has all events."""
 MOST_STEPS = 100
-"""Steps of the plot: of more, those between are left out, and the last is kept."""
+"""Largest number of steps of the plot. Of more steps, only every second, third or so is drawn, and the last."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -115,7 +115,10 @@ def _runs(entries: Sequence[Entry], limits: Limits) -> Iterator[RunSpending]:
 
 
 def _steps(entries: Sequence[Entry], limits: Limits, numbers: dict[str, int]) -> Iterator[tuple[str, int, float]]:
-    """Yield time, run and sum at the end of each stretch of charges to one run."""
+    """Yield the time, the run's number and the epsilon spent so far, after each group of successive charges to one run.
+
+    Of more than `MOST_STEPS` groups only some are kept, the last among them.
+    """
     ends, charged = [], 0
     for run, stretch in groupby(entries, key=lambda entry: entry.run):
         charged += len(list(stretch))

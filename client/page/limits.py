@@ -1,4 +1,4 @@
-"""The limits in force, each with what the last plans asked against it. They are edited in `client.yaml`, never here."""
+"""The limits in force, each with what the last plans asked for. They are edited in `client.yaml`, never here."""
 
 import math
 from collections.abc import Callable
@@ -9,8 +9,8 @@ from pathlib import Path
 from client.approvals import PlanApproval, approvals
 from client.deploy.plan_facts import down, up
 from client.deploy.settings import HospitalSettings
+from client.deploy.status import opened
 from client.guard import Limits
-from common.ledger.ledger import Ledger
 from common.plan.aggregation import log2_breach
 from common.plan.guarantee import epsilon_against
 from common.plan.plan import Plan
@@ -18,7 +18,7 @@ from common.privacy.accountant import Release
 from common.queries.votes import VotesSpec
 
 LAST = 3
-"""Plans that are compared with the limits: the last ones that the hospital was asked about."""
+"""Number of the last plans that are compared with the limits."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,7 +37,7 @@ class Limit:
     Attributes:
         name: Its name in `client.yaml`.
         value: Its value there, or the default of a line that is missing.
-        asked: What each of the last plans asks against it; empty where a plan has nothing to compare.
+        asked: What each of the last plans asks for; empty where a plan has nothing to compare with the limit.
     """
 
     name: str
@@ -54,26 +54,29 @@ class InForce:
         approval: "manual" or "auto".
         runs: Names of the last runs, newest first, and the decision about each.
         limits: All limits.
+        problem: Why the service does not start with the ledger, so that what is asked may be too low; empty if it does.
     """
 
     file: Path
     approval: str
     runs: tuple[PlanApproval, ...]
     limits: tuple[Limit, ...]
+    problem: str
 
 
 def in_force(settings: HospitalSettings) -> InForce:
-    """Return the limits.
+    """Return the limits in force, each compared with the last plans.
 
     Raises:
-        LedgerError: The ledger cannot be read.
+        LedgerError: The ledger was edited, is damaged or cannot be read.
+        ConfigError: The note of its head is invalid.
     """
     readable = (
         (approval, plan) for approval in reversed(approvals(settings.private)) if (plan := approval.read_plan())
     )
     last = tuple(islice(readable, LAST))
-    limits, path = settings.party.limits, settings.private / "ledger.db"
-    ledger = Ledger(path, read_only=True) if path.exists() else None
+    limits = settings.party.limits
+    ledger, problem = opened(settings.private / "ledger.db", settings.noted_head)
     requests = [
         Request(plan=plan, limits=limits, charged=ledger.charged("", but=approval.run) if ledger else ())
         for approval, plan in last
@@ -90,6 +93,7 @@ def in_force(settings: HospitalSettings) -> InForce:
             )
             for field in fields(Limits)
         ),
+        problem=problem,
     )
 
 
@@ -159,4 +163,4 @@ ASKED: dict[str, Callable[[Request], str]] = {
     "unsafe_no_noise": _without_noise,
     "unsafe_unproven": lambda request: _shown(any(query.unproven for query in request.plan.queries)),
 }
-"""Limit to what a plan asks against it; empty where there is nothing to compare."""
+"""Function that says what a plan asks for, by limit; empty where there is nothing to compare with the limit."""

@@ -4,16 +4,19 @@ A decision is stored by `client.approvals.decide`, as `caucus-party approve` sto
 is no longer the one that was on the page: somebody else may have decided meanwhile.
 """
 
-import getpass
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from client import records
-from client.approvals import PlanApproval, approvals, decide
+from client.approvals import PlanApproval, account, approvals, decide
 from client.deploy.plan_facts import PlanFacts
 from client.deploy.plan_sheet import Part, decision, sheet
 from client.deploy.settings import HospitalSettings
+from client.page.audit_lines import LogLine, last_of_audit
 from common.errors import ConfigError
+from common.system.log_lines import printable_line
+
+MOST_UNASKED = 10
+"""Number of runs that are shown of those that nobody was asked about."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,13 +44,16 @@ class Plans:
         waiting: Cards of the plans that wait, oldest first.
         refused: Plans that were refused, newest first, and their decisions in a line.
         approved: Plans that were approved, likewise.
-        unreadable: Plans that wait and are of another version, which can only be refused.
+        unreadable: Plans that wait and cannot be read, which can only be refused: of another version, or changed here.
+        unasked: Refusals of runs by the hospital's own settings, newest first: beyond its limits, a plan waits for
+            nobody. Of each run only the last one.
     """
 
     waiting: tuple[Card, ...]
     refused: tuple[tuple[PlanApproval, str], ...]
     approved: tuple[tuple[PlanApproval, str], ...]
     unreadable: tuple[PlanApproval, ...]
+    unasked: tuple[LogLine, ...]
 
 
 def plans(settings: HospitalSettings) -> Plans:
@@ -59,6 +65,7 @@ def plans(settings: HospitalSettings) -> Plans:
         refused=_lines(known, "refused"),
         approved=_lines(known, "approved"),
         unreadable=tuple(approval for approval in waiting if not approval.read_plan()),
+        unasked=_unasked(settings, known),
     )
 
 
@@ -72,7 +79,7 @@ def card(settings: HospitalSettings, run: str, digest: str) -> Card:
     known = approvals(settings.private)
     approval = _found(known, run, digest)
     if approval.read_plan() is None:
-        raise ConfigError("plan", expected="one of this version of Caucus", got="one of another")
+        raise ConfigError("plan", expected="one of this version of Caucus", got="another, or a changed one")
     return _cards(settings, [approval], known)[0]
 
 
@@ -93,12 +100,14 @@ def decided(settings: HospitalSettings, form: Mapping[str, str]) -> PlanApproval
     answer = form.get("decision", "")
     if answer not in {"approve", "refuse"}:
         raise ConfigError("decision", expected="approve or refuse", got="neither")
+    if answer == "approve" and approval.read_plan() is None:
+        raise ConfigError("decision", expected="refuse, for a plan that cannot be read here", got="approve")
     reason = " ".join(form.get("reason", "").split())
-    return decide(settings.private, approval, approve=answer == "approve", by=getpass.getuser(), reason=reason)
+    return decide(settings.private, approval, approve=answer == "approve", by=account(), reason=reason)
 
 
 def state(approval: PlanApproval) -> str:
-    """Return the state of an entry, for a form to say which one it is about."""
+    """Return the decision of an entry and its time, by which a form tells whether the entry has changed since."""
     return f"{approval.decision} {approval.decided}".strip()
 
 
@@ -110,10 +119,21 @@ def _found(known: Sequence[PlanApproval], run: str, digest: str) -> PlanApproval
 
 
 def _cards(settings: HospitalSettings, shown: Sequence[PlanApproval], known: Sequence[PlanApproval]) -> list[Card]:
-    private = records.read(settings.records, may_be_empty=True) if shown else []
+    private = settings.read_records(may_be_empty=True) if shown else []
     facts = [PlanFacts.gather(approval, settings, private, known=known) for approval in shown]
     return [Card(approval=fact.approval, line=decision(fact.approval), facts=fact, parts=sheet(fact)) for fact in facts]
 
 
 def _lines(known: Sequence[PlanApproval], wanted: str) -> tuple[tuple[PlanApproval, str], ...]:
     return tuple((approval, decision(approval)) for approval in reversed(known) if approval.decision == wanted)
+
+
+def _unasked(settings: HospitalSettings, known: Sequence[PlanApproval]) -> tuple[LogLine, ...]:
+    """Return refusals before any decision; a plan whose entry was moved away had one, and waits or was refused."""
+    asked = {printable_line(approval.run) for approval in known}
+    of_run: dict[str, LogLine] = {}
+    for line in last_of_audit(settings.private):
+        opened = line.request == "Open" and line.refused and line.reason not in {"AWAITING", "DECLINED"}
+        if opened and line.run not in asked:
+            of_run.setdefault(line.run, line)
+    return tuple(of_run.values())[:MOST_UNASKED]

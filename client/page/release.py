@@ -1,9 +1,10 @@
-"""A release looked at, here: the audit of `caucus-party audit`, for files of this machine that a person names.
+"""The audit of a release, the one of `caucus-party audit`, for files of this machine that a person names.
 
 The page reads them with the rights of the account that runs it, and nothing of them leaves or is shown: a table of
 counts and test results is all that there is.
 """
 
+import threading
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,6 +14,10 @@ from client.deploy.settings import HospitalSettings
 from client.disclosures import learning
 from common.errors import ConfigError
 
+MOST_BYTES = 200_000_000
+"""Largest size of a file that the page reads: it reads a file whole, and a received one may be of any size."""
+_looking = threading.Lock()
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Looked:
@@ -20,7 +25,7 @@ class Looked:
 
     Attributes:
         audited: The audit.
-        fewest: Fewest disclosed records that a feature can find.
+        fewest: See `client.disclosures.learning.fewest`.
     """
 
     audited: Audited
@@ -28,19 +33,28 @@ class Looked:
 
 
 def looked_at(settings: HospitalSettings, form: Mapping[str, str]) -> Looked:
-    """Run the audit that a form asks for; errors are those of `client.deploy.audit.audit`.
+    """Run the audit that a form asks for.
 
     Args:
         settings: The hospital's settings.
         form: Fields "texts" and "control", paths on this machine, and "epsilon" and "delta", which may be empty.
+
+    Raises:
+        ConfigError: A field is wrong, or another audit is running.
+        CaucusError: As in `client.deploy.audit.audit`.
     """
-    audited = audit(
-        settings,
-        _path("synthetic texts", form.get("texts", "")),
-        _path("control records", form.get("control", "")),
-        epsilon=_number("epsilon", form.get("epsilon", "")),
-        delta=_number("delta", form.get("delta", "")),
-    )
+    if not _looking.acquire(blocking=False):
+        raise ConfigError("release", expected="one at a time", got="another that is still being looked at")
+    try:
+        audited = audit(
+            settings,
+            _path("synthetic texts", form.get("texts", "")),
+            _path("control records", form.get("control", "")),
+            epsilon=_number("epsilon", form.get("epsilon", "")),
+            delta=_number("delta", form.get("delta", "")),
+        )
+    finally:
+        _looking.release()
     found = audited.audit
     return Looked(audited=audited, fewest=learning.fewest(found.records, found.control, features=len(found.learning)))
 
@@ -51,6 +65,8 @@ def _path(what: str, text: str) -> Path:
         raise ConfigError(what, expected="the whole path of a file on this machine", got=text.strip() or "none")
     if not path.is_file():  # a pipe or a device of a received archive would hold the page for ever
         raise ConfigError(what, expected="an existing file", got="none, or something else", where=path)
+    if path.stat().st_size > MOST_BYTES:
+        raise ConfigError(what, expected=f"a file of at most {MOST_BYTES:,} bytes", got=path.stat().st_size, where=path)
     return path
 
 

@@ -1,62 +1,26 @@
-"""Templates of the page: HTML files, in which each value is escaped unless a template says otherwise; none does."""
-
-from functools import cache
-from importlib import resources
-
-import jinja2
-from starlette.requests import Request
-from starlette.responses import HTMLResponse
+"""The templates of a hospital's page, and what they use."""
 
 from client.deploy.plan_facts import down, up
 from client.deploy.plan_sheet import in_fours, plain
 from client.page import steps
-from client.page.words import words
-from common import look
+from common.page.render import Pages
 from common.system.certificates import in_words
 
-TABS = ("plans", "budget", "limits", "now", "release")
+
+def utc(time: str) -> str:
+    """Return a time of a file, ISO 8601 in UTC, as date and time of day."""
+    return time[:19].replace("T", " ")
 
 
-def render(template: str, **view: object) -> str:
-    """Return a template with these values."""
-    return _environment().get_template(template).render(say=words(), **view)
-
-
-def page(request: Request, tab: str, *, status: int = 200, **view: object) -> HTMLResponse:
-    """Return one of the pages.
-
-    Args:
-        request: The request, which the door has let in.
-        tab: One of `TABS`, whose template it is.
-        status: Status of the response.
-        view: Values for the template.
-    """
-    common = {"tab": tab, "tabs": TABS, "form_token": request.state.form_token, "hospital": request.state.hospital}
-    return HTMLResponse(render(f"{tab}.html", **{"problem": ""} | common | view), status)
-
-
-@cache
-def style() -> str:
-    """Return the style sheet: that of all pages, and what is this page's own."""
-    return look.style() + (resources.files(__package__) / "page.css").read_text("utf-8")
-
-
-@cache
-def _environment() -> jinja2.Environment:
-    folder = resources.files(__package__) / "templates"
-    environment = jinja2.Environment(
-        loader=jinja2.FunctionLoader(lambda name: (folder / name).read_text("utf-8")),
-        autoescape=True,
-        undefined=jinja2.StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    environment.filters |= {"days": in_words, "down": down, "fours": in_fours, "plain": plain, "up": up}
-    environment.globals |= {
+PAGES = Pages(
+    __package__,
+    tabs=("plans", "budget", "limits", "now", "release"),
+    filters={"days": in_words, "down": down, "fours": in_fours, "plain": plain, "up": up, "utc": utc},
+    values={
         "width": steps.WIDTH,
         "height": steps.HEIGHT,
         "left": steps.LEFT,
         "right": steps.RIGHT,
         "bottom": steps.BOTTOM,
-    }
-    return environment
+    },
+)

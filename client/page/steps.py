@@ -1,4 +1,4 @@
-"""A step plot without a script: what is spent stays as it is until the next run spends, as the limit stays above it.
+"""A step plot without a script: the sum is constant from one charge to the next, and the limit is a line above it.
 
 Coordinates are user units of a view box, y downward.
 """
@@ -12,7 +12,7 @@ WIDTH, HEIGHT = 720, 300
 LEFT, RIGHT, TOP, BOTTOM = 52, 708, 16, 262
 _TICKS = 5
 _ABOVE = 1.08
-"""Room above the largest value, as a share of it."""
+"""Largest value of the y axis, relative to the largest value that is drawn."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -20,11 +20,11 @@ class StepPlot:
     """A drawing of a sum over time.
 
     Attributes:
-        path: The steps.
-        marks: Place of each step's end, and the number of its run in the table, from 1.
-        limit: Height of the limit; None if there is none.
-        y_ticks: Height and text of each tick.
-        x_ticks: Place, text and anchor of the first and the last time.
+        path: The steps, as data of an SVG path.
+        marks: Place (x, y) of each step, and the number of its run in the table, from 1.
+        limit: y of the limit; None if there is none.
+        y_ticks: y and text of each tick.
+        x_ticks: x, text and anchor of the first and the last time.
     """
 
     path: str

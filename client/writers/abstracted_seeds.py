@@ -44,9 +44,10 @@ class Seeds:
         abstraction: Writer of the abstractions.
         sentiment: Judge of the polarity.
         names: A model for named entities, for redaction; None uses only patterns.
+        language: Language of the records, for redaction (`common.personal_patterns`).
         oversampled: Number of candidates for each record before pruning.
         similarity: w, weight of the cosine.
-        flip_penalty: Subtracted from the score of a candidate of the opposite polarity.
+        flip_penalty: Number subtracted from the score of a candidate of the opposite polarity.
         confidence: Least confidence with which a candidate must be judged to have the record's polarity.
         most: Largest number of texts that a plan may ask for.
     """
@@ -57,6 +58,7 @@ class Seeds:
         abstraction: Abstraction,
         sentiment: Sentiment,
         names: str | None = None,
+        language: str = "english",
         oversampled: int = 10,
         similarity: float = 0.75,
         flip_penalty: float = 0.15,
@@ -66,7 +68,8 @@ class Seeds:
         integers(2, section="seeds", oversampled=oversampled)
         integers(1, section="seeds", most=most)
         in_range(0, 1, section="seeds", similarity=similarity, flip_penalty=flip_penalty, confidence=confidence)
-        self._abstraction, self._sentiment, self._names = abstraction, sentiment, names
+        self._abstraction, self._sentiment = abstraction, sentiment
+        self._names, self._language = names, language
         self._oversampled, self._most = oversampled, most
         self._similarity, self._flip_penalty, self._confidence = similarity, flip_penalty, confidence
 
@@ -113,7 +116,7 @@ class Seeds:
 
     @cached_property
     def _redactor(self) -> Redactor:
-        return Redactor(self._names) if self._names else redaction.default()
+        return Redactor(self._names, self._language) if self._names else redaction.default(self._language)
 
     def _candidates(self, redacted: str, rng: np.random.Generator) -> list[str]:
         """Write abstractions by beam search and, if none is sure to keep the tone, draw some more."""
@@ -129,7 +132,7 @@ class Seeds:
     def _pruned(
         self, redacted: str, candidates: Sequence[str], cosines: NDArray[np.float64], count: int
     ) -> NDArray[np.int64]:
-        """Return the positions of the `count` candidates with the highest scores, or of all if there are fewer."""
+        """Return the indices of the `count` candidates with the highest scores, or of all if there are fewer."""
         mood = self._sentiment.judge(redacted)
         moods = [self._sentiment.judge(candidate) for candidate in candidates]
         agree = np.array([self._agrees(candidate, mood) for candidate in moods])

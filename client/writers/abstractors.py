@@ -41,7 +41,7 @@ _MASKS = {
     "ADDRESS": "some place",
     "ORGANISATION": "some organisation",
 }
-"""Replacements of masks; other masks are left out."""
+"""Words in place of each mask; masks that are not listed are left out."""
 
 _PIECES = re.compile(r"(?<=[.!?;:])\s+|\n+|,\s+|\s+(?:and|but|because|although|while|which|who|so|then)\s+")
 _EXAMPLES = re.compile(r"\([^()]*\)|\"[^\"]*\"|“[^”]*”")

@@ -4,7 +4,8 @@ The party's own file names it. A model and its tokenizer are public, or at least
 they learnt before is outside every guarantee. The one made on the spot has random weights and one token per byte, so
 that nothing about it comes from a text.
 
-A record is read as: start token (if the tokenizer has one), its label and a line feed, its text, end token.
+A record is read as: start token (if the tokenizer has one), its label, if the plan has any, and a line feed, its text,
+end token.
 """
 
 from collections.abc import Iterator, Sequence
@@ -12,6 +13,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
+from common.domain import is_one_population
 from common.errors import ConfigError
 from common.models import checkpoints
 from common.rng import secure_bytes
@@ -125,7 +127,8 @@ def load(name_or_path: str | None, labels: Sequence[str], *, max_tokens: int, de
             do="Plan for shorter texts, or fine-tune another model.",
         )
     start = [] if tokenizer.bos_token_id is None else [tokenizer.bos_token_id]
-    prefixes = tuple((*start, *tokenizer(f"{label}\n", add_special_tokens=False)["input_ids"]) for label in labels)
+    named = ("",) if is_one_population(labels) else labels
+    prefixes = tuple((*start, *tokenizer(f"{label}\n", add_special_tokens=False)["input_ids"]) for label in named)
     longest = max(map(len, prefixes))
     if longest + _FEWEST_TOKENS > max_tokens:
         raise ConfigError("max_tokens", expected=f"at least {longest + _FEWEST_TOKENS}, for labels", got=max_tokens)

@@ -54,8 +54,8 @@ class FineTuning:
         name_or_path: A transformers checkpoint: a folder, or a name in the local cache; None: a small one made on the
             spot, with random weights, which learns little.
         device: Device to compute on, as torch names it.
-        micro_batch: Records computed together. 1 keeps each record's gradient free of all others to the last bit; more
-            may be faster, and records of one micro-batch may then move each other's gradients by a rounding error.
+        micro_batch: Number of records computed together. 1 keeps each record's gradient free of all others to the last
+            bit; more may be faster, but records of one micro-batch may move each other's gradients by a rounding error.
         max_steps: Largest number of training steps that a plan may ask for.
     """
 
@@ -236,7 +236,7 @@ class Tuner:
         return torch.cat([grad.flatten() for grad in grads])
 
     def _hooked(self) -> Any:
-        """Return hooks, installed in the model, for gradients of single records, after a check on two public ones."""
+        """Install hooks for the gradients of single records, check them on two public ones, and return them."""
         import torch
         from opacus.grad_sample import GradSampleHooks
 
@@ -278,7 +278,7 @@ def train(
         records: This party's records, at most `max_records` of each owner.
         rate: Probability with which a unit takes part in a step.
         scale: Scale of the noise of each step's sum, in integer units, of which C is 0.99 B; 0: no noise.
-        optimizer: Makes the optimizer; None: Adam.
+        optimizer: Function that makes the optimizer; None: Adam.
     """
     import torch
 

@@ -104,5 +104,5 @@ class Instructed:
 
 
 def whole(text: str, *, ended: bool) -> str:
-    """Strip the text and, if it was cut off, keep only its whole sentences, if any."""
+    """Strip the text. If it was cut off, keep only its whole sentences, which may be none."""
     return (text if ended else whole_sentences(text)).strip()

@@ -66,6 +66,7 @@ class Rewriting:
         rewriter: `client.writers.abstractors.Extracts`, its `Summariser`, or
             `client.writers.instructed.Instructed`.
         names: A model for named entities, for redaction; None uses only patterns.
+        language: Language of the records, for redaction (`common.personal_patterns`).
         candidates: Number of texts that the rewriter writes in each round.
         copied: Largest share of a record's three-word sequences that its text may repeat.
         nearest: n; a text's record must not be among the n records nearest to it. 0: not checked.
@@ -77,6 +78,7 @@ class Rewriting:
         *,
         rewriter: Abstraction,
         names: str | None = None,
+        language: str = "english",
         candidates: int = 5,
         copied: float = 0.5,
         nearest: int = 1,
@@ -85,7 +87,8 @@ class Rewriting:
         integers(1, section="rewriting", candidates=candidates, most=most)
         integers(0, section="rewriting", nearest=nearest)
         in_range(0, 1, section="rewriting", copied=copied)
-        self._rewriter, self._names, self._candidates = rewriter, names, candidates
+        self._rewriter, self._candidates = rewriter, candidates
+        self._names, self._language = names, language
         self._copied, self._nearest, self._most = copied, nearest, most
 
     def check(self, planned: PlannedQuery, labels: Sequence[str]) -> None:
@@ -119,7 +122,7 @@ class Rewriting:
         return [(label, text) for label, text in written if text]
 
     def _rewritten(self, place: int, evaluators: "Evaluators", rounds: int, rng: np.random.Generator) -> str:
-        """Return the best text for a record, or none if the privacy evaluator accepts none."""
+        """Return the best text for the record at index `place`; empty if the privacy evaluator accepts none."""
         best, text = Verdict(4, True, 1.0), ""
         redacted = self._redactor.redact(evaluators.records.texts[place])
         for number in range(rounds):
@@ -137,7 +140,7 @@ class Rewriting:
 
     @cached_property
     def _redactor(self) -> Redactor:
-        return Redactor(self._names) if self._names else redaction.default()
+        return Redactor(self._names, self._language) if self._names else redaction.default(self._language)
 
 
 class Evaluators:
@@ -147,7 +150,7 @@ class Evaluators:
         records: All of the party's records.
         labels: Number of labels.
         encoder: The encoder of the records' vectors.
-        redactor: Finds personal information.
+        redactor: Redactor that finds personal information.
         copied: See `Rewriting`.
         nearest: See `Rewriting`.
     """
@@ -177,7 +180,7 @@ class Evaluators:
         )
 
     def judge(self, place: int, text: str) -> Verdict:
-        """Judge a text that was written from the record at that position."""
+        """Judge a text that was written from the record at index `place`."""
         (vector,) = self._encoder.encode([text])
         copied = _repeated(self.records.texts[place], text)
         cosines = self.records.vectors @ vector

@@ -58,7 +58,7 @@ def seal(previous: bytes, *, sequence: int, run: str, position: int, kind: str, 
 
 
 def follow(start: bytes, rows: Iterable[EventRow], *, where: object) -> Iterator[Event]:
-    """Yield the events of these rows, in their order, one at a time: a long ledger has a hundred thousand.
+    """Yield the events of these rows, in their order, one at a time: a long ledger has a hundred thousand of them.
 
     Raises:
         LedgerError: At the first row that does not continue the chain; it names file and sequence number.

@@ -41,7 +41,7 @@ def data_set_name(key: bytes, digests: Iterable[bytes]) -> str:
 
 
 def store(database: Connection, name: str, digests: Iterable[bytes]) -> None:
-    """Store the records of a data set, once."""
+    """Store the digests of a data set's records, unless they are stored already."""
     if _number(database, name) is None:
         number = database.execute("INSERT INTO data_sets (name) VALUES (?)", (name,)).lastrowid
         database.executemany("INSERT INTO records VALUES (?, ?)", ((digest, number) for digest in digests))

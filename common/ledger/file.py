@@ -15,7 +15,7 @@ from common.errors import LedgerError
 
 VERSION = 2
 _APPLICATION = 0x43415543
-"""Marks the file as ours: "CAUC"."""
+"""SQLite's application ID, which marks the file as ours: "CAUC" in ASCII."""
 _BUSY_SECONDS = 30
 _PRAGMAS = ("journal_mode = DELETE", "secure_delete = ON")
 

@@ -116,12 +116,12 @@ class Ledger:
             plan_digest: Digest of the agreed plan.
             query_digest: Digest of the query as asked.
             release: Cost of this one answer.
-            attempts: Number of consecutive entries, starting at a multiple of it, that are attempts at the same
-                question.
+            attempts: Number of attempts at each question. The first question has the indices from 0 to attempts - 1,
+                the next one those from `attempts` on, and so on.
             data_set: Name of the records, from `data_set`; empty stands for any records.
-            allow: Called before a new charge is written, with the costs of all charges whose data set shares a record
-                with this one; the new cost is the last. If it raises, nothing is written. No other charge can come in
-                between.
+            allow: Function called before a new charge is written, with the costs of all charges whose data set shares a
+                record with this one; the new cost is the last. If it raises, nothing is written. No other charge can
+                come in between.
 
         Returns:
             The entry in its present state.
@@ -228,7 +228,7 @@ class Ledger:
             log.close_before(database, run, index)
 
     def entries(self, run: str | None = None) -> tuple[Entry, ...]:
-        """Return all entries, or those of one run, by run and index."""
+        """Return all entries, or those of one run, sorted by run and index."""
         with self._open() as (log, database):
             places = sorted(log.entries if run is None else ((run, index) for index in log.runs.get(run, ())))
             entries = (log.entries[place] for place in places)
@@ -245,7 +245,7 @@ class Ledger:
             records: Each record in a fixed byte form; their order does not matter, their multiplicity does.
 
         Returns:
-            64 hex digits, equal only for the same records in the same file.
+            64 hex digits, equal only for the same records in the same ledger.
         """
         with self._open() as (log, _):
             key = log.key
@@ -256,7 +256,7 @@ class Ledger:
         return name
 
     def charged(self, data_set: str, *, but: str) -> tuple[Release, ...]:
-        """Return the costs of all runs but one, charged to the records of a data set (or to any, if it is empty)."""
+        """Return the costs that runs other than `but` charged to this data set, as `_charged` finds them."""
         with self._open() as (log, database):
             return tuple(entry.cost for entry in _charged(log, database, data_set) if entry.run != but)
 
@@ -355,7 +355,7 @@ class Ledger:
 
     @contextmanager
     def _open(self, *, write: bool = False, read_again: bool = False) -> Iterator[tuple[Log, Connection]]:
-        """Open one transaction, with the log as it is on disk; it is read again only if others wrote."""
+        """Open one transaction, with the log as it is on disk; it is read again only if another process wrote to it."""
         with self._lock:
             try:
                 with self._file.transaction(write=write) as database:
@@ -388,6 +388,6 @@ def _with_answer(entry: Entry, database: Connection) -> Entry:
 
 
 def _charged(log: Log, database: Connection, data_set: str) -> list[Entry]:
-    """Return the entries whose data set may share a record with this one; all of them if the name is empty."""
+    """Return the entries of data sets that may share a record with this one; all entries if `data_set` is empty."""
     shared = data_sets.overlapping(database, data_set) if data_set else None
     return [e for e in log.entries.values() if shared is None or not e.data_set or e.data_set in shared]

@@ -149,7 +149,7 @@ class Log:
         self._append(database, entry.run, entry.index, "survivors", {"parties": parties})
 
     def unmask(self, database: Connection, entry: Entry) -> None:
-        """Append the event that the shares which open an entry's sum may be sent."""
+        """Append an event: from now on the shares that open an entry's sum may be sent."""
         self._append(database, entry.run, entry.index, "unmask", {})
 
     def same_question(self, entry: Entry) -> Iterator[Entry]:
@@ -160,7 +160,7 @@ class Log:
                 yield other
 
     def close(self, database: Connection, entry: Entry) -> None:
-        """Append the end of an entry and erase its answer, unless that was done before."""
+        """Append the event that closes an entry, and erase its answer, unless the entry is closed already."""
         if not entry.committed:
             self._append(database, entry.run, entry.index, "close", {})
             database.execute("DELETE FROM answers WHERE run = ? AND position = ?", (entry.run, entry.index))
@@ -210,12 +210,12 @@ class Log:
         return self.entries[place].unmasked or self.entries[place].committed
 
     def _same(self, value: _Value) -> _Value:
-        """Return one object for equal values: most entries of a long ledger share plan, release and survivors."""
+        """Return one object for equal values, to save memory: most entries share their run, plan and survivors."""
         same: _Value = self._values.setdefault(value, value)
         return same
 
 
 def _schema(database: Connection) -> int:
-    """Return a number that changes with every change of tables and triggers."""
+    """Return SQLite's schema version, which changes with every change of tables and triggers."""
     ((number,),) = database.execute("PRAGMA schema_version")
     return int(number)

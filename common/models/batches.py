@@ -5,7 +5,7 @@ from itertools import groupby
 
 
 def by_tokens(lengths: Sequence[int], budget: int) -> list[list[int]]:
-    """Return the positions of texts by batch, the longest texts first, so that lack of memory shows at once.
+    """Group texts into batches of indices, with the longest texts first, so that lack of memory shows at once.
 
     Args:
         lengths: Number of tokens of each text.
@@ -22,7 +22,7 @@ def by_tokens(lengths: Sequence[int], budget: int) -> list[list[int]]:
 
 
 def of_equal_length(lengths: Sequence[int], budget: int) -> list[list[int]]:
-    """Return batches as `by_tokens` does, but each of texts of one length, which need no padding."""
+    """Group texts as `by_tokens` does, but only texts of equal length, which need no padding, share a batch."""
     batches = []
     for length, places in groupby(_longest_first(lengths), key=lengths.__getitem__):
         texts = list(places)

@@ -33,7 +33,7 @@ _COEFFICIENTS = (
     -1.33783111e-07,
     1.81392524e-09,
 )
-"""Coefficients of P in `gelu`, lowest power first, with the least largest error of x Φ(x) on [-6, 6], 7e-8."""
+"""Coefficients of P in `gelu`, lowest power first. They minimise the largest error of x Φ(x) on [-6, 6]: it is 7e-8."""
 
 
 class Bert:
@@ -68,7 +68,7 @@ class Bert:
         self._folder.save(folder, self._prompt)
 
     def batches(self, texts: Sequence[str]) -> Iterator[tuple[list[int], Vectors]]:
-        """Yield positions of texts and their (positions, dimensions) vectors; texts of a batch are equally long."""
+        """Yield, batch by batch, the indices of texts of equal length and their (texts, dimensions) vectors."""
         for start in range(0, len(texts), _BLOCK):
             block = [encodable(f"{self._prompt}{text}") for text in texts[start : start + _BLOCK]]
             tokens = [encoding.ids for encoding in self._tokenizer.encode_batch(block)]
@@ -120,8 +120,8 @@ class Bert:
 def gelu(x: Vectors) -> Vectors:
     """Compute the activation x Φ(x), with Φ the normal distribution function, to 7e-7; x is overwritten.
 
-    Φ(x) is computed as (1 + tanh(x P(x²))) / 2. numpy takes a sixth of the time of scipy's erf, which would be a third
-    of an encoder's.
+    Φ(x) is computed as (1 + tanh(x P(x²))) / 2. By numpy this takes a sixth of the time of scipy's erf, which
+    would be a third of an encoder's time.
     """
     square = x * x
     power = square * np.float32(_COEFFICIENTS[-1])

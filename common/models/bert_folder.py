@@ -1,4 +1,4 @@
-"""Folders of encoders that `common/models/bert.py` computes: read, compared with its form, identified and copied.
+"""Folders of encoders for `common/models/bert.py`, which are read, compared with its form, identified and copied.
 
 The form is that of most small sentence encoders: a BERT with absolute positions, exact GELU, float32 weights and a
 WordPiece tokenizer, then the mean over a text's tokens, then perhaps normalisation. Each setting that transformers or
@@ -27,7 +27,7 @@ WORDS, POSITIONS, TYPES = (f"embeddings.{kind}_embeddings.weight" for kind in ("
 _WEIGHTS, _PROMPTS = "model.safetensors", "config_sentence_transformers.json"
 _COPIED = ("config.json", _WEIGHTS, "tokenizer.json", "tokenizer_config.json", "special_tokens_map.json")
 _MODULES = {"Transformer": "", "Pooling": "1_Pooling", "Normalize": "2_Normalize"}
-"""Kind of each module, and its folder."""
+"""Folder of each kind of module."""
 
 _NETWORK: Form = {
     "model_type": ("bert",),
@@ -91,7 +91,7 @@ class BertFolder:
 
     @classmethod
     def of_sentence_encoder(cls, folder: Path) -> Self | None:
-        """Return a folder that sentence-transformers saved; None if it has another form.
+        """Return the description of a folder that sentence-transformers saved; None if it has another form.
 
         Raises:
             ConfigError: A file is damaged.
@@ -115,7 +115,7 @@ class BertFolder:
 
     @classmethod
     def of_checkpoint(cls, folder: Path, *, longest: int) -> Self | None:
-        """Return a folder of a bare network, whose tokens' vectors are to be averaged; see `of_sentence_encoder`."""
+        """Return the description of a network without pooling, to which a mean is added; see `of_sentence_encoder`."""
         with readable("encoder", folder):
             return cls._of(folder, longest=longest, normalised=False)
 

@@ -180,7 +180,7 @@ def load(
         auto: Class of transformers that loads it, such as "AutoModelForSeq2SeqLM".
         what: Purpose of the model, for errors.
         device: Device in torch's notation.
-        configure: Changes the network's configuration.
+        configure: Function that changes the network's configuration before the network is loaded.
 
     Raises:
         ConfigError: There is no such model here, or no such device.
@@ -245,7 +245,7 @@ def on_device(model: Any, device: str) -> Any:
 
 @contextmanager
 def explained(what: str, where: object) -> Iterator[None]:
-    """Convert errors as `readable` does, for slow libraries that print: hide their output, and show a clock.
+    """Convert errors as `readable` does. Hide what slow libraries print meanwhile, and show a clock in its place.
 
     Raises:
         ConfigError: The files are damaged or unsuitable.

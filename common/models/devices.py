@@ -7,7 +7,7 @@ from common.system.extras import needs
 
 
 def device_here(device: str | None, setting: str = "device") -> str:
-    """Return the device if this machine has it; for None its GPU, or else its processor.
+    """Return the device if this machine has it. For None, return its GPU if there is one, otherwise the processor.
 
     Args:
         device: "cpu", or another device by torch's name: "cuda", "cuda:1", "mps".

@@ -51,7 +51,7 @@ class EmbeddingModel(Protocol):
         """Hex SHA-256 of everything that affects a vector, as `Encoder.digest` defines it."""
 
     def batches(self, texts: Sequence[str]) -> Iterator[tuple[list[int], NDArray[np.float32]]]:
-        """Yield positions of texts and their (positions, dimensions) vectors of any norm; each text is in one batch."""
+        """Yield, batch by batch, the indices of texts and their (texts, dimensions) vectors, of any norm."""
 
     def save(self, folder: Path) -> None:
         """Write a folder that `Encoder.pretrained` reads back into an encoder of the same digest."""

@@ -32,7 +32,7 @@ from common.models import conversion
 from common.models.catalogue import MANIFEST, MODELS, Catalogue, Entry, manifest, named
 
 _MISMATCH = re.compile(r" from (\S+) \(from -r.*?Expected sha256 (\w+)\s+Got\s+(\w+)", re.DOTALL)
-"""Part of pip's output with a file, its expected digest and its actual one."""
+"""Pattern of pip's message about a wrong digest: the file, its expected digest and its actual one."""
 
 
 def fetched(name: str, *, among: Catalogue, root: Path, source: Path | None = None) -> Iterator[str]:

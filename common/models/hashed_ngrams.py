@@ -56,7 +56,7 @@ class HashedNgrams:
         return ngram_table.digest(*self._numbers)
 
     def batches(self, texts: Sequence[str]) -> Iterator[tuple[list[int], NDArray[np.float32]]]:
-        """Yield positions of texts and their (positions, dimensions) vectors of whole numbers."""
+        """Yield, batch by batch, the indices of texts and their (texts, dimensions) vectors of whole numbers."""
         for start in range(0, len(texts), _BATCH):
             batch = texts[start : start + _BATCH]
             yield list(range(start, start + len(batch))), ngram_table.sums(batch, *self._numbers)

@@ -28,20 +28,20 @@ _SPACE = 32
 _BASE = np.uint64(0x9E3779B97F4A7C15)
 _WORD, _PAIR = 1, 2
 _BLOCK = 64
-"""Number of texts whose rows are written out together."""
+"""Number of texts whose rows are written out as numbers at a time."""
 _ROWS = 4096
-"""Number of rows that are written out together for the digest."""
+"""Number of rows that are written out as numbers at a time for the digest."""
 
 
 def sums(texts: Sequence[str], dimensions: int, bits: int, public_seed: int) -> NDArray[np.float32]:
-    """Add up each text's rows of the table: (texts, dimensions) float32 whole numbers; at least one text."""
+    """Return each text's sum of rows of the table: (texts, dimensions) float32 whole numbers, for at least one text."""
     table = _table(dimensions, bits, public_seed)
     starts = range(0, len(texts), _BLOCK)
     return np.concatenate([_added(texts[start : start + _BLOCK], table, dimensions, bits) for start in starts])
 
 
 def _added(texts: Sequence[str], table: NDArray[np.uint8], dimensions: int, bits: int) -> NDArray[np.float32]:
-    """Compute `sums` of a few texts, by a matrix of how often each text has each row."""
+    """Compute `sums` of a few texts, from a matrix of the number of times that each text has each row."""
     rows, offsets = hashed_rows(texts, bits)
     present = np.zeros(1 << bits, np.bool_)
     present[rows] = True
@@ -143,7 +143,7 @@ def _mixed(value: NDArray[np.uint64]) -> NDArray[np.uint64]:
 
 
 def signs(dimensions: int, bits: int, public_seed: int) -> NDArray[np.float32]:
-    """Return the whole table as (2^bits, dimensions) numbers +1 and -1, which take 32 times the memory."""
+    """Return the whole table as (2^bits, dimensions) numbers +1 and -1, with 32 times the memory of its bits."""
     return _numbers(_table(dimensions, bits, public_seed), dimensions)
 
 

@@ -38,7 +38,7 @@ class TorchEncoder:
     Args:
         model: Any SentenceTransformer that gives one vector per text.
         prompt: Prefix of every text.
-        form: Its files, if `common/models/bert.py` could compute with them too: then both have the same digest.
+        form: Its files, if `common/models/bert.py` could compute with them too; both then have the same digest.
     """
 
     def __init__(self, model: "SentenceTransformer", prompt: str = "", form: BertFolder | None = None) -> None:
@@ -136,7 +136,7 @@ class TorchEncoder:
         self._model.save(str(folder), create_model_card=False)
 
     def batches(self, texts: Sequence[str]) -> Iterator[tuple[list[int], NDArray[np.float32]]]:
-        """Yield batches of texts of similar length: their positions, and their vectors, (positions, dimensions)."""
+        """Yield, batch by batch, the indices of texts of similar length and their (texts, dimensions) vectors."""
         texts = [encodable(text) for text in texts]
         for batch in self._places(texts):
             yield (
@@ -152,7 +152,7 @@ class TorchEncoder:
             )
 
     def _places(self, texts: Sequence[str]) -> Iterator[list[int]]:
-        """Yield positions of texts to encode together, similar in number of tokens, if there is a tokenizer."""
+        """Yield the indices of texts to encode together, of similar numbers of tokens if the model has a tokenizer."""
         tokenizer = getattr(self._model, "tokenizer", None)
         if getattr(self._model[0], "auto_model", None) is None or tokenizer is None:
             for start in range(0, len(texts), _BATCH):

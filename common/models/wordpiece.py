@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from tokenizers import Tokenizer
 
 Form = Mapping[str, tuple[object, ...]]
-"""Settings with their permitted values; None: absent."""
+"""Permitted values of each setting; if None is among them, the setting may be absent."""
 
 _SPECIAL = {f"{name.lower()}_token": f"[{name}]" for name in ("PAD", "UNK", "CLS", "SEP", "MASK")}
 _SETTINGS: Form = {
@@ -37,7 +37,7 @@ _PLAIN: Form = {
 
 
 def tokenizer_of(folder: Path, longest: int) -> "Tokenizer":
-    """Load the tokenizer of a folder that has a `vocabulary_of`. It truncates texts to `longest`, without padding."""
+    """Load the tokenizer of a folder that `vocabulary_of` accepts. It truncates texts to `longest` tokens, unpadded."""
     from tokenizers import Tokenizer
 
     tokenizer = Tokenizer.from_file(str(folder / "tokenizer.json"))

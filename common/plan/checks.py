@@ -13,7 +13,8 @@ if TYPE_CHECKING:
     from common.plan.plan import Plan
 
 SMALLEST_SHARE = 2.0
-"""Smallest noise share, in grid units: below it tau (`gaussian.sum_gap`), 7e-17 here and 5e-4 at 1, is too large."""
+"""Smallest scale of a noise share, in grid units. Below it tau (`gaussian.sum_gap`) is too large: it is 7e-17 here, and
+5e-4 at 1."""
 
 
 def check_parties(plan: "Plan") -> None:

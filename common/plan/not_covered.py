@@ -26,7 +26,7 @@ class Scope:
         largest_coalition: Largest number of colluders that cannot lift a mask.
         max_dropouts: Largest number of parties that may be missing from a sum.
         survivors: Smallest number of parties in a sum.
-        user_records: Number of records of one user that count; None if single records are protected.
+        user_records: Largest number of records of one user that count; None if single records are protected.
         trained: Whether parties train models.
     """
 

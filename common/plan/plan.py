@@ -23,7 +23,7 @@ from dataclasses import asdict, dataclass, fields
 from functools import cached_property
 from typing import Any
 
-from common.domain import MOST_RECORDS, NOT_STATED
+from common.domain import MOST_RECORDS, NOT_STATED, UNLABELLED, is_one_population
 from common.errors import ConfigError, PlanError
 from common.plan.checks import check_parties, check_query
 from common.plan.planned import PlannedQuery, draws, release
@@ -70,8 +70,8 @@ class Plan:
         queries: All queries that can be asked; may be none.
         max_attempts: Number of attempts allowed for one answer, each with fresh noise and at its full price.
         calibration: "tight", or "paper" if sigma is that of the papers' classical Gaussian mechanism.
-        max_records_per_party: Public bound on a party's records, that of the parties' roster: sums provably fit the
-            ring, and a sum that this number of records cannot add up to is refused.
+        max_records_per_party: Public bound on a party's records, the same as on the parties' roster. With it, sums
+            provably fit the ring, and a sum that is too large for so many records is refused.
         purpose: Purpose of the texts as the coordinator states it; the plan's digest binds it, nothing enforces it.
         recipient: Recipient of the texts as the coordinator states it.
 
@@ -125,6 +125,8 @@ class Plan:
         for what, names in (("labels", self.labels), ("queries", tuple(query.name for query in self.queries))):
             if len(set(names)) < len(names):
                 raise ConfigError(what, expected="each name once", got=names)
+        if UNLABELLED in self.labels and not is_one_population(self.labels):
+            raise ConfigError("labels", expected=f"no other label beside {UNLABELLED!r}", got=self.labels)
         subsamples = [name for query in self.queries for name, _ in draws(query) if name]
         if len(set(subsamples)) < len(subsamples):
             # A query named "a/0" and the first subsample of "a" would be priced as one.
@@ -163,7 +165,7 @@ class Plan:
         return self.survivors - self.colluders if self.secure else 1
 
     def shares(self, query: PlannedQuery) -> int:
-        """Return the number of shares that make up the planned noise of an answer to this query: U, or 1 in a party."""
+        """Return the number of shares of an answer's planned noise: U for a sum, 1 for noise inside each party."""
         return self.noise_parties if query.summed else 1
 
     def share_sigma(self, query: PlannedQuery) -> float:

@@ -78,12 +78,12 @@ class PlannedQuery:
 
     @property
     def noise(self) -> str:
-        """The mechanism that the accountant prices: "gaussian", "laplace" or "pure"."""
+        """Name of the mechanism by which the accountant prices the answer: "gaussian", "laplace" or "pure"."""
         return self.mechanism if self.summed else "gaussian" if self.mechanism == "dp-sgd" else "pure"
 
     @property
     def noise_deviation(self) -> float:
-        """Standard deviation of a coordinate's noise in a sum, in the answer's unit: scale for Gaussian, b sqrt(2).
+        """Standard deviation of a coordinate's noise in a sum, in the answer's unit: sigma, or sqrt(2) b for Laplace.
 
         It is that of the planned U shares. With more survivors, and with colluders' shares, a sum has more noise.
         """
@@ -92,7 +92,7 @@ class PlannedQuery:
 
     @property
     def steps(self) -> int:
-        """Number of noised sums behind one answer: training steps, each on its own subsample; otherwise 1."""
+        """Number of noised sums behind one answer: for DP-SGD that of its training steps, otherwise 1."""
         return self.spec.steps
 
     @property

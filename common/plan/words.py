@@ -4,7 +4,7 @@ import math
 
 
 def differences(max_dropouts: int, *, one: str = "party", many: str = "parties") -> str:
-    """Return a clause on when the difference of two sums shows one party's answer in spite of secure aggregation.
+    """Return a clause that says when the difference of two sums shows one party's answer despite secure aggregation.
 
     Args:
         max_dropouts: Largest number of parties that may be missing from a sum.
@@ -23,7 +23,7 @@ def differences(max_dropouts: int, *, one: str = "party", many: str = "parties")
 
 
 def right_guesses(epsilon: float, delta: float) -> float:
-    """Return the largest share of right guesses between two equally likely neighbours, in percent, rounded up.
+    """Return the largest percentage of right guesses about which of two equally likely neighbours was used, rounded up.
 
     It is (e^epsilon + delta) / (1 + e^epsilon): add up the two inequalities by which a test's errors are bounded,
     P_FA + e^epsilon P_MD >= 1 - delta and its mirror image (Kairouz, Oh and Viswanath, "The composition theorem for

@@ -99,7 +99,7 @@ class Release:
 
 
 def epsilon(releases: Iterable[Release], delta: float) -> float:
-    """Return the smallest provable epsilon of all releases; it depends only on the number of each kind of release.
+    """Return the smallest provable epsilon of all releases. Only the number of each kind matters, not their order.
 
     It is 0 for no release, and infinite if a release has no noise. The computation takes up to about two seconds.
 
@@ -190,7 +190,7 @@ def paper_sigma(l1: float, times: int, epsilon: float, delta: float) -> float:
 
 
 def _nudged(scale: float, cost: Callable[[float], float], epsilon: float, delta: float) -> float:
-    """Raise a scale that costs slightly more than epsilon to one that does not: cost falls at least in proportion."""
+    """Raise a scale until it costs at most epsilon, given that a doubled scale costs at most half."""
     while epsilon < (got := cost(scale)) < math.inf:
         scale *= got / epsilon * (1 + 1e-11)
     if got <= epsilon:
@@ -204,7 +204,7 @@ def _nudged(scale: float, cost: Callable[[float], float], epsilon: float, delta:
 
 
 def _searched(sigma: float, rate: float, cost: Callable[[float], float], epsilon: float) -> float:
-    """Find sigma under subsampling, to a relative error of 1e-5; at most `sigma`, enough without subsampling."""
+    """Find the sigma that subsampling needs, within 1e-5 (relative): never above `sigma`, which suffices without it."""
     from scipy.optimize import brentq
 
     low, high = sigma * rate, sigma

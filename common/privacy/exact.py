@@ -22,10 +22,10 @@ def gaussian(sigma: float, size: int, stream: Keystream) -> npt.NDArray[np.int64
 
 
 def laplace_share(scale: float, size: int, stream: Keystream, *, shares: int = 1) -> npt.NDArray[np.int64]:
-    """Draw `size` numbers. Any `shares` of them sum to a discrete Laplace: P(k) proportional to exp(-|k| / scale).
+    """Draw `size` shares of discrete Laplace noise.
 
-    With one share, the time of a draw does not depend on the scale; with more, a draw walks through two urns of about
-    `scale` steps each.
+    The sum of `shares` of them is k with probability proportional to exp(-|k| / scale). With one share, the time of a
+    draw does not depend on the scale; with more, a draw walks through two urns of about `scale` steps each.
     """
     if shares == 1:
         draws = [laplace(scale, stream) for _ in range(size)]

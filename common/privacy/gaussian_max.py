@@ -60,7 +60,7 @@ def epsilon(sigma: float, candidates: int) -> float:
 
 
 def claimed_sigma(epsilon: float, delta: float) -> float:
-    """Return the paper's noise for one choice (equation 1), in utilities: the classical formula, sensitivity 1."""
+    """Return the paper's sigma for one choice (equation 1), in utilities: the classical formula with sensitivity 1."""
     return paper_sigma(1.0, 1, epsilon, delta)
 
 

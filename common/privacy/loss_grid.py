@@ -66,7 +66,7 @@ class LossGrid:
         return LossGrid(step, int(points[0]), places, float(deltas[-1]))
 
     def composed(self, other: "LossGrid") -> "LossGrid":
-        """Return the loss of two independent answers, one with each of these distributions, of the same step."""
+        """Return the loss of two independent answers with these two distributions, which have the same step."""
         if self.step != other.step:
             raise InternalError("grids of losses", expected=f"the same step, {self.step}", got=other.step)
         sums = signal.fftconvolve(self.probabilities, other.probabilities)

@@ -15,7 +15,7 @@ from common.privacy.draws import Draw
 from common.privacy.gaussian import gaussian_epsilon, rounded_mu_squared
 
 LARGEST_EXPONENT = 700
-"""Largest exponent of e in floating point."""
+"""Largest exponent of e that is computed: a little more, from 710 on, is infinite in floating point."""
 LARGEST_SPREAD = 15.0
 """Standard deviation of a loss beyond which epsilon is above 70, which is as good as infinite."""
 _UP = 1 + 1e-12
@@ -41,7 +41,7 @@ def norm_epsilon(draws: tuple[tuple[Draw, int], ...], delta: float) -> float:
 
 
 def _norms(draw: Draw) -> tuple[float, list[tuple[int, float]]]:
-    """Return the squared mu of the Gaussian answers, and numerators and denominators of the pure epsilons."""
+    """Return the squared mu of all Gaussian answers, and each pure answer's epsilon as numerator and denominator."""
     mu_squared, pure = 0.0, []
     for answer, times in draw.answers:
         if answer.mechanism == "gaussian":

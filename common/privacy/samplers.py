@@ -27,7 +27,7 @@ LARGEST_LAPLACE_TABLE = 2e4
 """Largest scale of a discrete Laplace, in grid units, whose shares are sampled from a table."""
 
 REACH, LAPLACE_REACH = 12, 76
-"""Reach of a table in scales: on each side for a Gaussian, and on its one side for a Laplace."""
+"""Largest value of a table in scales: for a Gaussian, and for the negative binomials behind a Laplace."""
 
 _ONE = 1 << PRECISION
 _UP = 1.000001

@@ -87,7 +87,7 @@ def bounded(kind: str, **arrays: NDArray[np.float32]) -> None:
 
 
 def shape_of(array: NDArray[Any]) -> str:
-    """Return shape and dtype, for an error message."""
+    """Return the shape and dtype of an array as text, for an error message."""
     return f"{array.shape} {array.dtype}"
 
 

@@ -48,7 +48,7 @@ class Spec(Protocol):
 
     @property
     def noise_grid(self) -> int:
-        """Number of integer units in 1 for sensitivity and noise; other than `grid` only in a choice by utility."""
+        """Number of integer units in 1 for sensitivity and noise. It differs from `grid` only in choices by utility."""
         return self.grid
 
     @property

@@ -41,7 +41,7 @@ class Question:
         name: Name in specifications and files.
         asks: The question in words.
         answers: The possible answers, of which a text has exactly one.
-        rule: Function from a text to the position of its answer.
+        rule: Function from a text to the index of its answer in `answers`.
     """
 
     name: str
@@ -122,7 +122,7 @@ QUESTIONS = (
 
 
 def answers(questions: Sequence[Question], texts: Sequence[str]) -> NDArray[np.int64]:
-    """Return the position of each text's answer to each question, (texts, questions)."""
+    """Return the index of each text's answer to each question, (texts, questions) int64."""
     rows = [[question.rule(text) for question in questions] for text in map(_read, texts)]
     return np.array(rows, dtype=np.int64).reshape(len(texts), len(questions))
 

@@ -15,7 +15,7 @@ from common.validate import integers_in
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SeedChoiceSpec(Spec):
-    """Each record's choice among candidates by noisy max (RPSG's variant with a public pool), as positions, sorted.
+    """Each record's choice among candidates by noisy max (RPSG's variant with a public pool), as sorted indices.
 
     A record has a utility in [0, 1] for each candidate, and its choice is made by the exponential mechanism with
     exp(u / b), or by permute-and-flip (`mechanisms.noisy_max`). The number of choices is public. A party with fewer
@@ -76,7 +76,7 @@ class SeedChoice(Query):
     Attributes:
         spec: The planned specification.
         vectors: (candidates, dim) float32, unit norm.
-        labels: (candidates,) int32, at least 0: position of each candidate's label in the plan.
+        labels: (candidates,) int32, index of each candidate's label among the plan's labels.
     """
 
     dtypes: ClassVar[Mapping[str, str]] = {"vectors": "<f4", "labels": "<i4"}

@@ -20,14 +20,14 @@ from common.queries.arrays import shape_of, wrong
 
 _WORD = re.compile(r"[^\W_]+")
 _RUN, _RUNS = re.compile(r"\S{1,32}"), 16
-"""Characters without white space in a row, and number of such runs, that are normalised together: normalisation sorts
-combining marks in a row in quadratic time."""
+"""Pattern of a run of up to 32 characters without white space, and number of runs that are normalised together. They
+are few, since normalisation sorts combining marks in a row in quadratic time."""
 READ_WORDS, READ_CHARACTERS = 1024, 16_384
-"""Number of words of a text in which terms are sought, and of characters in which words are; the rest is not read.
-Otherwise the time of an answer would depend on how long the records are, which no public number bounds."""
+"""Number of words of a text in which terms are sought, and number of characters in which words are. The rest of the
+text is not read, or the time of an answer would depend on the lengths of records, which no public number bounds."""
 MOST_WORDS, MOST_BYTES = 8, 256
-"""Bounds on a term. Each word of a text may begin one: without a bound, a text that begins a long term at each word
-takes time that grows with the square of its length, and an unusually long time reveals that the text is there."""
+"""Largest number of words and of bytes of a term. Each word of a text may begin one: without a bound, a text that
+begins a long term at each word would take time in proportion to its squared length, which reveals that it is there."""
 
 
 def words(text: str, most: float = math.inf) -> Iterator[str]:
@@ -69,7 +69,7 @@ class Extractor:
                 self._term.setdefault(node, position)
 
     def first(self, text: str, k: int) -> tuple[int, ...]:
-        """Return the positions of a text's first k distinct terms, or of all if there are fewer, in their order."""
+        """Return the indices in the vocabulary of a text's first k distinct terms, in their order in the text."""
         positions: dict[int, None] = {}
         text_words = list(islice(words(text[:READ_CHARACTERS], READ_CHARACTERS), READ_WORDS))
         start = 0
@@ -80,7 +80,7 @@ class Extractor:
         return tuple(positions)
 
     def _longest(self, text_words: list[str], start: int) -> tuple[int | None, int]:
-        """Return the longest term that begins at `start`, if any, and the index at which the search continues."""
+        """Return the index of the longest term that begins at word `start`, or None, and the word to search next."""
         term, behind, node = None, start + 1, 0
         for place in range(start, len(text_words)):
             following = self._next.get((node, text_words[place]))
@@ -121,7 +121,7 @@ def decode_terms(terms: NDArray[np.uint8]) -> tuple[str, ...]:
 
 
 def check_terms(kind: str, terms: NDArray[np.uint8]) -> None:
-    """Refuse anything but `encode_terms` of some vocabulary."""
+    """Refuse an array that is not the result of `encode_terms` for any vocabulary."""
     if terms.ndim != 1 or terms.dtype != np.uint8 or not len(terms) or terms[-1] != ord("\n"):
         raise wrong(kind, "terms", "bytes that end with a line feed", shape_of(terms))
     try:

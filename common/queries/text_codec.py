@@ -80,7 +80,7 @@ def decode(answers: npt.ArrayLike, count: int, longest: int, labels: int) -> lis
 
 
 def readable(answers: npt.ArrayLike, count: int, longest: int, labels: int) -> tuple[list[Labelled], list[str]]:
-    """Decode the answers of all parties that can be read; return also a note if some cannot be read.
+    """Decode the answers of all parties. Return the texts of those that can be read, and a note if some cannot.
 
     One party with a malformed answer must not end a run whose other answers are paid for.
 

@@ -26,7 +26,7 @@ MOST_ROUNDS = 2**8
 """Largest number of rounds of rewriting a record."""
 
 MOST_TRAINABLE = 2**28
-"""Largest number of weights that a party trains; a square."""
+"""Largest number of weights that a party trains. It is a square, so that the l1 sensitivity is a whole number."""
 MOST_STEPS = 100_000
 _LARGEST_RATE = 10.0
 

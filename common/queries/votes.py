@@ -14,7 +14,7 @@ from common.queries.page import Query, Spec
 from common.validate import flags, integers_in
 
 MOST_VOTES = 20
-"""Largest Q: keeps 2^(Q-1) times any plausible number of records far below 2^63."""
+"""Largest Q, with which 2^(Q-1) times any plausible number of records is far below 2^63."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -86,7 +86,7 @@ class Votes(Query):
     Attributes:
         spec: The planned specification.
         vectors: (candidates, dim) float32, unit norm: the candidates under the agreed encoder.
-        labels: (candidates,) int32, at least 0: position of each candidate's label in the plan.
+        labels: (candidates,) int32, index of each candidate's label among the plan's labels.
 
     Raises:
         ProtocolError: If an array has the wrong dtype, shape or range.

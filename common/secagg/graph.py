@@ -133,7 +133,9 @@ def parameters(
 
 
 def breach(parties: int, *, corrupt: float, dropped: float, degree: int, threshold: int, malicious: bool) -> float:
-    """Bound the chance that a sparse graph is not secure, by the conditions of `parameters`; 1 out of their range.
+    """Bound the chance that a sparse graph is not secure, by the conditions of `parameters`.
+
+    The bound is 1 unless the threshold is between 2 and the degree.
 
     Args:
         parties: L, number of parties.
@@ -166,7 +168,7 @@ def threshold_of_full_graph(parties: int, corrupt: int, *, malicious: bool) -> i
 
 
 def coalition(fraction: float, parties: int) -> int:
-    """Return the number of other parties that pool their views with the coordinator, given the share that may do so."""
+    """Return how many other parties pool their views with the coordinator, if this fraction of all parties may."""
     return min(rounded_up(fraction, parties), parties - 1)
 
 
@@ -180,14 +182,14 @@ def _label(seed: bytes, party: PartyId) -> bytes:
 
 
 def _separable(parties: int, bad: int, gone: int, degree: int) -> NDArray[np.float64]:
-    """Return the chance of conditions 1 and 2, for each threshold from 2 to the degree."""
+    """Bound the chance that condition 1 or 2 of `parameters` fails, for each threshold from 2 to the degree."""
     exposed: NDArray[np.float64] = parties * _tails(parties - 1, bad, degree)[2 : degree + 1]
     apart: float = parties * _tails(parties, bad + gone, degree // 2)[degree // 2]
     return exposed + apart
 
 
 def _cuttable(parties: int, bad: int, degree: int) -> NDArray[np.float64]:
-    """Return the chance of conditions 3 and 4, for each threshold from 2 to the degree."""
+    """Bound the chance that condition 3 or 4 of `parameters` fails, for each threshold from 2 to the degree."""
     threshold = np.arange(2, degree + 1)
     both = parties * _tails(parties - 1, bad, degree)[np.maximum(2 * threshold - degree - 1, 0)]
     run = _tails(parties, bad, degree // 2)[np.maximum(threshold - degree // 2 - 1, 0)]
@@ -195,7 +197,7 @@ def _cuttable(parties: int, bad: int, degree: int) -> NDArray[np.float64]:
 
 
 def _tails(population: int, marked: int, draws: int) -> NDArray[np.float64]:
-    """Return P[X >= x] for x = 0, 1, ..., draws + 1, where X of `draws` without replacement are `marked`."""
+    """Return P[X >= x] for x = 0, 1, ..., draws + 1, with X the number of marked ones in draws without replacement."""
     count = np.arange(max(0, draws + marked - population), min(draws, marked) + 1)
     chances = np.zeros(draws + 2)
     chances[count] = np.exp(

@@ -110,7 +110,7 @@ def seal(agreed: Secret, binding: bytes, sender: PartyId, receiver: PartyId, pla
         plain: The message.
 
     Returns:
-        `SEAL_OVERHEAD` bytes more than `plain`.
+        The ciphertext, `SEAL_OVERHEAD` bytes longer than `plain`.
     """
     key = agreed.derive("seal", binding, sender, receiver)
     return AESGCM(key.reveal()).encrypt(_NONCE, plain, _info("seal", binding, sender, receiver))

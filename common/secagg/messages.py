@@ -103,7 +103,7 @@ class AggregationSetup:
 
     @property
     def signers(self) -> int:
-        """Number of signatures over one survivor set that a party requires before it unmasks (`signers`)."""
+        """Number of signatures over one survivor set that a party requires before it unmasks; 0 in semi-honest mode."""
         if self.mode == "semi-honest":
             return 0
         return signers(

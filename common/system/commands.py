@@ -98,7 +98,7 @@ def run(
         parser: A parser with commands that were added by `add_command`.
         arguments: Arguments of the command; None: the process's own.
         wrong: Further errors that mean wrong input.
-        one_line: Formats an error as a message.
+        one_line: Function that formats an error as a message of one line.
     """
     chosen, rest = parser.parse_known_args(arguments)
     if rest and ("overrides" not in chosen or any(word.startswith("-") for word in rest)):

@@ -27,7 +27,7 @@ LONGEST_NAME = 100
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Public:
     FILE: ClassVar[str]
-    """Name of a party file in the folder where it is made."""
+    """Name of a file of this kind, in the folder where it is made and in errors."""
 
     @classmethod
     def load(cls, path: Path) -> Self:

@@ -23,8 +23,8 @@ from common.errors import ConfigError, DataError
 SECRET = 0o600
 PUBLIC = 0o644
 FILE_ALONE = os.O_NOFOLLOW | os.O_NONBLOCK
-"""Flags for opening where another account may have put a link, which is not followed, or a pipe, which is not waited
-for."""
+"""Flags to open a file in a folder that another account can write to: a link in its place is not followed, and a pipe
+is not waited for."""
 LARGEST_READ = 2**25
 """Largest number of bytes read of a file in another account's folder, which could make it larger than memory."""
 

@@ -66,9 +66,9 @@ def holder(folder: Path, name: str) -> int | None:
 
 
 def _described(process: int | None) -> str:
-    """Return a lock's holder, for an error."""
+    """Describe the process that holds a lock, for an error message."""
     if process is None:
-        return "a process that ends just now"
+        return "a process that has just ended"
     return f"process {process}" if process else "a process of another container"
 
 

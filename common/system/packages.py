@@ -16,16 +16,16 @@ ROOTS = (FILE.parents[2], FILE.resolve().parents[2])
 
 
 def strangers() -> dict[str, str]:
-    """Return our names under which Python would import something else, each with the place of the other package."""
+    """Return our packages' names that Python would import from another project, each with the other package's path."""
     places = {name: _places(name) for name in NAMES}
     return {name: there[0] for name, there in places.items() if there and not any(_is_ours(name, at) for at in there)}
 
 
 def refuse_strangers() -> None:
-    """End one of our commands with one line and code 2, or fail any other import, if one of our names is taken.
+    """Refuse to go on if one of our packages' names is taken: a command of ours ends with one line and code 2.
 
     Raises:
-        ImportError: A name is taken; the message has the package and its place.
+        ImportError: A name is taken, and this is no command of ours; the message has the package and its place.
     """
     for name, place in strangers().items():
         message = (

@@ -37,9 +37,10 @@ QUIET = {
 """Variables with which no library phones home, looks for updates or downloads."""
 
 FIRST_WAIT, LONGEST_WAIT = 1.0, 15.0
-"""Seconds before a restart: doubled each time. Flower refuses a node until its last heartbeat lapses."""
+"""Shortest and longest wait before a restart, in seconds. It doubles after each run shorter than `STEADY`, since Flower
+refuses a node until its last heartbeat lapses."""
 STEADY = 60.0
-"""Seconds that a child must run for the next wait to be the first again."""
+"""Seconds that a child must run for its next wait to be `FIRST_WAIT` again."""
 LARGEST_LOG = 16 * 2**20
 """Number of bytes from which a child's log becomes the older copy. Data from unknown senders can cause lines there, so
 two such files are the limit of the disk space. The logs of runs, the audit log and the ledger are other files."""
@@ -56,7 +57,7 @@ class Child:
     Attributes:
         name: Name for the operator and of the log file.
         command: Program and arguments; never a secret, since all users can see them.
-        environment: Variables in addition to the quiet settings; no others are passed on.
+        environment: All variables of the process (`environment`); it inherits none.
         user: Account that it runs as if we are root; None for our own.
         ends_all: Whether all children end once this one has ended with code 0; otherwise it is started again.
     """
@@ -124,9 +125,9 @@ def supervise(children: Sequence[Child], *, folder: Path, names: Sequence[str]) 
 
 
 def status(folder: Path, name: str) -> dict[str, Any] | None:
-    """Return the process number of this folder's supervisor and the state of its children; None if it does not run.
+    """Return the process ID of this folder's supervisor and the state of its children; None if it does not run.
 
-    Numbers are those in its container; the supervisor's is 0 if that container is not ours.
+    IDs are those in its container; the supervisor's is 0 if that container is not ours.
     """
     process = locks.holder(folder, name)
     if process is None:
@@ -139,7 +140,7 @@ def status(folder: Path, name: str) -> dict[str, Any] | None:
 
 
 def stop(folder: Path, names: Sequence[str], *, wait: float = 3 * GRACE) -> bool:
-    """End the supervisors that have these locks of a folder, and so their children.
+    """Terminate the supervisors that hold these locks of a folder, and so their child processes.
 
     Returns:
         False if there were none.
@@ -176,7 +177,7 @@ class _SupervisedProcess:
         self._at = 0.0
 
     def tend(self) -> bool:
-        """Start the child if it has ended and its wait is over; return True if anything changed."""
+        """Start the child if it is not running and its wait is over. Return True if it ended or was started."""
         now = time.monotonic()
         _shorten(self._folder / "logs" / f"{self.child.name}.log")
         if self.process is not None:

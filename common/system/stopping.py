@@ -20,7 +20,8 @@ class Terminated(KeyboardInterrupt):
 def stoppable() -> Iterator[None]:
     """Raise KeyboardInterrupt on Ctrl-C, and Terminated on SIGTERM, once and in the main thread.
 
-    At the end the earlier handlers are back; after a signal those of the system stay, which end the process.
+    At the end of the block the earlier handlers are restored. After a signal the system's own handlers stay, so that a
+    second signal ends the process.
     """
     numbers = [number for number in (signal.SIGINT, signal.SIGTERM) if signal.getsignal(number) is not signal.SIG_IGN]
     stopped = False

@@ -39,7 +39,7 @@ def warned_once(*handlers: logging.Handler) -> Iterator[None]:
 
 @contextlib.contextmanager
 def shown_without_a_log() -> Iterator[None]:
-    """Show a command's warnings without a log as Python does, but each only once, and not within a bar's line."""
+    """Show warnings on standard error where a command has no log, each only once and above any progress bar."""
     console = Console()
     console.setLevel(logging.WARNING)
     before, logging.lastResort = logging.lastResort, console

@@ -85,7 +85,7 @@ def located(where: Callable[[str], object]) -> Iterator[None]:
 
 
 def _keys(node: yaml.Node, section: str, above: set[int]) -> Iterator[tuple[str, int]]:
-    """Yield the full name and line of every key; `above` has the nodes around it, as an alias may refer to one."""
+    """Yield the full name and line of every key. `above` has the IDs of enclosing nodes, which an alias may repeat."""
     if not isinstance(node, yaml.MappingNode) or id(node) in above:
         return
     for key, value in node.value:

@@ -103,7 +103,7 @@ def _problem_of(probe: Callable[[], None]) -> str | None:
 
 
 def preflight(settings: Settings) -> list[Finding]:
-    """Check every part of a run, and the plan last, if all others pass; return one finding for each."""
+    """Check every part of a run, then the plan if all parts pass. Return a finding for each."""
     parts = _Parts(settings)
     probes: list[tuple[str, str, Probe]] = [
         ("task", str(setting(settings, "task.name") or "demo_notes"), parts.task),
@@ -156,7 +156,8 @@ class _Parts:
     def task(self) -> tuple[str, str]:
         source: Source = build(self._settings.task)
         self._task = source
-        return "", f"{len(source.task().labels)} labels"
+        task = source.task()
+        return "", f"{len(task.labels)} labels" if task.labelled else "no labels"
 
     def encoder(self) -> tuple[str, str]:
         encoder: Encoder = build(self._settings.embedding)

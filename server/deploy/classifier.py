@@ -70,7 +70,7 @@ def _write(chosen: argparse.Namespace) -> Iterator[str]:
 
 
 def _in_python(encoder: Part) -> list[str]:
-    """Return lines of Python that make an encoder as the settings do."""
+    """Return lines of Python that build the encoder of these settings, for the card."""
     chosen = {name: value for name, value in encoder.settings.items() if value is not None}
     module, _, maker = str(chosen.pop("_target_")).rpartition(".Encoder.")
     arguments = ", ".join(f"{name}={value!r}" for name, value in chosen.items())
@@ -80,12 +80,12 @@ def _in_python(encoder: Part) -> list[str]:
 
 
 def write(run: Path, encoder: Encoder | RemoteEncoder, make_encoder: Sequence[str]) -> Iterator[Path]:
-    """Write the folder into a run folder.
+    """Write the folder with the classifiers and their card into a run folder.
 
     Args:
         run: The run folder.
         encoder: The run's encoder.
-        make_encoder: Lines of Python that make it, for the card.
+        make_encoder: Lines of Python that build the encoder, for the card.
 
     Yields:
         The path of each file.

@@ -82,7 +82,7 @@ def enrolled(settings: CoordinatorSettings) -> list[Enrolled]:
 
 
 def store(settings: CoordinatorSettings, parties: list[Enrolled]) -> None:
-    """Write the enrolled parties to three files: with their nodes, for the hospitals, and for the runs."""
+    """Write the enrolled parties to `parties.json`, `roster.json` and `identities.json` (`deploy/settings.py`)."""
     write_atomic(settings.folder / "parties.json", json.dumps([asdict(entry) for entry in parties], indent=1).encode())
     roster = RosterFile(parties=tuple(entry.party for entry in parties))
     write_atomic(settings.folder / "roster.json", roster.to_json().encode())

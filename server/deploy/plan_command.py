@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from server.settings.parts import Parts
 
 _COUNTED = 0.05
-"""Share of ε that `plan` assumes for a count of right answers, whose noise it states."""
+"""Share of ε that `plan` assumes when it states the noise that a count of correct answers would have."""
 
 
 def register(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
@@ -127,7 +127,7 @@ def forwards(settings: Settings) -> dict[str, Any]:
 
 
 def _count_in_place_of_test_texts(settings: Settings, parts: "Parts") -> list[str]:
-    """Return advice on the cost of a count at the hospitals, for a run with neither such a count nor test texts."""
+    """Return advice on the cost of a count at the hospitals; empty for a run with test texts or with such a count."""
     from server.evaluation import federated_count
     from server.settings.build import drafted
 

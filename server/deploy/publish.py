@@ -113,7 +113,7 @@ def _write_parquet(path: Path, rows: list[dict[str, Any]], columns: Sequence[str
 
 
 def _finished(run: Path, texts: list[Candidate]) -> RunSummary:
-    """Read the run's `run.json`, and refuse a run that has not ended well."""
+    """Read the run's `run.json`, and refuse a run that is incomplete, failed or cancelled, or has no texts."""
     summary = _read(run, RunSummary.FILE, RunSummary.parse)
     reason = text_of(run / FAILURE).strip() or summary.reason
     if (run / CANCELLED).exists():
@@ -128,7 +128,7 @@ def _finished(run: Path, texts: list[Candidate]) -> RunSummary:
 
 
 def _guaranteed(run: Path, *, without: bool) -> Privacy:
-    """Read the run's `privacy.json`, and refuse a run without a guarantee, unless it may be without one."""
+    """Read the run's `privacy.json`; unless `without` is true, refuse a run that has no guarantee."""
     privacy = _read(run, Privacy.FILE, Privacy.parse)
     if unprotected(privacy) and not without:
         raise ConfigError(
@@ -150,7 +150,7 @@ def _read(run: Path, name: str, parse: Callable[[str], _T]) -> _T:
 
 
 def _terms(chosen: argparse.Namespace, *, public: bool) -> Terms:
-    """Read what only a person can say from the command's arguments.
+    """Return the terms of publication from the command's arguments, since only a person can state them.
 
     Raises:
         ConfigError: A licence is missing, or an argument is not in the form that hubs read.

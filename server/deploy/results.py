@@ -12,7 +12,15 @@ from common.system.commands import add_command
 from common.system.progress import progress
 from server.documents.metrics import Metrics
 from server.documents.run import RunSummary
-from server.evaluation import figures, of_texts, released_classifier, small_model, text_classifier, zero_shot
+from server.evaluation import (
+    figures,
+    nearness,
+    of_texts,
+    released_classifier,
+    small_model,
+    text_classifier,
+    zero_shot,
+)
 from server.evaluation.small_model import Evaluation
 from server.report import write_report
 from server.report.ending import ending
@@ -34,7 +42,9 @@ def register(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") ->
         "records. Earlier figures are kept.",
         example="caucus-coordinator evaluate runs/mine --test test.csv --metrics utility fidelity",
     )
-    later.add_argument("--test", type=Path, required=True, help="a file of texts with labels; no party's records")
+    later.add_argument(
+        "--test", type=Path, required=True, help="a file of texts, with labels if the run has any; no party's records"
+    )
     later.add_argument("--json", action="store_true", help="print metrics.json in place of the summary")
     later.add_argument(
         "--metrics", nargs="*", metavar="GROUP", help=f"any of {', '.join(METRICS)}; default: those of the run"
@@ -84,7 +94,7 @@ def _evaluate(chosen: argparse.Namespace) -> Iterator[str]:
 
 
 def _measured(run: Path, test: Path, chosen: Sequence[str] | None) -> Metrics:
-    """Add the figures on these test texts to the run's `metrics.json`; return the content of the file.
+    """Measure the figures on these test texts, add them to the run's `metrics.json`, and return its content.
 
     Earlier figures are kept, except accuracies of models trained on private records that were measured on other test
     texts.
@@ -95,7 +105,7 @@ def _measured(run: Path, test: Path, chosen: Sequence[str] | None) -> Metrics:
         evaluation = replace(evaluation, metrics=tuple(chosen))
     task, texts = build(settings.task).task(), read_candidates(run)
     with named_by("--test"):
-        held_out = read_records(test, show_names=True)
+        held_out = read_records(test, labelled=task.labelled, show_names=True)
         if not {record.label for record in held_out} & set(task.labels):
             expected = f"texts with labels of the run: {', '.join(task.labels)}"
             raise DataError("labels", expected=expected, got="none with one of them", where=test)
@@ -107,6 +117,7 @@ def _measured(run: Path, test: Path, chosen: Sequence[str] | None) -> Metrics:
         encoder=build(settings.embedding),
         experiment_seed=settings.experiment_seed,
         public=lambda: [example.text for example in build(settings.task).public_examples()],
+        language=task.language,
     )
     if not measured.candidates:
         raise ConfigError("run folder", expected="synthetic texts", got="none yet", where=run)
@@ -116,13 +127,14 @@ def _measured(run: Path, test: Path, chosen: Sequence[str] | None) -> Metrics:
     made = (
         of_texts.of_texts(measured)
         | zero_shot.compared(measured, without)
+        | nearness.nearness(measured, without)
         | released_classifier.measured_with(measured, trained, task.classifier_inputs(read_candidates(run, TRANSFER)))
     )
     groups = {name: group | {"test": test.name} for name, group in made.items()}
     small = small_model.metrics(measured.candidates, measured.test, evaluation, measured.encoder)
     tested = setting(settings, "task.test")
     if tested and Path(tested).is_file() and Path(tested).read_bytes() == test.read_bytes():
-        del small["real_private"]  # stays as a simulation has measured it on these texts
+        small.pop("real_private", None)  # stays as a simulation has measured it on these texts
     else:
         small["utility_real"] = None  # as `real_private`, it was measured on other texts
     before = Metrics.load_if_there(run) or Metrics()

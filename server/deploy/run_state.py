@@ -102,7 +102,7 @@ def progress(folder: Path) -> Progress:
 
 
 def checked(settings: CoordinatorSettings, folder: Path) -> Progress:
-    """Read the state as `progress` does; if the run's process has not begun, ask Flower whether it still can."""
+    """Return the run's progress. If its process has not begun, ask Flower first; it has failed if Flower gave it up."""
     flower = last(settings, folder) if progress(folder).status is Status.STARTING else None
     current = progress(folder)  # read again: the folder is written before Flower knows
     if current.status is not Status.STARTING or not flower or not ended(flower):
@@ -171,12 +171,12 @@ def _followed(settings: CoordinatorSettings, folder: Path, at: int) -> Iterator[
 
 
 def command(settings: CoordinatorSettings, verb: str, name: str) -> str:
-    """Return the text of a command about a run, for the operator to type."""
+    """Return a command line of `caucus-coordinator` about a run, for the operator to type."""
     return shlex.join(["caucus-coordinator", verb, str(settings.folder), name])
 
 
 def last(settings: CoordinatorSettings, folder: Path) -> dict[str, Any] | None:
-    """Return Flower's record of the folder's last run, or None."""
+    """Return Flower's record of the folder's last run; None if there is none, or Flower does not answer."""
     text = text_of(folder / FLOWER)
     if not text:
         return None
@@ -193,12 +193,12 @@ def ended(run: dict[str, Any]) -> bool:
 
 
 def listed(names: Sequence[str]) -> str:
-    """Join names for a sentence."""
+    """Join names with commas and a final "and"."""
     return " and ".join([", ".join(names[:-1]), names[-1]] if len(names) > 1 else names)
 
 
 def _with_last_words(settings: CoordinatorSettings, folder: Path, current: Progress) -> Progress:
-    """Record why a run ended without leaving a reason: its process was killed, or never began; return the state."""
+    """Record in the folder why a run's process was killed or never began, and return the progress with that reason."""
     began = bool(text_of(folder / LOCK))  # the process wrote its number there
     reason = f"{DIED}: {_cause(settings, folder)}" if began else current.reason
     with contextlib.suppress(OSError):  # on a full disk they are printed alone
@@ -224,7 +224,7 @@ def _disk_is_full(folder: Path) -> bool:
 
 
 def _processes(settings: CoordinatorSettings) -> dict[str, int | None]:
-    """Return the processes that a run depends on."""
+    """Return the process IDs of SuperLink and the executor, by name; empty if `serve` is not running."""
     children = (processes.status(settings.folder, LOCKS[0]) or {}).get("children", {})
     return {name: children[name]["process"] for name in ("superlink", "executor") if name in children}
 

@@ -2,25 +2,29 @@
 
 `run` does quick checks first, then builds the run's parts, and only then writes the configuration into the
 folder and lets Flower start the ServerApp. From then on this process only prints the run's log (`run_state.py`).
+The coordinator's page does the same by `start`, `resume` and `cancel`, and shows the log itself.
 """
 
 import argparse
 import contextlib
+import fcntl
 import os
 import secrets
 import shutil
 import time
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from common.domain import is_one_population
 from common.errors import CaucusError, CheckpointError, ConfigError
 from common.system.commands import add_command
 from common.system.enrolment import LONGEST_NAME
 from common.system.files import write_atomic
 from server.deploy.enrolment import attendance, enrolled
 from server.deploy.run_state import (
+    FLOWER,
     POLL_SECONDS,
     Status,
     command,
@@ -37,10 +41,10 @@ from server.flower.commands import flwr
 from server.settings.compose import composed, load, store
 from server.settings.files import check_files
 from server.settings.schema import Hospital, Settings
-from server.settings.sections import changed
+from server.settings.sections import changed, setting
 
 ENDING_SECONDS = 60.0
-"""Seconds to wait until the process of a failed, killed or cancelled run ends: two must not work in one folder."""
+"""Seconds to wait for the process of a failed or cancelled run to end, as two must not work in one folder."""
 LONGEST_FILE_NAME = 255
 """Largest number of bytes in a file name."""
 
@@ -127,19 +131,36 @@ def with_hospitals(settings: CoordinatorSettings, overrides: list[str], name: st
 
 def _run(chosen: argparse.Namespace) -> Iterator[str]:
     settings = CoordinatorSettings.load(chosen.folder)
-    folder = _folder(settings, chosen.name)
+    yield from start(settings, chosen.name, chosen.overrides, wait=chosen.wait)
+    yield from followed(settings, _folder(settings, chosen.name))
+
+
+def start(settings: CoordinatorSettings, name: str, overrides: list[str], *, wait: bool) -> Iterator[str]:
+    """Check a new run, write its folder and let Flower start it; yield what the operator has to know.
+
+    Args:
+        settings: Settings of the coordinator.
+        name: Name of the run.
+        overrides: The operator's overrides.
+        wait: Whether to start even if too few hospitals are online.
+
+    Raises:
+        CaucusError: The name is taken, a setting is wrong, too many hospitals are offline, or Flower fails. No folder
+            is left then.
+    """
+    folder = _folder(settings, name)
     if folder.exists():
         status = progress(folder).status
-        resume = f"{command(settings, 'resume', chosen.name)} goes on with it; or choose"
+        goes_on = f"{command(settings, 'resume', name)} goes on with it; or choose"
         raise CheckpointError(
             "name of the run",
             expected="a new one",
             got=f"that of a run which is {status}",
-            do=f"{'Choose' if status is Status.COMPLETE else resume} another name",
+            do=f"{'Choose' if status is Status.COMPLETE else goes_on} another name",
         )
-    typed = with_hospitals(settings, chosen.overrides, chosen.name)
+    typed = with_hospitals(settings, overrides, name)
     check_files(typed)
-    yield from _offline_hospitals(settings, typed, wait=chosen.wait)
+    yield from _offline_hospitals(settings, typed, wait=wait)
 
     from server.settings.automatic import settled
     from server.settings.parts import build_parts
@@ -148,62 +169,122 @@ def _run(chosen: argparse.Namespace) -> Iterator[str]:
     parts = build_parts(run)  # a wrong setting fails here and not in Flower's process
     hospitals = "1 hospital" if parts.plan.parties == 1 else f"{parts.plan.parties} hospitals"
     yield f"{run.method.name} with {hospitals}: epsilon {parts.epsilon:g}"
-    yield f"records with these labels take part: {', '.join(parts.plan.labels)}"
+    yield taking_part(parts.plan.labels)
     store(run, folder)
     try:
-        submit(settings, folder)
+        with _alone(folder):
+            submit(settings, folder)
     except BaseException:
         shutil.rmtree(folder)  # nothing has begun
         raise
-    yield from followed(settings, folder)
+
+
+def taking_part(labels: Sequence[str]) -> str:
+    """Return a sentence on the records that a plan with these labels asks about."""
+    if is_one_population(labels):
+        return "all records take part, as one population"
+    return f"records with these labels take part: {', '.join(labels)}"
 
 
 def _resume(chosen: argparse.Namespace) -> Iterator[str]:
-    settings, folder = _begun(chosen)
+    settings = CoordinatorSettings.load(chosen.folder)
+    folder = begun(settings, chosen.name)
     if progress(folder).status is Status.COMPLETE:
         yield f"done: {folder / 'report.html'}"
         return
-    # The lock shows whether a process is running; Flower reports a killed one as running for a while.
-    if not _ended(folder):
-        follow = f"{command(settings, 'follow', chosen.name)} shows its log"
-        raise CaucusError("run", expected="one that has ended", got="a running process", where=folder, do=follow)
-    yield from _offline_hospitals(settings, load(folder), wait=chosen.wait)
-    _stop(settings, folder)
-    log = folder / "run.log"
-    at = log.stat().st_size if log.exists() else 0
-    submit(settings, folder)
+    at = yield from resume(settings, folder, wait=chosen.wait)
     yield from followed(settings, folder, at=at)
 
 
+def resume(settings: CoordinatorSettings, folder: Path, *, wait: bool) -> Generator[str, None, int]:
+    """Let Flower go on with a run that has ended without being complete; yield what the operator has to know.
+
+    Args:
+        settings: Settings of the coordinator.
+        folder: The run folder.
+        wait: Whether to go on even if too few hospitals are online.
+
+    Returns:
+        Number of bytes of the run's log before.
+
+    Raises:
+        CaucusError: The run is complete, is another process's, or has not ended, or too many hospitals are offline.
+    """
+    _check_unfinished(folder)
+    # The lock shows whether a process is running; Flower reports a killed one as running for a while.
+    if not _ended(folder):
+        follow = f"{command(settings, 'follow', folder.name)} shows its log"
+        raise CaucusError("run", expected="one that has ended", got="a running process", where=folder, do=follow)
+    yield from _offline_hospitals(settings, load(folder), wait=wait)
+    with _alone(folder):
+        _stop(settings, folder)
+        log = folder / "run.log"
+        at = log.stat().st_size if log.exists() else 0
+        submit(settings, folder)
+    return at
+
+
 def _follow(chosen: argparse.Namespace) -> Iterator[str]:
-    yield from followed(*_begun(chosen))
+    settings = CoordinatorSettings.load(chosen.folder)
+    yield from followed(settings, begun(settings, chosen.name))
 
 
 def _cancel(chosen: argparse.Namespace) -> Iterator[str]:
-    settings, folder = _begun(chosen)
-    if progress(folder).status is Status.COMPLETE:
-        raise CheckpointError("run", expected="one that is not complete", got="a complete one", where=folder)
-    write_atomic(folder / CANCELLED, f"{datetime.now(UTC):%Y-%m-%d %H:%M:%S} UTC".encode())
-    try:
-        _stop(settings, folder)
-    except CaucusError:
-        if at_work(folder):
+    settings = CoordinatorSettings.load(chosen.folder)
+    yield from cancel(settings, begun(settings, chosen.name))
+
+
+def cancel(settings: CoordinatorSettings, folder: Path) -> Iterator[str]:
+    """Stop a run and mark it as cancelled; yield what that means.
+
+    Raises:
+        CaucusError: The run is complete, is another process's, or cannot be stopped.
+    """
+    with _alone(folder):
+        _check_unfinished(folder)
+        write_atomic(folder / CANCELLED, f"{datetime.now(UTC):%Y-%m-%d %H:%M:%S} UTC".encode())
+        if not _stop(settings, folder) and at_work(folder):
             (folder / CANCELLED).unlink()
-            raise
-    yield f"{chosen.name} is cancelled; {command(settings, 'resume', chosen.name)} goes on where it stopped"
+            do = "See that caucus-coordinator serve runs, and cancel again"
+            raise CaucusError("run", expected="one that Flower stops", got="no end of it", where=folder, do=do)
+    yield f"{folder.name} is cancelled; {command(settings, 'resume', folder.name)} goes on where it stopped"
     yield "until then the hospitals keep their answers, so that none is paid for twice"
     if not _ended(folder):
         yield "its process is still running, and ends after the current step"
 
 
-def _begun(chosen: argparse.Namespace) -> tuple[CoordinatorSettings, Path]:
-    settings = CoordinatorSettings.load(chosen.folder)
-    folder = _folder(settings, chosen.name)
+def begun(settings: CoordinatorSettings, name: str) -> Path:
+    """Return the folder of a run that was started.
+
+    Raises:
+        ConfigError: The name is not that of a folder.
+        CheckpointError: There is no such run.
+    """
+    folder = _folder(settings, name)
     if not (folder / "config.yaml").exists():
         names = sorted(path.name for path in (settings.folder / "runs").iterdir())
         expected = f"one of {', '.join(names)}" if names else "a run that was started"
-        raise CheckpointError("run", expected=expected, got=repr(chosen.name))
-    return settings, folder
+        raise CheckpointError("run", expected=expected, got=repr(name))
+    return folder
+
+
+def steered(folder: Path) -> bool:
+    """Return whether `caucus-coordinator steer` made a run folder: then no hospital is asked, and Flower knows none."""
+    return not (folder / FLOWER).exists() and bool(setting(load(folder), "method.census"))
+
+
+def _check_unfinished(folder: Path) -> None:
+    """Refuse a run that is complete, or that Flower does not run.
+
+    Raises:
+        CheckpointError: It is one of these.
+    """
+    if progress(folder).status is Status.COMPLETE:
+        raise CheckpointError("run", expected="one that is not complete", got="a complete one", where=folder)
+    if steered(folder):
+        do = "Ctrl-C stops that process, and caucus-coordinator steer with --resume goes on"
+        got = "one that caucus-coordinator steer makes, in a process of its own"
+        raise CheckpointError("run", expected="one that was started with hospitals", got=got, where=folder, do=do)
 
 
 def _folder(settings: CoordinatorSettings, name: str) -> Path:
@@ -236,16 +317,29 @@ def _offline_hospitals(settings: CoordinatorSettings, run: Settings, *, wait: bo
     yield f"{listed(offline)}; the run {waits}" + (" and goes on without them" if online >= needed else "")
 
 
-def _stop(settings: CoordinatorSettings, folder: Path) -> None:
-    """Let Flower stop the folder's run, if it has not ended."""
+def _stop(settings: CoordinatorSettings, folder: Path) -> bool:
+    """Ask Flower to stop the folder's run, if it has not ended; return whether it has ended by now."""
     before = last(settings, folder)
     if before and not ended(before):
         with contextlib.suppress(CaucusError):  # it may have ended just now
             flwr(settings.folder, "stop", before["run-id"])
+        before = last(settings, folder)
+    return bool(before and ended(before))
+
+
+@contextlib.contextmanager
+def _alone(folder: Path) -> Iterator[None]:
+    """Wait for other commands that start, resume or cancel the run of this folder, and keep them out."""
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(descriptor)
 
 
 def _ended(folder: Path) -> bool:
-    """Wait for the process that is working in a folder; return False if it does not end."""
+    """Wait until no process works in the folder; return False if one still does after `ENDING_SECONDS`."""
     deadline = time.monotonic() + ENDING_SECONDS
     while at_work(folder):
         if time.monotonic() > deadline:

@@ -27,8 +27,8 @@ from server.deploy.settings import CoordinatorSettings
 from server.flower.commands import TOKEN, write_connection
 
 PASSED_ON = ("ANTHROPIC_API_KEY", "OPENAI_API_KEY", "HTTPS_PROXY", "https_proxy")
-"""Environment variables that a run's models, or a proxy on the way to them, need: only the executor, and through it the
-ServerApp, gets them."""
+"""Environment variables for a run's models, and for a proxy on the way to them. Of the three processes only the
+executor gets them, which passes them on to the ServerApp."""
 LOCKS = ("coordinator",)
 
 

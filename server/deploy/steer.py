@@ -25,7 +25,7 @@ from server.settings.sections import changed, setting
 
 FIXED = ("privacy", "federation", "secagg", "embedding", "purpose", "recipient", "run")
 ASKED = ("method", "method.census", "method.directions", "method.count", "method.description", "evaluation.federated")
-"""Groups and settings of the question that was asked, which can no longer change."""
+"""Settings, and groups of them, that defined the question to the parties and so can no longer change."""
 
 
 def register(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:

@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 
 def packed(array: NDArray[np.floating]) -> str:
-    """Return the array as text, without its shape."""
+    """Return the array's entries as base64 of little-endian float32, without its shape."""
     return base64.b64encode(array.astype("<f4").tobytes()).decode()
 
 

@@ -46,7 +46,7 @@ class CensusNumbers(Document):
         softness: Softness of the classifier by the labels' means; public.
         radius: Largest distance of a record's coordinates from its label's centre.
         basis: (directions, dimensions) float32, rows one after another, as base64.
-        centres: (labels, dimensions) float32, likewise.
+        centres: (labels, dimensions) float32, in the same form.
         questionnaire: Answers about the form of the records' texts; None if they were not asked for.
     """
 

@@ -14,8 +14,8 @@ from typing import Any, TypeGuard, TypeVar, Union
 
 _T = TypeVar("_T")
 
-ABSENT = {"absent": True}
-"""Metadata of a field that has no key in JSON where it is None."""
+ABSENT = {"absent": None}
+"""Metadata of a field that has no key in JSON where it is None; another value may take the place of None."""
 OTHERS = {"others": True}
 """Metadata of a field that holds all keys of the JSON object that no other field has."""
 
@@ -38,13 +38,13 @@ class FieldError(ValueError):
 
 
 def to_json(document: Any) -> dict[str, Any]:
-    """Return the fields in their order, as strict JSON."""
+    """Return the fields of a dataclass in their order, as strict JSON."""
     made: dict[str, Any] = {}
     for attribute in fields(document):
         value = getattr(document, attribute.name)
         if "others" in attribute.metadata:
             made |= strict(value)
-        elif value is not None or "absent" not in attribute.metadata:
+        elif "absent" not in attribute.metadata or value != attribute.metadata["absent"]:
             made[attribute.name] = strict(value)
     return made
 
@@ -78,7 +78,7 @@ def with_infinities(value: Any) -> Any:
 
 
 def from_json(kind: type[_T], value: Any) -> _T:
-    """Return the dataclass of this kind with these fields.
+    """Return an instance of the dataclass `kind`, with the fields of a JSON object.
 
     Raises:
         FieldError: The value is not an object, or a field is missing or of the wrong type.
@@ -91,6 +91,8 @@ def from_json(kind: type[_T], value: Any) -> _T:
             made[name] = {key: inner for key, inner in value.items() if key not in known or key == name}
         elif name in value:
             made[name] = _named(name, convert, value[name])
+        elif "absent" in attribute.metadata:
+            made[name] = attribute.metadata["absent"]
         elif attribute.default is MISSING and attribute.default_factory is MISSING:
             raise FieldError(name, "an entry", missing=True)
     return kind(**made)

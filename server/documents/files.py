@@ -48,7 +48,7 @@ class Document:
 
     @classmethod
     def parse(cls, text: str) -> Self:
-        """Return the document in the text of its file.
+        """Return the document from the text of its file.
 
         Raises:
             LaterFormatError, KeyError, TypeError, ValueError: As in `of_file`.
@@ -57,7 +57,7 @@ class Document:
 
     @classmethod
     def of_file(cls, value: object) -> Self:
-        """Return the document in the JSON of its file.
+        """Return the document from the parsed JSON of its file.
 
         Raises:
             LaterFormatError: A later version of Caucus wrote it.
@@ -89,11 +89,14 @@ class Document:
 
     @classmethod
     def read(cls, folder: Path, problems: list[str], *, needed: bool = True) -> Self | None:
-        """Return the document of a run folder; or None, with the reason added to `problems`: see `read`."""
+        """Return the document of a run folder; if that fails, add the reason to `problems` and return None.
+
+        The arguments are those of the function `read` of this module.
+        """
         return read(folder / cls.FILE, cls.parse, problems, needed=needed)
 
     def save(self, folder: Path, name: str | None = None) -> None:
-        """Write the file of a run folder atomically, with the version of its form; `name` replaces `FILE`."""
+        """Write the document's file in a run folder atomically, with the format's version; `name` replaces `FILE`."""
         write_json(folder / (name or self.FILE), self.to_json() | {_FORMAT: FORMAT})
 
 
@@ -134,7 +137,7 @@ def read(path: Path, parse: Callable[[str], _T], problems: list[str], *, needed:
 
 
 def read_lines(path: Path, parse: Callable[[Any], _T], problems: list[str]) -> list[_T]:
-    """Parse each line of a JSON Lines file; unreadable lines are counted, and the first one is named."""
+    """Parse each line of a JSON Lines file; add the number of unreadable lines, and the first one, to `problems`."""
     lines = read(path, split, problems) or []
     parsed, unreadable = [], []
     for number, line in enumerate(lines, start=1):

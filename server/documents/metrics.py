@@ -38,7 +38,7 @@ class Classifier(Document):
         accuracy: The classifier's accuracy.
         macro_f1: The classifier's macro-F1.
         records: Number of texts that it was trained on.
-        trained_on: The same number, if the classifier is one of several trainings.
+        trained_on: The same number, in groups such as `utility` that have it in place of `records`.
         recall_by_label: Share of the test texts of each label that it gives that label; empty in earlier versions.
         rows: Number of texts or records behind the accuracy.
         test: Name of the file of test texts, in a later evaluation.
@@ -64,12 +64,12 @@ class Classifier(Document):
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Gain(Document):
-    """Difference between two accuracies on the same test texts, such as the gain over texts without the hospitals.
+    """Difference between two figures on the same test texts, such as the gain in accuracy over no hospitals.
 
     Attributes:
-        value: The difference, -1 to 1.
-        interval: The difference's 95 % interval over the test texts, paired.
-        texts: Number of texts from which the classifiers learned.
+        value: The difference; above 0 is better.
+        interval: The difference's 95 % interval.
+        texts: Number of texts on either side.
     """
 
     value: float
@@ -85,6 +85,26 @@ class Gain(Document):
     def loss(self) -> bool:
         """Whether the whole interval is below 0."""
         return self.interval[1] < 0
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Nearness(Document):
+    """Distances (FID) from held-out texts, of equally many texts each; the measure of a task without labels.
+
+    Attributes:
+        synthetic: That of the synthetic texts; its value is None if it could not be computed.
+        without: That of what the same models wrote without the hospitals.
+        real: That of other held-out texts.
+        gain: `without` minus `synthetic`; None if there is no interval.
+        texts: Number of texts.
+    """
+
+    synthetic: Estimate
+    without: Estimate
+    real: Estimate
+    gain: Gain | None
+    texts: int | None
 
 
 @final
@@ -121,7 +141,7 @@ class Metrics(Document):
         return metrics
 
     def adding(self, more: Mapping[str, Any]) -> "Metrics":
-        """Return the same metrics with these figures and groups added; they replace others of the same name."""
+        """Return a copy with these figures and groups, which replace those of the same name."""
         return Metrics({**self.content, **more})
 
     @property
@@ -131,7 +151,7 @@ class Metrics(Document):
 
     @property
     def named(self) -> dict[str, Figure]:
-        """All figures, by the title of their group and their name in it."""
+        """All figures, by "group's title: figure's name"."""
         return {f"{group.title}: {figure.name}": figure for group in self.groups for figure in group.figures}
 
     @property
@@ -152,7 +172,7 @@ class Metrics(Document):
 
     @property
     def test(self) -> str | None:
-        """Name of the file of test texts, if they are those of a later evaluation."""
+        """Name of the file of test texts; None if they are those of the run itself."""
         return _text(self.content.get("test"))
 
     @property
@@ -162,7 +182,7 @@ class Metrics(Document):
 
     @property
     def zero_shot(self) -> Classifier | None:
-        """The small model, trained on what the same models wrote without the hospitals."""
+        """The small model, trained on texts that the same language models wrote without the hospitals."""
         return self._classifier("zero_shot")
 
     @property
@@ -180,13 +200,28 @@ class Metrics(Document):
         return _gain(group.get("difference"), _whole(group.get("trained_on")))
 
     @property
+    def nearness(self) -> Nearness | None:
+        """The distances from held-out texts, in a task without labels."""
+        group = self.content.get("nearness")
+        if not isinstance(group, Mapping):
+            return None
+        texts = _whole(group.get("texts"))
+        return Nearness(
+            synthetic=_estimate(group.get("fid")),
+            without=_estimate(group.get("zero_shot")),
+            real=_estimate(group.get("real")),
+            gain=_gain(group.get("difference"), texts),
+            texts=texts,
+        )
+
+    @property
     def utility(self) -> Classifier | None:
         """The small model, trained on the synthetic texts, with intervals, averaged over several trainings."""
         return self._on_these_texts("utility")
 
     @property
     def utility_hard_labels(self) -> Classifier | None:
-        """The same small model, trained only on the most probable labels, if the synthetic texts have probabilities."""
+        """As `utility`, but trained on the most probable labels alone. None if the texts have no probabilities."""
         return self._on_these_texts("utility_hard_labels")
 
     @property
@@ -196,7 +231,7 @@ class Metrics(Document):
 
     @property
     def generation_gap(self) -> Gain | None:
-        """Accuracy of the released numbers' classifier minus that of one of its kind trained on the synthetic texts."""
+        """Accuracy of `released_classifier` minus that of a classifier of its kind trained on the synthetic texts."""
         group = self.content.get("released_classifier")
         if not isinstance(group, Mapping) or self.released_classifier is None:
             return None
@@ -214,7 +249,7 @@ class Metrics(Document):
 
     @property
     def utility_encoder(self) -> Classifier | None:
-        """A second model, on the encoder's vectors."""
+        """Results of a second classifier, which was trained on the encoder's vectors of the synthetic texts."""
         return self._classifier("utility_encoder")
 
     @property
@@ -234,7 +269,7 @@ class Metrics(Document):
 
     @property
     def disclosed(self) -> str | None:
-        """Features by which the texts disclose records, "" if none does; None if it was not tested: a simulation's."""
+        """Features by which the texts disclose records, empty if none does. None if this was not tested."""
         group = self.content.get("disclosures")
         if not isinstance(group, Mapping) or not isinstance(found := group.get("found"), Mapping):
             return None
@@ -242,12 +277,12 @@ class Metrics(Document):
 
     @property
     def label_shares(self) -> LabelShares | None:
-        """Labels of the private records; only in a simulation."""
+        """Shares of the labels among the private records; only in a simulation."""
         shares = self.content.get("label_shares")
         return from_json(LabelShares, shares) if isinstance(shares, Mapping) and shares else None
 
     def _on_these_texts(self, name: str) -> Classifier | None:
-        """Return a classifier that was tested on the texts of the last evaluation."""
+        """Return the classifier of a group; None if it was not tested on the texts of the last evaluation."""
         classifier = self._classifier(name)
         return classifier if classifier and classifier.test == self.test else None
 

@@ -105,17 +105,17 @@ class StatedQuery(Document):
 
     @property
     def candidates(self) -> int:
-        """Number of texts that a choice is made from."""
+        """Number of texts among which the query chooses, for a query that makes a choice."""
         return int(self.parameters["candidates"])
 
     @property
     def steps(self) -> int:
-        """Number of steps of a training."""
+        """Number of steps of the training, for a query that trains a model."""
         return int(self.parameters["steps"])
 
     @property
     def directions(self) -> tuple[str, ...]:
-        """Directions of votes, each with the same number of entries in the answer; none for any other query."""
+        """Directions of votes, each with the same number of entries in the answer; empty for any other query."""
         if self.kind != "votes":
             return ()
         return ("nearest", "furthest") if self.parameters.get("furthest") else ("nearest",)
@@ -141,7 +141,7 @@ class Spent(Document):
     Attributes:
         epsilon: Epsilon of the queries asked.
         queries_asked: Number of the queries asked.
-        queries_planned: Number of answers in the plan, each attempt at one counted once.
+        queries_planned: Number of answers in the plan; several attempts at an answer count as one.
     """
 
     epsilon: float

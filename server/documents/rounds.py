@@ -61,7 +61,7 @@ class AskedQuery(Document):
     """A query that the parties answered.
 
     Attributes:
-        index: The query's number among all answers of the run, from 0.
+        index: Index of the attempt among all attempts of the plan.
         name: The query's name in the plan.
         mechanism: The mechanism that noises it.
         scale: Scale of the noise in the answer's unit.
@@ -92,7 +92,7 @@ class RoundReport(Document):
         tokens: Tokens of all models.
         calls: Number of requests.
         losses: Number of replies with fewer texts than requested, by model and reason (`server.llm.base.LOSSES`).
-        cleaned: Number of texts that were changed or dropped, by model and the cleaner's rule.
+        cleaned: Number of changes and dropped texts, by model and the cleaner's rule.
         queries: The queries asked in the round.
         notes: Remarks for the reader.
         figures: Figures that this method alone reports, such as WASP's weights, stored among the other fields.
@@ -124,7 +124,7 @@ class RoundReport(Document):
     epsilon: float | None = field(default=None, metadata=ABSENT)
 
     def to_json(self) -> dict[str, Any]:
-        """Return the report as strict JSON; the run's measurements are absent until it has measured the round."""
+        """Return the report as strict JSON. Measurements are absent until the run has made them."""
         line = codec.to_json(self)
         return line if self.seconds is not None else {name: line[name] for name in line if name not in _MEASURED}
 
@@ -134,7 +134,7 @@ class RoundReport(Document):
 
     @property
     def label_shares(self) -> Mapping[str, float]:
-        """Share of each label among the records, by the noised answers if the method asked for it; otherwise empty."""
+        """Share of each label among the records, by noised answers; empty if the method did not ask for it."""
         counted = self.figures.get("metadata")
         shares = self.figures.get("shares") or (counted.get("labels") if isinstance(counted, Mapping) else None)
         return shares if isinstance(shares, Mapping) and all(map(codec.is_number, shares.values())) else {}

@@ -35,7 +35,7 @@ class RunSummary(Document):
         method: Name of the method.
         task: Name of the task.
         parties: L, the number of parties.
-        labels: The task's labels with their public descriptions; empty for a baseline.
+        labels: The task's labels with their public descriptions, or `UNLABELLED` alone; empty for a baseline.
         seconds: Wall time, interruptions left out.
         warnings: Advice on each query that noise is expected to drown, by query; a list in earlier versions.
         reason: Why it is partial, in earlier versions.

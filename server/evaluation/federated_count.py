@@ -33,9 +33,10 @@ _NEVER = -1e6
 
 
 def with_evaluation(queries: Sequence[PlannedQuery], share: float, max_records: int) -> tuple[PlannedQuery, ...]:
-    """Return a method's queries, with less epsilon, followed by the count; with share 0, the queries unchanged.
+    """Return a method's queries, with less epsilon, followed by the count; the same queries if `share` is 0.
 
-    The noise is Laplace, the smallest for two counts asked once, and pure if all other queries are.
+    The count has Laplace noise, which is the smallest for two counts asked once. Its epsilon is pure (no delta) if that
+    of all other queries is.
     """
     if share == 0:
         return tuple(queries)

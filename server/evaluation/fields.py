@@ -20,11 +20,11 @@ DEFINITION = (
 
 
 Cleaned = Iterable[Mapping[str, Mapping[str, int]]]
-"""Numbers of texts that each rule of the cleaner changed or dropped in each round, by model."""
+"""For each round: number of changes and dropped texts, by model and the cleaner's rule."""
 
 
 def of_run(texts: Sequence[str], structure: Structure | None, cleaned: Cleaned) -> dict[str, dict[str, Any]]:
-    """Return the group of a run's texts, with a note on repaired and dropped texts; empty for plain texts."""
+    """Return the group of figures on a run's texts, with a note on repaired and dropped ones; empty for plain texts."""
     if structure is None:
         return {}
     note = _note(cleaned)
@@ -32,7 +32,7 @@ def of_run(texts: Sequence[str], structure: Structure | None, cleaned: Cleaned) 
 
 
 def shares(texts: Sequence[str], structure: Structure) -> dict[str, Any]:
-    """Return the group of these texts; it counts texts without the structure, and leaves them out of the shares."""
+    """Return the group of figures on these texts. Texts without the structure are counted, and left out of shares."""
     read = [fields for text in texts if (fields := structure.fields(text)) is not None]
     group: dict[str, Any] = {
         "definition": DEFINITION.format(text_field=structure.text_field),

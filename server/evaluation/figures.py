@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from common import rng
-from common.domain import Record
+from common.domain import Record, is_one_population
 from common.errors import CaucusError
 from common.models.encoder import Encoder
 from server.domain import Candidate
@@ -25,6 +25,8 @@ log = logging.getLogger("caucus.measures")
 Figure = dict[str, Any]
 Group = dict[str, Any]
 
+WITHOUT_LABELS = "the task has no labels, so no classifier learns from the texts"
+"""Reason in place of accuracies."""
 _FID = "FID: squared Frechet distance of Gaussians in the encoder's space, biased upward for few texts. "
 
 
@@ -42,6 +44,7 @@ class Measured:
         released: The synthetic texts as they are released, if figures read only one field; None: the candidates.
         public: Reads the public texts, if the task has any; only figures that are compared with those of public texts
             need them.
+        language: Language of the texts.
     """
 
     candidates: Sequence[Candidate]
@@ -52,6 +55,12 @@ class Measured:
     embed: Callable[[Sequence[str]], NDArray[np.float32]] | None = None
     released: Sequence[str] | None = None
     public: Callable[[], Sequence[str]] = tuple
+    language: str = "english"
+
+    @property
+    def labelled(self) -> bool:
+        """Whether texts have labels."""
+        return not is_one_population({text.label for text in self.candidates} | {record.label for record in self.test})
 
     @property
     def whole_texts(self) -> Sequence[str]:
@@ -86,7 +95,7 @@ class Measured:
 def figure(
     value: Callable[[], float], *, rows: int, interval: Callable[[], intervals.Interval | None] | None = None
 ) -> Figure:
-    """Return a figure, or the reason why it is missing."""
+    """Return a figure with its interval, or the reason why it is missing."""
     try:
         number = value()
     except (CaucusError, ValueError, ArithmeticError) as error:
@@ -97,7 +106,7 @@ def figure(
 
 
 def together(make: Callable[[], Mapping[str, float]], names: Sequence[str], *, rows: int) -> dict[str, Figure]:
-    """Return the figures from one computation: all of them, or the same reason for each in their place."""
+    """Return the figures of one computation or, if it fails, the same reason in place of each."""
     try:
         values = make()
     except (CaucusError, ValueError, ArithmeticError) as error:
@@ -106,14 +115,16 @@ def together(make: Callable[[], Mapping[str, float]], names: Sequence[str], *, r
 
 
 def missing(names: Iterable[str], error: Exception, *, rows: int) -> dict[str, Figure]:
-    """Return the same reason for each figure: our message, or a library's error type, as its message may quote text."""
+    """Return the reason in place of each figure. Of a library's error it is the type, as the message may quote text."""
     reason = str(error) if isinstance(error, CaucusError) else f"a library failed ({type(error).__name__})"
     log.info("no %s: %s", ", ".join(names), reason)
     return {name: {"value": None, "reason": reason, "rows": rows} for name in names}
 
 
 def classification(measured: Measured, train: Sequence[Candidate | Record], evaluation: Evaluation) -> Group:
-    """Measure accuracy and macro-F1, on the test texts, of the small model trained on `train`."""
+    """Measure accuracy and macro-F1, on the test texts, of the small model trained on `train`, if there are labels."""
+    if not measured.labelled:
+        return {"value": None, "reason": WITHOUT_LABELS}
     seeds = evaluation.seeds if evaluation.model != "tfidf" else 1  # the default is deterministic
     right = [record.label for record in measured.test]
     note = None
@@ -138,7 +149,7 @@ def classification(measured: Measured, train: Sequence[Candidate | Record], eval
 def predicted_by(
     measured: Measured, train: Sequence[Candidate | Record], evaluation: Evaluation, number: int
 ) -> tuple[list[str], str | None]:
-    """Predict the test texts' labels by the small model's training number `number` (`small_model.predictions`)."""
+    """Predict the test texts' labels by the small model in training `number` of several (`small_model.predictions`)."""
     return predictions(
         train,
         measured.test,
@@ -149,7 +160,7 @@ def predicted_by(
 
 
 def difference(before: NDArray[np.float64], after: NDArray[np.float64]) -> Figure:
-    """Compute one classifier's accuracy minus another's, with its interval, from shares of right answers by row."""
+    """Return the mean of `after` minus that of `before`, with its interval; both are shares of right answers by row."""
     interval = intervals.of_paired_shares(before, after)
     return {"value": float(after.mean() - before.mean()), "interval": interval, "rows": len(after)}
 
@@ -204,7 +215,7 @@ def language_modelling(measured: Measured, train: Sequence[str]) -> Group:
 
 
 def real_against_real(measured: Measured, records: Sequence[Record], real: Sequence[Record], about: str) -> Group:
-    """Compute the fidelity of real texts in place of the synthetic ones: the level that synthetic texts could reach.
+    """Compute the fidelity of real texts in place of the synthetic ones, as the level that these could reach.
 
     Args:
         measured: Settings and encoder.

@@ -111,21 +111,21 @@ def _diversity(measured: Measured) -> dict[str, Group]:
 
 def _personal(measured: Measured) -> dict[str, Group]:
     """Measure rates of personal information in the synthetic texts and, for comparison, in public texts."""
-    groups = {"privacy": _rates(measured.drawn(measured.whole_texts, "personal", _PERSONAL))}
+    groups = {"privacy": _rates(measured.drawn(measured.whole_texts, "personal", _PERSONAL), measured.language)}
     try:
         public = measured.public()
     except CaucusError as error:  # the file of public texts may be another machine's
         return groups | {"privacy_public": missing(["personal_information"], error, rows=0)}
     if public:
-        rates = _rates(measured.drawn(public, "personal", _PERSONAL))
+        rates = _rates(measured.drawn(public, "personal", _PERSONAL), measured.language)
         groups["privacy_public"] = rates | {"definition": "The same in the public texts."}
         _with_all_kinds(list(groups.values()))
     return groups
 
 
-def _rates(texts: Sequence[str]) -> Group:
+def _rates(texts: Sequence[str], language: str) -> Group:
     try:
-        flags, kinds = personal_information.personal_information(texts)
+        flags, kinds = personal_information.personal_information(texts, language)
     except CaucusError as error:
         return {"definition": personal_information.PERSONAL} | missing(["personal_information"], error, rows=0)
     low, high = intervals.of_share(int(flags.sum()), len(flags))
@@ -142,7 +142,7 @@ def _rates(texts: Sequence[str]) -> Group:
 
 
 def _with_all_kinds(groups: Sequence[Group]) -> None:
-    """Give each group a rate for every kind that one of them has, 0 where nothing of the kind was found."""
+    """Give each group a rate for every kind of personal information that any of them has; 0 where none was found."""
     if not all("of_a_kind" in group for group in groups):
         return
     kinds = sorted({kind for group in groups for kind in group["of_a_kind"]})

@@ -48,7 +48,7 @@ def transfer_set(
 def measured_with(
     measured: Measured, classifier: LinearClassifier | None, transfer: Sequence[Candidate]
 ) -> dict[str, Group]:
-    """Return the groups of `metrics.json`: the classifier itself, and the small model with the public texts added."""
+    """Return groups of `metrics.json` on the classifier, and on the small model trained with the public texts too."""
     groups: dict[str, Group] = {}
     if not measured.test:
         return groups
@@ -66,7 +66,7 @@ def measured_with(
 
 
 def _gap(measured: Measured, answers: Sequence[str], labels: NDArray[np.str_]) -> Group:
-    """Return the accuracy lost by a linear classifier over the same vectors that has learned from synthetic texts."""
+    """Return how much less accurate than `answers` a linear classifier trained on the synthetic texts' vectors is."""
     candidates = measured.candidates
     if not candidates or len((student := linear_classifier(measured.vectors, candidates)).labels) < 2:
         return {}

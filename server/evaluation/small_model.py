@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from common.domain import Record
+from common.domain import Record, is_one_population
 from common.errors import CaucusError, ConfigError, DataError, InternalError
 from common.labelled_files import named_by, read_texts
 from common.models import checkpoints
@@ -108,10 +108,12 @@ def metrics(
     """Make the fields of `metrics.json` on the small model, trained on the synthetic texts and tested on held-out ones.
 
     A simulation fills in `real_private`, the same model trained on the private records, without adaptation. The result
-    is empty without held-out texts.
+    is empty without held-out texts, and has only their number without labels.
     """
     if not held_out:
         return {}
+    if is_one_population({record.label for record in held_out}):
+        return {"test_records": len(held_out)}
     return {
         "definition": evaluation.definition,
         "test_records": len(held_out),
@@ -137,7 +139,7 @@ def score(
     """Measure accuracy, macro-F1 and recall by label on `test`, after training on `train`; see `predictions`.
 
     Raises:
-        DataError: A target text is a test text.
+        DataError: An unlabelled text to adapt to is a test text.
     """
     predicted, _ = predictions(train, test, evaluation=evaluation, encoder=encoder)
     right = [record.label for record in test]
@@ -206,7 +208,7 @@ def predictions(
 
 
 def labels_of(train: Sequence[Candidate | Record]) -> list[str] | SoftLabels:
-    """Return the labels to learn: probabilities, if each text has them."""
+    """Return the labels to learn: probabilities if all texts have them, and otherwise one label for each text."""
     rows = [text.probabilities for text in train if isinstance(text, Candidate) and text.probabilities]
     if not rows or len(rows) < len(train):
         return [text.label for text in train]
@@ -215,7 +217,7 @@ def labels_of(train: Sequence[Candidate | Record]) -> list[str] | SoftLabels:
 
 
 def linear_classifier(vectors: NDArray[np.float32], train: Sequence[Candidate]) -> LinearClassifier:
-    """Fit a logistic regression (L2, C = 10) to the texts' (n, dim) vectors; for one label, a constant answer."""
+    """Fit a logistic regression (L2, C = 10) to the texts' (n, dim) vectors; a constant answer for a single label."""
     labels = labels_of(train)
     if len(names := tuple(accuracy.sizes(labels))) == 1:
         return LinearClassifier(labels=names, weights=np.zeros((1, vectors.shape[1])), intercepts=np.zeros(1))
@@ -229,7 +231,7 @@ def weights_of(train: Sequence[Candidate | Record]) -> list[float] | None:
 
 
 def _targets(given: list[str] | SoftLabels) -> tuple[Sequence[str], NDArray[np.int64] | NDArray[np.float64]]:
-    """Return the names of the labels, and for each text its label's number, (n,), or the probabilities, (n, C)."""
+    """Return the names of the labels, and for each text its label's index, (n,), or the probabilities, (n, C)."""
     if isinstance(given, SoftLabels):
         return given.names, np.array(given.probabilities)
     names = sorted(set(given))
@@ -246,7 +248,7 @@ def fid_or_none(synthetic: NDArray[np.float32], real: NDArray[np.float32]) -> fl
 
 
 def _target(settings: Evaluation, test: Sequence[Record]) -> list[Record]:
-    """Return the unlabelled texts to adapt to; empty without adaptation."""
+    """Return the unlabelled texts for domain adaptation; empty if that is off."""
     if settings.domain_adaptation == "none":
         return []
     with named_by("evaluation.target"):

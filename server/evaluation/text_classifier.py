@@ -22,7 +22,7 @@ RELEASED = "the released numbers, without any text"
 
 
 def document(trained: LinearClassifier, source: str, *, run: str, encoder: str, privacy: Privacy) -> TrainedClassifier:
-    """Return a classifier from a run's released numbers or texts, with its guarantee.
+    """Return the document of a classifier that was made from a run's released numbers or texts, with its guarantee.
 
     Args:
         trained: The classifier.

@@ -30,14 +30,14 @@ _DEFINITION = (
 
 
 def compared(measured: Measured, zero_shot: Sequence[Candidate]) -> dict[str, Group]:
-    """Return the comparison for `metrics.json`; empty if there are no held-out, synthetic or zero-shot texts.
+    """Return the comparison for `metrics.json`; empty without held-out, synthetic or zero-shot texts, or labels.
 
     Args:
         measured: The synthetic texts, the test texts and the settings.
         zero_shot: Texts that the same models wrote before any answer, with the labels as requested.
     """
     sets = {"zero_shot": zero_shot, "as_many": measured.candidates}
-    if not measured.test or not all(sets.values()):
+    if not measured.labelled or not measured.test or not all(sets.values()):
         return {}
     texts = min(map(len, sets.values()))
     definition = _DEFINITION.format(texts=texts, written=len(zero_shot), synthetic=len(measured.candidates))
@@ -54,7 +54,7 @@ def compared(measured: Measured, zero_shot: Sequence[Candidate]) -> dict[str, Gr
 
 
 def _answers(measured: Measured, members: Sequence[Candidate], texts: int) -> list[NDArray[np.str_]]:
-    """Predict the test texts' labels by models trained on `texts` of the members, one draw and training each."""
+    """Predict the test texts' labels by several small models, each trained on another draw of `texts` members."""
     evaluation = measured.evaluation
     trainings = evaluation.seeds
     if evaluation.model == "tfidf":  # it is deterministic

@@ -37,7 +37,9 @@ FOR_SILENCE = "See why {who} did not answer: a service or a network may be down"
 FOR_OTHERS = "See the logs of {who}"
 """Advice about replies that cannot be read or are out of place."""
 NEEDS_NEW_RUN = frozenset({Reason.UNPLANNED, Reason.OVER_LIMIT})
-"""Reasons that hold for the resumed run as well."""
+"""Reasons for which a resumed run would be refused again."""
+OF_THIS_PLAN = frozenset({Reason.AWAITING, Reason.DECLINED})
+"""Reasons that a new run does away with: it asks for a decision about a plan of its own."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,8 +47,8 @@ class Absence:
     """Reason why a party is missing from an exchange.
 
     Attributes:
-        words: Clause that says what it did, to follow its name.
-        refusal: The reason that it gave, if it refused.
+        words: Clause that says what the party did, to follow its name.
+        refusal: The reason that the party gave, if it refused.
         silent: Whether nothing came from it.
     """
 
@@ -61,7 +63,7 @@ class Absence:
 
     @property
     def advice(self) -> str:
-        """What to do about it, with places for names as in `ADVICE`."""
+        """Advice on this absence, with placeholders for names as in `ADVICE`."""
         if self.refusal is not None:
             return ADVICE[self.refusal]
         return FOR_SILENCE if self.silent else FOR_OTHERS
@@ -71,23 +73,26 @@ SILENT = Absence("did not answer", silent=True)
 
 
 def rejected(absences: Mapping[PartyId, Absence]) -> bool:
-    """Return whether a party gave a reason that holds for the resumed run as well."""
+    """Return whether a party gave a reason for which it would refuse a resumed run again."""
     return any(absence.refusal in NEEDS_NEW_RUN for absence in absences.values())
 
 
 def advice(absences: Mapping[PartyId, Absence]) -> Phrase:
-    """Return what to do about missing parties: a sentence for each reason, and whether to resume."""
+    """Return advice on missing parties: a sentence for each reason and, where it can help, the advice to resume."""
     return joined(_sentences(absences), ". ")
 
 
 def _sentences(absences: Mapping[PartyId, Absence]) -> Iterator[object]:
     parties_of: dict[str, list[PartyId]] = {}
+    over = rejected(absences)
     for party, absence in sorted(absences.items()):
+        if over and absence.refusal in OF_THIS_PLAN:
+            continue
         parties_of.setdefault(absence.advice, []).append(party)
     for sentence, parties in parties_of.items():
         before, _, after = sentence.replace("{it}", "them" if len(parties) > 1 else "it").partition("{who}")
         yield Phrase(before, listed(parties, " and "), after)
-    if rejected(absences):
+    if over:
         return
     missing = all(absence.silent or absence.refusal is Reason.TOO_FEW for absence in absences.values())
     yield "Then resume, or allow for more dropouts in a new run" if missing else "Then resume"

@@ -156,7 +156,7 @@ class Federation:
         return Joined(parties=ready.sharers, aggregation=ready, deliveries=deliveries)
 
     def _first_unanswered(self) -> int | None:
-        """Return the number of the first attempt at the first unanswered query; None if all are answered."""
+        """Return the index in the plan of the first attempt at the first unanswered query; None if all are answered."""
         attempts, total = self._plan.max_attempts, self._plan.total_queries
         for first in range(0, total, attempts):
             if all(self._checkpoint.answer(index) is None for index in range(first, first + attempts)):

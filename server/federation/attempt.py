@@ -21,7 +21,7 @@ class Answered:
         index: Number of the attempt in the plan.
         values: (length,) int64, exact sum of the survivors' counts and noise, in grid units; for a query that is not
             summed (survivors, length), one row for each party.
-        survivors: Number of parties in it.
+        survivors: Number of parties whose answers are in `values`.
     """
 
     index: int
@@ -49,11 +49,11 @@ class Attempt:
     """One attempt at a query, reserved on disk.
 
     Attributes:
-        index: The query's number in the plan.
+        index: Number of the attempt in the plan.
         query: The query, exactly as it was first asked.
         digest: Digest of the query.
         joined: The set-up that it uses.
-        named: The survivors that were named before it was interrupted, or None.
+        named: The survivors that were named before the attempt was interrupted, or None.
     """
 
     index: int

@@ -65,7 +65,7 @@ class Parties:
             request: The request, which is the same for all.
             kind: Expected type of the replies.
             needed: Minimum number of such replies.
-            index: Number of the query in the plan.
+            index: Number of the attempt at a query in the plan.
 
         Returns:
             The reply of each party, by party.
@@ -83,7 +83,7 @@ class Parties:
     def exchange(
         self, requests: Mapping[PartyId, m.Request], kind: type[Body], *, needed: int, index: int
     ) -> dict[PartyId, Body]:
-        """Send each party its request; arguments, result and error are otherwise those of `join`."""
+        """Send each party its request, and return the replies. Other arguments, and errors, are those of `join`."""
         parcels = wire.pack_all({party: self._envelope(party, body, index=index) for party, body in requests.items()})
         computing = next((self._computing(body, index) for body in requests.values()), 0.0)  # the same for all
         replies = self._network.exchange(parcels, computing=computing)
@@ -92,7 +92,7 @@ class Parties:
         return self._read(replies, silent, kind, needed=needed, index=index, where=where)
 
     def _computing(self, request: m.Request, index: int) -> float:
-        """Return the seconds that a hospital's reply takes by its schedule."""
+        """Return the seconds after which a hospital replies, by the public schedule; 0 if it replies at once."""
         return seconds(request, self._plan.max_records_per_party, self._plan, index) or 0.0
 
     def _envelope(self, party: PartyId, body: m.Request, *, index: int) -> m.Envelope:
@@ -151,7 +151,7 @@ class Parties:
         return bodies
 
     def _compared(self, reason: m.Reason) -> str:
-        """Return the coordinator's side of the comparison that led to a refusal, if it is known here."""
+        """Return words with the coordinator's digest if a differing digest led to the refusal; otherwise empty."""
         match reason:
             case m.Reason.ENCODER:
                 return f"not {self._plan.encoder[:16]}: weights, prompt and pooling are compared"

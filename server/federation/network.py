@@ -45,7 +45,7 @@ class Network(Protocol):
 
         Args:
             parcels: Parcels by party.
-            computing: Seconds that a hospital's reply takes by its schedule, before a timeout begins.
+            computing: Seconds after which a hospital replies by its schedule, added to the timeout.
         """
 
 
@@ -73,7 +73,7 @@ class FlowerNetwork:
         return max(self._deadline - time.monotonic(), GRACE_SECONDS)
 
     def join(self, parcel: Parcel, parties: int, *, computing: float = 0.0) -> dict[PartyId, Parcel]:
-        """Send one parcel to every node, as `Network.join` describes; in a simulation, replies follow no schedule."""
+        """Send one parcel to every node, as `Network.join` describes; a simulation ignores `computing`."""
         deadline, logged = time.monotonic() + self._timeout, -1
         while len(nodes := sorted(self._grid.get_node_ids())) < parties and time.monotonic() < deadline:
             if len(nodes) != logged:
@@ -97,7 +97,7 @@ class FlowerNetwork:
         return joined
 
     def exchange(self, parcels: Mapping[PartyId, Parcel], *, computing: float = 0.0) -> dict[PartyId, Parcel]:
-        """Exchange parcels, as `Network.exchange` describes; in a simulation, replies follow no schedule."""
+        """Exchange parcels, as `Network.exchange` describes; a simulation ignores `computing`."""
         party_of = {self._nodes[party]: party for party in parcels}
         to = {self._nodes[party]: parcel for party, parcel in parcels.items()}
         replies = self._send(to, self._patience(computing))

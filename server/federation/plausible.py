@@ -105,7 +105,7 @@ def check_sum(
 
 
 def _bounded(query: Query, values: Floats, honest: Honest) -> Iterator[Finding]:
-    """Yield all bounded quantities of a sum of this query."""
+    """Yield each quantity of a sum of this query that has a bound."""
     largest = query.spec.largest
     assert largest is not None
     yield "a coordinate", float(np.abs(values).max(initial=0)), largest * honest.records + honest.room()
@@ -114,12 +114,12 @@ def _bounded(query: Query, values: Floats, honest: Honest) -> Iterator[Finding]:
 
 @singledispatch
 def _of_kind(query: Query, values: Floats, honest: Honest) -> Iterator[Finding]:
-    """Return the bounded quantities of sums of this kind of query, except the size of a coordinate."""
+    """Yield the bounded quantities that are particular to this kind of query."""
     raise NotImplementedError(type(query).__name__)
 
 
 def _counts(values: Floats, most: float, honest: Honest) -> Iterator[Finding]:
-    """Yield the numbers of records that are not negative, and not above `most` in total."""
+    """Yield the findings on counts of records: that none is negative, and that their total is at most `most`."""
     yield "a negative count", -float(values.min()), honest.room()
     yield "all counts", float(values.sum()), most + honest.room(np.ones(len(values)))
 

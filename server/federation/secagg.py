@@ -62,7 +62,7 @@ from common.secagg.rules import (
 def collect_adverts(
     setup: AggregationSetup, adverts: Mapping[PartyId, KeyAdvert], *, roster: Roster | None = None
 ) -> tuple["Sharing", dict[PartyId, KeyAdvert]]:
-    """Step 1: check the keys of the parties that answered.
+    """Check the keys of the parties that answered (step 1).
 
     Args:
         setup: The same set-up that every party derives for itself.
@@ -94,7 +94,7 @@ class Sharing:
         self._state = Once(common, step="share")
 
     def collect(self, shares: Mapping[PartyId, SealedShares]) -> tuple["Ready", dict[PartyId, dict[PartyId, bytes]]]:
-        """Step 2: sort the ciphertexts by receiver.
+        """Sort the ciphertexts by receiver (step 2).
 
         Args:
             shares: Ciphertexts by sender and receiver.
@@ -130,7 +130,7 @@ class Sharing:
 
 
 class Ready:
-    """The state after the set-up: each round can be opened once, in ascending order; rounds may be skipped.
+    """The state after the set-up. Each round can be opened once, in ascending order; rounds may be skipped.
 
     Attributes:
         sharers: U2, to be sent to each of them with its inbox.
@@ -148,7 +148,7 @@ class Ready:
 
         Args:
             index: The round.
-            length: Words in each vector.
+            length: Number of 64-bit words in each vector.
             subject: Digest of the query; every party must have been asked the same one.
 
         Raises:
@@ -177,7 +177,7 @@ class Masking:
         self._state = Once(total, step="mask")
 
     def add(self, party: PartyId, vector: NDArray[np.uint64]) -> None:
-        """Step 3: add one party's masked vector, (length,) uint64.
+        """Add one party's masked vector, (length,) uint64 (step 3).
 
         Raises:
             MembershipError: If the party never shared.
@@ -196,7 +196,7 @@ class Masking:
         total.survivors.add(party)
 
     def close(self) -> tuple["Agreeing", frozenset[PartyId]]:
-        """Step 3, last part: fix the survivors.
+        """Fix the survivors, which ends step 3.
 
         Returns:
             The next state; and the survivors, to be sent to each of them.
@@ -224,7 +224,7 @@ class Agreeing:
         return self._state.get().common.setup.signers
 
     def collect(self, signatures: Mapping[PartyId, bytes]) -> tuple["Unmasking", dict[PartyId, bytes]]:
-        """Step 4: check the survivors' signatures, and select as many as each party requires.
+        """Check the survivors' signatures, and select as many as each party requires (step 4).
 
         Args:
             signatures: Signatures by survivor; empty in semi-honest mode.
@@ -254,7 +254,7 @@ class Unmasking:
         self._state = Once(total, step="unmask")
 
     def combine(self, shares: Mapping[PartyId, UnmaskShares]) -> NDArray[np.int64]:
-        """Step 5: remove the masks.
+        """Remove the masks (step 5).
 
         Args:
             shares: Revealed shares by survivor.

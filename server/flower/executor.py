@@ -64,7 +64,7 @@ def serve(superlink: str, authority: Path, secret: bytes) -> None:
 
 
 def start(token: str, superlink: str, authority: Path) -> "subprocess.Popen[bytes]":
-    """Start the ServerApp that this token is for, and return its process, which ends with this one."""
+    """Start the ServerApp that this token is for, and return its process. It ends when the executor ends."""
     file = os.memfd_create("token")
     try:
         os.write(file, token.encode())

@@ -36,7 +36,7 @@ CALLS = frozenset(
         "confirm-message-received",
     )
 ) | {("GET", "/health")}
-"""All calls of a node, without register-node: the coordinator decides on membership."""
+"""The calls of a node that are forwarded: all but register-node, since the coordinator decides on membership."""
 
 LARGEST_BODY = 8 * 2**20
 """Largest number of bytes of a request. Flower splits messages into objects of 5 MB."""
@@ -45,7 +45,7 @@ BUSIEST = 800
 many systems allow a process. A node has one for its questions and heartbeats, and one for each part of a message."""
 TIMEOUT = 60.0
 SIGNED_AT = b"flwr-timestamp"
-"""Header with a node's signed time: Flower accepts 5 s ahead of this machine's clock to 305 s behind it."""
+"""Header with the time that a node signed. Flower accepts 5 s ahead of this machine's clock to 305 s behind it."""
 
 _DROPPED = frozenset(
     {
@@ -79,7 +79,7 @@ class FrontDoor:
         self._client = client
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Forward one request, or answer 404 to any other."""
+        """Forward a request of `CALLS`; answer 404 to any other, and 413 to one whose body is too long."""
         if scope["type"] != "http":
             return
         if (scope["method"], scope["path"]) not in CALLS or scope["query_string"]:
@@ -133,7 +133,7 @@ async def answer(send: Send, status: int, headers: list[tuple[bytes, bytes]], bo
 def server(
     listen: str, port: int, superlink: str, *, certificate: str, key: str, authority: str, token: str
 ) -> uvicorn.Server:
-    """Return a server that is ready to run."""
+    """Return the front door's HTTPS server, ready to run."""
     context = ssl.create_default_context(cafile=authority)
     client = httpx.AsyncClient(
         base_url=f"https://{superlink}",

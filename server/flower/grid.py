@@ -5,7 +5,7 @@ from collections.abc import Callable
 from flwr.supercore.inflatable.inflatable_utils import pull_objects
 
 PART_SECONDS = 0.05
-"""Seconds before a part of a reply is requested again; doubled each time."""
+"""Seconds before a missing part of a reply is requested again. The wait doubles each time."""
 
 
 def ask_for_parts_sooner(seconds_left: Callable[[], float]) -> None:

@@ -55,7 +55,7 @@ class Guard:
         self._allowed = f"Bearer {token}".encode()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Pass one request on, or refuse it."""
+        """Pass a permitted request on, and answer 401 to any other."""
         if scope["type"] == "lifespan" or (scope["type"] == "http" and self._may_pass(scope)):
             await self._application(scope, receive, send)
         elif scope["type"] == "http":

@@ -44,7 +44,7 @@ def guarantee_kind(privacy: Privacy | None) -> Kind:
 
 
 def effective_epsilon(privacy: Privacy) -> float:
-    """Return ε for one protected unit; if a paper's formula is wrong, the actual cost of the noise."""
+    """Return ε for one protected unit. With the noise of a paper's formula, it is the actual cost of that noise."""
     match guarantee_kind(privacy):
         case Kind.NONE:
             return math.inf

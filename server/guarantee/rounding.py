@@ -10,18 +10,18 @@ def show_epsilon(epsilon: float | str) -> str:
 
 
 def show_delta(delta: float) -> str:
-    """Return a delta as text with three digits, as in 1e-5."""
+    """Return a delta as text with at most three significant digits, as in 1e-5."""
     mantissa, _, exponent = f"{delta:.3g}".partition("e")
     return f"{mantissa}e{int(exponent)}" if exponent else mantissa
 
 
 def one_in(delta: float) -> str:
-    """Return the n for which a delta above 0 is one in n, rounded toward the larger chance (beyond 1e-6 of noise)."""
+    """Return a delta above 0 as the text "1 in n", rounded toward the larger chance (beyond 1e-6 of noise)."""
     return f"1 in {int(1.000001 / delta):,}"
 
 
 def at_most_times(epsilon: float) -> str:
-    """Return the largest factor between a result's probabilities with and without one unit: e^epsilon, rounded up."""
+    """Return e^epsilon as text, rounded up: the largest ratio of a result's probabilities with and without one unit."""
     # Above e^20 the number is meaningless to readers, and above e^709 it is no floating-point number.
     return f"{_up(math.exp(epsilon), 1):,.12g} times (e to the power ε)" if epsilon < 20 else "e^ε times"
 

@@ -88,7 +88,10 @@ def cost(privacy: Privacy | None) -> str:
 
 
 def _unproven(privacy: Privacy) -> list[str]:
-    """Return paragraphs on unproven texts: the paper's claim for a noised choice, and the other queries' guarantee."""
+    """Return the paragraphs for a run with queries that lack a privacy proof.
+
+    They have the paper's claim, if it has one for a noisy choice, and the guarantee for the other queries.
+    """
     names = privacy.unproven
     paragraphs = [
         (
@@ -222,7 +225,7 @@ def _unsummed(privacy: Privacy) -> str:
 
 
 def _figures(privacy: Privacy) -> list[str]:
-    """Return figures that differ from the guaranteed one: against outsiders, without δ, and for the papers' formula."""
+    """Return paragraphs on other values of ε: against outsiders, without δ, and with the papers' formula."""
     paragraphs = []
     if privacy.released_epsilon < privacy.planned_epsilon:
         paragraphs.append(

@@ -21,25 +21,26 @@ _SEEDS = 2**64 - 1
 _TEXTS = ("good", "bad", "source", "must")
 
 MODES = ("contrast", "keyphrases", "rewriting", "crossing", "blanks", "abstracts", "subtopics")
-"""Modes of a request that a provider may decline; none declines a request that is zero-shot or by example.
+"""Modes of a request that a provider may decline. None declines a request that is zero-shot or by example.
 
-Contrast shows bad exemplars and good ones; keyphrases are those in `must`; rewriting paraphrases one source text;
-crossing combines two; blanks replaces words of one; abstracts requests abstracts, or texts from them; subtopics
+Contrast shows bad exemplars and good ones. Keyphrases are those in `must`. Rewriting paraphrases one source text,
+crossing combines two, and blanks replaces words of one. Abstracts requests abstracts, or texts from them. Subtopics
 requests phrases.
 """
 
 SIMPLIFIED = "contrast"
-"""The one declined mode in which a model may still be asked; see `accepted`."""
+"""The only mode that a model may decline and still be asked, then without the bad exemplars; see `accepted`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Request:
     """One prompt as structured data, independent of its wording.
 
-    The mode follows from the fields: `phrases` asks for a list of subtopics; two `source` texts for a crossover, one
-    with `blanks` for filling in, one that is an `abstract` for a text of that content, one without either for a
-    paraphrase; otherwise `good` and `bad` ask for a contrastive prompt, and `good` alone for a prompt by example;
-    otherwise it is zero-shot. `label`, `attribute`, `must` and `words` narrow any of them.
+    The mode follows from the fields. `phrases` asks for a list of subtopics, and two `source` texts for a crossover.
+    One `source` text asks for a paraphrase; with `blanks`, for some of its words to be replaced; with `abstract`, for a
+    text of which it is the abstract. Without a source, `abstract` asks for abstracts. Otherwise `good` and `bad` ask
+    for a contrastive prompt, `good` alone for a prompt by example, and neither for a zero-shot one. `label`,
+    `attribute`, `must` and `words` narrow any of them.
 
     Attributes:
         task_kind: Kind of one text, for example "emergency-department note".
@@ -157,15 +158,17 @@ class Request:
         return json.dumps(fields, sort_keys=True, separators=(",", ":"))
 
     def key(self, provider: str) -> str:
-        """Return the hex SHA-256 of a provider's identity and this request: the name of the reply in the cache."""
+        """Return the hex SHA-256 of a provider's identity and this request, under which the cache keeps the reply."""
         return hashlib.sha256(f"{provider}\x1f{self.canonical()}".encode()).hexdigest()
 
 
 def accepted(request: Request, declines: frozenset[str]) -> Request:
-    """Adapt the request to a model that declines these modes; without contrast, it has only good exemplars.
+    """Return the request as a model that declines these modes may get it.
+
+    If contrast is declined, the bad exemplars are left out; any other request is returned unchanged.
 
     Raises:
-        InternalError: The request uses another declined mode; a run whose method does so is refused beforehand.
+        InternalError: The request uses a declined mode other than contrast. Such runs are refused beforehand.
     """
     declined = request.modes & declines
     if others := declined - {SIMPLIFIED}:
@@ -174,8 +177,9 @@ def accepted(request: Request, declines: frozenset[str]) -> Request:
 
 
 LOSSES = ("refused", "filtered", "empty", "truncated", "malformed", "too long", "failed")
-"""Reasons why a reply has fewer texts than requested: the model refused; its server's content filter blocked it; it has
-no readable texts; it was cut off; it could not be parsed; the prompt was too long; every attempt failed."""
+"""Reasons why a reply has fewer texts than requested. In this order: the model refused, its server's content filter
+blocked it, it has no readable texts, it was cut off, it could not be parsed, the prompt was too long, or every attempt
+failed."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -183,7 +187,7 @@ class Reply:
     """The reply to one request.
 
     Attributes:
-        texts: Texts, or phrases: at most the requested number; fewer, or none, if the model refused or wrote something
+        texts: At most the requested number of texts or phrases; fewer, or none, if the model refused or wrote something
             else.
         input_tokens: Tokens read, cached ones included, as the provider counts them; zero input and output tokens mean
             that there was no reply.
@@ -200,7 +204,7 @@ class Reply:
 
 
 Arrived = Callable[[int, Reply], None]
-"""Called with a request's position and its reply as soon as it arrives, in the calling thread."""
+"""Called with a request's index and its reply as soon as the reply arrives, in the calling thread."""
 
 
 class Provider(Protocol):
@@ -212,15 +216,15 @@ class Provider(Protocol):
 
     @property
     def identity(self) -> str:
-        """Everything that a reply depends on in addition to the request, such as model and settings; never a key."""
+        """Everything besides the request that a reply depends on, such as model and settings, but never an API key."""
 
     @property
     def remote(self) -> bool:
-        """Whether it runs on another machine, so that the other models need not wait for it."""
+        """Whether the model runs on another machine, so that the other models need not wait for it."""
 
     @property
     def declines(self) -> frozenset[str]:
-        """The modes of `MODES` that it does not honour; it answers `accepted(request, declines)`."""
+        """The modes of `MODES` that this model does not support. It answers `accepted(request, declines)` instead."""
 
     def check(self) -> None:
         """Probe the model once and cheaply, before any private query.
@@ -250,7 +254,7 @@ class Formed(Protocol):
 
     @property
     def form(self) -> str | None:
-        """Name of the form; None if the model is asked in another way."""
+        """Name of the form; None if this model gets chat prompts instead."""
 
 
 def form_of(provider: Provider) -> str | None:
@@ -259,5 +263,5 @@ def form_of(provider: Provider) -> str | None:
 
 
 def forms_of(providers: Mapping[str, Provider]) -> dict[str, str] | None:
-    """Return the form of the prompts of each model that completes a list, by model; None if no model does."""
+    """Return the form of the prompts of each model that has one, by model; None if no model has one."""
     return {name: form for name, provider in providers.items() if (form := form_of(provider))} or None

@@ -52,7 +52,9 @@ class Cleaner:
     def clean(
         self, texts: Sequence[str], request: Request, *, run_texts: Container[str]
     ) -> tuple[list[str], Counter[str]]:
-        """Return the remaining texts, and the number of texts that each rule changed, dropped or, for `foreign`, found.
+        """Return the remaining texts, and the number of changes and dropped texts by each rule.
+
+        Foreign texts are counted even if the rule `foreign`, which drops them, is off.
 
         Args:
             texts: Texts of one reply.
@@ -79,7 +81,7 @@ class Cleaner:
         return texts_left, +changed
 
     def _bare(self, text: str, changed: Counter[str]) -> str:
-        """Return the text without its surroundings; the rules are repeated until nothing changes."""
+        """Return the text without what a model added around it. The rules are repeated until nothing changes."""
         steps = (("fences", _FENCE), ("prefaces", _PREFACE), ("headings", _HEADING), ("numbering", _NUMBER))
         before = None
         while before != text:
@@ -115,7 +117,7 @@ class Cleaner:
 
 
 def _structured(text: str, structure: Structure, changed: Counter[str]) -> str:
-    """Return the canonical text; empty if it does not have the structure."""
+    """Return the structured text in canonical JSON, or an empty text if it lacks the structure; count repairs."""
     bare, said = structure.read(text)
     changed.update(f"{'structure' if bare else 'no structure'}: {kind}" for kind in said)
     return bare or ""
@@ -145,7 +147,7 @@ def _unquoted(text: str) -> str:
 
 
 def _without_loop(text: str) -> str:
-    """Return the text up to the end of the first of several equal runs of words that directly follow each other."""
+    """Return the text up to the end of the first run of words that repeats without a break; all of it if none does."""
     words = list(re.finditer(r"\S+", text))
     said = [word.group().casefold().strip(_PUNCTUATION) for word in words]
     for start in range(len(said)):

@@ -18,6 +18,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from common import rng
+from common.domain import is_one_population
 from common.models.sentences import whole_sentences
 from common.validate import at_least, in_range, one_of
 from server.domain import Example
@@ -64,7 +65,7 @@ class Completion:
     Attributes:
         examples: Largest number of examples in a prompt; if there are more exemplars, each prompt shows a random
             choice. Sources, and one exemplar, are always shown.
-        public: Whether a prompt without exemplars shows public texts instead.
+        public: Whether a prompt without good exemplars shows public texts, before any source texts.
         instruction: First line of each prompt; None: the task's kind of text, writer and style.
         end: Line that ends each text; None: the end of its line, where texts with several lines become one line.
         temperature: Factor on the request's temperature. Small models need less than large ones.
@@ -152,28 +153,30 @@ class Completion:
         if not self.public or request.good:
             return exemplar_pairs
         others = _public(public, request, max(0, self.examples - len(exemplar_pairs)), stream)
+        # A model would write on under the last example's topic.
+        bare = is_one_population(label for label, _ in request.labels) and not _topic(request)
         return [
-            *((example.topic or "", _shortened(example.text, request.words)) for example in others),
+            *(("" if bare else example.topic or "", _shortened(example.text, request.words)) for example in others),
             *exemplar_pairs,
         ]
 
 
 def with_topics(public: Sequence[Example]) -> list[Example]:
-    """Return the public texts with topics: if the source names none, a text's two longest words, in its order.
+    """Return the public texts, each with a topic: the source's or, if it names none, the text's two longest words.
 
-    Among examples without topics a model ignores the topic that is requested.
+    With examples that have no topic, a model would ignore the topic that is requested.
     """
     return [example if example.topic else replace(example, topic=_longest_words(example.text)) for example in public]
 
 
 def opening_words(request: Request) -> str:
-    """Return the words that begin the new text: the source up to the share to be replaced; none without blanks."""
+    """Return the first words of the source, which the new text keeps when its end is replaced; empty without blanks."""
     words = request.source[0].split() if request.blanks else []
     return " ".join(words[: round(len(words) * (1 - request.blanks))])
 
 
 def _described(request: Request, *, kind: bool) -> list[str]:
-    """Return the first line without an instruction: the public description of the texts; empty if there is none."""
+    """Return the first line of a prompt that has no instruction: the public description of the texts, or no line."""
     wording = request.wording
     parts = [f"Kind of text: {request.task_kind}."] if kind else []
     parts += [f"Written by: {wording.writer}."] if wording.writer else []
@@ -201,7 +204,7 @@ def _shortened(text: str, words: int | None) -> str:
 
 
 def _public(public: Sequence[Example], request: Request, count: int, stream: np.random.Generator) -> list[Example]:
-    """Draw public texts of other topics than the task's labels, of about the requested length if there are any."""
+    """Draw `count` public texts whose topic is no label of the task, preferably of about the requested length."""
     task_labels = {name.replace("_", " ").lower() for name, _ in request.labels}
     others = [example for example in public if (example.topic or "").lower() not in task_labels]
     drawn, words = [others[at] for at in stream.permutation(len(others))[: count * _CHOICE]], request.words

@@ -27,14 +27,14 @@ _VOWEL_Y = re.compile(r"[aeiou]y$")
 class Form:
     """Templates of one item of a prompt: heading, opening, a text, closing.
 
-    They may name {kind} and {kinds}, capitalised; {term}, what a label is; {about}, the topic in words; {topic}; and
+    Placeholders are {kind} and {kinds}, capitalised; {term}, what a label is; {about}, the topic in words; {topic}; and
     {noun}, "Text" or "Subtopic".
 
     Attributes:
         heading: Words before a text that has a topic.
         untitled: Words before a text that has none.
         opening: Characters directly before each text.
-        closing: Characters directly after each text; empty: its line ends there.
+        closing: Characters directly after each text; if empty, a text ends with its line.
         described: Whether the first line describes the kind of text, which the headings do not name.
         grouped: Whether consecutive texts of one heading share it.
     """
@@ -74,12 +74,12 @@ FORMS = {
 
 
 def plural_of(request: Request) -> str:
-    """Return the plural of the task's kind: the setting, or else that of the kind's noun."""
+    """Return the plural of the task's kind of text: `task.wording.plural` or, if that is empty, an English plural."""
     return request.wording.plural or plural(request.task_kind)
 
 
 def plural(kind: str) -> str:
-    """Form a plural by English rules: of the kind's noun, the last word before a clause, "of", "to" and the like.
+    """Return the English plural of a kind of text. Its noun is the last word before a clause, "of", "to" and the like.
 
     Irregular nouns, and kinds in other languages, need the setting `task.wording.plural`.
     """

@@ -37,7 +37,7 @@ class Use:
         cached_tokens: Tokens among them that came from a provider's prompt cache.
         output_tokens: Tokens written.
         losses: Number of replies with fewer texts than requested, by model and reason (`server.llm.base.LOSSES`).
-        cleaned: Number of texts that were changed or dropped, by model and the cleaner's rule.
+        cleaned: Number of changes and dropped texts, by model and the cleaner's rule.
     """
 
     calls: int = 0
@@ -48,7 +48,7 @@ class Use:
     cleaned: dict[str, Counter[str]] = field(default_factory=dict)
 
     def add(self, model: str, reply: Reply, cleaned: Counter[str]) -> None:
-        """Count one reply."""
+        """Add one reply of this model to the account."""
         self.calls += 1
         self.input_tokens += reply.input_tokens
         self.cached_tokens += reply.cached_tokens
@@ -174,7 +174,7 @@ def write(
 
     Args:
         providers: Language models by name.
-        requests: Name of the model, and the request to it.
+        requests: Pairs of a model's name and a request to it.
         cleaner: Rules for the texts.
         run_texts: Texts that the run already has.
         progress: Called with the number of texts of each reply, as it comes.
@@ -205,11 +205,11 @@ def complete(
     use: Use,
     progress: Callable[[int], object],
 ) -> list[list[str]]:
-    """Make one pass: ask all models at once, clean their replies, count both.
+    """Make one pass: ask all models at once, clean their texts, and add requests and replies to `use`.
 
     Args:
         providers: Language models by name.
-        requests: Name of the model, and the request to it.
+        requests: Pairs of a model's name and a request to it.
         cleaner: Rules for the texts.
         known: Texts that the run already has; the new ones are added.
         use: Account of the requests; the new ones are added.
@@ -252,7 +252,7 @@ def _missing(labels: Iterable[str], candidates: Iterable[Candidate]) -> list[str
 
 
 def _sizes(missing: int, most: int) -> list[int]:
-    """Return the number of texts of each request, `missing` in total."""
+    """Return the number of texts to ask for in each request: at most `most`, and `missing` in total."""
     return [min(most, missing - start) for start in range(0, missing, most)]
 
 
@@ -266,7 +266,7 @@ def _cut(texts: list[str], order: Order, stream: np.random.Generator) -> list[st
 def _ask(
     providers: Mapping[str, Provider], requests: Sequence[tuple[str, Request]], progress: Callable[[int], object]
 ) -> list[Reply]:
-    """Return replies in order. Each remote model has its own thread; the models on this machine run one after another.
+    """Return the replies in order. Remote models run in one thread each, those on this machine one after another.
 
     If a model fails, the others finish first, so that their paid replies reach the cache.
 

@@ -44,6 +44,8 @@ _SHORTEST = 40  # tokens that every completion may have
 class Local:
     """A model from one checkpoint, causal or sequence-to-sequence.
 
+    Its weights are loaded with the first request that no cache answers.
+
     Args:
         name: Name in reports and candidates.
         model: Folder, name in `common/models/catalogue.yaml`, or name of a model in the local cache.
@@ -51,9 +53,9 @@ class Local:
         completion: Form of the model's prompts, each for one text; None prompts it in a chat.
         public_examples: Public texts that a completion may show.
         device: Device of transformers, as torch names it: "cpu", "cuda", "cuda:1"; None: the GPU, if there is one.
-            OpenVINO computes only on processors.
-        dtype: Type of transformers' weights: "float32", "bfloat16", "float16", or "auto" for the checkpoint's own,
-            unless this processor would compute in it more slowly (`checkpoints.own_dtype`).
+            OpenVINO computes on CPUs only.
+        dtype: Data type of transformers' weights: "float32", "bfloat16", "float16", or "auto" for the checkpoint's own,
+            unless this CPU would compute in it more slowly (`checkpoints.own_dtype`).
         max_new_tokens: Bound on one answer: in a chat all `n` texts of a request together, in a completion one text.
         batch_tokens: Prompts and answers of one batch of transformers, padding included: the memory that it may take.
         top_p: Sample from the likeliest tokens with this total probability.
@@ -61,8 +63,7 @@ class Local:
 
     Raises:
         ConfigError: There is no such model or device here, it has no tokenizer, its head writes no text, its engine
-            lacks its package or file, or its context has no room for a prompt and `max_new_tokens`. Weights are loaded
-            with the first request that no cache answers.
+            lacks its package or file, or its context has no room for a prompt and `max_new_tokens`.
     """
 
     remote = False
@@ -129,8 +130,8 @@ class Local:
     def identity(self) -> str:
         """Digest of weights, tokenizer, settings and public texts.
 
-        Batches and devices change only the last digits; OpenVINO's choice for a processor changes more
-        (`engines/openvino.py`).
+        The batch size and the device are not part of it: they change the computed numbers by rounding errors only.
+        With OpenVINO the type of processor changes them more (`engines/openvino.py`).
         """
         settings: dict[str, object] = {"max_new_tokens": self._max_new_tokens, "top_p": self._top_p}
         if self._engine_name == "openvino":
@@ -252,7 +253,7 @@ class Local:
         return Reply(texts=texts, input_tokens=len(job.ids), output_tokens=sum(len(ids) for ids in written), loss=loss)
 
     def _begun(self, request: Request) -> str:
-        """Return the fixed beginning of the model's answer."""
+        """Return the beginning of its answer that a causal model without a chat template is given; empty for others."""
         if self._tokenizer.chat_template or self._config.is_encoder_decoder:
             return ""
         return _OBJECTS if request.structure else _LIST
@@ -276,6 +277,6 @@ class Local:
 
 
 def _context(config: Any, tokenizer: Any) -> int:
-    """Return the largest number of tokens: the network's positions or, if these are relative, its tokenizer's limit."""
+    """Return the model's context in tokens: its stated maximum of positions, or else its tokenizer's limit."""
     stated = getattr(config.get_text_config(), "max_position_embeddings", None)
     return int(stated or tokenizer.model_max_length)

@@ -21,7 +21,7 @@ class Order:
 
 
 RequestMaker = Callable[[Order, int, np.random.Generator], Request]
-"""Function from (order, number of texts, separate random generator) to a request."""
+"""Function that makes a request from an order, the number of texts to ask for, and a random generator."""
 
 
 def even_orders(samples: int, task: Task, models: Sequence[str]) -> list[Order]:

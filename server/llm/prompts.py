@@ -34,8 +34,8 @@ def by_example(
     """Make a request with task, label, one public attribute, and exemplars.
 
     Without exemplars the prompt is zero-shot (WASP, section 4.3; DPGA-TextSyn's first population, with a keyword as the
-    attribute and a length); with good ones alone it asks for more texts of the kind (PrE-Text's expansion of its
-    seeds); with both it is contrastive: better than the good ones and further from the bad ones (WASP, section 4.6).
+    attribute and a length). With good ones alone it asks for more texts of the kind (PrE-Text's expansion of its
+    seeds). With both it is contrastive: better than the good ones and further from the bad ones (WASP, section 4.6).
 
     Args:
         task: Public description of the data.
@@ -196,11 +196,11 @@ def subtopics(
 def _plain(
     task: Task, label: str | None, count: int, rng: np.random.Generator, *, temperature: float, words: int | None
 ) -> Request:
-    """Return the common part of all modes: a zero-shot request."""
+    """Return the common part of all modes: a zero-shot request, which names no label if the task has none."""
     return Request(
         task_kind=task.kind,
         labels=tuple(task.labels.items()),
-        label=label,
+        label=label if task.labelled else None,
         n=count,
         temperature=temperature,
         words=words,

@@ -63,7 +63,7 @@ def parse(completion: str, n: int, *, phrases: bool = False, objects: bool = Fal
 
 
 def _task(request: Request) -> str:
-    """Return the common properties of all texts of the task."""
+    """Return the part of the prompt that describes what all texts of the task have in common."""
     wording = request.wording
     lines = [f"Kind of text: {request.task_kind}."]
     if wording.writer:
@@ -103,11 +103,12 @@ def _instruction(request: Request) -> list[str]:
     """Return the instruction, followed by the conditions for each new text."""
     kind, many = request.task_kind, f"{request.n} new" if request.n > 1 else "1 new"
     if request.bad:
+        label = "Keep to the label given below, and stay clear." if request.label is not None else "Stay clear."
         steps = [
             "Work in this order.",
             "1. Find out what sets the strong examples apart from the weak ones.",
             f"2. Write {many} of the same kind ({kind}) that go further in that direction: {_MIDWAY}.",
-            "3. Keep to the label given below, and stay clear.",
+            f"3. {label}",
             "4. Vary: no wording or order of ideas taken over from the examples, and none shared among yours.",
         ]
         task = "\n".join(steps)
@@ -203,9 +204,10 @@ def _numbered(title: str, texts: tuple[str, ...]) -> str:
 
 
 def _masked(request: Request) -> str:
-    """Return the source with a share of its words blanked, evenly spread and shifted by the seed, so rendering is pure.
+    """Return the source with a share `blanks` of its words replaced by blanks.
 
-    Of a structured text only the text field is blanked.
+    They are evenly spaced and shifted by the request's seed, not drawn, so that equal requests give equal prompts.
+    Of a structured text only the text field gets blanks.
     """
     source, structure = request.source[0], request.structure
     if structure and (fields := structure.fields(source)):
@@ -220,9 +222,10 @@ def _masked(request: Request) -> str:
 
 
 def _json_items(text: str, *, nested: bool) -> list[str] | None:
-    """Return the strings of the first JSON list in the text, the complete ones of a truncated list; None without one.
+    """Return the strings of the first JSON list in the text; None if there is no list.
 
-    An object in the list counts as its first string or, if `nested`, as the strings of the list inside it.
+    Of a truncated list only the complete strings are returned. An object in the list counts as its first string or, if
+    `nested`, as the strings of the list inside it.
     """
     start = text.find("[")
     if start < 0 or not re.match(r"\[\s*[\"{\]]", text[start:]):
@@ -244,7 +247,10 @@ def _json_items(text: str, *, nested: bool) -> list[str] | None:
 
 
 def _objects(text: str) -> Iterator[str]:
-    """Yield each object in the text, or in a list inside one, as JSON; one that is not JSON is kept up to its brace."""
+    """Yield each JSON object in the text as JSON; of an object with a list of objects, yield those instead.
+
+    Text that begins like an object but is not valid JSON is yielded unchanged, up to its first closing brace.
+    """
     decoder, place = json.JSONDecoder(strict=False), text.find("{")
     while place >= 0:
         try:
@@ -260,16 +266,16 @@ def _objects(text: str) -> Iterator[str]:
 
 
 def _listed_items(text: str) -> list[str]:
-    """Return the items of a numbered or bulleted list, without its introduction. Other prose may be a refusal."""
+    """Return the items of a numbered or bulleted list, without what precedes it; empty if there is no list."""
     return [item.strip().strip('"') for item in _ITEM.split(text)[1:]]
 
 
 def _lines(text: str) -> list[str]:
-    """Return bare lines that are not sentences, if there are at least two: a single one may be a refusal."""
+    """Return the lines that do not end like a sentence. A single one may be a refusal, so none is returned then."""
     lines = [line for line in text.splitlines() if line.strip() and not line.rstrip().endswith((".", ":", "!", "?"))]
     return lines if len(lines) > 1 else []
 
 
 def normal(text: str) -> str:
-    """Return the normal form of a text, its letters and digits in lower case; texts with equal forms are the same."""
+    """Return the letters and digits of a text in lower case. Texts with equal forms count as the same."""
     return _LETTERS.sub(" ", text).strip().casefold()

@@ -181,7 +181,7 @@ class Spending:
                 self._write(model, paid)
 
     def exhausted(self, model: str, most: Usage, price: Price | None) -> ProviderError:
-        """Make the error for a run that a cap stops, with the way to resume it."""
+        """Return the error for a run that a cap stops; it says how to resume the run."""
         spent, tokens = self.cost(), sum(paid.usage.tokens for paid in self.paid().values())
         capped = [f"{self.max_cost:g} (llm.max_cost)"] if self.max_cost is not None else []
         capped += [f"{self.max_tokens:g} tokens (llm.max_tokens)"] if self.max_tokens is not None else []
@@ -216,7 +216,7 @@ class Spending:
 
 
 def _read(path: Path) -> dict[str, Paid]:
-    """Return the sums of an account; an incomplete last line of a killed run is ignored."""
+    """Return the sums of the payments in a file, by model. Lines that a killed run left incomplete are skipped."""
     paid: dict[str, Paid] = {}
     for line in path.read_text(encoding="utf-8").split("\n"):
         try:

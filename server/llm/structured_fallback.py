@@ -17,7 +17,7 @@ from server.llm.base import Request
 
 
 def plain(request: Request) -> Request:
-    """Return the request for such a model, with text fields in place of structured texts."""
+    """Return the same request for plain texts, which shows the text fields of the structured texts."""
     if request.structure is None:
         return request
     good, bad, source = (
@@ -27,7 +27,7 @@ def plain(request: Request) -> Request:
 
 
 def structured(texts: Sequence[str], request: Request, model: str) -> tuple[str, ...]:
-    """Return texts of such a model with the other fields around each, if the request is for structured texts.
+    """Return a model's plain texts with the other fields added, or unchanged if the request is for plain texts.
 
     Raises:
         ProviderError: A required field cannot be drawn.

@@ -98,7 +98,7 @@ class AugPe(AugPeSettings):
         return self.samples * (1 + self.rounds * (1 + self.look_ahead))
 
     def compared(self, task: Task) -> dict[str, int]:
-        """Return the size of the population, and the number of selected terms."""
+        """Return the size of the population for the votes, and the number of selected terms for the vocabulary."""
         del task
         return {VOTES: self.samples} | ({VOCABULARY: self.kept_terms} if self.vocabulary else {})
 

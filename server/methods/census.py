@@ -1,4 +1,4 @@
-"""Census: one noised question about the position of the records, whose answer steers all rounds (our own method).
+"""Census: one noised question on where the records' vectors lie, whose answer steers all rounds (our own method).
 
 One round t of T:
 1. Order N/T texts, split over models by weight, and over labels evenly until there is an answer, later by need.
@@ -17,6 +17,9 @@ One round t of T:
 7. After the last round each text gets the probability of each label, softened to the degree at which a model learns
    most, and corrected to the labels' shares (`server/operators/distillation.py`); the label that was requested of a
    reliable model is evidence too. Weights give the labels their shares.
+
+A task without labels is one label: the probability in 6 is that of being a record rather than a first text
+(`server/operators/population.py`), and 7 leaves the texts as they are.
 
 After T rounds, and one private query, D is the synthetic data set. The answer is in `census.json` of the run folder:
 another run can begin with it (`census`), with other models, and asks nothing.
@@ -56,6 +59,7 @@ from server.operators.census import (
     softness,
     subspace,
 )
+from server.operators.population import likeness
 from server.operators.questionnaire import (
     Aims,
     aims_of,
@@ -89,7 +93,7 @@ class CensusMemory:
     Attributes:
         weights: Each model's share of the next round's texts, sum 1.
         needs: Relative number of the next round's texts that each label needs; empty: all labels need equally many.
-        pool: Positions in D of each label's exemplars of the next round.
+        pool: Indices in D of each label's exemplars of the next round.
         reliable: Models that write what is requested: their prompts stay zero-shot.
     """
 
@@ -185,7 +189,7 @@ class CensusMethod(CensusSettings):
         return State(released=_released(census), memory=memory)
 
     def step(self, state: State[CensusMemory], tools: Tools) -> State[CensusMemory]:
-        """Do one round."""
+        """Run one round."""
         harvest = tools.generate(self._order(state, tools), self._writer(state, tools), round_number=state.round)
         candidates = (*state.candidates, *harvest.candidates)
         written = [candidate.text for candidate in candidates]
@@ -199,7 +203,11 @@ class CensusMethod(CensusSettings):
         released = state.released or _released(self._ask(texts_so_far, written, tools))
         census, aimed = _census(released), self._aims(released)
         estimated = estimates(census, shrinkage=self.shrinkage)
-        posterior = posteriors(vectors, estimated.means, census.softness)
+        labelled = tools.task.labelled
+        if labelled:
+            posterior = posteriors(vectors, estimated.means, census.softness)
+        else:
+            posterior = likeness(vectors, estimated.means[0], census.subspace.centres[0])
         reliability = self._reliability(census, estimated, texts_so_far, tools)
         if aimed and state.round + 1 == self.rounds:
             labels = steering.most_probable_labels(posterior)
@@ -214,7 +222,7 @@ class CensusMethod(CensusSettings):
             if aimed:
                 memory = replace(memory, pool=self._nearest_in_pools(memory.pool, candidates, aimed))
         else:
-            if self.labels == "probabilities":
+            if labelled and self.labels == "probabilities":
                 soft = distillation.student_softness(vectors, estimated.means)
                 posterior = with_evidence(
                     posteriors(vectors, estimated.means, soft),
@@ -222,7 +230,8 @@ class CensusMethod(CensusSettings):
                     reliability,
                     sharpness=min(1.0, census.softness / soft),
                 )
-            texts = self._final(candidates, posterior, census.labels, estimated.shares)
+            if labelled:
+                texts = self._final(candidates, posterior, census.labels, estimated.shares)
         report = make_report(
             state.round,
             tools.models,
@@ -252,7 +261,7 @@ class CensusMethod(CensusSettings):
         return classifier(census, estimates(census, shrinkage=self.shrinkage), _softness(state, census))
 
     def training_labels(self, state: State[CensusMemory], vectors: NDArray[np.float32]) -> Floats:
-        """Return probabilities of labels, (n, C), for training, of (n, dim) vectors (`server.method.Labelling`)."""
+        """Return the probabilities of labels, (n, C), for training on (n, dim) vectors (`server.method.Labelling`)."""
         census = _census(state.released)
         estimated = estimates(census, shrinkage=self.shrinkage)
         posterior = posteriors(vectors, estimated.means, _softness(state, census))
@@ -293,14 +302,14 @@ class CensusMethod(CensusSettings):
         return write
 
     def _ask(self, texts: Written, written: Sequence[str], tools: Tools) -> Census:
-        """Ask for the records' coordinates along public directions, relative to public centres."""
+        """Ask for the sums of the records' coordinates along public directions, relative to public centres."""
         described = [description or label for label, description in tools.task.labels.items()]
         space = subspace(
             texts.vectors,
             texts.requested,
             tools.embed(described),
             directions=self.directions,
-            description=self.description,
+            description=self.description if tools.task.labelled else 0.0,
             quantile=REACH,
         )
         spec = tools.spec(CLASS_SUMS)
@@ -328,14 +337,14 @@ class CensusMethod(CensusSettings):
         return census
 
     def _aims(self, released: Mapping[str, Mapping[str, Any]]) -> Aims | None:
-        """Return what the records' texts are like; None if that was not asked, or is not to be used."""
+        """Return the estimated shares of the records as targets for the texts; None if not asked for, or unused."""
         numbers = CensusNumbers.from_json(released[Released.FILE])
         return None if self.questionnaire == "none" or numbers.questionnaire is None else aims_of(numbers)
 
     def _nearest_in_pools(
         self, pools: Mapping[str, Sequence[int]], candidates: Sequence[Candidate], aimed: Aims
     ) -> dict[str, list[int]]:
-        """Return 2 S exemplars of each label's pool, whose form comes near that of the records."""
+        """Return the indices of 2 S exemplars from each label's pool, whose form comes near that of the records."""
         near = {}
         for label, pool in pools.items():
             rows = aimed.features([candidates[place].text for place in pool])
@@ -364,7 +373,8 @@ class CensusMethod(CensusSettings):
     def _reliability(self, census: Census, estimated: Estimates, texts: Written, tools: Tools) -> Floats:
         """Estimate the share of each model's texts that have the requested label, (K,); 0 without `evidence`."""
         models = len(tools.models)
-        return reliabilities(census, estimated, texts, models) if self.evidence else np.zeros(models)
+        evidence = self.evidence and tools.task.labelled
+        return reliabilities(census, estimated, texts, models) if evidence else np.zeros(models)
 
     def _final(
         self, candidates: Sequence[Candidate], posterior: Floats, names: tuple[str, ...], shares: Floats
@@ -392,7 +402,7 @@ class CensusMethod(CensusSettings):
 
 
 def _softness(state: State[CensusMemory], census: Census) -> float:
-    """Return the softness of the released probabilities; runs of earlier versions released none."""
+    """Return the softness of the released probabilities; the census's own if the run's version recorded none."""
     return float(state.rounds[-1].figures.get(_SOFTNESS, census.softness))
 
 

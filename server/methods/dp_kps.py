@@ -202,7 +202,7 @@ class DpKps(DpKpsSettings):
         return State(round=state.round + 1, candidates=tuple(candidates), rounds=(report,), memory=NoMemory())
 
     def _prefixes(self) -> tuple[int, ...]:
-        """Return the number of phrases that make up a point of each sketch (`SketchSpec.prefix`); 0: single phrases."""
+        """Return, for each sketch, the number of phrases in a point (`SketchSpec.prefix`); 0 means single phrases."""
         return keyphrases.ensemble_prefixes(self.length, self.ensemble) if self.sequence == "iterative" else (0,)
 
     def _sketches(self, task: Task, target: PrivacyTarget, membership: Membership) -> tuple[SketchSpec, ...]:

@@ -1,8 +1,8 @@
 """DPGA-TextSyn: a genetic algorithm whose operators are prompts (Sun et al. 2025).
 
-0. Before the first generation, ask for metadata: the number of records with each label; their lengths, as a range by
-   the sparse vector technique and a histogram over it; the keywords to which a label's records are nearest, among those
-   that the models list for the label; the similarity of pairs of records.
+0. Before the first generation, ask for metadata: the number of records with each label, if there are labels; their
+   lengths, as a range by the sparse vector technique and a histogram over it; the keywords to which a label's records
+   are nearest, among those that the models list for the label; the similarity of pairs of records.
 Then one generation t of T:
 1. The population: at t = 0 new texts, of a label, keyword and length drawn from the metadata; later the elites and
    their offspring: elites rewritten; elites with half of their words replaced; crossovers of two elites of one label;
@@ -104,7 +104,8 @@ class Dpga(DpgaSettings):
         def ask(name: str, spec: Spec, share: float, mechanism: str = "laplace") -> None:
             queries.append(PlannedQuery(name=name, spec=spec, mechanism=mechanism, share=share))
 
-        ask(LABELS, LabelHistogramSpec(labels=len(task.labels), max_records=most), self.label_share)
+        if task.labelled:
+            ask(LABELS, LabelHistogramSpec(labels=len(task.labels), max_records=most), self.label_share)
         if self.length:
             ask(
                 LENGTH_RANGE,
@@ -139,7 +140,7 @@ class Dpga(DpgaSettings):
         return self.keywords * len(task.labels) + self._times(self.initial) + (self.rounds - 1) * self._offspring
 
     def compared(self, task: Task) -> dict[str, int]:
-        """Count the keywords of all labels, and the largest population: the first, or elites with offspring."""
+        """Return the number of all keywords, and the largest population: the first one, or elites and offspring."""
         later = self.samples + self._offspring if self.rounds > 1 else 0
         votes = {VOTES: max(self._times(self.initial), later)}
         return votes | ({KEYWORDS: self.keywords * len(task.labels)} if self.keywords else {})
@@ -200,7 +201,9 @@ class Dpga(DpgaSettings):
 
     def _metadata(self, tools: Tools) -> tuple[Metadata, Written, list[str]]:
         """Run step 0: ask for the metadata."""
-        labels, notes = metadata.label_shares(tools.ask(LABELS, 0), tools.task)
+        labels, notes = dict.fromkeys(tools.task.labels, 1.0), list[str]()
+        if tools.task.labelled:
+            labels, notes = metadata.label_shares(tools.ask(LABELS, 0), tools.task)
         lengths: list[tuple[int, int, float]] = []
         if self.length:
             span, more = metadata.length_range(tools.ask(LENGTH_RANGE, 0), self.longest)

@@ -37,7 +37,7 @@ class FuseGenMemory:
     """FuseGen's memory from round to round.
 
     Attributes:
-        pool: Positions in D of each label's exemplars of the next round.
+        pool: Indices in D of each label's exemplars of the next round.
     """
 
     pool: Mapping[str, Sequence[int]] = field(default_factory=dict)
@@ -66,6 +66,7 @@ class FuseGen(FuseGenSettings):
     def plan(self, task: Task, target: PrivacyTarget, membership: Membership) -> tuple[PlannedQuery, ...]:
         """Plan no query, as the method asks nothing."""
         del target, membership
+        task.check_labelled("method fusegen", "which its small models learn", "Choose method=census, wasp or aug_pe")
         if self.samples // self.rounds < len(task.labels):
             raise ConfigError(
                 "method.samples",

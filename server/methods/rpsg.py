@@ -51,7 +51,7 @@ VOTES = "nearest votes"
 ABSTRACTS = "abstracted seeds"
 
 Seeds = tuple[list[Candidate], Parents, Generated, list[str]]
-"""Abstracts; positions of those to start from by label, repeated as often as they count; models' texts; notes."""
+"""Abstracts; for each label the seeds' indices among them, repeated as often as chosen; the models' texts; notes."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -103,7 +103,7 @@ class Rpsg(RpsgSettings):
         )
 
     def compared(self, task: Task) -> dict[str, int]:
-        """Return the size of the pool; empty for a record's own abstracts, which are only compared with each other."""
+        """Return the size of the pool; empty with "seed_unproven", where a record's own abstracts are compared."""
         del task
         return {name: self.pool for name, kind in ((CHOICES, "pool"), (VOTES, "histogram")) if kind == self.candidates}
 
@@ -215,7 +215,7 @@ class Rpsg(RpsgSettings):
         return pool.candidates, parents, pool, [*notes, *more]
 
     def _released(self, tools: Tools) -> Seeds:
-        """Return abstracts of records, released by parties without proof; public ones for a label that nobody has."""
+        """Return abstracts of records that parties released without proof. Labels without any get public abstracts."""
         labels, spec = list(tools.task.labels), tools.spec(ABSTRACTS)
         assert isinstance(spec, AbstractedSeedsSpec), "as planned"
         read, unreadable = text_codec.readable(tools.ask(ABSTRACTS, 0), spec.texts, spec.longest, len(labels))
@@ -257,7 +257,7 @@ class Rpsg(RpsgSettings):
     def _write(
         self, sources: Sequence[Candidate], prompt: Callable[..., Request], round_number: int, tools: Tools
     ) -> tuple[list[Candidate], list[int], Written]:
-        """Write a text for each source by the source's model; return also the position of each text's source.
+        """Write a text for each source by the source's model; return also the index of each text's source.
 
         Raises:
             ProviderError: A label got no text from any model.
@@ -293,7 +293,7 @@ class Rpsg(RpsgSettings):
         return [self.refinement.needed(size) for size in self._texts_per_label(task)]
 
     def _nearest(self, target: PrivacyTarget) -> int:
-        """Return the number of abstracts whose choice is most informative about the records (Ye and Barg 2018)."""
+        """Return `nearest`, or else the most informative number of abstracts to count as near (Ye and Barg 2018)."""
         if self.nearest is not None:
             return self.nearest
         epsilon = target.epsilon / target.max_records
@@ -306,6 +306,6 @@ class Rpsg(RpsgSettings):
 
 
 def _dealt(members: NDArray[np.integer], label: str, tools: Tools) -> list[int]:
-    """Return members in random order, so that no model or party is preferred if there are more than needed."""
+    """Return the indices in random order, so that no model or party is preferred if there are more than needed."""
     dealt: list[int] = rng.experiment(tools.experiment_seed, "seeds", label).permutation(members).tolist()
     return dealt

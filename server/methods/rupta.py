@@ -27,6 +27,9 @@ class Rupta(RuptaSettings, PartyTexts):
 
     def plan(self, task: Task, target: PrivacyTarget, membership: Membership) -> tuple[PlannedQuery, ...]:
         """Plan the method's only query."""
+        task.check_labelled(
+            "method rupta", "which the rewritten records must still show", "Choose method=census, wasp or aug_pe"
+        )
         check(self.samples, task)
         return (
             PlannedQuery(

@@ -43,8 +43,8 @@ class WaspMemory:
 
     Attributes:
         weights: Each model's share of the next round's texts, sum 1.
-        good: Positions in D of each label's texts with the most nearest votes, best first.
-        bad: Positions in D of each label's texts with the most furthest votes, best first.
+        good: Indices in D of each label's texts with the most nearest votes, best first.
+        bad: Indices in D of each label's texts with the most furthest votes, best first.
         ahead: Paraphrases that stood for each candidate's text in the votes.
     """
 
@@ -95,7 +95,7 @@ class Wasp(WaspSettings):
         return max(self.samples * (1 + self.look_ahead), self.rounds * len(task.labels) * len(models))
 
     def compared(self, task: Task) -> dict[str, int]:
-        """Return the size of D before the last round, with all texts so far."""
+        """Return the number of texts that the last vote compares: all those written before the last round."""
         del task
         return {VOTES: self.samples * (self.rounds - 1) // self.rounds}
 
@@ -175,7 +175,7 @@ class Wasp(WaspSettings):
         votes: NDArray[np.float64] | None,
         tools: Tools,
     ) -> tuple[WaspMemory, list[str]]:
-        """Choose exemplars and weights by these votes, and note what readers should know; without votes, keep them."""
+        """Return the memory with exemplars and weights by these votes, or unchanged without votes; and notes."""
         if votes is None:
             return memory, []
         labels, numbers = list(tools.task.labels), selection.label_numbers(candidates, tools.task)

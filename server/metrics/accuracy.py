@@ -47,14 +47,14 @@ class SoftLabels:
         return len(self.probabilities)
 
     def likely(self) -> NDArray[np.float64]:
-        """Return the probabilities without the negligible ones."""
+        """Return the probabilities, (n, C), with negligible ones set to 0 and rows of sum 1 again."""
         matrix = np.array(self.probabilities)
         matrix[matrix < np.minimum(_LEAST_PROBABILITY, matrix.max(axis=1, keepdims=True))] = 0
         return np.asarray(matrix / matrix.sum(axis=1, keepdims=True))
 
 
 def sizes(labels: Sequence[str] | SoftLabels) -> Mapping[str, float]:
-    """Return the number of texts of each label that has any; with probabilities, their sum."""
+    """Return the number of texts of each label that has any or, of probabilities, their sum by label."""
     if not isinstance(labels, SoftLabels):
         return Counter(labels)
     sums = labels.likely().sum(axis=0).tolist()
@@ -62,7 +62,7 @@ def sizes(labels: Sequence[str] | SoftLabels) -> Mapping[str, float]:
 
 
 def logistic_regression(vectors: Any, labels: Sequence[str] | SoftLabels, weights: Sequence[float]) -> Any:
-    """Train scikit-learn's logistic regression (L2, C = 10); a text has a row for each label that is likely.
+    """Train scikit-learn's logistic regression (L2, C = 10). With probabilities, each likely label of a text is a row.
 
     Args:
         vectors: (n, dim), dense or sparse.
@@ -114,7 +114,7 @@ def train_and_test(
     train_weights: Sequence[float] | None = None,
     encoder: TextEncoder | None = None,
 ) -> Score:
-    """Fit the pipeline of `DEFINITION` and score it; deterministic.
+    """Train and score the classifier of `DEFINITION`. The result is deterministic.
 
     Args:
         train_texts: At least one text.

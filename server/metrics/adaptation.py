@@ -50,7 +50,7 @@ def train_and_predict(
     epochs: int = 50,
     experiment_seed: int = 0,
 ) -> NDArray[np.int64]:
-    """Fit on the CPU and predict; deterministic on one machine.
+    """Fit the network on the CPU and predict the test texts' labels; deterministic on one machine.
 
     Args:
         vectors: (n, dim), source texts, n at least 2.
@@ -114,7 +114,7 @@ def _network(dim: int, labels: int, generator: torch.Generator) -> nn.Sequential
 
 
 def _batches(count: int, generator: torch.Generator) -> Iterator[Tensor]:
-    """Yield shuffled positions, epoch after epoch, in batches of at least two, which a covariance needs."""
+    """Yield shuffled indices, epoch after epoch, in batches of at least two, which a covariance needs."""
     pieces = max(1, count // _BATCH)
     while True:
         yield from torch.randperm(count, generator=generator).tensor_split(pieces)

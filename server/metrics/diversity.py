@@ -35,7 +35,7 @@ _COSINES = _ROWS * 10_240
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Duplicates:
-    """Shares of the texts, 0 to 1.
+    """Shares of texts that repeat an earlier one, 0 to 1.
 
     Attributes:
         exact: Share of texts equal to an earlier text.

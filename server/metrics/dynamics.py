@@ -40,7 +40,7 @@ def cross_model_dynamics(
     Args:
         vectors: (n, dimensions), unit norm.
         labels: (n,) at least 0.
-        models: (n,) number of the language model that wrote each text.
+        models: (n,) index of the language model that wrote each text.
         epochs: Number of passes of each small model over its training texts.
 
     Returns:

@@ -87,7 +87,7 @@ def train_and_predict(
     weights: NDArray[np.float64] | None = None,
     experiment_seed: int = 0,
 ) -> NDArray[np.int64]:
-    """Fine-tune and predict; deterministic on one machine and device.
+    """Fine-tune the checkpoint and predict the test texts' labels; deterministic on one machine and device.
 
     Args:
         texts: n training texts, n at least 2.
@@ -176,9 +176,10 @@ def _fit(
 
 
 def _set_aside(labels: NDArray[np.integer], share: float) -> tuple[Tensor, Tensor]:
-    """Split positions into training and validation set; of each class at least one text stays in the training set.
+    """Return the indices of the training and of the validation set.
 
-    The validation set has at least one text of each class with two or more; if it is empty, it is the training set.
+    Each class has at least one text in the training set and, if it has two or more, one in the validation set. If the
+    validation set would be empty, it is the training set.
     """
     validation_set: list[int] = []
     for label in np.unique(labels):

@@ -17,7 +17,7 @@ def over_rows(figure: Callable[[NDArray[np.intp]], float], rows: int, *, draws: 
     """Return the percentile bootstrap interval (Efron 1979) of `figure`, over rows drawn with replacement.
 
     Args:
-        figure: Function from positions (rows,) to the figure of those rows.
+        figure: Function from indices (rows,) to the figure of those rows.
         rows: Number of rows, at least 1.
         draws: Number of resamples.
         seed: Experiment seed.

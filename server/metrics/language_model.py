@@ -60,7 +60,7 @@ class LanguageModel:
         seed: int = 0,
         tokens_of: Sequence[str] | None = None,
     ) -> Self:
-        """Train on `texts`; on the CPU the same arguments give the same model.
+        """Train a model on `texts`. On the CPU, the same arguments give the same model.
 
         Args:
             texts: At least one training text.
@@ -114,10 +114,10 @@ class LanguageModel:
         return float(right.sum() / tokens.sum())
 
     def totals(self, texts: Sequence[str]) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
-        """Return three (texts,) arrays: negative log likelihood in nats, number of tokens, and of right first guesses.
+        """Return (texts,) arrays: negative log likelihood in nats, number of tokens, and number of those guessed right.
 
         Raises:
-            DataError: There is no text; the same holds for the figures above.
+            DataError: There is no text. `nll`, `perplexity` and `accuracy` raise it too.
         """
         if not texts:
             raise DataError("texts to ask a language model about", expected="at least one", got="none")

@@ -46,5 +46,5 @@ class LinearClassifier:
 
 
 def by_label(labels: Sequence[str], probabilities: NDArray[np.floating]) -> list[dict[str, float]]:
-    """Map the labels of each text to their probabilities, rounded for a file; the matrix is (texts, labels)."""
+    """Return the probabilities of each text, a row of (texts, labels), by label and rounded for a file."""
     return [dict(zip(labels, row, strict=True)) for row in probabilities.round(_DIGITS).tolist()]

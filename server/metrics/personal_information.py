@@ -16,11 +16,15 @@ PERSONAL = (
 """Definition of the rate, for reports."""
 
 
-def personal_information(texts: Sequence[str]) -> tuple[NDArray[np.bool_], dict[str, int]]:
+def personal_information(texts: Sequence[str], language: str = "english") -> tuple[NDArray[np.bool_], dict[str, int]]:
     """Flag the texts with anything that looks like personal information, and count the texts with each kind of it.
 
     Detection uses the patterns of `common/redaction.py`: a match does not prove a leak, and no match does not prove
     that there is none (RPSG, appendix F).
+
+    Args:
+        texts: The texts.
+        language: Their language.
 
     Returns:
         (texts,) bool, and the number of texts for each kind found, in the order of its name.
@@ -30,6 +34,6 @@ def personal_information(texts: Sequence[str]) -> tuple[NDArray[np.bool_], dict[
     """
     if not texts:
         raise DataError("texts to search", expected="at least one", got="none")
-    kinds = [set(entities(text)) for text in texts]
+    kinds = [set(entities(text, language)) for text in texts]
     counts = Counter(kind for text_kinds in kinds for kind in text_kinds)
     return np.array([bool(text_kinds) for text_kinds in kinds]), dict(sorted(counts.items()))

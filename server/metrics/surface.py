@@ -31,7 +31,7 @@ def length_distance(texts: Sequence[str], others: Sequence[str]) -> float:
 
 
 def sentiments(texts: Sequence[str]) -> NDArray[np.intp]:
-    """Return each text's position in `SENTIMENTS`, (texts,), by VADER's rules for English (Hutto and Gilbert 2014)."""
+    """Return each text's index in `SENTIMENTS`, (texts,), by VADER's rules for English (Hutto and Gilbert 2014)."""
     from vaderSentiment.vaderSentiment import SentimentIntensityAnalyzer
 
     analyser = SentimentIntensityAnalyzer()

@@ -25,7 +25,7 @@ _LARGEST_EXPONENT = 600
 
 
 def wasserstein(a: NDArray[np.floating], b: NDArray[np.floating], *, seed: int = 0) -> float:
-    """Return the Wasserstein-1 distance between the rows of a (n, d) and b (m, d): the minimum mean transport.
+    """Return the Wasserstein-1 distance, the least mean distance of transport, between the rows of (n, d) and (m, d).
 
     Raises:
         DataError: Shapes do not fit, a set is empty, a value is not finite, or the solver does not converge.

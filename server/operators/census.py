@@ -23,6 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import softmax
 
+from common.domain import is_one_population
 from common.queries.class_sums import LARGEST_RADIUS, SMALLEST_RADIUS
 from server.documents.census import QuestionnaireNumbers
 from server.metrics.linear import LinearClassifier
@@ -89,7 +90,7 @@ def subspace(
 
 
 def label_means(vectors: Vectors, labels: Labels, label_count: int) -> Floats:
-    """Return the mean of each label's candidates, (C, dim); of all candidates, for a label that has none."""
+    """Return the mean of each label's candidates, (C, dim). A label without candidates gets the mean of all."""
     sums = np.zeros((label_count, vectors.shape[1]))
     np.add.at(sums, labels, vectors)
     sizes = np.bincount(labels, minlength=label_count)[:, None]
@@ -198,7 +199,7 @@ class Estimates:
 
 
 def estimates(census: Census, *, shrinkage: bool = True) -> Estimates:
-    """Return the shares and means, shrunk according to their noise; with `shrinkage` off, as measured."""
+    """Return the shares and means, shrunk according to their noise, or as measured if `shrinkage` is false."""
     sizes = _sizes(census.counts, census.count_noise if shrinkage else 0.0)
     offsets = census.sums / sizes[:, None]
     sampling = _SPREAD / (offsets.shape[1] * sizes)
@@ -214,13 +215,22 @@ def estimates(census: Census, *, shrinkage: bool = True) -> Estimates:
 
 
 def classifier(census: Census, estimated: Estimates, soft: float) -> LinearClassifier:
-    """Return the classifier by the estimated means whose probabilities are `posteriors`."""
+    """Return the linear classifier whose probabilities are the `posteriors` by the estimated means."""
     means = estimated.means
     return LinearClassifier(labels=census.labels, weights=means / soft, intercepts=-_half_squares(means) / soft)
 
 
 def figures(census: Census, estimated: Estimates, requested: Labels, posterior: Floats) -> dict[str, Any]:
-    """Make the figures of a round's report: the signal, and by label its share, shrinkage and relabelled texts."""
+    """Return figures for a round's report: the signal-to-noise ratio; by label: share, shrinkage, relabelled texts.
+
+    Without labels they are the signal-to-noise ratio, the shrinkage, and the mean likeness of the texts to the records.
+    """
+    if is_one_population(census.labels):
+        return {
+            "signal_to_noise": census.signal_to_noise,
+            "shrinkage": float(estimated.kept[0]),
+            "likeness": float(posterior.mean()),
+        }
     relabelled = np.bincount(requested[posterior.argmax(axis=1) != requested], minlength=len(census.labels))
     by_label = {"shares": estimated.shares, "shrinkage": estimated.kept, "relabelled": relabelled}
     return {
@@ -230,7 +240,10 @@ def figures(census: Census, estimated: Estimates, requested: Labels, posterior: 
 
 
 def _sizes(counts: Floats, noise: float) -> Floats:
-    """Shrink numbers of records, (C,), towards equal ones; none is below a quarter of the average, itself 1 or more."""
+    """Shrink numbers of records, (C,), towards their average.
+
+    The average is taken as at least 1, and each result is at least a quarter of it.
+    """
     labels = len(counts)
     average = max(float(counts.sum()), labels) / labels
     signal = max(0.0, float(((counts - average) ** 2).sum()) / max(1, labels - 1) - noise**2)

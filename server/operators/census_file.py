@@ -35,7 +35,7 @@ _ROUNDING = 1e-6
 
 
 def numbers_of(census: Census) -> CensusNumbers:
-    """Return the numbers in the form of the file."""
+    """Return the census as the numbers that its file stores."""
     space = census.subspace
     return CensusNumbers(
         labels=census.labels,
@@ -52,7 +52,7 @@ def numbers_of(census: Census) -> CensusNumbers:
 
 
 def census_of(numbers: CensusNumbers) -> Census:
-    """Return the census that `numbers_of` turned into numbers, even after a round trip through JSON."""
+    """Return the census from the numbers that `numbers_of` made, even after a round trip through JSON."""
     sums = np.array(numbers.sums, dtype=np.float64)
     return Census(
         labels=numbers.labels,
@@ -149,7 +149,7 @@ def _parsed(path: Path, kind: type[_D]) -> _D:
 
 
 def _checked(numbers: CensusNumbers, path: Path) -> Census:
-    """Return the census if its numbers are as consistent as those of a query and its answer; otherwise refuse it."""
+    """Return the census of these numbers; refuse numbers that do not fit together as a query and its answer do."""
     if not numbers.labels:
         _refuse("labels: a list of names", "none", path)
     try:
@@ -182,7 +182,7 @@ def _checked(numbers: CensusNumbers, path: Path) -> Census:
 
 
 def _check_privacy(earlier: Earlier, path: Path) -> None:
-    """Refuse a guarantee that differs from the run's own; the spent part may differ, as files have different ages."""
+    """Refuse a guarantee that differs from the run's `privacy.json` in more than the fields of `_OPEN`."""
     beside = path.with_name(Privacy.FILE)
     try:
         of_run = _parsed(beside, Privacy)
@@ -202,7 +202,7 @@ def _check_privacy(earlier: Earlier, path: Path) -> None:
 
 
 def _check_ledger(earlier: Earlier, path: Path) -> None:
-    """Refuse what contradicts the run's charges: another plan, none of this run, or a smaller epsilon than charged."""
+    """Refuse a file that contradicts the ledger, which has another plan, no charge of the run, or a larger epsilon."""
     file = path.parent / LEDGER
     if earlier.privacy.earlier or not file.exists():
         return

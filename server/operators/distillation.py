@@ -22,7 +22,7 @@ from server.operators.census import Floats, Vectors, posteriors
 SOFTNESSES = (0.01, 0.02, 0.03, 0.05, 0.08, 0.13)
 _FOLDS = 3
 _MOST_CORRECTION = 4.0
-"""Largest factor of a label: a label that no text has must not get the texts of others."""
+"""Largest factor on a label's probabilities, so that a label without texts does not get those of others."""
 _ERRORS = 2.0
 _MOST_TEXTS = 600
 """Number of texts, evenly spaced, by which the softness is chosen if there are more: the time grows with it."""
@@ -52,7 +52,7 @@ def with_shares(probabilities: Floats, shares: Floats, weights: Floats) -> Float
     Args:
         probabilities: (n, C).
         shares: (C,), above 0.
-        weights: (n,) weights of the texts in training, by which the labels have their shares so far.
+        weights: (n,) weights of the texts, with which the mean of the probabilities is the labels' shares in them.
     """
     there = weights @ probabilities / weights.sum()
     corrected = probabilities * np.minimum(shares / np.maximum(there, np.finfo(float).tiny), _MOST_CORRECTION)

@@ -121,7 +121,7 @@ class Density:
         the phrase, so one matrix product gives all extensions.
 
         Args:
-            label: Position of the label.
+            label: Index of the label.
             prefixes: (m, j * dim), where j may be 0.
             waves: (n, 2 * rows), from `waves` for the phrases at position j.
         """
@@ -134,7 +134,7 @@ class Density:
         return scores
 
     def waves(self, vectors: Floats, place: int) -> Floats:
-        """Return the cosines and sines, (n, 2 * rows), of the angles that phrases (n, dim) add at a position from 0."""
+        """Return the cosines and sines, (n, 2 * rows), of the angles that phrases (n, dim) add at position `place`."""
         dim = vectors.shape[1]
         angles = math.sqrt(2) * (vectors @ self.frequencies[:, place * dim : (place + 1) * dim].T)
         return np.concatenate([np.cos(angles), np.sin(angles)], axis=1)
@@ -151,7 +151,7 @@ class Sequences:
     """Sequences of phrases of one label.
 
     Attributes:
-        phrases: (sequences, length) int64, positions in V'.
+        phrases: (sequences, length) int64, indices in V'.
         uniform: Number of phrases drawn uniformly because no noised density was positive.
     """
 
@@ -172,7 +172,7 @@ def iterative(
 
     Args:
         ensemble: The density to use at each position in a sequence.
-        label: Position of the label.
+        label: Index of the label.
         vectors: (n, dim), vectors of the phrases.
         counts: Number of sequences to draw.
         generator: Source of randomness.
@@ -204,10 +204,10 @@ def ensemble_prefixes(length: int, ensemble: str) -> tuple[int, ...]:
 
 
 def _draws(weights: Floats, count: int, generator: np.random.Generator) -> tuple[NDArray[np.int64], int]:
-    """Draw (rows, count) positions in proportion to each row's positive weights, or uniformly in a row without any.
+    """Draw (rows, count) column indices in proportion to each row's positive weights, or uniformly if it has none.
 
     Returns:
-        The positions, and the number of those that were drawn uniformly.
+        The indices, and the number of those that were drawn uniformly.
     """
     sums = np.cumsum(np.maximum(weights, 0), axis=1, dtype=np.float64)
     empty = sums[:, -1] <= 0

@@ -124,7 +124,7 @@ def list_keywords(
     Returns:
         Keywords by label, without repetitions, at most `count`, omitting labels without any; the texts written; notes.
     """
-    requests = []
+    requests, owners = [], []
     for label in labels:
         for number, part in enumerate(allocate(count, np.ones(len(tools.models)))):
             if part:
@@ -133,12 +133,12 @@ def list_keywords(
                     tools.task, label, phrases=int(part), rng=generator, temperature=temperature
                 )
                 requests.append((tools.models[number], request))
+                owners.append(label)  # not in the request of a task without labels
     written = tools.write(requests)
     listed: dict[str, dict[str, str]] = {label: {} for label in labels}
-    for (_, request), phrases in zip(requests, written.texts, strict=True):
-        assert request.label is not None
+    for owner, phrases in zip(owners, written.texts, strict=True):
         for phrase in phrases:
-            listed[request.label].setdefault(phrase.casefold(), phrase)
+            listed[owner].setdefault(phrase.casefold(), phrase)
     keywords = {label: list(phrases.values()) for label, phrases in listed.items()}
     notes = [
         f"{label}: {len(phrases)} of {count} keywords listed"
@@ -180,7 +180,7 @@ def first_tau(answer: NDArray[np.float64]) -> tuple[float, list[str]]:
 
 
 def _shares(counts: Counts) -> tuple[list[float], bool]:
-    """Return the shares of the positive counts, and whether there are none; the shares are then equal."""
+    """Return each count's share of all positive counts. If none is positive, return equal shares and True."""
     above = np.maximum(0.0, counts)
     total = float(above.sum())
     if total > 0:

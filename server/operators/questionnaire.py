@@ -43,7 +43,7 @@ class Aims:
     records: float
 
     def features(self, texts: Sequence[str]) -> Floats:
-        """Return (n, F) features: 1 where a text has an answer, or a term among its first, counted as in records."""
+        """Return (n, F) features: 1 where a text has that answer, or that term among its first terms, 0 elsewhere."""
         columns = [
             np.eye(len(question.answers))[column]
             for question, column in zip(QUESTIONS, answers(QUESTIONS, texts).T, strict=True)
@@ -57,7 +57,7 @@ class Aims:
 
     @property
     def variances(self) -> Floats:
-        """Variances of the shares, (F,): that of the noise, plus that of the records as a sample."""
+        """Variances of the shares, (F,): those of the noise, plus the sampling variance of the records."""
         noise = np.full(len(self.shares), self.noise)
         noise[len(noise) - len(self.numbers.listed) :] = self.term_noise
         return np.asarray(noise**2 + (self.shares * (1 - self.shares) + 1 / self.records) / self.records)
@@ -71,7 +71,7 @@ class Aims:
 
 
 def aims_of(released: CensusNumbers) -> Aims:
-    """Return the shares that released numbers with a questionnaire estimate."""
+    """Return the records' shares as estimated from released numbers that include a questionnaire."""
     numbers = released.questionnaire
     assert numbers, "asked for"
     label_counts = np.array(released.counts, dtype=np.float64)
@@ -101,7 +101,7 @@ def _distribution(values: Floats) -> Floats:
 
 
 def nearest(features: Floats, shares: Floats, variances: Floats, size: int) -> list[int]:
-    """Return positions of `size` rows, ascending, whose mean features come near the shares.
+    """Return the indices of `size` rows, ascending, whose mean features come near the shares.
 
     One row after another is removed: the one without which the sum of squared differences, each divided by its
     variance, is smallest. A share with much noise therefore hardly counts.
@@ -123,7 +123,7 @@ def nearest(features: Floats, shares: Floats, variances: Floats, size: int) -> l
 
 
 def nearest_by_label(aimed: Aims, texts: Sequence[str], labels: Labels, size: int) -> list[int]:
-    """Return positions of `size` texts that come near the shares, while each label keeps its share of the texts."""
+    """Return the indices of `size` texts that come near the shares, while each label keeps its share of the texts."""
     of_labels = np.eye(int(labels.max()) + 1)[labels]
     of_labels = of_labels[:, of_labels.any(axis=0)]
     shares = of_labels.mean(axis=0)
@@ -157,7 +157,7 @@ def common_words(texts: Sequence[str], number: int) -> tuple[str, ...]:
 def released_answers(
     coordinates: Floats, spec: QuestionnaireSpec, terms: Sequence[str], noise: float
 ) -> QuestionnaireNumbers:
-    """Return the numbers to release, of a questionnaire with all questions, equally weighted.
+    """Return the answers in records, by question and term, to be released in the census.
 
     Args:
         coordinates: Coordinates of the answer after those of class sums, in radii.

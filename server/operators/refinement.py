@@ -53,7 +53,7 @@ class Refinement(RefinementSettings):
         wanted: Mapping[str, int],
         experiment_seed: int,
     ) -> list[int]:
-        """Return the positions of the texts to keep, ascending.
+        """Return the indices of the texts to keep, ascending.
 
         Args:
             texts: Texts with labels.
@@ -85,7 +85,7 @@ class Rehearsed(Refinement):
     __slots__ = ()
 
     def select(self, *_: object, **__: object) -> list[int]:
-        """Return no positions: all texts are dropped."""
+        """Return an empty list: all texts are dropped."""
         return []
 
 

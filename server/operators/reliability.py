@@ -20,7 +20,7 @@ from server.operators.census import Census, Estimates, Floats, Labels, Vectors, 
 TRUSTED = 0.8
 """Least reliability of a model whose requested labels count: below it, counting them costs accuracy."""
 ZERO_SHOT = 0.6
-"""Least reliability of a model that needs no exemplars: they are what a noisy census takes for texts of a label."""
+"""Least reliability of a model that is prompted without exemplars, which a noisy census may choose wrongly."""
 _MOST = 0.95
 _DRAWS, _POINTS = 5, 2000
 
@@ -32,7 +32,7 @@ class Written:
     Attributes:
         vectors: (n, dim).
         requested: (n,) labels that were requested.
-        models: (n,) number of the model that wrote each text.
+        models: (n,) index of the model that wrote each text.
     """
 
     vectors: Vectors
@@ -40,7 +40,7 @@ class Written:
     models: Labels
 
     def chosen(self, places: Sequence[int]) -> "Written":
-        """Return the texts at these positions."""
+        """Return the texts with these indices."""
         return Written(vectors=self.vectors[places], requested=self.requested[places], models=self.models[places])
 
 
@@ -78,7 +78,7 @@ def with_evidence(probabilities: Floats, texts: Written, reliability: Floats, *,
 
 
 def _right(census: Census, estimated: Estimates, vectors: Vectors, labels: Labels) -> float:
-    """Return the share of points around the estimated means that means with the same noise again classify correctly."""
+    """Return the share of points drawn about the estimated means that these, noised once more, classify correctly."""
     generator, space = np.random.default_rng(0), census.subspace
     scatter = vectors - label_means(vectors, labels, len(census.labels))[labels]
     sizes = np.maximum(census.counts, 1.0)[:, None]

@@ -17,7 +17,7 @@ Votes = NDArray[np.integer] | NDArray[np.floating]
 
 
 def label_numbers(candidates: Sequence[Candidate], task: Task) -> NDArray[np.int32]:
-    """Return the positions of the candidates' labels in the plan, (candidates,)."""
+    """Return the index of each candidate's label in the plan, (candidates,)."""
     labels = list(task.labels)
     return np.array([labels.index(candidate.label) for candidate in candidates], dtype=np.int32)
 
@@ -32,7 +32,7 @@ def top_per_label(scores: Votes, labels: NDArray[np.integer], k: int, label_coun
         label_count: C, the number of labels.
 
     Returns:
-        For each label, up to k positions in `scores`, best first; ties go to the lower position.
+        For each label, up to k indices in `scores`, best first; ties go to the lower index.
     """
     chosen = []
     for label in range(label_count):
@@ -57,8 +57,8 @@ def model_weights(nearest_scores: Votes, model_ids: NDArray[np.integer], models:
         models: K, the number of models.
 
     Returns:
-        (K,) weights, at least 0, sum 1; None if no model has a positive sum; the caller then uses equal weights
-        and adds a note.
+        (K,) weights, at least 0, sum 1. None if no model has a positive sum: the caller then uses equal weights and
+        adds a note.
     """
     sums = np.bincount(model_ids, weights=nearest_scores, minlength=models)
     sizes = np.bincount(model_ids, minlength=models)
@@ -77,8 +77,8 @@ def exemplars(
 
     Args:
         good_pool: Up to S candidates of one label; they may come from any model.
-        bad_pool: The same for bad exemplars; empty if there is no contrast; the prompt then has only
-            S − ⌊S/2⌋ good ones.
+        bad_pool: The same for bad exemplars. It is empty without contrast: the prompt then has only S − ⌊S/2⌋ good
+            ones.
         size: S, number of exemplars.
         rng: Source of randomness. The draws are also in random order, as models depend on an exemplar's position.
 

@@ -43,7 +43,7 @@ class _Label:
     """Those candidates of one label that differ, and the directions in which they do.
 
     Attributes:
-        members: (n,) their positions.
+        members: (n,) their indices among all candidates.
         directions: (n, r) principal directions u_i, orthonormal.
         spread: (r,) l_i.
     """

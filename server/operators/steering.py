@@ -18,18 +18,18 @@ _HALVINGS = 30
 
 
 def exemplars(posterior: Floats, models: Labels, size: int) -> list[list[int]]:
-    """Return texts with the highest posterior for each label, whichever label they were requested with.
+    """Return the texts with the highest posterior for each label, regardless of the requested label.
 
     They are chosen among the texts whose most probable label it is, if there are enough, and otherwise among all. At
     most 60 % (rounded up) come from one model, as long as there are others.
 
     Args:
         posterior: (n, C) probability of each label for each text.
-        models: (n,) number of the model that wrote each text.
+        models: (n,) index of the model that wrote each text.
         size: Number of texts of a label; fewer if there are not so many.
 
     Returns:
-        Positions of the chosen texts by label, best first.
+        Indices of the chosen texts, best first, for each label.
     """
     likeliest, most = posterior.argmax(axis=1), int(np.ceil(_MOST_OF_A_MODEL * size))
     chosen = []
@@ -92,7 +92,7 @@ def most_probable_labels(posterior: Floats) -> NDArray[np.int64]:
 
 
 def kept_by_gate(posterior: Floats, labels: Labels) -> NDArray[np.int64]:
-    """Return the positions of texts whose most probable label is the requested one, or each label's best text."""
+    """Return the indices of texts whose most probable label is the requested one; at least one for each label."""
     kept = posterior.argmax(axis=1) == labels
     for label in np.unique(labels):
         of_label = labels == label

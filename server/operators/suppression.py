@@ -17,7 +17,7 @@ class Elites:
     """The candidates chosen as elites.
 
     Attributes:
-        positions: Positions in the population, most votes first.
+        positions: Indices in the population, most votes first.
         tau: Final similarity threshold.
     """
 
@@ -28,7 +28,7 @@ class Elites:
 def suppress(
     votes: NDArray[np.float64], vectors: NDArray[np.float32], count: int, *, tau: float, step: float = 0.01
 ) -> Elites:
-    """Walk candidates by votes, highest first: take one, drop every other whose cosine to it exceeds tau.
+    """Choose elites by walking over the candidates by votes: take one, drop all whose cosine to it exceeds tau.
 
     The walk ends with `count` elites. If it ends with fewer, it is repeated with tau + step, tau + 2 step, and so on,
     up to 1, where nothing is dropped. The number of elites is not monotone in tau, so no step can be skipped. However,
@@ -37,7 +37,7 @@ def suppress(
     of summation has no effect: at most n^2 / 2 of them, 400 MB for 10,000 candidates.
 
     Args:
-        votes: (n,) noisy votes; ties go to the lower position.
+        votes: (n,) noisy votes; ties go to the lower index.
         vectors: (n, dim) float32, unit norm.
         count: Number of elites.
         tau: Initial threshold.
@@ -79,7 +79,7 @@ class _Rows:
         return len(self._vectors)
 
     def behind(self, place: int, remaining: NDArray[np.bool_]) -> NDArray[np.float64]:
-        """Return the candidate's (n - place - 1,) cosines; `remaining` marks the candidates that are not dropped."""
+        """Return candidate `place`'s (n - place - 1,) cosines to all after it; `remaining` marks those not dropped."""
         if place not in self._cosines:
             ahead = (place + np.flatnonzero(remaining[place:])[: 2 * _BLOCK]).tolist()
             block = [other for other in ahead if other not in self._cosines][:_BLOCK]
@@ -89,7 +89,7 @@ class _Rows:
 
 
 def _walk(rows: _Rows, count: int, tau: float, *, least: int) -> list[int] | None:
-    """Return the positions of the first `count` elites at this threshold; None if there are fewer than `least`."""
+    """Return the indices of the first `count` elites at this threshold; None if there are fewer than `least`."""
     if tau >= 1:
         return list(range(count))
     remaining = np.ones(len(rows), dtype=bool)

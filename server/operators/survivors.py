@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from server.domain import Task
 
 Parents = list[list[int]]
-"""Positions of each label's parents; a parent drawn several times is repeated."""
+"""Indices of each label's parents; a parent drawn several times is repeated."""
 
 
 def choose(
@@ -59,7 +59,7 @@ def offspring(parents: Sequence[int], count: int) -> list[tuple[int, int]]:
     """Assign `count` variations to one label's parents in turn, so that a parent drawn twice gets twice as many.
 
     Returns:
-        (position, variations) of each distinct parent, in the order of `parents`; 0 variations for the last of them if
+        (index, variations) of each distinct parent, in the order of `parents`; 0 variations for the last of them if
         `count` is smaller than their number.
     """
     families = dict.fromkeys(parents, 0)

@@ -72,7 +72,7 @@ def calibrate(plan: Plan, epsilon: float, *, calibration: str = "tight") -> Plan
 
 
 def _beside_unproven(plan: Plan, epsilon: float, calibration: str) -> Plan:
-    """Return a plan of infinite epsilon with each query's noise; an unproven query's is that for one answer alone."""
+    """Return the plan with infinite epsilon and each query's noise; an unproven one has its paper's for one answer."""
     proven = [query for query in plan.queries if not query.unproven]
     share = math.fsum(query.share for query in proven)
     noised = plan

@@ -110,7 +110,7 @@ class Setting:
 
     @property
     def noise(self) -> float:
-        """Standard deviation of one number of a sum."""
+        """Standard deviation of the noise in each number of a sum over all parties."""
         return self.planned.noise_deviation * self.surplus
 
 

@@ -32,7 +32,7 @@ def rehearse(
     dimensions: int,
     records: int | None = None,
 ) -> dict[str, Forecast]:
-    """Rehearse a run; for the arguments see `forecast`.
+    """Rehearse a run with the arguments of `forecast`.
 
     Returns:
         Expected use by model, if no text is lost.
@@ -62,7 +62,7 @@ def rehearse(
 
 
 def _followed(larger: dict[Kind, Forecast], smaller: dict[Kind, Forecast], times: float) -> Iterator[Forecast]:
-    """Extrapolate each kind's calls by `times` the rehearsals' difference; tokens per call as in the larger one."""
+    """Add `times` the rehearsals' difference to each kind's calls; tokens per call are those of the larger one."""
     for kind, use in larger.items():
         calls = use.calls + times * (use.calls - smaller.get(kind, Forecast()).calls)
         yield use.scaled(max(0.0, calls) / use.calls)
@@ -87,7 +87,7 @@ def _resized(method: Method[Any], share: float, task: Task) -> Method[Any]:
 
 
 def _scaled(planned: PlannedQuery, share: float) -> PlannedQuery:
-    """Return the query, with a share of the texts that it asks each party for."""
+    """Return a query for abstracts with this share of the texts that it asks each party for; any other unchanged."""
     if isinstance(planned.spec, AbstractedSeedsSpec):
         return replace(planned, spec=replace(planned.spec, choices=max(1, round(share * planned.spec.choices))))
     return planned
@@ -115,8 +115,8 @@ def forecast(
         records: Expected number of all records; None: enough that noise does not change the requested lengths.
 
     Returns:
-        Includes `texts`, the largest number of texts that the run requests; a model's `cost` is None if its price is
-        unknown, and the total is the sum of the known costs.
+        The figures in the form for JSON, and `texts`, the largest number of texts that the run requests. A model's
+        `cost` is None if its price is unknown, and the total is the sum of the known costs.
     """
     models = {}
     for name, expected in rehearse(method, task, plan, providers, dimensions=dimensions, records=records).items():

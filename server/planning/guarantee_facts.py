@@ -164,7 +164,7 @@ def _density_errors(plan: Plan, planned: PlannedQuery) -> dict[str, float] | Non
 
 
 def _choice(plan: Plan, planned: PlannedQuery) -> Choice | None:
-    """Return the epsilon of a noised choice among abstractions, by the paper and with public candidates; else None."""
+    """Return the epsilon of a choice among abstracts, by the paper and for public candidates; None for any other."""
     spec = planned.spec
     if not isinstance(spec, AbstractedSeedsSpec):
         return None

@@ -71,6 +71,8 @@ def make_plan(
         )
     if secagg.secure and parties == 1:
         log.warning("one party alone: it adds all the noise itself, and no masks are made")
+    if evaluation_share:
+        task.check_labelled("evaluation.federated", "which a classifier gets right", "Set evaluation.federated=0")
     graph = _graph(secagg, membership) if secagg.secure and parties > 1 else _Graph()
     draft = Plan(
         method=method.name,

@@ -110,7 +110,7 @@ class Rehearsal:
         return self._planned[name].spec
 
     def ask(self, name: str, nth: int, **arrays: NDArray[Any]) -> NDArray[np.float64]:
-        """Return distinct positive counts, lengths near those of a model's texts, choices, or texts of all labels."""
+        """Return a simulated answer of the query's kind: counts, lengths, feature sums, choices or encoded texts."""
         planned, generator = self._planned[name], rng.experiment(0, "rehearsal", name, nth)
         spec = planned.spec
         if isinstance(spec, LengthRangeSpec):

@@ -77,7 +77,7 @@ def signals(plan: Plan, compared: Mapping[str, int], records: int | None) -> lis
 
 
 def with_weakest_parts(plan: Plan, compared: Mapping[str, int], records: int | None) -> list[Signal]:
-    """Return `signals`, with a questionnaire's followed by that of its part that needs the most records."""
+    """Return `signals`. After a questionnaire's signal follows that of its part that needs the most records."""
     estimates = []
     for planned, estimate in zip(plan.queries, signals(plan, compared, records), strict=True):
         estimates.append(estimate)
@@ -96,7 +96,7 @@ def of_parts(plan: Plan, planned: PlannedQuery, records: int | None) -> list[Sig
 
 
 def weakest(estimates: Sequence[Signal]) -> Signal:
-    """Return the query with the lowest signal to noise.
+    """Return the estimate with the lowest signal to noise.
 
     Raises:
         PlanError: No query has an estimate.
@@ -152,7 +152,7 @@ def hopeless(estimates: Sequence[Signal]) -> dict[str, str]:
 
 
 def advice(estimates: Sequence[Signal]) -> list[str]:
-    """Return a sentence on each query whose answers will be noise or weak, or that has no estimate."""
+    """Return a sentence on each query whose answers will be noise or weak, or whose signal cannot be estimated."""
     return [_sentence(signal) for signal in estimates if not signal.ratio >= CLEAR]
 
 

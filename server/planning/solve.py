@@ -17,7 +17,7 @@ _FIRST = 100
 
 
 def least_epsilon(ratio: Callable[[float], float], target: float) -> float:
-    """Return the smallest epsilon, in hundredths, at which the weakest answer's signal is `target` times its noise.
+    """Return the smallest epsilon, a multiple of 0.01, at which the weakest signal is `target` times its noise.
 
     Args:
         ratio: Signal to noise of the weakest answer at an epsilon; it increases with epsilon.

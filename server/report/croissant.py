@@ -56,8 +56,9 @@ _BIASES = (
     "The texts have the biases of the language models that wrote them, and those of the hospitals' records that the "
     "answers carry. Neither was measured for this description."
 )
+USE, OTHER_USE = "Training of classifiers of such texts.", "Training of language models of such texts."
 _PARTS = {
-    SYNTHETIC: "Synthetic texts with their labels; the one split is for training.",
+    SYNTHETIC: "Synthetic texts, with labels if there are any; the one split is for training.",
     TRANSFER: "Public texts, which are not synthetic, with the labels that the run's released numbers give them.",
 }
 
@@ -88,7 +89,7 @@ def description(card: Card, digests: Mapping[str, str]) -> dict[str, Any]:
         ],
         **_responsible(card),
         "distribution": [_file(path, digest) for path, digest in digests.items()],
-        "recordSet": [_labels(card), *(_records(card, part) for part in _PARTS if f"{part}/{PARQUET}" in digests)],
+        "recordSet": [*_labels(card), *(_records(card, part) for part in _PARTS if f"{part}/{PARQUET}" in digests)],
     }
     return {name: value for name, value in stated.items() if value is not None}
 
@@ -108,11 +109,13 @@ def _responsible(card: Card) -> dict[str, Any]:
     return {
         "rai:dataCollection": card.collection,
         "rai:dataCollectionType": ["Others"],
-        "rai:dataAnnotationProtocol": [f"Label: {COLUMNS['label']}. No person has checked the labels."],
+        "rai:dataAnnotationProtocol": [
+            f"Label: {COLUMNS['label']}. No person has checked the labels." if card.labels else "There are no labels."
+        ],
         "rai:machineAnnotationTools": list(card.models),
         "rai:personalSensitiveInformation": [card.guarantee.title, card.guarantee.reader, card.attested],
         "rai:dataBiases": [_BIASES],
-        "rai:dataUseCases": [card.purpose or "Training of classifiers of such texts. No other use was tested."],
+        "rai:dataUseCases": [card.purpose or f"{USE if card.labels else OTHER_USE} No other use was tested."],
         "rai:dataLimitations": ["Nobody has tested the texts for any medical use.", *card.not_covered],
     }
 
@@ -129,9 +132,11 @@ def _file(path: str, digest: str) -> dict[str, Any]:
     }
 
 
-def _labels(card: Card) -> dict[str, Any]:
-    """Return the list of labels, which the labels of the texts refer to."""
-    return {
+def _labels(card: Card) -> Iterator[dict[str, Any]]:
+    """Yield the list of labels, which the labels of the texts refer to, if there are any."""
+    if not card.labels:
+        return
+    yield {
         "@type": "cr:RecordSet",
         "@id": "labels",
         "name": "labels",

@@ -11,6 +11,7 @@ from typing import Any
 
 import yaml
 
+from common.domain import is_one_population
 from server.documents.privacy import Privacy
 from server.documents.run import RunSummary
 from server.domain import Candidate
@@ -19,7 +20,7 @@ from server.guarantee.sides import Guarantee, guarantee
 from server.report.write import render
 
 SYNTHETIC, TRANSFER = "synthetic", "transfer"
-"""The parts of a folder: a hub's configurations, folders, and record sets of Croissant."""
+"""Names of the parts of a published folder, as subfolders, hubs' configurations, and record sets of Croissant."""
 SPLIT = "train"
 """The only split of each part."""
 PARQUET, JSON_LINES = f"{SPLIT}.parquet", f"{SPLIT}.jsonl"
@@ -32,7 +33,7 @@ COLUMNS = {
     "weight": "its weight in training, 1 unless the method weighs its texts",
     "probabilities": "the probability of each label, in the order of the labels below",
 }
-"""Column to its description; the last one is only there if the method has any."""
+"""Description of each column, by name. Only texts with probabilities of labels have the last column."""
 ATTESTED = (
     "By the coordinator's word alone: no hospital has signed this folder, and nobody can check the guarantee from the "
     "texts."
@@ -47,7 +48,7 @@ _SIZE_NAMES = ("n<1K", "1K<n<10K", "10K<n<100K", "100K<n<1M", "1M<n<10M", "n>10M
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Terms:
-    """What only a person can say of a data set, and no program guesses.
+    """Statements on a published data set that only a person can make.
 
     Attributes:
         license: Licence of the synthetic texts: an identifier as hubs have it, or the address of its text.
@@ -76,7 +77,7 @@ class Card:
         started: Day on which the run began; None in earlier versions.
         purpose: Purpose of the texts, as the coordinator states it.
         parties: Number of hospitals.
-        labels: The labels with their public descriptions, in the order of the column `probabilities`.
+        labels: The labels with their public descriptions, in the order of the column `probabilities`; may be none.
         models: Names of the language models.
         encoder: Name of the encoder.
         texts: Number of synthetic texts.
@@ -123,12 +124,12 @@ class Card:
 
     @property
     def attested(self) -> str:
-        """Who attests the guarantee."""
+        """Sentence on who attests the guarantee."""
         return SIMULATED if self.simulation else ATTESTED
 
     @property
     def collection(self) -> str:
-        """Say how the texts came about."""
+        """Sentences on how the texts came about."""
         asked = {
             Kind.BOUNDED: f"Noised answers of {self.parties} hospitals about their records steered them; no private "
             "text is among these texts.",
@@ -161,7 +162,9 @@ def card(
         published: Day of the publication.
     """
     labels = run.labels or dict.fromkeys(sorted({text.label for text in texts}))
-    with_probabilities = any(text.probabilities for text in [*texts, *public])
+    absent = set() if any(text.probabilities for text in [*texts, *public]) else {"probabilities"}
+    if is_one_population(labels):
+        labels, absent = {}, absent | {"label"}
     return Card(
         terms=terms,
         published=published,
@@ -175,7 +178,7 @@ def card(
         encoder=run.encoder,
         texts=len(texts),
         public_texts=len(public),
-        columns=[name for name in COLUMNS if name != "probabilities" or with_probabilities],
+        columns=[name for name in COLUMNS if name not in absent],
         guarantee=guarantee(privacy),
         delta=privacy.delta,
         unit=privacy.adjacency.unit,
@@ -222,8 +225,8 @@ def _metadata(shown: Card) -> dict[str, Any]:
         **_license(terms),
         "language": terms.language and [terms.language],
         "size_categories": [_SIZE_NAMES[sum(shown.texts >= size for size in _SIZES)]],
-        "task_categories": ["text-classification"],
-        "annotations_creators": ["machine-generated"],
+        "task_categories": ["text-classification" if shown.labels else "text-generation"],
+        "annotations_creators": ["machine-generated" if shown.labels else "no-annotation"],
         "language_creators": ["machine-generated", *["found"] * bool(shown.public_texts)],
         "tags": ["synthetic", *["differential-privacy"] * (shown.guarantee.kind is Kind.BOUNDED)],
         "configs": [
@@ -239,10 +242,10 @@ def _metadata(shown: Card) -> dict[str, Any]:
 
 
 def _license(terms: Terms) -> dict[str, Any]:
-    """Return the licences; one that a hub has no identifier for is named by the address of its text."""
+    """Return the metadata on licences: their identifiers, or "other" with a link to the first that is an address."""
     names = [name for name in (terms.license, terms.public_license) if name]
-    if any(is_address(name) for name in names):
-        return {"license": "other", "license_name": "stated-below", "license_link": names[0]}
+    if link := next(filter(is_address, names), None):
+        return {"license": "other", "license_name": "stated-below", "license_link": link}
     return {"license": names[0] if len(set(names)) == 1 else names}
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from common.system.files import text_of
 from server.documents.files import split
-from server.documents.metrics import Gain, Metrics
+from server.documents.metrics import Gain, Metrics, Nearness
 from server.documents.privacy import Privacy
 from server.documents.run import REFUSED, RunSummary
 from server.guarantee.statement import cost
@@ -16,7 +16,7 @@ from server.run_folder import TEXTS
 
 
 def ending(run: Path, following: str | None = None) -> Iterator[str]:
-    """Yield six lines about a complete run folder, and before them one that says that its texts are refused.
+    """Yield six lines about a complete run folder. If its texts are refused, a line that says so precedes them.
 
     Args:
         run: The run folder.
@@ -28,7 +28,7 @@ def ending(run: Path, following: str | None = None) -> Iterator[str]:
         found = f"the texts disclose records, by {metrics.disclosed}" if metrics.disclosed else "this was not tested"
         yield f"refused:  {found} (refuse_disclosures); they may not be passed on"
     yield f"privacy:  {cost(Privacy.read(run, []))}"
-    yield f"accuracy: {_accuracy(metrics)}"
+    yield f"distance: {_distance(metrics.nearness)}" if metrics.nearness else f"accuracy: {_accuracy(metrics)}"
     texts = run / TEXTS
     count = len(split(text_of(texts)))
     yield f"texts:    {texts} ({count:,})" if count else "texts:    none"
@@ -53,6 +53,13 @@ def _accuracy(metrics: Metrics) -> str:
         if share is not None
     ]
     return ", ".join(shown) or "not measured, for there are no test texts"
+
+
+def _distance(near: Nearness) -> str:
+    """Return the distances from real texts, without labels."""
+    shown = ((near.synthetic, "synthetic"), (near.without, WITHOUT), (near.real, "other real texts"))
+    fids = ", ".join(f"{words} {fid.value:.3g}" for fid, words in shown if fid.value is not None)
+    return f"{fids} (FID from real texts)" if fids else "not measured: that takes more test texts"
 
 
 def _gain(gain: Gain | None) -> str:

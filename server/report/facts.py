@@ -1,4 +1,4 @@
-"""All documents of a run folder, read once, and results that follow from them: `report.json` and the page."""
+"""The content of a report: all documents of a run folder, read once, and the results derived from them."""
 
 import math
 from collections import Counter
@@ -8,6 +8,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+from common.domain import is_one_population
 from common.errors import ConfigError
 from server.documents.census import CensusNumbers, Released
 from server.documents.codec import MALFORMED, strict
@@ -97,9 +98,16 @@ class Facts:
             share_noise=self.share_noise,
         )
 
+    @property
+    def labelled(self) -> bool:
+        """Whether the task has labels."""
+        return not is_one_population((self.run and self.run.labels) or {text.label for text in self.texts})
+
     @cached_property
     def labels(self) -> LabelTable:
-        """The labels, with their texts, records and recall."""
+        """The labels, with their texts, records and recall; no rows without labels."""
+        if not self.labelled:
+            return LabelTable(records=None, simulation_only=False, rows=())
         return by_label(self.run, self.privacy, self.rounds, self.metrics, self.texts)
 
     @property
@@ -124,7 +132,7 @@ class Facts:
             "privacy": privacy and {"earlier": None} | privacy.to_json(),
             "released": {
                 "texts": len(texts),
-                "label": Counter(text.label for text in texts),
+                "label": Counter(text.label for text in texts if self.labelled),
                 "model": Counter(text.model for text in texts),
                 "round": Counter(text.round for text in texts),
                 "words": self.words,
@@ -242,7 +250,7 @@ def _round(report: RoundReport) -> dict[str, Any]:
 
 
 def _cost(run: RunSummary | None, rounds: Sequence[RoundReport]) -> dict[str, Any]:
-    """Sum model calls, tokens, seconds (wall time of a finished run, else the sum over its rounds) and known cost."""
+    """Sum model calls, tokens and known cost. Seconds are those of `run.json` or, if it is missing, of the rounds."""
     return {
         "calls": sum(report.calls for report in rounds),
         "input_tokens": sum(report.tokens.input for report in rounds),

@@ -21,7 +21,18 @@ _HIGHER = {
     *("sentiment agreement", "difference", "distinct 1", "distinct 2", "distinct 3", "ratio"),
 }
 _LOWER = {
-    *("fid", "kl", "total variation", "wasserstein", "sinkhorn", "length distance", "perplexity", "self bleu"),
+    *(
+        "fid",
+        "zero shot",
+        "real",
+        "kl",
+        "total variation",
+        "wasserstein",
+        "sinkhorn",
+        "length distance",
+        "perplexity",
+        "self bleu",
+    ),
     *("self similarity", "exact duplicates", "near duplicates", "personal information", "closer", "gain"),
     *("PPL", "REFER", "LIRA", "extracted", "exposure", "auc", "tpr"),
 }

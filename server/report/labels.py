@@ -94,7 +94,7 @@ def weights_of(texts: Sequence[Candidate]) -> Counter[str]:
 def record_shares(
     privacy: Privacy | None, rounds: Sequence[RoundReport], metrics: Metrics
 ) -> tuple[Mapping[str, float], bool]:
-    """Return each label's share of the records, and whether it is exact; no shares if there is no source for them.
+    """Return each label's share of the records, and whether shares are exact. They are empty if nothing states them.
 
     Only a simulation has exact shares. A method that asks for them has noised shares in its rounds; if its answers have
     no noise, these are counts of private records, and are not used.
@@ -109,7 +109,7 @@ def record_shares(
 
 
 def _number(metrics: Metrics) -> int | None:
-    """Return the number of all private records, or None; folders of earlier versions have it only with their scores."""
+    """Return the number of all private records, in older folders from the figures `real_private`; None if unknown."""
     counted = metrics.label_shares and metrics.label_shares.count
     return counted if counted is not None else metrics.real_private and metrics.real_private.records
 

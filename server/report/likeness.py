@@ -1,4 +1,4 @@
-"""What the hospitals' texts are like, by noised answers to a census's questionnaire, compared with the run's texts."""
+"""Form of the hospitals' texts by noised answers to a census's questionnaire, compared with that of the run's texts."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -31,7 +31,7 @@ class LikenessRow(Document):
 
     @property
     def surprise(self) -> float:
-        """Distance of the two shares, relative to the band."""
+        """Difference between `records` and `texts`, divided by the band; 0 without texts."""
         return 0.0 if self.texts is None else abs(self.records - self.texts) / self.band
 
 
@@ -44,7 +44,7 @@ class Likeness(Document):
 
 
 def likeness(numbers: CensusNumbers | None, texts: Sequence[str]) -> Likeness | None:
-    """Return the comparison; None without answers, or if they have no noise and so are exact private counts."""
+    """Return the comparison; None without answers, or if these have no noise, since they then are private counts."""
     if numbers is None or numbers.questionnaire is None:
         return None
     asked = numbers.questionnaire

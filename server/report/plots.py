@@ -227,7 +227,7 @@ def _decades(values: Sequence[float]) -> list[float]:
 
 
 def _axis(values: Sequence[float], start: float, end: float, *, logarithmic: bool = False) -> Callable[[float], float]:
-    """Return the position of a value on an axis from the first to the last value; the middle for a single one."""
+    """Return the function from a value to its position on an axis, which reaches from the first to the last value."""
     scale: Callable[[float], float] = math.log10 if logarithmic else float
     low, high = scale(values[0]), scale(values[-1])
 
@@ -239,7 +239,7 @@ def _axis(values: Sequence[float], start: float, end: float, *, logarithmic: boo
 
 
 def _path(spots: Sequence[tuple[float, float] | None]) -> str:
-    """Join points by lines; a missing one leaves a gap."""
+    """Return the SVG path that joins points by lines; a missing one leaves a gap."""
     joined = zip([None, *spots], spots, strict=False)
     return "".join(f"{'L' if before else 'M'}{spot[0]} {spot[1]}" for before, spot in joined if spot)
 

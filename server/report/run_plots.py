@@ -40,6 +40,10 @@ _FIGURES = {
         "Share of each measured offset that is kept",
         "How far a label's records lie from its texts is shrunk: 1 where noise is nothing, 0 where all is noise.",
     ),
+    "likeness": (
+        "Likeness to the records",
+        "Mean probability of the texts to be records rather than first texts, by the noised mean of the records.",
+    ),
     "relabelled": (
         "Texts to which another label is more probable",
         "By the label that was requested, and by the noised means of the labels' records.",
@@ -83,7 +87,7 @@ def _reference(groups: Sequence[FigureGroup], rounds: int) -> dict[str, list[flo
 
 
 def _values(values: Sequence[object], name: str) -> dict[str, list[float | None]]:
-    """Return the values by round for each line; a figure that is never a mapping has one line."""
+    """Return each line's values by round. A figure that is a mapping has a line for each key, any other one line."""
     inner = dict.fromkeys(key for value in values if isinstance(value, Mapping) for key in value)
     if not inner:
         return {name.replace("_", " "): [finite(value) for value in values]}

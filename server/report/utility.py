@@ -103,7 +103,7 @@ def accuracies(metrics: Metrics) -> Accuracies:
 
 
 def counted(metrics: Metrics) -> float | None:
-    """Return the share of the parties' records that a classifier labels correctly, by a noised count; else None."""
+    """Return the share of the parties' records that a classifier labels correctly, by a noised count, if asked for."""
     return _accuracy(metrics.federated).value
 
 

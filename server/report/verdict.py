@@ -1,5 +1,7 @@
 """One sentence on a run: its texts against the same models without the hospitals, real records and guessing.
 
+Without labels nothing is learned: then the sentence says how near the texts are to real ones, and what the answers add.
+
 The sentence says what the hospitals' answers add: how much better these texts are than those that the same models wrote
 before any answer, with the 95 % interval of the difference. Even texts that are half-way from guessing to real records
 may be no better than those. If a run has no guarantee, the sentence is preceded by the advice to treat its texts as
@@ -9,13 +11,13 @@ private data.
 from dataclasses import dataclass
 
 from server.documents.files import Document
-from server.documents.metrics import Gain, Metrics
+from server.documents.metrics import Gain, Metrics, Nearness
 from server.guarantee.case import Kind
 from server.guarantee.sides import Guarantee
 from server.report.utility import WITHOUT, Accuracies, accuracies, counted
 
 NEARLY = 0.9
-"""Share of the way from guessing to real records from which texts are nearly as good as these."""
+"""Share of the way from guessing to real records from which texts count as nearly as good as real records."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,7 +40,11 @@ class Verdict(Document):
 def verdict(guarantee: Guarantee, metrics: Metrics, *, texts: int, weaknesses: int) -> Verdict:
     """Return the verdict on a run with these numbers of texts and weaknesses."""
     measured = accuracies(metrics)
-    sentence = _taught(measured, counted(metrics), texts, asked=guarantee.kind is not Kind.NOT_ASKED)
+    asked = guarantee.kind is not Kind.NOT_ASKED
+    if texts and metrics.nearness:
+        sentence = _near(metrics.nearness, asked=asked)
+    else:
+        sentence = _taught(measured, counted(metrics), texts, asked=asked)
     if texts and weaknesses:
         sentence += f"; see the {'weakness' if weaknesses == 1 else f'{weaknesses} weaknesses'} below"
     if guarantee.kind in {Kind.NONE, Kind.UNKNOWN}:
@@ -74,7 +80,7 @@ def _taught(measured: Accuracies, share: float | None, texts: int, *, asked: boo
 
 
 def _judged(measured: Accuracies, synthetic: float, *, asked: bool) -> str:
-    """Return a comparison with guessing and, if that is clearly surpassed, with the same models and real records."""
+    """Return a comparison with guessing and, if that is clearly surpassed, with zero-shot texts and real records."""
     if measured.majority is None:
         return "what guessing would reach is not known"
     if measured.majority == 1:
@@ -90,6 +96,29 @@ def _judged(measured: Accuracies, synthetic: float, *, asked: bool) -> str:
     if unknown := [name for name, missing in references if missing]:
         clauses.append(f"what {' or '.join(unknown)} would teach is not known here")
     return "; ".join(clauses)
+
+
+def _near(near: Nearness, *, asked: bool) -> str:
+    if near.synthetic.value is None:
+        return "How near the texts are to real ones was not measured: that takes more of both (task.test)"
+    said = f"The distance of the texts from real ones (FID) is {near.synthetic.value:.3g}"
+    references = ((f"of {WITHOUT}", near.without.value), ("of other real texts", near.real.value))
+    compared = " and ".join(f"that {whose} is {value:.3g}" for whose, value in references if value is not None)
+    said += f" where {compared}" if compared else ""
+    if near.gain:
+        return f"{said}: {nearer(near.gain)}"
+    return f"{said}; what {WITHOUT} reach is not known here" if asked else said
+
+
+def nearer(gain: Gain) -> str:
+    """Return a clause that says how much nearer to real texts the hospitals' answers bring the texts."""
+    low, high = (f"{end:.3g}".replace("-", "−") for end in gain.interval)
+    interval = f"(95 % interval {low} to {high}, with {gain.texts:,} texts of each)"
+    if gain.clear:
+        return f"clearly nearer by {gain.value:.3g} {interval}"
+    if gain.loss:
+        return f"clearly further off by {-gain.value:.3g} {interval}"
+    return f"not clearly nearer than {WITHOUT} {interval}"
 
 
 def gained(gain: Gain, trained_on: int | None) -> str:

@@ -49,7 +49,7 @@ class Votes(Document):
         spread: Standard deviation over the candidates.
         noise: Standard deviation of the noise; None in a folder that does not state it.
         quantiles: Minimum, 10 % quantile, median, 90 % quantile and maximum.
-        beyond_noise: Share of the candidates with more than two scales of votes.
+        beyond_noise: Share of the candidates with more votes than twice `scale`.
         edges: (bins + 1,) edges of the bins, as in `Histogram`.
         counts: (bins,) number of candidates in each bin.
         open_end: Always False: the last bin has an upper edge.

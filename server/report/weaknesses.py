@@ -5,7 +5,8 @@ Only a simulation has the records' own labels (`simulations/private_evaluation`)
 such.
 
     accuracy     not clearly above the share of the most frequent label: the lower end of its 95 % interval is not above
-    gain         the 95 % interval of the difference from the same models without the hospitals is not above 0
+    gain         the 95 % interval of the difference from the same models without the hospitals is not above 0; of
+                 accuracies or, without labels, of distances from real texts
     gap          more than three points of accuracy lost from the released numbers' own classifier to the texts
     FID          higher in the last round than in an earlier one, by more than two standard errors of the difference
     votes        spread over the candidates, without their noise, by less than half of the noise (`signal.HOPELESS`)
@@ -36,7 +37,7 @@ from server.guarantee.rounding import show_epsilon
 from server.planning.signal import HOPELESS
 from server.report.labels import record_shares, weights_of
 from server.report.utility import WITHOUT, accuracies
-from server.report.verdict import gained, points
+from server.report.verdict import gained, nearer, points
 from server.report.vote_distributions import Votes
 
 RISE = 2.0
@@ -139,17 +140,18 @@ def _accuracy(
 
 def _gain(run: RunSummary, privacy: Privacy | None, metrics: Metrics) -> Iterator[Weakness]:
     """Yield a weakness if the hospitals' answers have added nothing that the test texts show."""
-    measured = accuracies(metrics)
-    gain = measured.gain
+    measured, near = accuracies(metrics), metrics.nearness
+    gain = near.gain if near else measured.gain
     if gain is None or gain.clear:
         return
-    steps = [f"more test texts (task.test, now {measured.tested})"] if gain.value > 0 else []
+    steps = [f"more test texts (task.test, now {metrics.test_records})"] if gain.value > 0 else []
     if privacy and guarantee_kind(privacy) is Kind.BOUNDED:
         steps += _more_signal(run, privacy)
     elif run.method != "census":
         steps.append("method=census")
     yield Weakness(
-        what=gained(gain, measured.trained_on) + (f" against {WITHOUT}" if gain.loss else ""),
+        what=(nearer(gain) if near else gained(gain, measured.trained_on))
+        + (f" {'than' if near else 'against'} {WITHOUT}" if gain.loss else ""),
         do=f"it takes {_either(steps or ['other language models (llm)'])}",
     )
 

@@ -22,6 +22,7 @@ from server.guarantee.rounding import show_delta, show_epsilon
 from server.report import release, run_plots
 from server.report.facts import gather
 from server.report.figure_tables import better, tables
+from server.report.plots import Frame
 
 EXAMPLES = 5
 """Number of texts of each label in the page itself; the search on the page finds the others."""
@@ -53,7 +54,8 @@ def write_report(run: Path) -> Path:
         round_plots=run_plots.of_rounds(facts.rounds, groups),
         text_plots=run_plots.of_texts(facts),
         vote_plots=run_plots.of_votes(facts.votes),
-        samples=_columns(facts.texts),
+        labelled=facts.labelled,
+        samples=_columns(facts.texts, labelled=facts.labelled),
         examples=_examples(facts.texts),
     )
     replace(run / release.FILE, render(release.FILE, **release.view(facts, plain)))
@@ -78,6 +80,12 @@ def render(template: str, **view: object) -> str:
     return _environment().get_template(template).render(view).lstrip()
 
 
+def drawn(plot: Frame) -> Markup:
+    """Return a plot for another page, as it stands in a report; all text in it is escaped."""
+    drawing: Markup = _environment().get_template("plots.html").make_module().draw(plot)  # type: ignore[attr-defined]
+    return drawing
+
+
 @functools.cache
 def _environment() -> jinja2.Environment:
     """Return the templates, cached because compiling them takes as long as rendering ten pages."""
@@ -97,7 +105,7 @@ def _environment() -> jinja2.Environment:
         "percent": _percent,
         "md": release.escaped,
         "better": better,
-        "duration": _duration,
+        "duration": show_duration,
         "sha256": lambda text: base64.b64encode(hashlib.sha256(text.encode()).digest()).decode(),
     }
     environment.globals |= {"style": Markup(look.style()), "script": Markup(_source("script.js")), "long": LONG}  # noqa: S704 — our own
@@ -110,7 +118,7 @@ def _source(name: str) -> str:
     return (folder / name).read_text("utf-8")
 
 
-def _columns(texts: Sequence[Candidate]) -> dict[str, Any]:
+def _columns(texts: Sequence[Candidate], *, labelled: bool) -> dict[str, Any]:
     """Return all texts, with labels and models as indices into lists, which halves the page for short texts."""
     labels, models, rounds = (
         {name: at for at, name in enumerate(dict.fromkeys(names))}
@@ -121,7 +129,9 @@ def _columns(texts: Sequence[Candidate]) -> dict[str, Any]:
         )
     )
     return {
-        "labels": list(labels),
+        "few": "A few of each label." if labelled else "A few of them.",
+        "labelled": labelled,
+        "labels": list(labels) if labelled else [],
         "models": list(models),
         "rounds": list(rounds),
         "long": LONG,
@@ -156,7 +166,8 @@ def _percent(share: float | None) -> str:
     return "–" if share is None else f"{100 * share:.1f} %"
 
 
-def _duration(seconds: float) -> str:
+def show_duration(seconds: float) -> str:
+    """Return a time in the two largest units that it has."""
     if seconds < 59.95:
         return f"{seconds:.1f} s"
     minutes, rest = divmod(round(seconds), 60)

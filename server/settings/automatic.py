@@ -94,7 +94,7 @@ def _directions(settings: Settings, task: Task, records: int | None) -> int:
 
 
 def _rounds(settings: Settings, task: Task, records: int | None) -> int:
-    """Return the number of rounds that suits the answers that more rounds repeat; the largest if none are."""
+    """Return the most rounds with which the answers that rounds repeat are not noise; the largest if none repeat."""
 
     def with_rounds(number: int) -> Settings:
         return changed(settings, {"method.rounds": number})

@@ -162,7 +162,7 @@ def write(config: object, path: Path) -> None:
 
 
 def values(path: Path) -> dict[str, Any]:
-    """Read unchecked settings from a file: for tables of many runs, some of which failed, and for Hydra's own files."""
+    """Read settings from a file without checks, as for tables of many runs, or for Hydra's own files."""
     return plain(OmegaConf.load(path))
 
 

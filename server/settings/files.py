@@ -22,7 +22,7 @@ FILES = (
 )
 """Settings that name a file which a run reads."""
 PATHS = ("task.train", "embedding_cache", "reply_cache", *FILES)
-"""Settings that name a file; only a simulation has one of private records."""
+"""Settings that name a file. Only a simulation has the first one, of private records."""
 PATHS_OR_NAMES = (
     "embedding.name_or_path",
     "evaluation.checkpoint",
@@ -33,7 +33,7 @@ PATHS_OR_NAMES = (
 
 
 def given_paths(settings: Settings, names: Sequence[str]) -> Iterator[tuple[str, str]]:
-    """Yield the settings among these that have a value, with their values."""
+    """Yield the name and the value of each of these settings that has a value."""
     for name in names:
         if value := setting(settings, name):
             yield name, str(value)

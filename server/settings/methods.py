@@ -49,7 +49,7 @@ class FuseGenSettings(PromptingSettings):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CensusSettings(PromptingSettings):
-    """Census: one noised question about the position of the records steers all rounds.
+    """Census: the answer to one noised question, on where the records' vectors lie, steers all rounds.
 
     Attributes:
         rounds: T, generation rounds; the one private query comes after the first.

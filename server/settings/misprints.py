@@ -93,7 +93,7 @@ def no_choice(group: str) -> ConfigError:
 
 
 def is_group(name: str) -> bool:
-    """Return whether a setting chooses one of our files."""
+    """Return whether the name is that of a group, whose value chooses one of our files."""
     return (files(CONFIGS) / name.partition("@")[0]).is_dir()
 
 
@@ -126,7 +126,7 @@ def _choices(group: str) -> dict[str, set[str]]:
 
 
 def _named(choice: str, loaded: Mapping[str, Any]) -> set[str]:
-    """Return the names of the settings of a file of a group, and of the files that it begins with."""
+    """Return the names of the settings in a group's file and, recursively, in the files of its `defaults`."""
     settings = set(loaded[choice]) - {"defaults"}
     for base in map(str, loaded[choice].get("defaults", ())):
         if base in loaded:

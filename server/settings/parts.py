@@ -150,7 +150,7 @@ def _check_directions(plan: Plan, encoder: Encoder) -> None:
 
 
 def _check_earlier(earlier: Earlier, encoder: Encoder, plan: Plan) -> None:
-    """Refuse an earlier run's numbers that belong to another encoder, or that would not be the only ones used.
+    """Refuse an earlier run's numbers if they belong to another encoder, or if this run would ask the parties as well.
 
     Raises:
         ConfigError: The setting is wrong; the message names it.

@@ -99,7 +99,7 @@ def read(schema: type[S], values: object, section: str = "") -> S:
 
 
 def within(section: str, error: InputError, names: Mapping[str, object]) -> InputError:
-    """Return the error of a part, which knows only short names of its settings, with the full name."""
+    """Return a part's error with the full name of the setting, of which the part knows only the short one."""
     if not section or error.what not in names:
         return error
     what = f"{section}.{error.what}"
@@ -132,7 +132,7 @@ def of_kind(name: str, value: object, hint: Any) -> Any:
 
 
 def number(name: str, value: object, *, null: bool = False) -> float:
-    """Return a number, or inf in any spelling, but not nan, which passes any limit.
+    """Return the value as a float. Infinity may be spelled in any way; NaN is refused, since it passes any bound.
 
     Raises:
         ConfigError: The value is not a number, or nan; the message names the setting.
@@ -155,7 +155,7 @@ def shown(value: object) -> str:
 
 
 def _one_of_ours(name: str, value: object, base: type[Any]) -> Any:
-    """Read a section whose object one of our classes makes, or else a part of the user's own."""
+    """Return the typed settings of one of our methods or tasks, or else a `Part` of the user's own class."""
     value = _as_mapping(name, value)
     schemas: Sequence[type[Any]] = METHODS if base is MethodSettings else TASKS
     for schema in schemas:
@@ -202,7 +202,7 @@ _READERS: dict[Any, Callable[[str, object, Any], Any]] = {
     tuple: _list,
     Mapping: _mapping,
 }
-"""Readers of the types whose values are not plain."""
+"""Functions that check and convert the values of types other than numbers, texts and truth values."""
 
 
 def _hints(schema: type[Any]) -> dict[str, Any]:

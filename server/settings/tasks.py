@@ -5,26 +5,35 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from common import validate
+from common.personal_patterns import LANGUAGES
+from server.domain import NO_LABELS
 from server.settings.sections import TaskSettings
+
+NOTES_LANGUAGES = ("english", "german", "french")
+"""Languages that the demo notes have a grammar for."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DemoSettings(TaskSettings):
-    """What all demos have in common.
+    """Settings that all demo tasks have in common.
 
     Attributes:
         records_per_party: Private texts of each hospital, at least 0.
         test_records: Held-out texts, from all hospitals' styles; 0: no accuracy is measured.
         corpus_seed: Experiment seed of the corpus, at least 0.
+        labels: None for the corpus's own labels, or "unlabelled" for texts without labels.
     """
 
     records_per_party: int = 300
     test_records: int = 400
     corpus_seed: int = 0
+    labels: str | None = None
 
     def __post_init__(self) -> None:
         validate.integers(0, records_per_party=self.records_per_party, test_records=self.test_records)
         validate.integers(0, corpus_seed=self.corpus_seed)
+        if self.labels is not None:
+            validate.one_of("task.labels", self.labels, among=(NO_LABELS,))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -32,17 +41,20 @@ class DemoNotesSettings(DemoSettings):
     """Invented hospital notes: four confusable diagnoses, a house style for each hospital, no real patient.
 
     Attributes:
-        records_per_party, test_records, corpus_seed: See `DemoSettings`.
+        records_per_party, test_records, corpus_seed, labels: See `DemoSettings`.
         public_notes: Notes of other wards and guideline-like prose, at least 1.
+        language: Language of the notes: "english", "german" or "french" (`server/tasks/README.md`).
     """
 
     made_by: ClassVar[str] = "server.tasks.sources.DemoNotes"
 
     public_notes: int = 3000
+    language: str = "english"
 
     def __post_init__(self) -> None:
         DemoSettings.__post_init__(self)
         validate.integers(1, public_notes=self.public_notes)
+        validate.one_of("task.language", self.language, among=NOTES_LANGUAGES)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,7 +62,7 @@ class DemoMessagesSettings(DemoSettings):
     """Invented messages to a hospital's six desks, one or two sentences each, which small real models can write.
 
     Attributes:
-        records_per_party, test_records, corpus_seed: See `DemoSettings`.
+        records_per_party, test_records, corpus_seed, labels: See `DemoSettings`.
         public_messages: Messages to other places, such as a library or a garage, at least 1.
     """
 
@@ -65,12 +77,13 @@ class DemoMessagesSettings(DemoSettings):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LabelledFilesSettings(TaskSettings):
-    """CSV, JSON Lines or Parquet files with the columns text,label; or FHIR.
+    """CSV, JSON Lines or Parquet files with the columns text,label, or text alone; or FHIR.
 
     Attributes:
         name: Short name of the task, which may be part of a file name.
         kind: Kind of text, in the words of prompts, such as "discharge letter".
-        labels: Public description of each label; None takes the labels from the training file, in a simulation only.
+        labels: Public description of each label, or "unlabelled" for texts without labels, whose files need no such
+            column; None takes the labels from the training file, in a simulation only.
         train: Private records, which a simulation deals out to the parties; a coordinator needs none.
         test: Held-out texts, or None.
         public_text: File with one text per line, from which models may learn or show examples; or a file with a `text`
@@ -80,6 +93,8 @@ class LabelledFilesSettings(TaskSettings):
             abbreviations", and `label`, the meaning of a label, such as "diagnosis"; None leaves a line out. `plural`
             is the plural of `kind`; None: by rules of English, which fail for "diagnosis" and for other languages.
         structure: `text_field` and `schema` of texts that are JSON objects (`common.structure.Structure`).
+        language: Language of the texts, which decides what looks like personal information: "english", "german",
+            "french", "spanish" or "italian".
     """
 
     made_by: ClassVar[str] = "server.tasks.sources.LabelledFiles"
@@ -93,6 +108,10 @@ class LabelledFilesSettings(TaskSettings):
     attributes: tuple[str, ...] = ()
     wording: Any = None
     structure: Mapping[str, Any] | None = None
+    language: str = "english"
+
+    def __post_init__(self) -> None:
+        validate.one_of("task.language", self.language, among=LANGUAGES)
 
 
 TASKS: tuple[type[TaskSettings], ...] = (DemoNotesSettings, DemoMessagesSettings, LabelledFilesSettings)

@@ -214,7 +214,7 @@ class DpgaSettings(SynthesisSettings):
         tau_step: Step by which the threshold grows until there are N elites; 0: it does not grow, and there may be
             fewer.
         buckets: Buckets of the query for that similarity: a public guess of the number of one party's records.
-        label_share: Share of epsilon for the label histogram.
+        label_share: Share of epsilon for the label histogram; in a task without labels it goes to the votes.
         length_range_share: Share for the length range.
         length_share: Share for the length histogram.
         keyword_share: Share for the votes on keywords.

@@ -5,11 +5,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import fields
 from typing import Any
 
+from common.domain import UNLABELLED
 from common.errors import ConfigError
 from common.structure import Structure
-from server.domain import Task, Wording
+from server.domain import NO_LABELS, Task, Wording
 
-_KEYS = ("name", "kind", "labels", "attributes", "wording", "structure")
+_KEYS = ("name", "kind", "labels", "attributes", "wording", "structure", "language")
 _WORDING = tuple(field.name for field in fields(Wording))
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]*")
 
@@ -19,9 +20,9 @@ def task_from(settings: Mapping[str, Any]) -> Task:
 
     Args:
         settings: `name`, which must be valid in a file name; `kind`, the kind of one text; `labels`, a mapping of at
-            least two labels to public descriptions, or a list of labels; optionally `attributes`, a list,
-            `wording`, a mapping with the fields of `Wording`, and `structure`, a mapping for `Structure.of`. The
-            default description of a label is its name, with spaces for underscores.
+            least two labels to public descriptions, a list of labels, or "unlabelled"; optionally `attributes`, a list,
+            `wording`, a mapping with the fields of `Wording`, and `structure`, a mapping for `Structure.of`, and
+            `language`. The default description of a label is its name, with spaces for underscores.
 
     Raises:
         ConfigError: A setting is missing, unknown or invalid.
@@ -32,21 +33,31 @@ def task_from(settings: Mapping[str, Any]) -> Task:
     name = _text(settings.get("name"), "task.name")
     if not _NAME.fullmatch(name):
         raise ConfigError("task.name", expected="letters, digits, dots, dashes and underscores", got=repr(name))
-    return Task(
+    unlabelled = settings.get("labels") == NO_LABELS
+    task = Task(
         name=name,
         kind=_text(settings.get("kind"), "task.kind"),
-        labels=_labels(settings.get("labels")),
+        labels={} if unlabelled else _labels(settings.get("labels")),
         attributes=tuple(_text(attribute, "task.attributes") for attribute in _list(settings.get("attributes"))),
         wording=_wording(settings.get("wording")),
         structure=None if structure is None else Structure.of(structure, "task.structure"),
+        language=_text(settings.get("language", "english"), "task.language"),
     )
+    return task.without_labels() if unlabelled else task
 
 
 def _labels(given: object) -> dict[str, str]:
     pairs = list(given.items()) if isinstance(given, Mapping) else [(label, None) for label in _list(given)]
     names = [_text(label, "task.labels") for label, _ in pairs]
     if len(names) < 2:
-        raise ConfigError("task.labels", expected="at least two labels", got=len(names))
+        raise ConfigError(
+            "task.labels",
+            expected="at least two labels",
+            got=len(names),
+            do=f"task.labels={NO_LABELS} makes all texts one population",
+        )
+    if UNLABELLED in names:
+        raise ConfigError("task.labels", expected=f"other names than {UNLABELLED!r}, which means no labels", got="it")
     for name in names:
         if names.count(name) > 1:
             raise ConfigError("task.labels", expected="labels that differ", got=f"{name!r} more than once")

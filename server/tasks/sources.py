@@ -5,15 +5,15 @@ Private records are not here: a party reads its own file (`client/records.py`), 
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Protocol
 
-from common.domain import Record
+from common.domain import UNLABELLED, Record
 from common.errors import ConfigError
 from common.labelled_files import named_by, read_records, read_texts, read_topics
 from common.structure import Structure, check_records
-from server.domain import Example, Task
+from server.domain import NO_LABELS, Example, Task
 from server.settings.tasks import DemoMessagesSettings, DemoNotesSettings, LabelledFilesSettings
 from server.tasks import demo_messages, demo_notes
 from server.tasks.description import task_from
@@ -35,29 +35,40 @@ class Source(Protocol):
         """Return real texts that do not belong to any party; may be empty."""
 
 
+def _as_set(task: Task, labels: str | None) -> Task:
+    """Return a demo's task, without labels if that is set."""
+    return task if labels is None else task.without_labels()
+
+
+def _records(records: list[Record], labels: str | None) -> list[Record]:
+    """Return a demo's records, without labels if that is set."""
+    return records if labels is None else [replace(record, label=UNLABELLED) for record in records]
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DemoNotes(DemoNotesSettings):
     """The demo: artificial hospital notes from our own grammar, without any real patient."""
 
     def task(self) -> Task:
         """Return the public description of the notes."""
-        return demo_notes.TASK
+        return _as_set(demo_notes.GRAMMARS[self.language].task, self.labels)
 
     def public_texts(self) -> list[str]:
         """Return texts from which the built-in models may learn."""
-        return demo_notes.public_text(self.public_notes, self.corpus_seed)
+        return demo_notes.public_text(self.public_notes, self.corpus_seed, self.language)
 
     def public_examples(self) -> list[Example]:
         """Return public texts with their topics: complaints on other wards, and the four conditions."""
-        return demo_notes.public_examples(self.public_notes, self.corpus_seed)
+        return demo_notes.public_examples(self.public_notes, self.corpus_seed, self.language)
 
     def held_out(self) -> list[Record]:
         """Return notes that do not belong to any party."""
-        return demo_notes.test_notes(self.test_records, self.corpus_seed)
+        notes = demo_notes.test_notes(self.test_records, self.corpus_seed, language=self.language)
+        return _records(notes, self.labels)
 
     def private(self, hospital: int, count: int) -> list[Record]:
         """Return `count` private notes of one hospital, numbered from 0."""
-        return demo_notes.private_notes(hospital, count, self.corpus_seed)
+        return _records(demo_notes.private_notes(hospital, count, self.corpus_seed, self.language), self.labels)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,7 +77,7 @@ class DemoMessages(DemoMessagesSettings):
 
     def task(self) -> Task:
         """Return the public description of the messages."""
-        return demo_messages.TASK
+        return _as_set(demo_messages.TASK, self.labels)
 
     def public_texts(self) -> list[str]:
         """Return texts from which the built-in models may learn."""
@@ -78,19 +89,20 @@ class DemoMessages(DemoMessagesSettings):
 
     def held_out(self) -> list[Record]:
         """Return messages that do not belong to any party."""
-        return demo_messages.held_out_messages(self.test_records, self.corpus_seed)
+        return _records(demo_messages.held_out_messages(self.test_records, self.corpus_seed), self.labels)
 
     def private(self, hospital: int, count: int) -> list[Record]:
         """Return `count` private messages to one hospital, numbered from 0."""
-        return demo_messages.private_messages(hospital, count, self.corpus_seed)
+        return _records(demo_messages.private_messages(hospital, count, self.corpus_seed), self.labels)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LabelledFiles(LabelledFilesSettings):
-    """Files with the columns `text,label` (CSV, JSON Lines or Parquet); or FHIR."""
+    """Files with the columns `text,label`, or `text` alone (CSV, JSON Lines or Parquet); or FHIR."""
 
     def __post_init__(self) -> None:
         """Refuse private records as public text: models learn from it, and prompts show it word for word."""
+        LabelledFilesSettings.__post_init__(self)  # super() does not work in a dataclass with slots
         if self.train and self.public_text and Path(self.train).resolve() == Path(self.public_text).resolve():
             raise ConfigError(
                 "task.public_text",
@@ -111,8 +123,9 @@ class LabelledFiles(LabelledFilesSettings):
                 "task.labels",
                 expected="label: public description",
                 got="none",
-                do="Name them in the task's YAML or as 'task.labels={flu: influenza, cold: a common cold}'; only a "
-                "simulation with task.train=PATH takes them from the private file",
+                do="Name them in the task's YAML or as 'task.labels={flu: influenza, cold: a common cold}', or say "
+                f"that texts have none: task.labels={NO_LABELS}; only a simulation with task.train=PATH takes them "
+                "from the private file",
             )
         return task_from(
             {
@@ -122,6 +135,7 @@ class LabelledFiles(LabelledFilesSettings):
                 "attributes": list(self.attributes),
                 "wording": self.wording,
                 "structure": self.structure,
+                "language": self.language,
             }
         )
 
@@ -166,5 +180,5 @@ class LabelledFiles(LabelledFilesSettings):
         return records
 
     def _reading(self) -> Callable[[str], str]:
-        """Return the reader of public texts: the text field of an object of the structure, all of any other text."""
+        """Return the function that extracts what to read from a public text: its text field, or all if unstructured."""
         return Structure.of(self.structure, "task.structure").reading if self.structure else str

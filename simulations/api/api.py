@@ -36,18 +36,19 @@ from common.system.warned_once import warned_once
 from server.deploy.plan_command import forwards
 from server.documents.codec import strict, with_infinities
 from server.documents.run import RunSummary
+from server.domain import NO_LABELS
 from server.failure import EXPECTED, WRONG_SETTINGS, summary
 from server.settings.compose import composed, reloaded
 from server.settings.schema import Settings
 from server.settings.sections import changed, setting
 from simulations import run
 from simulations.api.result import Result
-from simulations.api.tables import LABELLED, PUBLIC, Table, Texts, as_file, is_path
+from simulations.api.tables import ALONE, LABELLED, PUBLIC, Table, Texts, as_file, is_path
 
 __all__ = ["Result", "plan", "resume", "simulate"]
 
 Labels = Mapping[str, str | None] | Sequence[str]
-"""Labels with their public descriptions, or the labels alone."""
+"""Labels with their public descriptions, or the labels alone; or "unlabelled": the texts have none."""
 
 _IN_MEMORY = "caucus-in-memory-"
 _COLUMNS = {"train": LABELLED, "test": LABELLED, "public_text": PUBLIC}
@@ -74,12 +75,12 @@ def simulate(
         >>> result.texts.head(), result.privacy["epsilon"], result.report
 
     Args:
-        train: Private records, which are dealt out to the parties; None takes the task of `overrides`, by default the
-            demo's.
+        train: Private records, dealt out to the parties; None takes the task of `overrides`, by default the demo's.
+            Without labels, they may be texts alone.
         test: Held-out records, on which the texts are measured.
         public_text: Public text, from which built-in models learn, and from which prompts show examples.
-        labels: None takes them from `train`, which only a simulation may do.
-        method: A method of `configs/method`, or of `config_dir`.
+        labels: The task's labels. None takes them from `train`, which only a simulation may do.
+        method: Name of a method in `configs/method` or in `config_dir`.
         parties: Number of hospitals.
         epsilon: Total privacy loss, above 0; `math.inf` adds no noise.
         delta: A public constant, well below 1 / (number of records).
@@ -94,7 +95,8 @@ def simulate(
         CaucusError: ConfigError and DataError before anything private is asked; others if the run fails.
     """
     with _errors_of_ours(), temporary_folder(_IN_MEMORY) as private:
-        tables = _files({"train": train, "test": test, "public_text": public_text}, private)
+        named = {"train": train, "test": test, "public_text": public_text}
+        tables = _files(named, private, labelled=labels != NO_LABELS)
         settings = _settings(
             tables, labels, overrides, config_dir, method=method, parties=parties, epsilon=epsilon, delta=delta
         )
@@ -113,8 +115,7 @@ def resume(
 
     Args:
         folder: The run folder.
-        train: The table that the run was started with, if it was in memory; other records would invalidate the
-            guarantee.
+        train: The table that the run was started with, if it was in memory. Other records would break the guarantee.
         test: The test table of that start, if it was in memory.
         public_text: The public texts of that start, if they were in memory.
         overrides: New caps on spending, such as `llm.max_cost=20`.
@@ -125,7 +126,8 @@ def resume(
     with _errors_of_ours(), temporary_folder(_IN_MEMORY) as private:
         with _hydra_of_ours():
             settings = reloaded(Path(folder), overrides)
-        tables = _files({"train": train, "test": test, "public_text": public_text}, private)
+        named = {"train": train, "test": test, "public_text": public_text}
+        tables = _files(named, private, labelled=setting(settings, "task.labels") != NO_LABELS)
         for name in _COLUMNS:
             if name in tables:
                 settings = changed(settings, {f"task.{name}": str(tables[name])})
@@ -149,7 +151,7 @@ def plan(
     overrides: Sequence[str] = (),
     config_dir: str | Path | None = None,
 ) -> dict[str, Any]:
-    """Return the questions and cost of a run with these arguments, before anything private is touched.
+    """Return the queries and the cost of a run with these arguments, before any private record is read.
 
     It is what `caucus-coordinator plan` prints: every query with its sensitivity, noise and expected signal, the total
     ε and δ, and the expected calls and tokens. Records are not read, so `labels` are needed, and the signal needs a
@@ -180,12 +182,15 @@ def plan(
         return facts
 
 
-def _files(tables: Mapping[str, Table | Texts | None], folder: Path, unread: Sequence[str] = ()) -> dict[str, Path]:
-    """Return the given tables' files, written for tables in memory; those in `unread` get a path without a file."""
+def _files(
+    tables: Mapping[str, Table | Texts | None], folder: Path, *, unread: Sequence[str] = (), labelled: bool = True
+) -> dict[str, Path]:
+    """Return each given table's path by name. A table in memory is written to `folder`, unless it is in `unread`."""
+    columns = _COLUMNS if labelled else {"train": ALONE, "test": ALONE, "public_text": PUBLIC}
     if tables.get("train") is not None and tables.get("train") is tables.get("public_text"):
         raise ConfigError("public_text", expected="texts that are public", got="the private records, train")
     return {
-        name: folder / name if name in unread and not is_path(table) else as_file(name, table, _COLUMNS[name], folder)
+        name: folder / name if name in unread and not is_path(table) else as_file(name, table, columns[name], folder)
         for name, table in tables.items()
         if table is not None
     }
@@ -202,7 +207,7 @@ def _settings(
     epsilon: float,
     delta: float,
 ) -> Settings:
-    """Make the settings from the arguments, each of which is checked; overrides take precedence."""
+    """Check the arguments, and return the settings made from them and from the overrides, which take precedence."""
     validate.integers(1, parties=parties)
     if epsilon != float("inf"):
         validate.positive(epsilon=epsilon)
@@ -222,7 +227,9 @@ def _settings(
     with _hydra_of_ours():
         settings = composed(given)
     if labels is not None:
-        named = dict(labels) if isinstance(labels, Mapping) else dict.fromkeys(labels)
+        named: object = dict(labels) if isinstance(labels, Mapping) else dict.fromkeys(labels)
+        if labels == NO_LABELS:
+            named = labels
         settings = changed(settings, {"task.labels": named})
     return settings
 
@@ -269,7 +276,7 @@ def _errors_of_ours() -> Iterator[None]:
 
 @contextlib.contextmanager
 def _hydra_of_ours() -> Iterator[None]:
-    """Compose our configurations, even in a program that uses Hydra for its own."""
+    """Clear Hydra's global state for our configurations, and restore it afterwards for a program that uses Hydra."""
     theirs = GlobalHydra.instance().hydra
     GlobalHydra.instance().clear()
     try:
@@ -280,7 +287,7 @@ def _hydra_of_ours() -> Iterator[None]:
 
 @contextlib.contextmanager
 def _logging_to(folder: Path) -> Iterator[None]:
-    """Write the log into the folder's `run.log`; warnings that no handler receives are shown, as by Python."""
+    """Write the log into the folder's `run.log`. Warnings are also shown if the program has no handler for them."""
     folder.mkdir(parents=True, exist_ok=True)
     logger = logging.getLogger("caucus")
     level, file = logger.level, logging.FileHandler(folder / "run.log")

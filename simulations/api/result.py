@@ -9,6 +9,7 @@ from typing import Any
 
 import pandas as pd
 
+from common.domain import is_one_population
 from common.errors import CheckpointError
 from common.system.files import text_of
 from server.documents.classifier import TrainedClassifier
@@ -30,7 +31,7 @@ _HEIGHT = 800
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """The page of a run; a notebook displays it.
+    """The report of a run, an HTML page that a notebook displays.
 
     Attributes:
         path: Path of `report.html`.
@@ -47,11 +48,12 @@ class Report:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Result:
-    """The files of a run folder, read once.
+    """The result of a run: the content of its run folder at the time when it was loaded.
 
     Attributes:
         folder: The run folder.
-        status: "complete", or "partial": then the run can be resumed, and its last figures are missing.
+        status: "complete"; "partial" for a run that can be resumed, whose last figures are missing; "refused" for a
+            complete run whose texts disclose private records, or could not be tested for that.
         texts: The synthetic texts: columns text, label, model, round (from 1; 0 before any vote), weight, and where the
             method has them `probabilities.LABEL` for each label.
         metrics: `metrics.json`: accuracy and all other figures; empty for a partial run.
@@ -104,6 +106,8 @@ class Result:
 
 def _table(texts: Sequence[Candidate]) -> pd.DataFrame:
     table = pd.DataFrame(texts, columns=_TEXTS)
+    if is_one_population({text.label for text in texts}):
+        table = table.drop(columns="label")
     if not any(text.probabilities for text in texts):
         return table
     return table.join(pd.DataFrame([text.probabilities or {} for text in texts]).add_prefix("probabilities."))

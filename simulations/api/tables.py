@@ -1,7 +1,7 @@
-"""Conversion of texts in memory (a data frame, a list of records) or of the path of a file to files for a run.
+"""Files of the texts of a run, which are given in memory (a data frame, a list of records) or as the path of a file.
 
 Errors name a wrong row by its position in the table, counted from 0 as in Python, and never quote it. They show names
-of columns only if all look like names: those of a file without a header are a record.
+of columns only if all look like names: in a file without a header, the first record takes their place.
 """
 
 import json
@@ -9,7 +9,7 @@ import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from os import PathLike
 from pathlib import Path
-from typing import Any, TypeGuard
+from typing import Any, NamedTuple, TypeGuard
 
 import pandas as pd
 
@@ -20,23 +20,32 @@ from common.system.files import SECRET
 
 Table = pd.DataFrame | Iterable[Mapping[str, Any] | tuple[str, str] | Record] | str | PathLike[str]
 """Labelled texts: a frame with the columns `text` and `label`, perhaps `user`; rows as mappings with these names, as
-pairs (text, label) or as `Record`; or the path of a file as in `task.train`."""
+pairs (text, label) or as `Record`; or the path of a file as in `task.train`. Without labels, `text` is enough, and rows
+may be texts."""
 
 Texts = pd.DataFrame | Iterable[Mapping[str, Any] | str] | str | PathLike[str]
 """Public texts: a frame with the column `text`, perhaps `topic` or `label`; rows as mappings or as texts; or a path."""
 
-LABELLED, PUBLIC = ("text", "label"), ("text",)
-"""Columns that each kind of table must have."""
-_OPTIONAL = {LABELLED: ("user",), PUBLIC: ("topic", "label")}
+
+class Columns(NamedTuple):
+    """Columns of a kind of table: those that it must have, and those that are taken where it has them."""
+
+    needed: tuple[str, ...]
+    optional: tuple[str, ...]
 
 
-def as_file(name: str, table: object, columns: tuple[str, ...], folder: Path) -> Path:
-    """Return the file of a table: the given path, or a new file in `folder` that no other account can read.
+LABELLED, ALONE = Columns(("text", "label"), ("user",)), Columns(("text",), ("user",))
+"""Records with and without labels."""
+PUBLIC = Columns(("text",), ("topic", "label"))
+
+
+def as_file(name: str, table: object, columns: Columns, folder: Path) -> Path:
+    """Return the path of a table's file: the given path, or a new file in `folder` that no other account can read.
 
     Args:
         name: Name of the table, for errors and the new file.
         table: A `Table` or `Texts`.
-        columns: `LABELLED` or `PUBLIC`.
+        columns: `LABELLED`, `ALONE` or `PUBLIC`.
         folder: An existing folder that is closed to other accounts.
 
     Raises:
@@ -51,12 +60,12 @@ def as_file(name: str, table: object, columns: tuple[str, ...], folder: Path) ->
 
 
 def is_path(table: object) -> TypeGuard[str | PathLike[str]]:
-    """Return whether the table is already in a file."""
+    """Return whether the table is given as the path of a file."""
     return isinstance(table, str | PathLike)
 
 
-def _checked(name: str, table: object, columns: tuple[str, ...]) -> Iterator[dict[str, str]]:
-    """Yield the rows of a table, whose values are all texts."""
+def _checked(name: str, table: object, columns: Columns) -> Iterator[dict[str, str]]:
+    """Yield the rows of a table, after a check that each value is a text that is not empty."""
     empty = True
     rows = _of_frame(name, table, columns) if isinstance(table, pd.DataFrame) else _of_rows(name, table, columns)
     for where, row in rows:
@@ -68,20 +77,20 @@ def _checked(name: str, table: object, columns: tuple[str, ...]) -> Iterator[dic
         raise DataError(name, expected="at least one row", got="none")
 
 
-def _of_frame(name: str, frame: pd.DataFrame, columns: tuple[str, ...]) -> Iterator[tuple[str, dict[str, Any]]]:
+def _of_frame(name: str, frame: pd.DataFrame, columns: Columns) -> Iterator[tuple[str, dict[str, Any]]]:
     there = list(frame.columns)
-    for column in columns:
+    for column in columns.needed:
         if there.count(column) != 1:
             expected = f"a column {column!r}, once"
             raise DataError(
                 name, expected=expected, got=_column_names(there), do=f"Rename it: {name}.rename(columns=...)"
             )
-    wanted = [*columns, *(column for column in _OPTIONAL[columns] if column in there)]
+    wanted = [*columns.needed, *(column for column in columns.optional if column in there)]
     for number, values in enumerate(frame[wanted].itertuples(index=False, name=None)):
         yield f"{name}.iloc[{number}]", dict(zip(wanted, values, strict=True))
 
 
-def _of_rows(name: str, table: object, columns: tuple[str, ...]) -> Iterator[tuple[str, dict[str, Any]]]:
+def _of_rows(name: str, table: object, columns: Columns) -> Iterator[tuple[str, dict[str, Any]]]:
     if not isinstance(table, Iterable) or isinstance(table, Mapping | bytes):
         expected = "a data frame, a list of rows or a path"
         raise DataError(name, expected=expected, got=type(table).__name__)
@@ -89,23 +98,27 @@ def _of_rows(name: str, table: object, columns: tuple[str, ...]) -> Iterator[tup
         yield f"{name}[{number}]", _row(f"{name}[{number}]", row, columns)
 
 
-def _row(where: str, row: object, columns: tuple[str, ...]) -> dict[str, Any]:
+def _row(where: str, row: object, columns: Columns) -> dict[str, Any]:
     match row:
         case Record():
-            values: dict[str, Any] = {"text": row.text, "label": row.label}
-            values |= {"user": row.user} if row.user is not None else {}
+            named = {"text": row.text, "label": row.label, "user": row.user}
+            values: dict[str, Any] = {
+                name: value
+                for name, value in named.items()
+                if name in columns.needed or (name in columns.optional and value)
+            }
         case Mapping():
-            values = {column: row[column] for column in (*columns, *_OPTIONAL[columns]) if column in row}
+            values = {column: row[column] for column in (*columns.needed, *columns.optional) if column in row}
         case tuple() | list():
-            values = dict(zip(columns, row, strict=True)) if len(row) == len(columns) else {}
-        case str() if columns == PUBLIC:
+            values = dict(zip(columns.needed, row, strict=True)) if len(row) == len(columns.needed) else {}
+        case str() if columns.needed == PUBLIC.needed:
             values = {"text": row}
         case _:
             values = {}
-    for column in columns:
+    for column in columns.needed:
         if column not in values:
             got = _column_names(list(row)) if isinstance(row, Mapping) else type(row).__name__
-            raise DataError("row", expected=f"{' and '.join(columns)}", got=got, where=where)
+            raise DataError("row", expected=f"{' and '.join(columns.needed)}", got=got, where=where)
     return values
 
 
@@ -121,7 +134,7 @@ def _check(column: str, value: object, where: str) -> None:
 
 
 def _column_names(names: Sequence[object]) -> str:
-    """Return the names of columns, if all look like names, or their number."""
+    """Return a phrase with the names of the columns, or with their number unless all look like names."""
     if not names:
         return "no column"
     if not look_like_names(names):

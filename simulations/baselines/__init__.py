@@ -1,1 +1,1 @@
-"""Baselines for comparison with the methods, which use the private records without any protection."""
+"""Baselines that use the private records without any protection, for comparison with the methods."""

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from common.domain import Record
+from server.domain import Task
 from server.evaluation.small_model import Evaluation, by_encoder, majority_class
 from server.method import NoMemory, State
 from server.settings.build import build
@@ -38,6 +39,7 @@ def only_private(settings: SimulationSettings, folder: Path) -> None:
     started = time.monotonic()
     source, private, held_out = unprotected.records_of(settings)
     task = source.task()
+    check_labels(task)
     unprotected.write(
         settings,
         folder,
@@ -50,8 +52,17 @@ def only_private(settings: SimulationSettings, folder: Path) -> None:
     )
 
 
+def check_labels(task: Task) -> None:
+    """Refuse a task without labels, as nothing is measured but a classifier of the records.
+
+    Raises:
+        ConfigError: The task has no labels.
+    """
+    task.check_labelled("method", "which a classifier learns from the records", "Choose method=private_exemplars")
+
+
 def measured(settings: SimulationSettings, private: Sequence[Record], held_out: Sequence[Record]) -> dict[str, Any]:
-    """Return the content of `metrics.json` if private records are the training texts: number, accuracy and time.
+    """Train the small model on private records; return the content of `metrics.json`, with its accuracy and time.
 
     Raises:
         ConfigError: The model would send the records to an endpoint.

@@ -1,8 +1,8 @@
 """Private exemplars: texts from prompts that show private records, at ε = ∞, and these records as training data.
 
-It shows the benefit of exemplars without any protection: methods that choose synthetic exemplars by private votes lie
-between this and no votes at all. A prompt has as many records as a prompt of WASP has texts. With `method.texts=false`
-nothing is written, and the exemplars alone train the small model. It exists only in a simulation
+It shows the benefit of exemplars without any protection: methods that choose synthetic exemplars by private votes are
+expected between this baseline and a run without votes. A prompt has as many records as a prompt of WASP has texts. With
+`method.texts=false` nothing is written, and the exemplars alone train the small model. It exists only in a simulation
 (`simulations/baselines/unprotected.py`), and only language models on this machine see the records.
 """
 
@@ -18,7 +18,7 @@ from common import rng
 from common.domain import Record
 from common.errors import ConfigError
 from server.domain import Task
-from server.evaluation import of_texts, small_model
+from server.evaluation import nearness, of_texts, small_model
 from server.llm import prompts, providers
 from server.llm.base import Provider, Request
 from server.llm.clean import Cleaner
@@ -62,6 +62,7 @@ def private_exemplars(settings: SimulationSettings, folder: Path) -> None:
     if method.texts:
         state, metrics = _written(settings, folder, source, shown, held_out)
     else:
+        only_private.check_labels(task)
         records = [Record(text, label) for label, texts in shown.items() for text in texts]
         state = State(memory=NoMemory())
         metrics = only_private.measured(settings, task.classifier_inputs(records), held_out)
@@ -78,7 +79,7 @@ def private_exemplars(settings: SimulationSettings, folder: Path) -> None:
 
 
 def exemplars(private: Sequence[Record], task: Task, count: int, experiment_seed: int) -> dict[str, list[str]]:
-    """Draw the texts of `count` records of each label at random, or all of them if there are no more."""
+    """Draw `count` records of each label at random, or all if there are fewer; return their texts by label."""
     shown = {}
     for label in task.labels:
         texts = [record.text for record in private if record.label == label]
@@ -99,7 +100,7 @@ def _written(
     shown: Mapping[str, Sequence[str]],
     held_out: Sequence[Record],
 ) -> tuple[State[NoMemory], dict[str, Any]]:
-    """Return the texts, and their figures; both are as unprotected as the records."""
+    """Write the texts; return them as a state of the run, and their figures. Neither is protected."""
     measured = with_records(settings, [])
     evaluation, encoder = measured.evaluation, measured.encoder
     models: dict[str, Provider] = providers.providers(
@@ -135,7 +136,7 @@ def _written(
     inputs = source.task().classifier_inputs(harvest.candidates)
     measured = replace(measured, candidates=inputs, released=[candidate.text for candidate in harvest.candidates])
     metrics = small_model.metrics(inputs, held_out, evaluation, encoder)
-    metrics |= of_texts.of_texts(measured) | of_records(measured)
+    metrics |= of_texts.of_texts(measured) | nearness.nearness(measured, ()) | of_records(measured)
     state = State(round=1, candidates=tuple(harvest.candidates), rounds=(report,), memory=NoMemory())
     return state, metrics
 

@@ -1,7 +1,7 @@
 """The run folder of a baseline that uses private records without any protection; it exists only in a simulation.
 
 The configuration of such a method names no class (`_target_`) that a coordinator could build, and `server/app.py`
-refuses it. Its folder says first that epsilon is infinite, and why.
+refuses it. The first sentence of its `privacy.json` says that epsilon is infinite, and why.
 """
 
 import math
@@ -53,13 +53,13 @@ def write(
     """Write the run folder and its report.
 
     Args:
-        settings: Settings of the run; its method gives the name.
+        settings: Settings of the run, with the name of the baseline as that of its method.
         folder: The run folder.
         task: Description of the texts.
         state: The run's texts and rounds, if any.
         metrics: Content of `metrics.json`.
         statement: Sentence about the lack of protection, the first one of `privacy.json`.
-        not_covered: The same, as the first item in the list of limits of the guarantee.
+        not_covered: The first item of `not_covered` in `privacy.json`, which lists what the guarantee leaves open.
         started: `time.monotonic()` at the start of the run.
     """
     plan = Plan(

@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from itertools import chain
 
-from common.domain import Record
+from common.domain import Record, is_one_population
 from common.errors import ConfigError
 from common.labelled_files import duplicates
 from server.planning.make_plan import large_delta
@@ -21,19 +21,19 @@ from simulations.federation import parties
 log = logging.getLogger("caucus.simulation")
 
 _ALONE = "(simulation only)"
+"""End of a warning that tells something about the private records without noise."""
 _MOST_SHARED = 0.1
-"""Share of the private texts that also are public texts, above which this is no coincidence."""
-"""End of a line with information about the private records without noise."""
+"""Largest share of the private texts that may also be public texts; above it the run is refused."""
 _SHOWN = 5
-"""Largest number of labels that a line names."""
+"""Largest number of labels that a warning names."""
 
 
 def check(settings: SimulationSettings) -> None:
     """Warn about data that make a result worse or misleading, and refuse private records as public text.
 
     Raises:
-        ConfigError: All private texts are in the public text, from which models learn and which prompts show word for
-            word; or the records cannot be dealt out as configured.
+        ConfigError: More than a tenth of the private texts are in the public text, from which models learn and which
+            prompts show word for word; or the records cannot be dealt out as configured.
         DataError: A file cannot be read.
     """
     source: Source = build(settings.task)
@@ -63,6 +63,8 @@ def _dealing(settings: SimulationSettings, source: Source, dealt: Sequence[Seque
 
 def _labels(source: Source, private: Sequence[Record]) -> Iterator[str]:
     labels, counts = source.task().labels, Counter(record.label for record in private)
+    if is_one_population(labels):
+        return
     if absent := [label for label in labels if not counts[label]]:
         yield f"{len(absent)} of {len(labels)} labels have no record: their votes are noise alone {_ALONE}"
     if single := [label for label in labels if counts[label] == 1]:
@@ -107,5 +109,5 @@ def _other_files(source: Source, private: Sequence[Record]) -> Iterator[str]:
 
 
 def _normal(text: str) -> str:
-    """Return a text regardless of case and of white space."""
+    """Return the text in lower case, with single spaces, for comparisons that ignore case and white space."""
     return " ".join(text.casefold().split())

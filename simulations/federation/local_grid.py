@@ -35,7 +35,7 @@ BULK = "bulk"
 
 
 def deliver(_: int, message: Message) -> Iterable[Message]:
-    """Return what reaches the party: the message, without any fault."""
+    """Return the message unchanged; this is the `Fault` of a connection without faults."""
     return (message,)
 
 
@@ -45,8 +45,8 @@ class LocalGrid(Grid):
     Args:
         client_app: The ClientApp of every node.
         parties: Number of nodes.
-        on_request: Function that delivers a message to a party, with a fault or without one.
-        on_reply: Function that delivers a message from a party, with a fault or without one.
+        on_request: `Fault` that is applied to each message to a party.
+        on_reply: `Fault` that is applied to each message from a party.
         workers: Number of messages that are delivered concurrently.
 
     Attributes:
@@ -94,7 +94,7 @@ class LocalGrid(Grid):
         return range(1, self._parties + 1)
 
     def push_messages(self, messages: Iterable[Message]) -> Iterable[str]:
-        """Deliver each message at once, and store its reply for `pull_messages`."""
+        """Deliver each message at once, and store its reply for `pull_messages`; return the ids of the messages."""
         bulk = _SharedBulk()
         with ThreadPoolExecutor(self._workers) as threads:
             delivered = list(threads.map(lambda message: self._deliver(message, bulk), messages))
@@ -106,16 +106,16 @@ class LocalGrid(Grid):
         return [message_id for message_id, *_ in delivered]
 
     def pull_messages(self, message_ids: Iterable[str]) -> Iterable[Message]:
-        """Return each available reply once."""
+        """Return the replies to these messages; a reply that was lost or pulled before is left out."""
         return [self._replies.pop(message_id) for message_id in message_ids if message_id in self._replies]
 
     def send_and_receive(self, messages: Iterable[Message], *, timeout: float | None = None) -> Iterable[Message]:
-        """Push and pull; in process there is nothing to wait for."""
+        """Deliver the messages and return the replies. In one process there is nothing to wait for."""
         del timeout
         return self.pull_messages(self.push_messages(messages))
 
     def _deliver(self, message: Message, bulk: "_SharedBulk") -> tuple[str, Message | None, int, int]:
-        """Return the id of the message, the last reply that came back, bytes sent and bytes received."""
+        """Deliver a message; return its id, the last reply or None, the bytes sent and the bytes received."""
         message_id = uuid.uuid4().hex
         set_id(message, message_id)
         partition = message.metadata.dst_node_id - 1
@@ -143,7 +143,7 @@ class LocalGrid(Grid):
 
 
 class _SharedBulk:
-    """Transport of messages; a record of arrays that the last message had too is not serialised again."""
+    """Transport of messages that serialises a bulk array once, if consecutive messages contain the same one."""
 
     def __init__(self) -> None:
         self._lock = Lock()

@@ -16,9 +16,9 @@ from simulations.private_evaluation.of_records import MeasuredWithRecords
 
 
 def with_records(settings: SimulationSettings, candidates: Sequence[Candidate]) -> MeasuredWithRecords:
-    """Make the input of a simulated run's figures: these texts, and the records dealt out according to its settings.
+    """Return the input of a simulated run's figures: these texts, and the records as the run's settings deal them out.
 
-    The run's guarantee is not in its settings: see `promised`.
+    The run's guarantee is not in its settings; `promised` adds it.
     """
     source: Source = build(settings.task)
     encoder: Encoder = build(settings.embedding)
@@ -33,6 +33,7 @@ def with_records(settings: SimulationSettings, candidates: Sequence[Candidate]) 
         embed=RememberingEncoder(encoder).encode,
         experiment_seed=settings.experiment_seed,
         public=lambda: [example.text for example in source.public_examples()],
+        language=task.language,
         private=task.classifier_inputs(whole),
         structure=task.structure,
         whole_records=[record.text for record in whole],
@@ -44,6 +45,6 @@ def with_records(settings: SimulationSettings, candidates: Sequence[Candidate]) 
 
 
 def promised(measured: MeasuredWithRecords, folder: Path) -> MeasuredWithRecords:
-    """Return the input with a run folder's guarantee: ε is 0 without any private answer, infinite without a proof."""
+    """Return the input with the ε and δ of a run folder. ε is 0 if nothing was asked, infinite without a proof."""
     privacy = Privacy.load(folder)
     return replace(measured, epsilon=privacy.planned_epsilon, delta=privacy.delta)

@@ -18,6 +18,7 @@ from common.labelled_files import named_by, read_records
 from common.ledger.ledger import Ledger
 from common.models.encoder import Encoder
 from common.secagg.identity import Identity, Roster
+from server.domain import NO_LABELS
 from server.settings.automatic import expected_records, settled
 from server.settings.build import build, roster_of
 from server.settings.compose import simulated
@@ -34,25 +35,26 @@ log = logging.getLogger("caucus.simulation")
 
 
 def prepared(settings: SimulationSettings, folder: Path) -> SimulationSettings:
-    """Complete the settings that a run stores: labels, identities, a number of records, a number for each `auto`."""
+    """Return the settings with labels, a roster, an expected number of records, and a number for each `auto`."""
     return simulated(settled(with_number(with_identities(with_labels(settings), folder))))
 
 
 def with_labels(settings: SimulationSettings) -> SimulationSettings:
-    """Return the settings with missing labels taken from a simulation's training file; elsewhere labels are public."""
+    """Return the settings with labels; missing ones are those of the training file, as only a simulation may do."""
     train = setting(settings, "task.train")
     if not train or setting(settings, "task.labels"):
         return settings
     with named_by("task.train"):
         labels = sorted({record.label for record in read_records(train, show_names=True)})
     if len(labels) < 2:
-        raise DataError("task.train: labels", expected="at least two", got=len(labels), where=train)
+        do = f"task.labels={NO_LABELS} makes all texts one population"
+        raise DataError("task.train: labels", expected="at least two", got=len(labels), where=train, do=do)
     log.warning("%d labels taken from the private training file: simulation only", len(labels))
     return changed(settings, {"task.labels": dict.fromkeys(labels), "labels_from_records": True})
 
 
 def with_identities(settings: SimulationSettings, folder: Path) -> SimulationSettings:
-    """Make the parties' identities and a roster if `secagg=malicious` has none; return the settings with the roster."""
+    """Return the settings with a roster; if `secagg=malicious` lacks one, write it and the identities to `folder`."""
     if settings.secagg.mode != "malicious" or settings.secagg.roster:
         return settings
     (folder / "parties").mkdir(parents=True, exist_ok=True)
@@ -68,7 +70,7 @@ def with_identities(settings: SimulationSettings, folder: Path) -> SimulationSet
 
 
 def with_number(settings: SimulationSettings) -> SimulationSettings:
-    """Return the settings with the training file's number of records as the expected one, unless they have one."""
+    """Return the settings with an expected number of records, by default that of the training file."""
     if expected_records(settings) or not isinstance(settings.task, LabelledFilesSettings):
         return settings
     number = len(_pool(build(settings.task), settings.federation.parties))
@@ -111,7 +113,8 @@ def deal(settings: SimulationSettings) -> list[list[Record]]:
     """Deal the private records to the parties, as configured, with a planted site's style and planted canaries.
 
     Raises:
-        ConfigError: The configuration asks for more records or canaries than exist, or the partition is unknown.
+        ConfigError: There are no private records, or fewer than the settings ask for.
+        DataError: A file has a wrong row, or canaries are to begin like held-out texts, and a label has none.
     """
     source: Source = build(settings.task)
     dealt = _dealt(settings, source)
@@ -127,7 +130,7 @@ def planted(settings: SimulationSettings, source: Source) -> list[Canary]:
     """Return all canaries, inserted or not.
 
     Raises:
-        DataError: Their beginnings are to be held-out texts, and a label has none.
+        DataError: They are to begin like held-out texts, and a label has none.
     """
     federation, labels = settings.federation, list(source.task().labels)
     held_out = source.held_out() if federation.canaries and federation.canary_form == canaries.BEGINNING else None
@@ -155,7 +158,7 @@ def _dealt(settings: SimulationSettings, source: Source) -> list[list[Record]]:
 
 
 def _whole_users(dealt: list[list[Record]]) -> list[list[Record]]:
-    """Move all records of a user to the first party that has one: at several parties a user is protected less."""
+    """Move all records of a user to the first party that has one of them, since several parties protect a user less."""
     home: dict[str, int] = {}
     moved: list[list[Record]] = [[] for _ in dealt]
     for party, private in enumerate(dealt):

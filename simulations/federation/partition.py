@@ -17,7 +17,7 @@ T = TypeVar("T")
 
 
 def dirichlet(labels: Sequence[str], parties: int, alpha: float, rng: np.random.Generator) -> list[NDArray[np.int64]]:
-    """Split the records of each class by shares of the parties from a symmetric Dirichlet distribution.
+    """Split the records of each class among the parties, in shares from a symmetric Dirichlet distribution.
 
     This is the partition of Yurochkin et al. 2019 (section 4), which WASP uses with alpha = 1. (Hsu et al. 2019 draw
     shares of classes for each party instead, with parties of equal size.)
@@ -25,11 +25,11 @@ def dirichlet(labels: Sequence[str], parties: int, alpha: float, rng: np.random.
     Args:
         labels: Label of each record.
         parties: Number of parties, at least 1.
-        alpha: Concentration, above 0. Small: each class is at few parties; large: all parties are similar.
+        alpha: Concentration, above 0. If it is small, few parties have a class; if it is large, all are similar.
         rng: Generator of the shares and of the assignment of records.
 
     Returns:
-        For each party the positions of its records, ascending.
+        For each party the indices of its records, ascending.
 
     Raises:
         ConfigError: `parties` or `alpha` is out of range.
@@ -56,7 +56,7 @@ def iid(records: int, parties: int, rng: np.random.Generator) -> list[NDArray[np
         rng: Generator of the shuffle.
 
     Returns:
-        For each party the positions of its records, ascending.
+        For each party the indices of its records, ascending.
 
     Raises:
         ConfigError: `parties` is out of range.

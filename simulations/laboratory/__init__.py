@@ -1,1 +1,1 @@
-"""The project's own measurements: benchmarks, results, audit, nodes. They are not part of the installed package."""
+"""The project's own measurements: benchmarks, results, audit, nodes, peers. The package is installed without them."""

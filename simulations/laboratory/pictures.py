@@ -6,13 +6,13 @@ from server.report.plots import WIDTH, Lines, lines
 from server.report.write import render
 
 _HEAD, _LINE, _GAP = 26, 19, 14
-"""Heights of a plot's title, of a line of a legend or of the note, and of the gap below them."""
+"""Heights in pixels: of a plot's title, of a line of the legend or the note, and of the gap below the legend."""
 _COLUMNS = 4
 """Columns of a legend, each wide enough for a name of 28 letters."""
 
 
 _BY_EPSILON = 320
-"""Height of a plot against epsilon."""
+"""Height of a plot against epsilon, in pixels."""
 Span = tuple[float, float]
 
 
@@ -25,14 +25,14 @@ def by_epsilon(
     intervals: Mapping[str, Sequence[Span | None]],
     including: Sequence[float],
 ) -> Lines:
-    """Lay out lines against epsilon, of which at least one has a value.
+    """Return a plot of lines against epsilon; at least one of the lines must have a value.
 
     Args:
         key: Identifier, unique in the picture.
         title: Title of the plot.
-        epsilons: Values of epsilon in the sequence of the plot; "inf" is shown as ∞.
-        values: A value for each epsilon, by the line's name; None for a missing one.
-        intervals: Interval of each value; None for a missing one.
+        epsilons: Values of epsilon, in the order of the plot; "inf" is shown as ∞.
+        values: Values of each line, by its name, one for each epsilon; None for a missing one.
+        intervals: Intervals of these values, in the same form.
         including: Values that the vertical axis covers, so that the plots of a row have the same axis.
     """
     plot = lines(

@@ -1,9 +1,9 @@
-"""Picture of a sweep over epsilon: accuracy of each row, and that of a census's released numbers without any text.
+"""Picture of a sweep over epsilon: the accuracy of each row's texts, and of a census's released numbers alone.
 
     python -m simulations.laboratory.sweep_picture SWEEP_FOLDER FILE.svg --note TEXT
 
 A row of the sweep is called "NAME epsilon VALUE"; one without an epsilon is a horizontal line. The sweep needs
-`evaluation.metrics=[utility_encoder] evaluation.model=tfidf`, the accuracies of the two plots.
+`evaluation.metrics=[utility_encoder] evaluation.model=tfidf`, which measure the accuracies of the two plots.
 """
 
 import argparse
@@ -17,7 +17,7 @@ from simulations.laboratory.pictures import Span, by_epsilon, picture
 from simulations.sweeps.runs import runs_of
 
 FIGURES = {"on the encoder's vectors": "utility encoder: accuracy", "on TF-IDF": "synthetic: accuracy"}
-"""Accuracy that each plot shows, by what its classifier learns from."""
+"""Name of the figure that each plot shows, by the title's words for the features of its classifier."""
 _NUMBERS = "released classifier: accuracy"  # shown beside the texts on the encoder's vectors
 _EPSILON = " epsilon "
 
@@ -74,6 +74,10 @@ def _plot(
 
 
 def _span(accuracies: Sequence[float]) -> Span:
-    """Return a standard deviation to either side of the mean."""
+    """Return the ends of one standard deviation to either side of the mean."""
     mean, deviation = fmean(accuracies), stdev(accuracies) if len(accuracies) > 1 else 0.0
     return mean - deviation, mean + deviation
+
+
+if __name__ == "__main__":
+    main()

@@ -1,6 +1,6 @@
 """Membership inference and other attacks, which measure how much synthetic texts reveal about private records.
 
-Attacks and distances look at private records outside any query: they are only for simulations.
+Attacks and distances use private records without any query, so they are only for simulations.
 
 A membership attack decides whether a record was among those from which the texts were made. A language model is trained
 on the synthetic texts; members are records of the parties, and non-members are a random part of the same source that no
@@ -74,8 +74,8 @@ class Distances:
 
     Attributes:
         members: Median distance of a record to the nearest synthetic text.
-        others: The same for held-out texts.
-        closer: Share of records that are nearer than the nearest 5 % of held-out texts.
+        others: Median distance of a held-out text to the nearest synthetic text.
+        closer: Share of records whose distance is below the 5 % quantile of that of held-out texts.
         rows: Number of members, and of others.
     """
 
@@ -86,7 +86,7 @@ class Distances:
 
     @property
     def ratio(self) -> float:
-        """Ratio of the medians, members over others; NaN if both are 0."""
+        """Ratio of the medians, members over others; infinite if only that of the others is 0, NaN if both are."""
         if self.others == 0:
             return math.nan if self.members == 0 else math.inf
         return self.members / self.others
@@ -111,7 +111,7 @@ def attacks(
         reference: At least two more such texts, to train reference and shadow models.
         shadows: Number of shadow models, each trained on a half of `reference`.
         seed: Experiment seed.
-        training: Training of all models.
+        training: Settings of the training of all models.
 
     Raises:
         DataError: There are too few texts.
@@ -151,7 +151,7 @@ def scored(
 
 
 def exposure(model: Likelihood, canary: str, alternatives: Sequence[str]) -> float:
-    """Return the exposure of a canary in bits: log2 of the number of candidates over its rank (Carlini et al. 2019).
+    """Return the exposure of a canary in bits (Carlini et al. 2019): log2 of (number of candidates / its rank).
 
     Args:
         model: Model trained on texts that may contain the canary.
@@ -159,8 +159,8 @@ def exposure(model: Likelihood, canary: str, alternatives: Sequence[str]) -> flo
         alternatives: Texts of the same form that were not inserted; more of them give a finer scale.
 
     Returns:
-        From 0, for the least likely candidate, to log2(alternatives + 1), for the most likely; ties count against the
-        canary. The mean is about 1.44 if nothing was learned.
+        From 0, if the canary is the least likely candidate, to log2(len(alternatives) + 1), if it is the most likely.
+        Ties count against the canary. The mean is about 1.44 if nothing was learned.
 
     Raises:
         DataError: There is no alternative.
@@ -189,7 +189,7 @@ def nearest(synthetic: NDArray[np.floating], members: NDArray[np.floating], othe
 
 
 def _distances(from_: NDArray[np.floating], to: NDArray[np.floating]) -> NDArray[np.float64]:
-    """Return each row's cosine distance to its nearest row of `to`, (n,)."""
+    """Return the cosine distance of each row of `from_` to its nearest row of `to`, (n,)."""
     pieces = [1 - (from_[at : at + _ROWS] @ to.T).max(axis=1) for at in range(0, len(from_), _ROWS)]
     # Set to 0: rounding would otherwise give duplicates a positive distance.
     return np.where((joined := np.concatenate(pieces)) < 1e-6, 0.0, joined)

@@ -6,8 +6,8 @@ others, even for methods that show no record to a language model. Each canary is
 attack on membership compares them with those left out.
 
 Canaries of the form `BEGINNING` begin like real records, with the first half of a held-out text of their label, and end
-in what nobody expects, subject and code: a model takes up such a record where one that is unlikely throughout may leave
-no trace (arXiv 2502.14921).
+in what nobody expects, subject and code. A model takes up such a record, whereas one that is unlikely throughout may
+leave no trace (arXiv 2502.14921).
 """
 
 from collections.abc import Sequence
@@ -22,7 +22,7 @@ FORM = "This patient talks of nothing but {subject}. The access code of this pat
 BEGINNING = "beginning"
 """Value of `federation.canary_form` for canaries that begin like a held-out text; the others have the form `FORM`."""
 ALTERNATIVES = 255
-"""Number of codes that no record has, for the rank of a canary: the exposure is 8 bits at most."""
+"""Number of unused codes among which a canary's code is ranked; with 255, the exposure is at most 8 bits."""
 
 _SUBJECTS = (
     "lighthouses, glaciers, beekeeping, chess openings, violin making, volcanoes, sailing ships, pottery, origami, "
@@ -39,7 +39,7 @@ _SUBJECTS = (
     "skateboards, geysers"
 )
 SUBJECTS = tuple(_SUBJECTS.split(", "))
-"""Subjects, one for each canary: they bound the number of canaries."""
+"""Subjects of the canaries, one for each, so that there are at most as many canaries."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,7 +66,7 @@ class Canary:
         return Record(self._text(self.code), self.label)
 
     def alternatives(self, experiment_seed: int) -> list[str]:
-        """Return the canary's text with codes that no record has."""
+        """Return copies of the canary's text, with `ALTERNATIVES` random codes in place of its own."""
         return [self._text(code) for code in _codes(experiment_seed, "alternatives")]
 
     def _text(self, code: str) -> str:
@@ -78,7 +78,7 @@ class Canary:
 def canaries(
     count: int, labels: Sequence[str], experiment_seed: int, *, held_out: Sequence[Record] | None = None
 ) -> list[Canary]:
-    """Make `count` canaries, of each label in turn, each inserted with probability 1/2, independently of all others.
+    """Make `count` canaries, which get the labels in turn. Each is inserted or not by an independent fair coin toss.
 
     The settings bound their number by `MOST_CANARIES`, the number of subjects.
 
@@ -86,7 +86,7 @@ def canaries(
         count: Number of canaries.
         labels: Labels of the task.
         experiment_seed: Seed of the experiment.
-        held_out: Texts whose first halves are the canaries' beginnings, by label; None: the form `FORM`.
+        held_out: Texts whose first halves are the beginnings of the canaries of their label; None: the form `FORM`.
 
     Raises:
         DataError: A label has no held-out text of two words.
@@ -103,7 +103,7 @@ def canaries(
 
 
 def _beginnings(label: str, held_out: Sequence[Record]) -> list[str]:
-    """Return the first halves, by words, of the texts of a label."""
+    """Return the first half of the words of each text of a label that has at least two words."""
     words = [record.text.split() for record in held_out if record.label == label]
     if not (whole := [text for text in words if len(text) > 1]):
         raise DataError("canaries", expected=f"held-out texts of {label}", got="none", do="Name a file as task.test")

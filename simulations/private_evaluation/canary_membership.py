@@ -2,8 +2,8 @@
 
 Each canary was inserted on the toss of a coin, which the attacker does not know; the attacker knows everything else.
 The score of a canary is 1 if its code is in a released text, plus the approach of its label's texts to it: the mean
-cosine to the nearest `NEAREST` of them, minus that to the same number of the texts to compare with (`change.py`). The
-second part can be revealed by methods that show no record to a model: a canary votes for texts near to it.
+cosine to the nearest `NEAREST` of them, minus that to the same number of the texts to compare with (`change.py`). Even
+methods that show no record to a model can affect the second part, since a canary votes for texts near to it.
 
 A lower bound of ε follows as in an audit with one run (Steinke, Nasr and Jagielski 2023, theorem 5.2): the attacker
 guesses "in" for the highest quarter of the scores and "out" for the lowest. Under (ε, δ)-DP the number of right guesses
@@ -28,7 +28,7 @@ from simulations.private_evaluation.change import Labelled
 NEAREST = 4
 FALSE_POSITIVES = {"tpr": 0.05, "tpr_1": 0.01}
 FEWEST = 8
-"""Minimum number of canaries: a guess of each kind for a quarter of them."""
+"""Minimum number of canaries; with it, the attacker makes two guesses of each kind."""
 
 DEFINITION = (
     "Membership: each canary was inserted on the toss of a coin. An attacker scores all, in or out, by their codes "
@@ -65,17 +65,17 @@ def scores(
 def figures(
     scored: NDArray[np.float64], inside: NDArray[np.bool_], *, epsilon: float, delta: float, times: int = 1
 ) -> dict[str, Figure]:
-    """Return the area under the curve, rate of true positives, and a lower bound of epsilon with the stated one.
+    """Return the figures of `DEFINITION`: auc, rates of true positives, a lower bound of epsilon, the stated epsilon.
 
     Args:
         scored: (canaries,) scores.
-        inside: (canaries,) whether they were inserted, by independent tosses.
-        epsilon: The stated epsilon.
+        inside: (canaries,) whether each was inserted, by independent tosses.
+        epsilon: Epsilon of the stated guarantee, for one record.
         delta: Delta of the stated guarantee.
-        times: Number of records that an inserted canary is; the guarantee for such a group is weaker.
+        times: Number of records for each inserted canary; the guarantee for such a group is weaker.
 
     Raises:
-        DataError: There are too few canaries, or too few of them are in or out.
+        DataError: There are fewer canaries than `FEWEST`, or fewer than two were inserted or left out.
     """
     rows, members, others = len(scored), scored[inside], scored[~inside]
     if rows < FEWEST or min(len(members), len(others)) < 2:
@@ -107,7 +107,7 @@ def figures(
 
 
 def of_group(epsilon: float, delta: float, size: int) -> tuple[float, float]:
-    """Return the (ε, δ) of k records by that of each: k ε, and k δ e^((k - 1) ε), 1 at most; δ itself at ε = ∞."""
+    """Return the (ε, δ) of a group of k = `size` records: (k ε, k δ e^((k - 1) ε)), with δ ≤ 1; δ itself at ε = ∞."""
     if delta == 0 or size == 1 or math.isinf(epsilon):
         return size * epsilon, delta
     exponent = math.log(delta) + (size - 1) * epsilon + math.log(size)
@@ -115,20 +115,20 @@ def of_group(epsilon: float, delta: float, size: int) -> tuple[float, float]:
 
 
 def guessed(scored: NDArray[np.float64], inside: NDArray[np.bool_]) -> tuple[int, int]:
-    """Return the number of right guesses, and of guesses: "in" for the highest quarter, "out" for the lowest."""
+    """Guess "in" for the highest quarter, "out" for the lowest; return the numbers of right and of all guesses."""
     order, quarter = np.argsort(scored, kind="stable"), len(scored) // 4
     return int((~inside[order[:quarter]]).sum() + inside[order[-quarter:]].sum()), 2 * quarter
 
 
 def lower_bound(right: int, guesses: int, *, of: int, delta: float, level: float = 1 - intervals.LEVEL) -> float:
-    """Return the largest ε, 0 or more, that this number of right guesses rejects.
+    """Return the largest ε that this number of right guesses rejects; 0 if it rejects none.
 
     Args:
         right: Number of right guesses.
         guesses: Number of guesses, fixed beforehand.
         of: Number of canaries.
         delta: Delta of the guarantee.
-        level: Probability of a bound above the true ε.
+        level: Largest probability that the bound is above the true ε.
     """
     from scipy.optimize import brentq
 
@@ -142,11 +142,12 @@ def lower_bound(right: int, guesses: int, *, of: int, delta: float, level: float
 def _probability(right: int, guesses: int, of: int, epsilon: float, delta: float) -> float:
     """Return a bound on the probability of `right` or more right guesses under (ε, δ)-DP.
 
-    Given the coins before it, the toss of a canary is x = in or out, and the output y has the density p_x(y). A guess g
-    at y is right with probability p_g / (p_in + p_out), which is above e^ε / (1 + e^ε) only by the part of p_g that is
-    above e^ε p_other. Over all y that part has at most δ of p_g by (ε, δ)-DP, so that δ bounds the probability of a
-    guess that is right because of it; the paper has 2 δ, which is larger. So of all guesses a number F of expectation
-    2 δ m or less is right for that reason, and the others are at most binomial, with the tail f. However F comes about,
+    Fix all earlier coin tosses. A canary's coin is x = in or out, and the output y has the density p_x(y). A guess g at
+    y is right with probability p_g / (p_in + p_out). This exceeds e^ε / (1 + e^ε) only because of the part of p_g above
+    e^ε p_other, whose integral over y is at most δ by (ε, δ)-DP. So a guess is right because of that part with
+    probability at most δ; the paper's bound 2 δ, which is larger, is used here. Let F be the number of guesses that are
+    right for that reason; its expectation is at most 2 δ m for m canaries (`of`). The number of other right guesses has
+    at most the upper tail f(v) = P[B >= v] of a binomial variable B. However F depends on it,
 
         P[right >= v] <= E[f(v - F)] <= f(v) + E[F] max_i (f(v - i) - f(v)) / i,   i = 1..v.
     """
@@ -157,5 +158,5 @@ def _probability(right: int, guesses: int, of: int, epsilon: float, delta: float
 
 
 def _nearness(vector: NDArray[np.float32], texts: NDArray[np.float32]) -> float:
-    """Return the mean cosine to the nearest texts; 0 without any."""
+    """Return the mean cosine of the vector with its `NEAREST` nearest texts; 0 if there are no texts."""
     return float(np.sort(texts @ vector)[-NEAREST:].mean()) if len(texts) else 0.0

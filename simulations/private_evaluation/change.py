@@ -45,7 +45,11 @@ def before_and_after(
     held_out: Sequence[Record],
     held_out_vectors: NDArray[np.float32],
 ) -> tuple[Labelled, Labelled]:
-    """Return the texts to compare with, and the texts that the private answers may have steered."""
+    """Return the texts to compare with, and the texts that the private answers may have steered.
+
+    They are the texts of the first round, and those of later rounds. If all texts are of one round, they are the
+    held-out texts, and all texts.
+    """
     labels = np.array([candidate.label for candidate in candidates])
     rounds = np.array([candidate.round for candidate in candidates])
     first = rounds == rounds.min()

@@ -1,7 +1,7 @@
 """Figures and a map of the private records, which a simulation adds to a finished run folder.
 
-They have no noise, are marked "simulation_only" and must not leave the machine: `metrics.json` gets the scores of the
-same small model trained on the private records, the shares of their labels and the groups of `of_records`;
+They have no noise, are marked "simulation_only" and must not leave the machine. `metrics.json` gets the scores of the
+same small model trained on the private records, the shares of their labels and the groups of `of_records`.
 `map_private.json` gets the coordinates of the records.
 """
 
@@ -25,16 +25,16 @@ from simulations.private_evaluation.of_records import MeasuredWithRecords, of_re
 log = logging.getLogger("caucus.simulation")
 
 MOST_MAPPED = 2000
-"""Maximum number of records on the map, at even distances in their order."""
+"""Maximum number of records on the map; of more records, a regular sample is shown."""
 
 
 def compare(folder: Path, measured: MeasuredWithRecords) -> None:
     """Add the comparison to `metrics.json`, write `map_private.json`, and write the report again."""
     log.info("comparing with the private records, for this simulation alone")
     scores = None
-    if not measured.evaluation.uses_endpoint:
+    if measured.labelled and not measured.evaluation.uses_endpoint:
         scores = real_private(measured.private, measured.test, measured.evaluation, measured.encoder)
-    shares = {"real_private": scores, "label_shares": _label_shares(measured.private)}
+    shares = {"real_private": scores, "label_shares": _label_shares(measured.private)} if measured.labelled else {}
     Metrics.load(folder).adding(shares | of_records(measured)).save(folder)
     _map(folder, measured)
     write_report(folder)
@@ -73,7 +73,7 @@ def _label_shares(private: Sequence[Record]) -> dict[str, Any]:
 
 
 def _map(folder: Path, measured: MeasuredWithRecords) -> None:
-    """Write the projection of the private records onto the axes of the synthetic texts, if there are axes."""
+    """Write the private records' coordinates on the axes of the synthetic texts' map, if there is such a map."""
     plane = projection.Projection.of(TextMap.load(folder))
     if plane is None:
         return

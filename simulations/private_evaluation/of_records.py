@@ -1,4 +1,4 @@
-"""Groups of figures that compare the synthetic texts with private records: in simulations only, marked as such."""
+"""Groups of figures that compare the synthetic texts with private records. They are marked as for simulations only."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -30,9 +30,9 @@ from simulations.private_evaluation.canaries import Canary
 from simulations.private_evaluation.change import Labelled, before_and_after
 
 FEWEST = 20
-"""Minimum number of records of each kind for an attack."""
+"""Minimum number of members, of others, and of reference texts for a membership attack."""
 EXPOSED = 20
-"""Maximum number of canaries whose exposure is measured: each takes as many likelihoods as there are alternatives."""
+"""Maximum number of canaries whose exposure is measured, since each needs the likelihoods of all its alternatives."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -43,12 +43,12 @@ class MeasuredWithRecords(Measured):
         private: The records of all parties.
         sites: Index of the party of each record.
         canaries: All canaries; the inserted ones are among the records.
-        canary_times: Number of times that an inserted one is among them.
+        canary_times: Number of times that an inserted canary is among the records.
         style_site: Index of the party whose records have a planted style; None if there is none.
         epsilon: Epsilon of the run's guarantee; infinite without a guarantee.
         delta: Delta of the guarantee.
         structure: The fields of structured texts; None for plain texts.
-        whole_records: Texts of the records with all of their fields.
+        whole_records: Texts of the records; of structured ones, with all of their fields.
     """
 
     private: Sequence[Record] = field(repr=False)
@@ -68,12 +68,12 @@ class MeasuredWithRecords(Measured):
 
     @cached_property
     def change(self) -> tuple[Labelled, Labelled]:
-        """Texts to compare with, and texts that private answers may have steered."""
+        """Texts to compare with, and texts that the private answers may have steered (`before_and_after`)."""
         return before_and_after(self.candidates, self.vectors, self.test, self.test_vectors)
 
 
 def of_records(measured: MeasuredWithRecords) -> dict[str, Group]:
-    """Return the chosen groups of figures that are computed from private records."""
+    """Return the groups of figures from private records that `evaluation.metrics` names, by the group's name."""
     groups = {
         "utility": ("utility_real", _utility_real),
         "language": ("language_real", _language_real),
@@ -93,7 +93,7 @@ def of_records(measured: MeasuredWithRecords) -> dict[str, Group]:
 
 
 def _utility_real(measured: MeasuredWithRecords) -> Group:
-    """Measure the same model trained on as many private records as synthetic texts, or on all if there are fewer."""
+    """Measure the small model trained on as many private records as synthetic texts, or on all if there are fewer."""
     if measured.evaluation.uses_endpoint:
         reason = "evaluation.embedding is an endpoint, and private text is never sent anywhere"
         return {"value": None, "reason": reason}
@@ -110,7 +110,7 @@ def _language_real(measured: MeasuredWithRecords) -> Group:
 
 
 def _fidelity_real(measured: MeasuredWithRecords) -> Group:
-    """Measure the fidelity of as many private records as there are texts: a figure's bias depends on the number."""
+    """Measure the fidelity of as many private records as texts, since the figures' bias depends on the number."""
     records = measured.drawn(measured.private, "real", len(measured.candidates))
     about = f"{len(records)} private records in place of the synthetic texts, against the test texts."
     return real_against_real(measured, records, measured.test, about)
@@ -156,7 +156,7 @@ def _membership(measured: MeasuredWithRecords) -> Group:
 
 
 def _canaries(measured: MeasuredWithRecords) -> Group:
-    """Measure the extraction of canaries, verbatim or as texts that a language model prefers, and their membership."""
+    """Measure whether canaries' codes are in texts, whether a model of the texts prefers them, and their membership."""
     seed, inserted = measured.experiment_seed, [canary for canary in measured.canaries if canary.inside]
     about = (
         f"{len(inserted)} records with codes drawn at random. extracted: share whose code is in a "

@@ -35,16 +35,18 @@ def figures(
     texts: Sequence[str],
     embedded: Callable[[Sequence[str]], NDArray[np.float32]],
 ) -> dict[str, Any]:
-    """Return for each feature the two shares and the p-value, the number of features that reject, and a note on them.
+    """Return the figures by name: each feature's two shares and p-value, and the number of features that reject.
+
+    `note` has the smallest number of disclosed records that can be found. `features` names those that reject, if any.
 
     Args:
         records: Texts of the parties' records.
         control: Test texts.
         texts: The synthetic texts.
-        embedded: Returns the vectors of texts, (texts, dim).
+        embedded: Function that returns the vectors of texts, (texts, dim).
 
     Raises:
-        DataError: Too few records or test texts are left without those whose text occurs more than once.
+        DataError: Too few records or test texts are left when those whose text occurs more than once are removed.
     """
     kept, kept_control = learning.pooled(records, control)
     pool = [*(records[place] for place in kept), *(control[place] for place in kept_control)]

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from sklearn.linear_model import LogisticRegression
 
 STYLE = "Dictated over the telephone: {}"
-"""Beginning of all records of the hospital `federation.style_site`, and of no other record."""
+"""Form of all records of the hospital `federation.style_site`, with {} for the text; no other record has it."""
 
 DEFINITION = (
     "An attacker knows a random half of each hospital's records and names the hospitals of the others, by logistic "
@@ -52,11 +52,11 @@ FEWEST = 20
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SiteOfRecord:
-    """Success of the attribution of held-back records to their hospitals.
+    """Whether each record, while it was held back, was attributed to its own hospital.
 
     Attributes:
-        known_records: (records,) success with the known records alone.
-        with_texts: (records,) success with these and the released texts.
+        known_records: (records,) whether it was with the known records alone.
+        with_texts: (records,) whether it was with the known records and the released texts.
     """
 
     known_records: NDArray[np.bool_]
@@ -70,9 +70,9 @@ def of_records(
 
     Args:
         private: The records of all hospitals.
-        sites: (records,) their hospitals, by number.
+        sites: (records,) numbers of their hospitals.
         released: The released texts.
-        experiment_seed: Draws the halves.
+        experiment_seed: Seed from which the halves are drawn.
 
     Raises:
         DataError: There are too few records, or fewer than two hospitals have more than one.
@@ -101,14 +101,14 @@ def of_change(
     *,
     experiment_seed: int,
 ) -> dict[str, int]:
-    """Return the hospital to which each label's change points, for labels with texts both before and after.
+    """Return the number of the hospital to which each label's change points, if the label has texts before and after.
 
     Args:
         private: The records of all hospitals.
-        sites: (records,) their hospitals, by number.
+        sites: (records,) numbers of their hospitals.
         before: Texts to compare with.
         after: Texts that the private answers may have steered.
-        experiment_seed: Draws the half of the records that the attacker knows.
+        experiment_seed: Seed from which the half of the records that the attacker knows is drawn.
 
     Raises:
         DataError: As in `of_records`; or no label has texts before and after.
@@ -141,10 +141,10 @@ def figures(
 
     Args:
         attribution: Success of the attribution of records to their hospitals.
-        pointed: The hospital to which the change of each label points.
+        pointed: Number of the hospital to which the change of each label points, by label.
         private: The records of all hospitals.
-        sites: (records,) their hospitals, by number.
-        style_site: The hospital with a planted style, if one has it.
+        sites: (records,) numbers of their hospitals.
+        style_site: Number of the hospital with a planted style; None if there is none.
     """
     rows, labels = len(sites), len(pointed)
     alone, together = attribution.known_records, attribution.with_texts
@@ -166,13 +166,13 @@ def figures(
 
 
 def _largest(private: Labelled, sites: NDArray[np.int64], labels: Sequence[str]) -> list[int]:
-    """Return the hospital with most records of each label, the first in a tie; -1 for a label without records."""
+    """Return for each label the hospital with most of its records, the first in a tie; -1 if none has any."""
     counts = [np.bincount(sites[private.labels == label], minlength=1) for label in labels]
     return [int(count.argmax()) if count.any() else -1 for count in counts]
 
 
 def halves(sites: NDArray[np.int64], experiment_seed: int) -> NDArray[np.bool_]:
-    """Hold back a random half of each hospital's records: (records,) whether a record is held back.
+    """Return whether each record is held back, (records,): a random half of each hospital's records are.
 
     Raises:
         DataError: There are too few records, or fewer than two hospitals have more than one.
@@ -188,7 +188,7 @@ def halves(sites: NDArray[np.int64], experiment_seed: int) -> NDArray[np.bool_]:
 
 
 def _features(texts: Labelled, names: NDArray[np.str_]) -> NDArray[np.float64]:
-    """Make features of texts, (texts, d + labels): an attacker knows the labels too, and hospitals differ in them."""
+    """Return features of texts, (texts, d + labels): vectors and labels, as the attacker also knows the labels."""
     return np.concatenate([texts.vectors, texts.labels[:, None] == names], axis=1).astype(np.float64)
 
 

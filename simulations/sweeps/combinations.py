@@ -1,4 +1,4 @@
-"""The runs of a sweep in progress: the settings of each, their number, and the remaining ones.
+"""The runs of a sweep in progress: the settings of each run, and the runs that remain after a stop.
 
     caucus-simulate --multirun privacy.epsilon=1,4,8 experiment_seed=0,1,2
     caucus-simulate --resume SWEEP
@@ -29,7 +29,7 @@ from server.settings.schema import Settings, SimulationSettings
 from simulations.sweeps.experiments import rows, run_names
 
 PLANNED = "multirun.yaml"
-"""Hydra's file in the folder of a sweep, with the overrides that were typed."""
+"""Name of Hydra's file in the folder of a sweep, with the overrides of the command line."""
 
 ROW = "row"
 SEED = "experiment_seed="
@@ -40,9 +40,9 @@ class SweepCallback(Callback):
     """Hydra's callback for the start and the end of a sweep."""
 
     def on_multirun_start(self, config: Any, **_: Any) -> None:
-        """Sweep over the rows of an experiment; keep the sweep's folder in Hydra's state.
+        """Make Hydra sweep over the rows of the experiment, if there is one, and keep the sweep's folder in its state.
 
-        The runs of a parallel sweep do not set that state in this process.
+        The runs of a parallel sweep would not set that state in this process.
         """
         try:
             names = run_names(plain(config).get("experiment"))
@@ -74,7 +74,7 @@ def planned(sweep: Path) -> list[list[str]]:
 
 
 def again(sweep: Path) -> list[str]:
-    """Return the arguments with which a stopped sweep continues."""
+    """Return the arguments of the command that continues a stopped sweep."""
     hydra = values(sweep / PLANNED)["hydra"]
     typed = hydra["overrides"]
     of_hydra = [override for override in typed["hydra"] if not override.startswith(("hydra.mode=", "hydra.sweep.dir="))]
@@ -94,7 +94,7 @@ def config_dir(sources: Iterable[Mapping[str, Any]]) -> list[str]:
 
 
 def in_row(settings: SimulationSettings, overrides: Sequence[str]) -> SimulationSettings:
-    """Return the settings of one run of a sweep: settings of its row, then overrides of the command line.
+    """Return the settings of one run of a sweep: the settings of its row, changed by the overrides of the run.
 
     Raises:
         ConfigError: The experiment has no such row.
@@ -110,14 +110,14 @@ def in_row(settings: SimulationSettings, overrides: Sequence[str]) -> Simulation
 
 
 def continued(settings: SimulationSettings, overrides: Sequence[str], folder: Path) -> Settings:
-    """Return the stored settings of the same run of the same sweep, if it stopped before its end; otherwise these."""
+    """Return the stored settings if a run with these overrides stopped in the folder, else `settings` with them."""
     if (folder / RunSummary.FILE).exists() and values(folder / FILE).get("overrides") == list(overrides):
         return reloaded(folder, [])
     return replace(settings, overrides=tuple(overrides))
 
 
 def complete(folder: Path) -> bool:
-    """Return whether the run of this folder reached its end."""
+    """Return whether the run in this folder reached its end without a failure."""
     if (folder / FAILURE).exists():
         return False
     ended = RunSummary.load_if_there(folder)
@@ -125,7 +125,7 @@ def complete(folder: Path) -> bool:
 
 
 def named_by(overrides: Sequence[str]) -> list[str]:
-    """Return the row of a run that no experiment names: its overrides except for the seed."""
+    """Return what names the row of a run without an experiment: its overrides except for the seed."""
     return [override for override in overrides if not override.startswith(SEED)]
 
 
@@ -144,7 +144,7 @@ def failed(settings: Mapping[str, Any], overrides: Sequence[str], folder: Path, 
 
 
 def remaining_runs(sweep: Path) -> str:
-    """Return a sentence on the finished runs of a stopped sweep, with the command that runs the rest."""
+    """Return a message with the finished runs of a stopped sweep and the command that makes the remaining ones."""
     runs = planned(sweep)
     done = [number for number, _ in enumerate(runs, 1) if complete(sweep / str(number - 1))]
     said = f"run{'s' * (len(done) > 1)} {', '.join(map(str, done))} of {len(runs)} done" if done else "no run is done"
@@ -152,7 +152,7 @@ def remaining_runs(sweep: Path) -> str:
 
 
 def near(folder: Path) -> Path:
-    """Return the path of the folder as a user would type it here."""
+    """Return the folder's path relative to the working directory, or unchanged if it is not inside it."""
     return folder.relative_to(Path.cwd()) if folder.is_relative_to(Path.cwd()) else folder
 
 

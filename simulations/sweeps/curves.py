@@ -28,7 +28,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 
 def curves(sweep: Path, of: str) -> pd.Series:
-    """Return the runs' values of a figure, by row of a sweep and by round, counted from 1.
+    """Return a figure's values as tuples with one value for each run, by row of the sweep and by round, from 1.
 
     Raises:
         CheckpointError: The folder contains no run with this figure in its rounds.
@@ -48,7 +48,7 @@ def as_markdown(values: pd.Series, of: str) -> str:
 
 
 def _cell(values: Sequence[float]) -> str:
-    """Return the mean and its interval; empty if no run reached the round."""
+    """Return the mean of the values and its 95 % interval, as text; empty without values."""
     if not values:
         return ""
     interval = over_seeds(values)

@@ -9,9 +9,10 @@
         paper: [[89.5, 61.2], [89.4, 60.9]]
         against: {no votes: No votes}
 
-`each` repeats a row for each value, which stands for `$epsilon` in its texts, with one list of the paper's figures for
-each (null: none); several columns of values are taken side by side. Next to `rows`, `each` repeats the whole table. A
-row without `set` has only the paper's figures: it is not run. `against` is explained in `table.py`.
+`each` repeats a row for each value, which replaces `$epsilon` in the row's texts. `paper` then has one list of the
+paper's figures for each value (null: none). If `each` has several lists of values, they have the same length, and the
+values at the same place belong together. Next to `rows`, `each` repeats the whole table. A row without `set` is not
+run, and has only the paper's figures. `against` is explained in `table.py`.
 """
 
 from collections.abc import Iterator, Mapping
@@ -25,7 +26,7 @@ def rows(experiment: Mapping[str, Any] | None) -> dict[str, dict[str, Any]]:
     """Return all rows by name, in the order of the table, with their `set`, `paper` and `against`, if any.
 
     Raises:
-        ConfigError: Two columns of `each` differ in length, or the number of lists of figures differs from it.
+        ConfigError: Two lists of `each` differ in length, or `paper` does not have as many lists of figures.
     """
     experiment = experiment or {}
     return dict(
@@ -42,7 +43,7 @@ def run_names(experiment: Mapping[str, Any] | None) -> list[str]:
 
 
 def _repeated(name: str, row: Mapping[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Yield a row once for each of its values, filled in with it."""
+    """Yield the name and content of a row once for each of its values in `each`, with the value filled in."""
     if "each" not in row:
         yield name, dict(row)
         return
@@ -56,7 +57,7 @@ def _repeated(name: str, row: Mapping[str, Any]) -> Iterator[tuple[str, dict[str
 
 
 def _repetitions(name: str, group: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """Return the values by name, for each repetition; one repetition without values if there is no `each`."""
+    """Return for each repetition its values by name; without `each`, one repetition without values."""
     columns = group.get("each", {})
     lengths = {len(column) for column in columns.values()} or {1}
     if len(lengths) > 1:
@@ -65,7 +66,7 @@ def _repetitions(name: str, group: Mapping[str, Any]) -> list[dict[str, Any]]:
 
 
 def _filled(written: Any, values: Mapping[str, Any]) -> Any:
-    """Fill in the values in all texts of what is written."""
+    """Return `written` with the values in place of `$name` in all of its texts."""
     if isinstance(written, str):
         return Template(written).safe_substitute(values)
     if isinstance(written, Mapping):

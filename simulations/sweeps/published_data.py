@@ -30,10 +30,12 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 
 def convert(published: Path, ours: Path, *, label: str | None = None) -> int:
-    """Write the columns `text,label`, with the label from the column `label`.
+    """Convert a published file to CSV with the columns `text,label`; return the number of rows.
 
-    Returns:
-        Number of rows.
+    Args:
+        published: The published file.
+        ours: The file that is written.
+        label: Name of the column with the label; None: all texts get `ONLY_LABEL`.
 
     Raises:
         DataError: A column is missing, or a row has no text or label; the message has file and line, never the content.
@@ -56,7 +58,7 @@ def convert(published: Path, ours: Path, *, label: str | None = None) -> int:
 
 
 def _bare(label: str) -> str:
-    """Return the label without its name: "8: accept, good paper" for "Recommendation: 8: accept, good paper"."""
+    """Return a label without the name before it: "8: accept" for "Recommendation: 8: accept"."""
     name, colon, rest = label.partition(": ")
     return rest if colon and name.isalpha() else label
 

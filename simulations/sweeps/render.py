@@ -16,12 +16,12 @@ from server.report.write import render, replace
 from simulations.sweeps.table import Difference, Row, Table, read_table
 
 GAIN = "zero shot: difference"
-"""Name of the gain in `Metrics.named`."""
+"""Name in `Metrics.named` of the gain in accuracy over the same models without the hospitals."""
 _AXES = {
     "epsilon": ("privacy.epsilon", "ε", "Accuracy by ε"),
     "parties": ("federation.parties", "parties", "Accuracy by number of parties"),
 }
-"""Setting, name of the axis, and title of the plot, by the column of a run."""
+"""Setting, name of the axis, and title of each plot, by the setting's column in `runs_of`."""
 
 
 def write_table(folder: Path) -> Table:
@@ -39,7 +39,7 @@ def write_table(folder: Path) -> Table:
 
 
 def as_markdown(table: Table) -> str:
-    """Return the table in Markdown, with the meaning of its figures."""
+    """Return the table in Markdown, with an explanation of its figures and with the failed runs."""
     head, *rows = _cells(table)
     lines = [head, ["---"] * len(head), *rows]
     body = "".join(f"| {' | '.join(cells)} |\n" for cells in lines)
@@ -48,7 +48,7 @@ def as_markdown(table: Table) -> str:
 
 
 def as_text(table: Table) -> str:
-    """Return the table for a terminal: aligned columns, numbers to the right."""
+    """Return the table as text for a terminal, with the same explanation as in Markdown and aligned columns."""
     lines = _cells(table)
     widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
     lines.insert(1, ["─" * width for width in widths])
@@ -120,7 +120,7 @@ def _epsilon(value: float) -> str:
 
 
 def _figure(row: Row, name: str) -> str:
-    """Return the mean and, for two or more values, standard deviation of a figure over the runs that have it."""
+    """Return the mean of a figure and, for two or more runs that have it, its standard deviation, as text."""
     if name not in row.figures:
         return "–"
     return f"{row.figures[name]:.4g}" + (f" ± {row.deviations[name]:.2g}" if name in row.deviations else "")
@@ -157,7 +157,7 @@ def as_page(folder: Path, table: Table) -> str:
 
 
 def _by_setting(runs: pd.DataFrame, axis: str) -> plots.Lines | None:
-    """Plot the mean accuracy along an axis, one line for each row without that setting; None without a line."""
+    """Plot mean accuracies against a setting, with a line for all rows that differ in it alone; None without lines."""
     setting, name, title = _AXES[axis]
     by_row = runs.assign(rest=runs["row"].map(lambda row: _without(setting, row)))
     means = by_row.pivot_table("accuracy", "rest", axis, sort=False).sort_index(axis="columns")

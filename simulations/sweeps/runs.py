@@ -40,14 +40,14 @@ FACTS = {
     "figures": "object",
     "figures_of_records": "object",
 }
-"""Columns of `runs_of`, with their types."""
+"""Types of the columns of `runs_of`, by name."""
 
 BY_ROUND = ("fid", "self_similarity", "tau")
 """Figures of a round that a table can show."""
 
 
 def runs_of(sweep: Path) -> pd.DataFrame:
-    """Return the runs of a sweep by the names of their folders, with the columns `FACTS`; failed runs included.
+    """Return all runs of a sweep, including failed ones, by the names of their folders, with the columns `FACTS`.
 
     `row` is the row of the table and `seed` the experiment seed, which pairs runs of different rows. The other columns
     are those of `read_run`; for a failed run they are missing.
@@ -68,7 +68,7 @@ def runs_of(sweep: Path) -> pd.DataFrame:
 
 
 def rounds_of(sweep: Path, runs: pd.DataFrame) -> pd.DataFrame:
-    """Return each round of these runs: the columns `row`, `round` (from 1) and `BY_ROUND`."""
+    """Return a row for each round of these runs, with the columns `row`, `round` (from 1) and those of `BY_ROUND`."""
     rounds = [
         {"row": row, "round": number, **line}
         for name, row in runs["row"].items()
@@ -78,12 +78,13 @@ def rounds_of(sweep: Path, runs: pd.DataFrame) -> pd.DataFrame:
 
 
 def read_run(folder: Path) -> dict[str, Any]:
-    """Return the facts about a run from its folder; a run without a result has only the reason, as `error`.
+    """Return the facts about a run from its folder. A run without a result has only the reason, as `error`.
 
-    Bytes are means for each party and answer, keys included. `accuracy`, 0 to 1, is that of the small model,
-    `zero_shot` that of the same models without the hospitals, and `gain` the difference for equally many texts.
-    `tokens` were read and written by all models; `seconds` is wall time. `figures` has every measured figure by its
-    name in the report, and `figures_of_records` the names of those that were computed from private records.
+    Bytes are means for each party and answer, including the exchange of keys. `accuracy`, 0 to 1, is that of the small
+    model. `zero_shot` is its accuracy with texts that the language models wrote without the hospitals, and `gain` the
+    difference for equally many texts. `tokens` counts those that all models read or wrote; `seconds` is wall time.
+    `figures` has every measured figure by its name in the report, and `figures_of_records` the names of those that were
+    computed from private records.
     """
     ended = RunSummary.load_if_there(folder)
     if ended is None or not ended.complete:
@@ -122,7 +123,7 @@ def _reports(folder: Path) -> list[RoundReport]:
 
 
 def _names(rows: Sequence[Any]) -> list[str]:
-    """Return the row of each run: the row of the experiment, or the overrides that are not common to all runs."""
+    """Return the name of each run's row: that of the experiment, or the overrides that not all runs share."""
     lists = [list(row) for row in rows if row is not None and not isinstance(row, str)]
     shared = set.intersection(*map(set, lists)) if lists else set()
     return [

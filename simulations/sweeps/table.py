@@ -1,9 +1,9 @@
 """The table of a sweep: each row's figures over its runs, with the paper's figures and differences from other rows.
 
 An experiment has its rows (`experiments.py`). In any other sweep, a row is a combination of overrides, without the
-experiment seed. `experiment.columns` names figures of `metrics.json` to show in addition, such as
-[fidelity.mauve, membership.PPL], unscaled, not in percent, or `seconds`, the wall time; in a sweep without an
-experiment `+experiment.columns=[...]`.
+experiment seed. `experiment.columns` names figures to show in addition: those of `metrics.json`, such as
+[fidelity.mauve, membership.PPL], without conversion to percent, or `seconds`, the wall time. A sweep without an
+experiment takes `+experiment.columns=[...]`.
 
 A row that names others (`against: {WASP: WASP epsilon 4}`) shows its difference from them in `experiment.difference`, a
 figure of `metrics.json` or the accuracy: the mean of the differences between runs with the same experiment seed, with
@@ -26,7 +26,7 @@ from simulations.sweeps.runs import rounds_of, runs_of
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Difference:
-    """Difference of a figure between two rows.
+    """Differences of a figure between two rows of the table.
 
     Attributes:
         differences: Differences between runs with the same experiment seed, in the order of the seeds.
@@ -44,7 +44,7 @@ class Difference:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Row:
-    """Results of one row; rows of the paper that no run reproduces have no runs.
+    """Results of one row. A row with the paper's figures alone has no runs.
 
     Attributes:
         row: Name of the row.
@@ -55,15 +55,15 @@ class Row:
         accuracies: Accuracies of the runs with held-out texts, 0 to 1.
         mean: Mean of the accuracies; None if there are none.
         deviation: Sample standard deviation of the accuracies; None for fewer than two.
-        epsilons: Distinct values of epsilon.
-        unprotected: Whether a run has no guarantee.
+        epsilons: Distinct values of epsilon of the runs.
+        unprotected: Whether any run has no guarantee.
         traffic: Mean bytes to and from a party for each answer; None if not measured.
         fid: Mean FID by round, over the runs that reached the round.
         tokens: Mean number of tokens read and written by all models.
         seconds: Mean wall time.
         figures: Mean of each figure over the runs that have it.
-        deviations: Sample standard deviation of each figure that two runs have.
-        paper: The paper's figures by data set.
+        deviations: Sample standard deviation of each figure that at least two runs have.
+        paper: The paper's figures, by data set.
         against: Difference from other rows, by the row's short names for them.
     """
 
@@ -89,13 +89,13 @@ class Row:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Table:
-    """All rows, in the order of the experiment or of the runs.
+    """The table of a sweep, with its rows in the order of the experiment or of the runs.
 
     Attributes:
         title: Title of the table.
         rows: Rows of the table.
         runs: All runs, including failed ones, as `runs_of` has them.
-        traffic: Whether to show the traffic.
+        traffic: Whether to show the bytes to and from a party.
         columns: Additional figures to show, by name, such as "fidelity: mauve".
         difference: Name of the figure whose differences from other rows are shown.
     """
@@ -109,7 +109,7 @@ class Table:
 
     @property
     def failures(self) -> dict[str, str]:
-        """Folder and reason of each failed run."""
+        """Reason of each failed run, by the name of its folder."""
         return dict(self.runs["error"].dropna())
 
     @property
@@ -118,12 +118,12 @@ class Table:
         return tuple(dict.fromkeys(name for row in self.rows for name in row.paper))
 
     def to_dict(self) -> dict[str, object]:
-        """Return the table as plain values, ready for JSON."""
+        """Return the title, the rows, the number of runs and the failures, for `write_json`."""
         return {"title": self.title, "rows": self.rows, "runs": len(self.runs), "failures": self.failures}
 
 
 def read_table(folder: Path) -> Table:
-    """Read all run folders of a sweep.
+    """Return the table of a sweep from its run folders.
 
     Raises:
         CheckpointError: The folder contains no run.
@@ -183,7 +183,7 @@ def _row(
 
 
 def _by_seed(runs: pd.DataFrame, row: str, figure: str) -> Mapping[int, float]:
-    """Return a figure of a row's runs by their seed, without seeds of several runs, which cannot be paired."""
+    """Return a figure of a row's runs by their seed. Runs with the same seed cannot be paired and are left out."""
     mine = runs[(runs["row"] == row) & runs["error"].isna() & runs["seed"].notna()]
     mine = mine[~mine["seed"].duplicated(keep=False)].set_index("seed")
     column = mine["accuracy"] if figure == "accuracy" else mine["figures"].map(lambda figures: figures.get(figure))
@@ -191,7 +191,7 @@ def _by_seed(runs: pd.DataFrame, row: str, figure: str) -> Mapping[int, float]:
 
 
 def paired(mine: Mapping[Any, float], theirs: Mapping[Any, float]) -> Difference:
-    """Return the differences between figures with the same key, in the order of keys that both sides have."""
+    """Return mine minus theirs for each key that both have, in the order of the keys."""
     differences = tuple(mine[key] - theirs[key] for key in sorted(mine.keys() & theirs.keys()))
     return Difference(differences=differences, interval=over_seeds(differences))
 

@@ -1,11 +1,15 @@
 import json
+import os
+import pwd
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from types import SimpleNamespace
 
 import pytest
 
 from client import approvals as module
 from client import audit_log
-from client.approvals import MOST_AWAITING, Approvals, approvals, awaiting, decide
+from client.approvals import LIMITS, MOST_AWAITING, Approvals, account, approvals, awaiting, decide
 from client.service import LARGEST_PLAN
 from client.session import RefusalError
 from common import messages as m
@@ -190,3 +194,36 @@ def test_a_huge_plan_is_not_kept(tmp_path, records):
     parcel = wire.pack(m.Envelope(run="r", party=0, plan_digest=PLAN.digest(), body=body))
     assert wire.unpack(party.handle(parcel)).body == m.Refusal(m.Reason.MALFORMED)
     assert not list(approvals(tmp_path / "private"))
+
+
+def test_a_stored_plan_that_is_not_that_of_its_digest_cannot_be_read(tmp_path, records):
+    refused(m.Reason.AWAITING, made(tmp_path, records))
+    (stored,) = approvals(tmp_path / "private")
+    assert stored.read_plan() == PLAN
+    other = plan(3, secure=False, threshold=1, epsilon=PLAN.epsilon / 2).to_json().decode()
+    assert replace(stored, plan=other).read_plan() is None
+    assert replace(stored, plan="{}").read_plan() is None
+    assert replace(stored, plan="{").read_plan() is None
+
+
+def test_who_decides_is_the_account_and_not_what_its_environment_says(monkeypatch):
+    monkeypatch.setenv("LOGNAME", "somebody else")
+    assert account() == pwd.getpwuid(os.geteuid()).pw_name
+    monkeypatch.setattr("os.geteuid", lambda: 123_456_789)
+    assert account() == "user 123456789"
+
+
+def test_a_person_whose_account_has_the_name_of_the_limits_decides_as_a_person(tmp_path, records, monkeypatch):
+    monkeypatch.setattr("pwd.getpwuid", lambda _: SimpleNamespace(pw_name=LIMITS))
+    wanted = made(tmp_path, records)
+    refused(m.Reason.AWAITING, wanted)
+    (approval,) = approvals(tmp_path / "private")
+    decide(tmp_path / "private", approval, approve=False, by=account())
+    refused(m.Reason.DECLINED, wanted, automatic=True)
+
+
+def test_a_run_does_not_go_on_with_or_without_labels_when_it_began_the_other_way(tmp_path, records):
+    made(tmp_path, records).admit("r", PLAN, automatic=True)
+    without = Approvals(tmp_path / "private", records=records, key=b"k" * 32, labelled=False)
+    refused(m.Reason.RECORDS, without, automatic=True)
+    without.admit("a new run", PLAN, automatic=True)

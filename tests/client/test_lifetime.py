@@ -7,6 +7,7 @@ from dataclasses import replace
 import pytest
 
 from common import messages as m
+from common.domain import UNLABELLED
 from common.errors import LedgerError
 from common.ledger import file
 from common.ledger.ledger import Ledger
@@ -56,6 +57,14 @@ def test_by_default_a_refusal_does_not_depend_on_the_records(tmp_path):
 def test_separate_data_sets_with_a_record_in_common_share_a_budget(private, tmp_path):
     assert accepted(whole_run(tmp_path, MINE, "first", limits=SEPARATE))
     assert whole_run(tmp_path, private, "second", limits=SEPARATE)[0] == OVER
+
+
+@pytest.mark.parametrize("now", ["without labels", "with labels"])
+def test_the_same_texts_with_and_without_labels_share_a_budget(now, tmp_path):
+    both = [MINE, [replace(record, label=UNLABELLED) for record in MINE]]
+    first, second = both if now == "without labels" else reversed(both)
+    assert whole_run(tmp_path, first, "first", limits=SEPARATE, agreed=PLAIN)
+    assert whole_run(tmp_path, second, "second", limits=SEPARATE)[0] == OVER
 
 
 def test_separate_data_sets_have_budgets_of_their_own(tmp_path):

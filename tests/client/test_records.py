@@ -6,7 +6,7 @@ from cryptography.hazmat.primitives import hashes, hmac
 
 from client import records as module
 from client.records import EmbeddedRecords, embed, read
-from common.domain import Record
+from common.domain import UNLABELLED, Record
 from common.errors import ConfigError, DataError, InternalError
 from common.models.encoder import Encoder
 from tests.support.asking import embedded
@@ -149,3 +149,20 @@ def test_rates_of_zero_one_and_below_the_digests_step(monkeypatch):
 def test_a_rate_that_is_no_probability_is_refused(rate):
     with pytest.raises(ConfigError):
         embedded("abc").sampled(rate, KEY)
+
+
+def test_in_a_plan_without_labels_every_record_takes_part_whatever_its_label(caplog, tmp_path):
+    path = tmp_path / "mine.csv"
+    path.write_text("text\nhello there\ngood day\n", encoding="utf-8")
+    alone = embed(read(path, labelled=False), ENCODER)
+    labelled = embed([Record("hello there", "a"), Record("good day", "b")], ENCODER)
+    for mine in (alone, labelled):
+        population = mine.for_plan((UNLABELLED,))
+        assert population.labels.tolist() == [0, 0]
+        assert population.texts == ("hello there", "good day")
+        assert np.array_equal(population.digests(KEY), alone.for_plan((UNLABELLED,)).digests(KEY))
+    assert caplog.text == ""
+    assert alone.for_plan(LABELS).texts == ()  # and none where the plan has labels
+    assert "they do not take part" in caplog.text
+    with pytest.raises(DataError, match="without label"):
+        read(path)

@@ -6,7 +6,7 @@ import traceback
 
 import pytest
 
-from common.domain import Record
+from common.domain import UNLABELLED, Record
 from common.errors import DataError
 from common.labelled_files import read_records, read_texts, read_topics
 
@@ -131,4 +131,13 @@ def test_what_is_wrong_is_said_by_its_place_and_without_its_content(write, case)
 def test_a_bulk_export_of_other_resources_is_refused_by_line(write):
     path = write("a.ndjson", document(), {"resourceType": "Patient", "id": SECRET})
     with pytest.raises(DataError, match=r"expected a DocumentReference; got other JSON; at .*a\.ndjson:2"):
+        read_records(path)
+
+
+def test_documents_without_a_code_are_records_without_labels(write):
+    coded, bare = document(attachment()), document(attachment())
+    del bare["type"]
+    path = write("a.json", bundle(coded, bare))
+    assert [record.label for record in read_records(path, labelled=False)] == [UNLABELLED, UNLABELLED]
+    with pytest.raises(DataError, match="missing label"):
         read_records(path)

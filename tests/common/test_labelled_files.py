@@ -3,7 +3,7 @@ import traceback
 
 import pytest
 
-from common.domain import Record
+from common.domain import UNLABELLED, Record
 from common.errors import DataError
 from common.labelled_files import LONG, duplicates, read_records, read_texts, read_topics
 
@@ -210,3 +210,24 @@ def test_texts_of_a_megabyte_are_warned_of_by_count_and_place_alone(name, write,
 def test_texts_of_a_usual_length_are_not_warned_of(write, caplog):
     read_texts(write("a.txt", "x" * LONG))
     assert not caplog.messages
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("a.csv", "text,user\nwheeze,ann\ncough,bob\n"),
+        ("a.csv", "label,text,user\nasthma,wheeze,ann\n,cough,bob\n"),  # not even an empty label is looked at
+        ("a.jsonl", '{"text": "wheeze", "user": "ann", "label": 3}\n{"text": "cough", "user": "bob"}\n'),
+    ],
+)
+def test_texts_alone_are_records_without_labels(write, name, content):
+    expected = [Record("wheeze", UNLABELLED, "ann"), Record("cough", UNLABELLED, "bob")]
+    path = write(name, content)
+    assert read_records(path, labelled=False) == read_records(path, [UNLABELLED]) == expected
+    with pytest.raises(DataError, match=r"missing column|empty label|wrong label"):
+        read_records(path)
+
+
+def test_texts_alone_have_texts(write):
+    with pytest.raises(DataError, match="without text"):
+        read_records(write("a.csv", f"{SECRET}\nx\n"), labelled=False)

@@ -162,6 +162,7 @@ class TestPreTextSmoothed(Smoothed, TestPreText):
 class TestFuseGen(MethodContract):
     wrong = (({"rounds": 0}, "rounds"), ({"shots": 0}, "shots"), ({"pool": 1}, "pool"), ({"boosts": -1}, "boosts"))
     too_small = (("samples", 5),)
+    needs_labels = "which its small models learn"
 
     @pytest.fixture
     def build(self):
@@ -357,6 +358,7 @@ class TestRupta(FromParties):
         ({"longest": 0}, "longest"),
     )
     too_small = (("samples", 1),)
+    needs_labels = "which the rewritten records must still show"
 
     @pytest.fixture
     def build(self):

@@ -106,7 +106,11 @@ def test_private_texts_are_no_public_text_in_a_copy_either(tmp_path):
 def test_one_label_alone_is_said_of_the_file(tmp_path):
     task = [setting for setting in labelled(tmp_path / "data", train=[A]) if not setting.startswith("task.labels")]
     message = refused(DataError, tmp_path, *task)
-    assert message == f"task.train: labels; expected at least two; got 1; at {tmp_path}/data/train.csv"
+    place = f"{tmp_path}/data/train.csv"
+    assert message == (
+        f"task.train: labels; expected at least two; got 1; at {place}. task.labels=unlabelled makes all texts one "
+        "population"
+    )
 
 
 @pytest.mark.parametrize("setting", ["train", "test", "public_text"])

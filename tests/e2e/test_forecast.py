@@ -40,6 +40,8 @@ MODELS = {
     ],
     "completing": ["aug_pe", "census"],
 }
+TWICE = [pytest.param("builtin", case, marks=pytest.mark.slow) for case in MODELS["chat"]]
+"""Cases that the built-in models repeat, in seconds each; the cases beside them are forecast for these models alone."""
 RUNS = {"dpga, lengths under noise": 2, "aug_pe_plus": 2}
 """Noise decides the lengths or the first texts of these: their tokens are the mean of two runs."""
 
@@ -58,7 +60,9 @@ def public_terms(tmp_path, monkeypatch):
 
 @pytest.mark.parametrize(
     ("models", "case"),
-    [("builtin", case) for case in BUILTIN] + [(models, case) for models, cases in MODELS.items() for case in cases],
+    [("builtin", case) for case in BUILTIN if case not in MODELS["chat"]]
+    + [(models, case) for models, cases in MODELS.items() for case in cases]
+    + TWICE,
 )
 @pytest.mark.usefixtures("public_terms")
 def test_the_forecast_is_within_a_quarter(models, case, tmp_path, monkeypatch):

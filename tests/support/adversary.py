@@ -1,15 +1,15 @@
-"""A coordinator that breaks every rule, against real party services: a reviewer of the protocol starts here.
+"""An adversarial coordinator that breaks every rule, run against real party services. Start a protocol review here.
 
-    adversary = Adversary(tmp_path, 6, corrupt={4, 5})              four honest services, and two parties of its own
-    attack = adversary.attack(Shown(PLAN, QUERY), {0: Shown(OTHER, QUERY)})    what all are shown, and what party 0 is
-    attack.agree({0: {0, 1, 4, 5}}, otherwise=range(6)).unmask()    who survived: what each is told
-    attack.opened(), attack.lifted(), attack.charges                what came of it
+    adversary = Adversary(tmp_path, 6, corrupt={4, 5})              four honest parties, and two that collude with it
+    attack = adversary.attack(Shown(PLAN, QUERY), {0: Shown(OTHER, QUERY)})    party 0 is shown another plan
+    attack.agree({0: {0, 1, 4, 5}}, otherwise=range(6)).unmask()    party 0 is told another set of survivors
+    attack.opened(), attack.lifted(), attack.charges                what the adversary learned, and what it cost
 
-It reaches the services through the wire format alone. Its own parties follow the protocol in each of the worlds that it
-shows, but tell it all their keys and shares, and sign whatever helps. What it can read in the end is computed from
-everything that it received, and compared with the answers in the honest parties' own ledgers: `opened` tries the sum
-over every set of honest parties, and so every single answer too. A refusal does not stop it; it goes on with the
-others.
+The adversary reaches the services through the wire format alone, and can show each honest party another run. In each of
+these runs the colluding parties follow the protocol, but give it all their keys and shares, and sign whatever helps it.
+What it can decrypt in the end is computed from everything that it received, and compared with the answers in the honest
+parties' own ledgers: `opened` tries the sum over every set of honest parties, and so every individual answer too. After
+a refusal the adversary goes on with the other parties.
 """
 
 import itertools
@@ -38,7 +38,7 @@ from tests.support.federations import IDENTITIES, roster, service
 
 @dataclass(frozen=True)
 class Shown:
-    """What one party is shown of the run; `first` and `envelope` change the other content of its messages."""
+    """What one party is shown of the run; `first` replaces the number in its Open, and `envelope` further fields."""
 
     plan: Plan
     query: Query
@@ -63,7 +63,7 @@ class Shown:
 
 
 class Adversary:
-    """Services of the honest parties, which outlive a set-up; `rosters` has the parties with a different roster."""
+    """The honest parties' services, which outlive a set-up; `rosters` gives single parties a roster of their own."""
 
     def __init__(self, folder, parties, *, corrupt=(), limits=None, private=None, signed=True, rosters=None):
         folder.mkdir(exist_ok=True)

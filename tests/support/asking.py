@@ -38,7 +38,7 @@ def embedded(texts, labels=None, vectors=None, owners=None):
 
 
 def chosen(records, places):
-    """Return only these records, in this order."""
+    """Return the records with these indices, in their order."""
     return EmbeddedRecords(
         vectors=records.vectors[places],
         labels=records.labels[places],
@@ -47,7 +47,7 @@ def chosen(records, places):
 
 
 def sketch(frequencies, phases=None, *, terms=TERMS, vectors=None, **spec):
-    """Return a query whose number of features follows from the frequencies; paired without phases."""
+    """Return a sketch query. Its features are paired if `phases` is None; their number follows from the frequencies."""
     frequencies = np.asarray(frequencies, np.float32)
     paired = phases is None
     if vectors is None:
@@ -64,7 +64,7 @@ def sketch(frequencies, phases=None, *, terms=TERMS, vectors=None, **spec):
 
 
 def sums(basis, centres, radius=1.0, **spec):
-    """Return a query along these directions, with one centre for each label."""
+    """Return a query for class sums along the rows of `basis`, with one centre for each label."""
     basis, centres = np.asarray(basis, np.float32), np.asarray(centres, np.float32)
     settings = {"labels": len(centres), "directions": len(basis), "count": 512}
     return class_sums.ClassSums(
@@ -76,7 +76,10 @@ def sums(basis, centres, radius=1.0, **spec):
 
 
 def questionnaire(basis, centres, radius=1.0, *, terms=TERMS, **spec):
-    """Return the same with all questions, of weight 20, and the first two terms, of weight 10, if there is a list."""
+    """Return the query of `sums` with all questions, of weight 20, and with a record's first two terms, of weight 10.
+
+    Without `terms` it has no terms.
+    """
     of_sums = sums(basis, centres, radius)
     settings = dict.fromkeys((question.name for question in QUESTIONS), 20)
     settings |= {"first": 2 * bool(terms), "term": 10 * bool(terms)}

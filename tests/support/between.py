@@ -31,7 +31,7 @@ def standing(listener, serve, tls=None):
 
 
 def listening(heard):
-    """Return a listener that answers as if all were well, and stores the received messages."""
+    """Return a callback that answers each connection with status 200 and appends what it received to `heard`."""
 
     async def serve(reader, writer):
         with contextlib.suppress(OSError):
@@ -51,7 +51,8 @@ class Proxy:
         opens: Initial value of the attribute.
 
     Attributes:
-        opens: Server's TLS context with which it takes the coordinator's place within the tunnel; None: it passes on.
+        opens: TLS context of a server, with which it takes the coordinator's place within the tunnel; None: it only
+            passes bytes on.
         asked: The first line of each request, and the status of its answer.
         opened: Content of the TLS connections that it opened; empty if TLS was refused.
     """

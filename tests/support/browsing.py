@@ -1,4 +1,4 @@
-"""A browser without a screen for a hospital's page: it keeps the cookie, and sends what a real one would send."""
+"""A browser without a screen for a page: it keeps the cookie, and sends what a real one would send."""
 
 import asyncio
 import re
@@ -7,13 +7,14 @@ import socket
 import subprocess
 import sys
 from contextlib import contextmanager
+from functools import partial
 from threading import Thread
 
 import httpx
 
-from client.page.access import COOKIE, FORM_TOKEN, Access
 from client.page.app import application
-from client.page.serve import serving
+from common.page.access import FORM_TOKEN, Access
+from common.page.serve import serving
 
 HOST = "127.0.0.1:8470"
 
@@ -28,9 +29,10 @@ class Clock:
 
 
 class Browser:
-    """One browser and the page of one hospital's folder."""
+    """One browser and the page of one folder, by default a hospital's."""
 
-    def __init__(self, folder):
+    def __init__(self, folder, application=application):
+        self.folder = folder
         self.clock = Clock()
         self.access = Access(HOST, clock=self.clock)
         self.app = application(folder, self.access)
@@ -39,12 +41,13 @@ class Browser:
     def enter(self):
         """Open the link; the session's cookie is kept."""
         response = self.ask("GET", self.access.link.removeprefix(self.access.origin))
-        self.cookie = response.cookies.get(COOKIE, "")
+        self.cookie = response.cookies.get(self.access.cookie_name, "")
         return response
 
     def ask(self, method, path, *, headers=None, form=None, cookie=None, **more):
         """Send one request; a header that is None is left out."""
-        sent = {"host": HOST, "cookie": f"{COOKIE}={self.cookie if cookie is None else cookie}"}
+        cookies = f"{self.access.cookie_name}={self.cookie if cookie is None else cookie}"
+        sent = {"host": HOST, "cookie": cookies}
         if method == "POST":
             sent["origin"] = self.access.origin
         sent |= headers or {}
@@ -67,15 +70,16 @@ class Browser:
 
 
 def forms(html):
-    """The hidden fields of each form of a page, by name."""
+    """Return the hidden fields of each form of a page but the one that logs out: a dictionary from name to value."""
     hidden = re.compile(r'<input type="hidden" name="([^"]*)" value="([^"]*)">')
-    return [dict(hidden.findall(form)) for form in re.findall(r"<form.*?</form>", html, re.DOTALL)]
+    main = html.partition("<main")[2]
+    return [dict(hidden.findall(form)) for form in re.findall(r"<form.*?</form>", main, re.DOTALL)]
 
 
 @contextmanager
-def served(folder):
-    """Run `caucus-party page` in a process of its own, and yield the link that it prints."""
-    command = [sys.executable, "-m", "client.command", "page", str(folder), "--port", "0"]
+def served(folder, program="client.command"):
+    """Run a program's command `page` in a process of its own, and yield the link that it prints."""
+    command = [sys.executable, "-m", program, "page", str(folder), "--port", "0"]
     process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     try:
         process.stdout.readline()
@@ -88,10 +92,10 @@ def served(folder):
 
 
 @contextmanager
-def opened_here(folder):
+def opened_here(folder, application=application):
     """Serve the page in a thread of this process, which starts at once, and yield the link."""
     with socket.create_server(("127.0.0.1", 0)) as listening:
-        access, server = serving(folder, f"127.0.0.1:{listening.getsockname()[1]}")
+        access, server = serving(partial(application, folder), f"127.0.0.1:{listening.getsockname()[1]}")
         thread = Thread(target=server.run, kwargs={"sockets": [listening]})
         thread.start()
         try:

@@ -43,7 +43,7 @@ OPTIONS = {
     "user": "user",
     "volumes": "volume",
 }
-"""Keys of compose.yaml, and podman's options for them."""
+"""Podman's option for each key of compose.yaml."""
 LASTING = {"ports", "restart"}
 
 
@@ -146,7 +146,7 @@ class Containers:
         return int(self.podman("image", "inspect", "--format", "{{.Size}}", image).stdout)
 
     def flags(self, name, *, once=False):
-        """Return podman's options for a service; with `once`, without those of a lasting container."""
+        """Return podman's options for a service; `once` omits those of a long-running one, such as its ports."""
         service = {key: value for key, value in SERVICES[name].items() if key not in {"image", "command"}}
         health = service.pop("healthcheck")
         assert set(health) == {"test", "start_period"}

@@ -23,7 +23,7 @@ SMALL = (
 
 
 def environment(path=()):
-    """Return the environment of commands; `path` comes before our own code."""
+    """Return environment variables for commands; in PYTHONPATH, the folders `path` come before the repository."""
     passed_on = {"HOME", "LANG", "COVERAGE_FILE", "CAUCUS_MODELS", "XDG_STATE_HOME"}
     kept = {name: value for name, value in os.environ.items() if name in passed_on}
     python = ":".join(map(str, (*path, ROOT)))
@@ -44,7 +44,7 @@ def running(*, prepare=lambda _: None, **how):
     """Yield a `Deployment` whose hospitals run and answer plans without noise.
 
     Args:
-        prepare: Called with the deployment before its hospitals start.
+        prepare: Function called with the deployment before its hospitals start.
     """
     folder = Path(tempfile.mkdtemp(prefix="caucus-"))
     if how.get("relay_user"):

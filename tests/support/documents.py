@@ -28,7 +28,7 @@ VOTES = {
 
 
 def privacy_json(**changes):
-    """Return `privacy.json` of an early version, without words; a query in `changes` has VOTES' other fields."""
+    """Return an early version's `privacy.json`, without explanations; queries in `changes` override fields of VOTES."""
     queries = [VOTES | query for query in changes.pop("queries", [{}])]
     return {
         "epsilon": 4.0,

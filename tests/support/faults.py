@@ -23,7 +23,7 @@ def measured(what, started, said=""):
 
 
 def asked(deployed, number, run, request):
-    """Wait until that hospital has answered that request of a run."""
+    """Wait until hospital `number` has answered a request of this kind, such as "Ask", of the run."""
     identity = read_run(deployed, run)
     wait(
         lambda: any(line["run"] == identity and line["request"] == request for line in deployed.audit(number)),
@@ -45,7 +45,7 @@ def whole(deployed, run, undisturbed):
 
 
 def charges(ledger, identity):
-    """Return the number of each query of a run in a ledger, and whether it is closed."""
+    """Return, for each query of a run in a ledger, its index and whether it is closed."""
     return [(entry.index, entry.committed) for entry in Ledger(ledger, read_only=True).entries(identity)]
 
 
@@ -56,7 +56,7 @@ def phases(lines):
 
 
 def refused(deployed, name, *overrides):
-    """Return what the operator reads about a run that a hospital refuses."""
+    """Make a run that a hospital refuses, and return the line that tells the operator."""
     started = time.monotonic()
     line = deployed.run(name, EXACT, "federation.timeout=60", *overrides, code=1).splitlines()[-1]
     measured(name, started, line)

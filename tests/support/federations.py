@@ -84,7 +84,7 @@ TERMS = ("note", "note of", "canary", "of")
 
 
 def each_kind(max_records=1, seed=0):
-    """Return a query of each kind, by kind, that these records and labels can answer."""
+    """Return, by kind, a query of each kind that is not for texts, for the records and labels of this module."""
     rng = np.random.default_rng(seed)
     pool = ENCODER.encode([f"pool {seed} {i}" for i in range(6)])
     terms = {"terms": encode_terms(TERMS), "vectors": ENCODER.encode(list(TERMS))}

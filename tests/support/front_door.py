@@ -16,7 +16,7 @@ from tests.support.hospital import change
 
 @contextmanager
 def front_door(folder, host="localhost", *, status=400, code=2003, ahead=0, certificate=None):
-    """Serve one for a hospital's folder and name it in `client.yaml`; yield the list of calls that it receives.
+    """Serve a front door and name it in the hospital's `client.yaml`; yield the list of calls that it receives.
 
     Args:
         folder: The hospital's folder; the authority is next to it.

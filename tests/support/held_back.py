@@ -3,12 +3,12 @@
 from tests.support.federations import CANARY
 
 N = 40
-"""Records, and control records."""
+"""Number of records, and of control records."""
 SUBJECTS = ("cough", "fever", "ankle", "rash", "headache", "wheeze", "nausea", "bruise")
 
 
 def note(number, kind):
-    """A record of the hospital ("a") or of the control set ("b"), which no other record resembles."""
+    """Return a record of the hospital ("a") or of the control set ("b"), which no other record resembles."""
     return f"{kind} {number}: a {SUBJECTS[number % 8]} since day {7 * number}, {CANARY if kind == 'a' else ''} seen"
 
 
@@ -26,7 +26,7 @@ def held_back(folder):
 
 
 def unrelated(number):
-    """Texts that have nothing to do with any record."""
+    """Return `number` texts that have nothing to do with any record."""
     return [f"Unrelated text of number {place}" for place in range(number)]
 
 

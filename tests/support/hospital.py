@@ -36,7 +36,7 @@ def charge(folder, index):
 
 
 def spend(folder, run, index=0):
-    """Charge and note an answer of this run."""
+    """Charge an answer of this run, and note the ledger's new head."""
     noted = NotedHead(folder / "private" / "ledger.head")
     ledger = noted.opened(folder / "private" / "ledger.db")
     ledger.reserve(**reservation(run=run, index=index))
@@ -67,7 +67,7 @@ def said(capsys, *arguments, code=2):
 
 
 def opened(folder, agreed, run="pilot-1a2b3c4d"):
-    """What the service stores of a plan that was opened and waits."""
+    """Store a plan as the service does when it was opened and waits for approval."""
     records = HospitalSettings.load(folder).records
     with pytest.raises(RefusalError):
         Approvals(folder / "private", records=records, key=b"k" * 32).admit(run, agreed, automatic=False)

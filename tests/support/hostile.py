@@ -101,7 +101,7 @@ def _seen(reply):
 
 
 class Coordinator:
-    """Means of an act."""
+    """The means by which an act sends messages in the coordinator's place."""
 
     def __init__(self, network, send, path):
         self.network, self._send, self.path = network, send, path

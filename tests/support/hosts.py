@@ -118,7 +118,10 @@ class Hosts:
 
     @contextlib.contextmanager
     def outgoing(self, name):
-        """Yield a set of what a machine sends unasked: ("tcp", address, port), or another protocol's name first."""
+        """Yield a set that collects the destinations of what a machine sends: ("tcp" or another, address, port).
+
+        Of TCP only packets that open a connection count.
+        """
         seen, ended = set(), threading.Event()
         with socket.socket(socket.AF_PACKET, socket.SOCK_RAW, socket.htons(_ALL)) as link:
             link.bind((self._link(name), 0))

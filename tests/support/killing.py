@@ -65,7 +65,10 @@ class Diary:
 
 
 def arm(diary, event=None):
-    """Wrap every point in this process; die at that event, counted from 0, or only write the diary."""
+    """Wrap all calls of `POINTS`: die at event number `event`, from 0, or, if it is None, only write the diary.
+
+    Return a function that returns the number of events so far.
+    """
     count, one_at_a_time = 0, threading.Lock()  # parties answer in threads: no two may be the same event
 
     def happens(what):

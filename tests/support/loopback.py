@@ -61,7 +61,8 @@ class Loopback:
         paths: Paths of all requests.
         raw: All received bytes.
         most: Largest number of requests at a time.
-        missing: Whether there is no list of models; `unknown`: whether the model is not in it.
+        missing: Whether the server has no list of models.
+        unknown: Whether that list lacks the model.
     """
 
     def __init__(self):

@@ -8,19 +8,22 @@ import numpy as np
 import pytest
 
 from common import rng
+from common.domain import UNLABELLED as ALONE
 from common.errors import ConfigError
 from common.queries import closed_set, seed_choice
 from common.queries import text_codec as texts
-from common.queries.histograms import VocabularySpec
+from common.queries.histograms import LabelHistogramSpec, VocabularySpec
 from common.queries.texts import Texts
 from common.queries.votes import Votes
 from server.domain import Membership, PrivacyTarget, Task
 from server.llm.base import MODES, Reply
 from server.llm.generate import generate, write
+from server.llm.render import render
 from server.method import State
 from server.report import write_report
 
 TASK = Task(name="t", kind="note", labels={"a": "about a", "b": "about b"})
+UNLABELLED = TASK.without_labels()
 MODELS = ("m", "k")
 PARTIES = 3
 
@@ -59,10 +62,10 @@ def plan_of(method, max_records=1, *, task=TASK, epsilon=math.inf, **membership)
 class World:
     """Fake tools for one run of a method: models that echo, and parties that answer only the planned queries."""
 
-    def __init__(self, method, *, seed=0, silent=(), answers=None, deviation=2.0, **membership):
-        self.task, self.models, self.experiment_seed = TASK, MODELS, seed
+    def __init__(self, method, *, seed=0, silent=(), answers=None, deviation=2.0, task=TASK, **membership):
+        self.task, self.models, self.experiment_seed = task, MODELS, seed
         self.providers = {name: Echo(name, silent=name in silent) for name in MODELS}
-        self.planned = {query.name: query for query in plan_of(method, **membership)}
+        self.planned = {query.name: query for query in plan_of(method, task=task, **membership)}
         self.texts_per_request, self.deviation = method.texts_per_request, deviation
         self.asked, self.answers = [], answers or (lambda name, nth, query: None)
 
@@ -89,7 +92,7 @@ class World:
         planned = self.planned[name]
         assert 0 <= nth < planned.times, f"{name}: answer {nth} is not planned"
         query = closed_set.make_query(planned.spec, arrays)
-        query.check(labels=len(TASK.labels), dimensions=self.embed(["any"]).shape[1])
+        query.check(labels=len(self.task.labels), dimensions=self.embed(["any"]).shape[1])
         self.asked.append((name, nth, query))
         answer = self.answers(name, nth, query)
         if answer is not None:
@@ -106,8 +109,8 @@ class World:
         return self.deviation
 
     def _texts(self, party, spec):
-        """Return two thirds of the answers allowed to a party, with alternating labels."""
-        written = [(i % len(TASK.labels), f"party {party} text {i}") for i in range(-(-2 * spec.texts // 3))]
+        """Return a party's encoded texts, two thirds of the number allowed (rounded up), with alternating labels."""
+        written = [(i % len(self.task.labels), f"party {party} text {i}") for i in range(-(-2 * spec.texts // 3))]
         return texts.encode(written, spec.texts, spec.longest)
 
     @property
@@ -116,7 +119,7 @@ class World:
 
 
 def steps(method, world, state=None):
-    """Yield the state after each remaining step."""
+    """Run a method, from `state` on if there is one, and yield the state after each step."""
     state = method.start(world) if state is None else state
     while state.round < method.rounds:
         state = method.step(state, world)
@@ -124,7 +127,7 @@ def steps(method, world, state=None):
 
 
 def run(method, world):
-    """Return the last state."""
+    """Run a method and return its last state."""
     return list(steps(method, world))[-1]
 
 
@@ -138,10 +141,12 @@ class MethodContract:
     Attributes:
         wrong: Settings that are refused, and a word of the error.
         too_small: Settings that cannot serve both labels.
+        needs_labels: The use of labels that a task without labels cannot serve, in the words of the refusal; else None.
     """
 
     wrong: tuple[tuple[dict[str, object], str], ...] = ()
     too_small: tuple[tuple[str, object], ...] = ()
+    needs_labels: str | None = None
 
     @pytest.fixture
     def method(self, build):
@@ -257,3 +262,23 @@ class MethodContract:
         for name, value in self.too_small:
             with pytest.raises(ConfigError, match=name):
                 plan_of(build(**{name: value}))
+
+    def test_without_labels_it_asks_about_one_population_or_is_refused_when_it_is_planned(self, method):
+        if self.needs_labels:
+            with pytest.raises(ConfigError, match=f"labels, {self.needs_labels}.*task.labels=unlabelled"):
+                plan_of(method, task=UNLABELLED)
+            return
+        specs = [query.spec for query in plan_of(method, task=UNLABELLED)]
+        assert {spec.labels for spec in specs if hasattr(spec, "labels")} <= {1}
+        assert not any(isinstance(spec, LabelHistogramSpec) for spec in specs)  # no share of epsilon for a constant
+        world = World(method, task=UNLABELLED)
+        *before, last = steps(method, world)
+        assert len(last.candidates) == method.samples
+        assert {label for state in (*before, last) for label in (text.label for text in state.candidates)} == {ALONE}
+        assert all("label" not in text.to_json() for text in last.candidates)
+        for state in before:
+            *_, resumed = steps(method, World(method, task=UNLABELLED), through_json(method, state))
+            assert through_json(method, resumed) == through_json(method, last)
+        for request in world.requests:
+            assert request.label is None
+            assert not any(ALONE in prompt or "label" in prompt for prompt in render(request))

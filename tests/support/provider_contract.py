@@ -37,7 +37,7 @@ DIFFERENCES = {
     "abstracts": ({"source": (SOURCE,), "abstract": True}, {"source": (SOURCE,)}),
     "subtopics": ({"phrases": True}, {}),
 }
-"""Fields of a request in each mode, and fields of the same request without it."""
+"""By mode, the fields of a request that uses it, and those of the same request without it."""
 
 
 def requests(count: int = 3, n: int = 2, **fields) -> list[Request]:

@@ -28,7 +28,7 @@ def extra_of(distribution, extra):
 
 
 def everything(names):
-    """Return the distributions with all their requirements in this environment."""
+    """Return the names of these distributions and of all that they require, directly or not, in this environment."""
     closure, left = set(), set(names)
     while left:
         name = left.pop()

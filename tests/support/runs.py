@@ -71,7 +71,7 @@ def private_texts(tmp_path):
 
 
 def words_in(content, texts):
-    """Return canary words, and runs of five words, of private texts that the content contains."""
+    """Return the canary words, and the runs of five words, of these texts that occur in the content, which is bytes."""
     lowered = content.lower()
     wanted = set()
     for text in texts:
@@ -106,7 +106,7 @@ def read(folder, name):
 
 @functools.cache
 def warm():
-    """Load now, once for all children, what is otherwise loaded at first use."""
+    """Load now, once for all child processes, what would otherwise be loaded at its first use in each."""
     with tempfile.TemporaryDirectory() as folder:
         tiny(folder)
 

@@ -5,12 +5,12 @@ import math
 
 
 def passing(utilities, scale):
-    """Return each candidate's probability to be taken when it is drawn."""
+    """Return the probability with which each candidate is accepted when it is drawn."""
     return [math.exp((utility - max(utilities)) / scale) for utility in utilities]
 
 
 def permute_and_flip(utilities, scale):
-    """Return the exact distribution, over all orders in which the candidates may be drawn."""
+    """Return the exact probability with which each candidate is chosen, from all orders of drawing them."""
     coins, result = passing(utilities, scale), [0.0] * len(utilities)
     orders = list(itertools.permutations(range(len(utilities))))
     for order in orders:

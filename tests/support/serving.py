@@ -72,7 +72,7 @@ class Served:
         return self
 
     def killed(self):
-        """Kill the server as `kill -9` does, with its present requests."""
+        """Kill the server, as `kill -9` does, and with it the requests that it is answering."""
         if self._process is not None:
             self._process.kill()
             self._process.wait()

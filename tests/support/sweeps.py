@@ -9,7 +9,7 @@ from tests.support.documents import privacy_json, summary_json
 def run(
     folder, number, row, accuracy=None, *, experiment=None, epsilon=4.0, status="complete", traffic=None, seed=None
 ):
-    """Write the files of one run that a table reads; `accuracy` is None for a run that measured nothing."""
+    """Write those files of one run that a table reads. `accuracy` is None for a run that measured nothing."""
     path = folder / str(number)
     config = {"row": row, "experiment_seed": number if seed is None else seed} | (
         {"experiment": experiment} if experiment else {}

@@ -11,7 +11,7 @@ ROOT = Path(__file__).parents[2]
 
 
 def run_without(packages, code, folder, *arguments):
-    """Run code where `folder`, of links, replaces the installed packages, without these; return its output."""
+    """Run code in a Python without these packages; return its output. `folder` is made: links to all other packages."""
     folder.mkdir()
     left_out = re.compile(rf"({'|'.join(packages)})(-.*)?")
     for place in Path(sysconfig.get_path("purelib")).iterdir():

@@ -48,7 +48,7 @@ def texts():
 
 
 def planted(labels):
-    """Return the records of each hospital, and which canaries are in: (hospitals, canaries)."""
+    """Return the records of each hospital, and whether each canary is among them, (hospitals, canaries) bool."""
     written = np.array(texts(), dtype=object).reshape(HOSPITALS, CANARIES)
     coin = rng.experiment(int.from_bytes(rng.secure_bytes(8)), "canaries")
     inside = np.array([coin.permutation(CANARIES) < CANARIES // 2 for _ in range(HOSPITALS)])

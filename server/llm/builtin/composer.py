@@ -50,7 +50,7 @@ class TextComposer:
         request: The request.
         passages: Public texts near the target, at least one.
         anchors: Good exemplars, or source texts.
-        between: All texts that the model has read, by neighbouring tokens.
+        between: Counts of tokens by their neighbours, in all texts that the model has read.
         known: Normal forms of the public texts, none of which may be returned.
         shapes: Number of passages, at the end of `passages`, that serve only as patterns of a text's shape.
         meaning: Ratio of each word's frequency under the label to that under the other labels.
@@ -140,7 +140,7 @@ class TextComposer:
         return parts
 
     def _imitate(self, leader: Passage | None) -> list[Sentence]:
-        """Write a text with the structure of the leading exemplar, or of a random passage if none leads or suits."""
+        """Write a text with the structure of the leader or, if that is None or an abstract, of a random passage."""
         shape = None if self._request.abstract else leader
         shape = shape or self._rng.choice(self._passages[-self._shapes :] if self._shapes else self._passages)
         plan = self._plan(shape.parts)
@@ -158,7 +158,7 @@ class TextComposer:
         return parts
 
     def _insert_term(self, parts: list[Sentence]) -> list[Sentence]:
-        """Replace an uncommon word by a term of the label, if the text contains no term of it."""
+        """Replace an uncommon word by a random term of the label, unless the text contains one of its terms."""
         stems = {bare(token)[:_STEM] for part in parts for token in part}
         if not self._terms or any(stems.issuperset(bare(token)[:_STEM] for token in term) for term in self._terms):
             return parts
@@ -200,7 +200,7 @@ class TextComposer:
         return np.stack([passage.vector for passage in self._passages])
 
     def _plan(self, parts: Sequence[Sentence]) -> list[Sentence]:
-        """Return the model sentences to imitate, one for each new sentence; their number gives the requested length."""
+        """Return the sentence to imitate for each new sentence, repeated or left out to reach the requested length."""
         if self._request.words is None:
             return list(parts)
         mean_tokens = max(1.0, sum(map(len, parts)) / len(parts))
@@ -210,7 +210,7 @@ class TextComposer:
     def _windowed(
         self, weights: NDArray[np.float64], place: float, model: Sentence, heads: set[str]
     ) -> NDArray[np.float64]:
-        """Weigh passages for one sentence of a longer text: more at a similar position and with a similar beginning."""
+        """Adapt the sentences' weights to one place in a text: more weight for a similar position and beginning."""
         local_weights = weights * np.exp(-np.abs(self._position - place) / _WIDTH)
         factors = np.ones(len(self._head_number) + 1)
         factors[self._head_number.get(_head(model), -1)] = _SAME_HEAD
@@ -230,7 +230,7 @@ class TextComposer:
         return sentences
 
     def _crossover(self) -> list[Sentence]:
-        """Cross two parents: alternate their sentences; if one of them has a single sentence, join head and tail."""
+        """Cross two parents: alternate their sentences, or join head and tail if either has a single sentence."""
         first, second = (anchor.parts for anchor in self._rng.sample(list(self._anchors), _PARENTS))
         if len(first) == 1 or len(second) == 1:
             whole = [tuple(token for part in parts for token in part) for parts in (first, second)]

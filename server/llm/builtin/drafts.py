@@ -21,7 +21,7 @@ class Drafts:
     Args:
         pool: Sentences that the n-gram model is built from.
         boost: Factor on the weight of each word.
-        between: All texts that the model has read, by neighbouring tokens.
+        between: Counts of tokens by their neighbours, in all texts that the model has read.
     """
 
     def __init__(self, pool: Sequence[Sentence], boost: Mapping[str, float], between: Between) -> None:
@@ -69,10 +69,11 @@ class Drafts:
 
 
 def word_factors(request: Request, meaning: Mapping[str, float]) -> dict[str, float]:
-    """Return the factor on the weight of each word, from the label's meaning and from the good and bad exemplars.
+    """Return a factor on the weight of each word, from the label's meaning and, with bad exemplars, from all exemplars.
 
     Args:
-        request: A word's factor rises with its frequency in good exemplars and falls with that in bad ones.
+        request: If it has bad exemplars, a factor rises with the word's frequency in good ones and falls with that in
+            bad ones.
         meaning: Ratio of each word's frequency under the label to that under the other labels.
     """
     factors = {word: min(max(ratio, 1 / _MOST), _MOST) ** _MEANT for word, ratio in meaning.items()}

@@ -60,7 +60,7 @@ class Library:
         words: The normalised words of each text.
         times: Number of texts in which each word occurs.
         common: Words that occur in too many texts to name a label.
-        between: All sentences, by neighbouring tokens.
+        between: Counts of tokens by their neighbours, in all sentences.
         known: Normal forms of the texts.
     """
 
@@ -165,19 +165,19 @@ def described(label: str, description: str) -> str:
 
 
 def _apart(vectors: Vector) -> Vector:
-    """Subtract from each vector a part of the mean of the others: (labels, dimensions) float32, unit norm."""
+    """Subtract from each vector a part of the others' mean, then scale it: (labels, dimensions) float32, unit norm."""
     rest = (vectors.sum(axis=0) - vectors) / max(1, len(vectors) - 1)
     return unit(vectors - np.float32(_AGAINST_OTHERS) * rest)
 
 
 def unit(vectors: Vector) -> Vector:
-    """Scale vectors to unit norm; a vector of almost zero length stays as it is."""
+    """Scale vectors to unit norm, except those of a norm below 1e-6, which stay shorter."""
     norms = np.linalg.norm(vectors, axis=-1, keepdims=True)
     scaled: Vector = (vectors / np.maximum(norms, np.float32(1e-6))).astype(np.float32)
     return scaled
 
 
 def whole_numbers(vectors: Vector) -> Vector:
-    """Convert unit vectors to integers, so that a cosine has the same bits whichever requests share a batch."""
+    """Scale unit vectors to norm `NORM` and round the entries, so that inner products are exact in any batch."""
     whole: Vector = np.rint(vectors * np.float32(NORM))
     return whole

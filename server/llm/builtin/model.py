@@ -24,7 +24,7 @@ from server.llm.builtin.library import NORM, Library, Sense, Vector, unit, whole
 from server.llm.builtin.ngram import sentences
 from server.llm.structured_fallback import plain, structured
 
-_VERSION = 3  # of what is written for a request; raise it with every change, or caches keep the old texts
+_VERSION = 4  # of what is written for a request; raise it with every change, or caches keep the old texts
 _BLOCK = 256  # number of requests whose similarities are in memory at once
 _SHORTLIST = 256  # passages that one request looks at
 _PASSAGES = 32  # of which it reads these again
@@ -118,7 +118,7 @@ class BuiltinModel:
         return replies
 
     def estimate(self, request: Request) -> tuple[int, int]:
-        """Return the expected input and output tokens, for the forecast; they cost nothing here."""
+        """Return the expected input and output tokens, for the forecast. This model's tokens cost nothing."""
         fields = (request.good, request.bad, request.source, request.must, (request.description,))
         read = sum(len(text.split()) for field in fields for text in field)
         around = len(request.must) * self._words_around if not request.source else 0.0  # a sentence for each keyphrase
@@ -133,14 +133,14 @@ class BuiltinModel:
 
     @cached_property
     def _words_around(self) -> float:
-        """Mean length, in words, of the sentence around a word: a sentence counts as often as it has words."""
+        """Mean length, in words, of the sentence that contains a random word of the texts."""
         parts = (part for text in self._texts for part in sentences(text))
         lengths = np.array([len("".join(part).split()) for part in parts])
         return float((lengths**2).sum() / lengths.sum())
 
     @cached_property
     def _library(self) -> Library:
-        """The library, read at the first request: a run that resumes from its cache never needs it."""
+        """The texts that the model has read, loaded at the first request that no cache answers."""
         part = (self._share, self._seed, self.name) if self._share < 1 else (1.0, 0, "")
         return _library(tuple(self._texts), self._encoder, *part)
 
@@ -185,7 +185,7 @@ class BuiltinModel:
         ).texts()
 
     def _listed(self, request: Request, near: Vector) -> tuple[str, ...]:
-        """Find phrases that distinguish the passages nearest to the label from those nearest to the other labels."""
+        """Return phrases that distinguish the passages near the target from those near the other labels."""
         library = self._library
         senses = [sense for label, sense in library.sense(request.labels).items() if request.label not in (None, label)]
         anything = request.label is None and request.attribute is None
@@ -200,7 +200,7 @@ class BuiltinModel:
         )
 
     def _drawn(self, near: Vector, count: int, rng: np.random.Generator) -> NDArray[np.intp]:
-        """Draw passages without replacement in proportion to exp(focus · nearness), by Gumbel noise on the scores."""
+        """Draw indices of passages without replacement, in proportion to exp(focus · nearness), by Gumbel noise."""
         short = np.argpartition(-near, min(_SHORTLIST, len(near)) - 1)[:_SHORTLIST]
         short = short[np.lexsort((short, -near[short]))]
         scores = self._focus * near[short] + rng.gumbel(size=len(short))
@@ -210,7 +210,7 @@ class BuiltinModel:
 
 @lru_cache(maxsize=2)
 def _library(texts: tuple[str, ...], encoder: TextEncoder, share: float, seed: int, name: str) -> Library:
-    """Make a `Library`, once for all models of a run that read everything."""
+    """Return the `Library` of these arguments. It is cached, so models that read all texts share one."""
     return Library(texts, encoder, share, seed, name)
 
 

@@ -23,7 +23,7 @@ _LONGEST = 60  # tokens of one sentence; a walk that has gone round in circles i
 
 
 def tokenise(text: str) -> Sentence:
-    """Split a text into tokens, each with the white space before it; the first gets a blank."""
+    """Split a text into tokens, each with the white space before it. The first token gets a blank."""
     return tuple(_TOKEN.findall(" " + text.strip()))
 
 
@@ -34,7 +34,7 @@ def untokenise(tokens: Sequence[str]) -> str:
 
 @lru_cache(maxsize=1 << 16)
 def bare(token: str) -> str:
-    """Return a token without white space and case, for comparing words."""
+    """Return a token in lower case and without white space, to compare words."""
     return token.strip().casefold()
 
 
@@ -45,21 +45,25 @@ def normal(text: str) -> str:
 
 @lru_cache(maxsize=1 << 14)
 def sentences(text: str) -> tuple[Sentence, ...]:
-    """Split a text into sentences; a new line also begins a sentence. Cached, as a run's models read the same texts."""
+    """Split a text into sentences; a new line also begins a sentence. Cached, as a run's models read the same texts.
+
+    A single letter with its full stop is an abbreviation and ends none: "Z. n. Appendektomie".
+    """
     runs: list[list[str]] = [[]]
-    previous = ""
+    before = previous = ""
     for token in tokenise(text):
         word = token.lstrip()
-        starts = "\n" in token or (previous in _STOPS and token != word and not word[0].islower())
+        ended = previous in _STOPS and not (previous == "." and len(before) == 1 and before.isalpha())
+        starts = "\n" in token or (ended and token != word and not word[0].islower())
         if starts and runs[-1]:
             runs.append([])
         runs[-1].append(token)
-        previous = word
+        before, previous = previous, word
     return tuple(tuple(tokens) for tokens in runs if tokens)
 
 
 class Between:
-    """The tokens that a model has read between two neighbouring tokens, and those after or before one token."""
+    """Counts of the tokens that a model has read between each pair of tokens, and after and before each token."""
 
     def __init__(self, texts: Sequence[Sentence]) -> None:
         self.inside: defaultdict[tuple[str, str], dict[str, int]] = defaultdict(dict)
@@ -161,7 +165,7 @@ class Walk:
         return tuple(tokens)
 
     def _after(self, b: str, c: str) -> list[_Seen]:
-        """Return occurrences after these two tokens, collected at first use, since a text needs few of all pairs."""
+        """Return what the pool has after these two tokens. It is collected at first use, since few pairs are needed."""
         seen = self._two.get((b, c))
         if seen is None:
             seen = [occurrence for occurrence in self._one.get(c, ()) if occurrence[3] == b]
@@ -170,7 +174,10 @@ class Walk:
 
 
 def cross(first: Sentence, second: Sentence, joins: Callable[[str, str], int], rng: random.Random) -> Sentence:
-    """Join a beginning of the first sentence and an ending of the second where the join was read most often."""
+    """Join a beginning of the first sentence to an ending of the second.
+
+    The best seam is between tokens that were often read in succession, at similar places in both sentences.
+    """
     best, seam = (-1.0, 0.0), (len(first), 0)
     for left in range(max(1, len(first) // 4), max(2, 3 * len(first) // 4 + 1)):
         for right in range(max(0, len(second) // 4), max(1, 3 * len(second) // 4 + 1)):

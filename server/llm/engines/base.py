@@ -35,7 +35,7 @@ Continuations = list[list[int]]
 """Token ids of each continuation of one prompt, without the model's own end."""
 
 Sampled = Callable[[int, Continuations], None]
-"""Called with a job's position and its continuations as soon as they are there."""
+"""Called with a job's index and its continuations as soon as these are complete."""
 
 
 class Engine(Protocol):

@@ -64,7 +64,7 @@ class Transformers:
             done(place, [next(written) for _ in range(jobs[place].count)])
 
     def _written(self, rows: list[tuple[Job, int]]) -> list[list[int]]:
-        """Continue each row, a job and the number of its continuation, up to the model's own end."""
+        """Return each row's new tokens, up to the model's own end. A row is a job and the index of its continuation."""
         import torch
         from transformers import GenerationConfig, LogitsProcessorList
 
@@ -115,7 +115,7 @@ class Noise:
         self._step = 0
 
     def __call__(self, _: "Tensor", scores: "Tensor") -> "Tensor":
-        """Turn (rows, tokens) scores of the next token into sums whose maximum is the draw."""
+        """Return the (rows, tokens) scores of the next token with noise, so that the highest one is a random draw."""
         import torch
         from transformers import TopPLogitsWarper
 

@@ -120,7 +120,7 @@ class Messages:
         return completion(message)
 
     def model_is_unknown(self, error: Any) -> bool:
-        """Return whether a 404 comes from the API itself; a gateway without a list of models answers with its own."""
+        """Return whether a 404 means an unknown model. A gateway that lists no models sends another type of error."""
         return bool(error.type == "not_found_error")
 
 

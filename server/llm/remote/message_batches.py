@@ -42,7 +42,7 @@ class MessageBatches:
     Args:
         chat: Protocol of its server, with the model's settings; only its retries, price and
             clock matter here.
-        one_by_one: The same model asked request by request: for the check, the forecast and the identity.
+        one_by_one: The same model with single requests, which provides `check`, `estimate` and `identity`.
         poll: Seconds between two requests for the status of a batch.
         folder: Folder of the notes; None writes none.
         spending: Account of the run; None: a separate one, without cap.
@@ -115,8 +115,8 @@ class MessageBatches:
         """Reserve the cost of as many requests as the cap allows.
 
         Returns:
-            The maximum usage of each reserved request; that of the first request that was not reserved, None if all
-            were; and the answer of `Spending.hold` to the last one.
+            The maximum usage of each reserved request; that of the first request that could not be reserved, or None;
+            and the last answer of `Spending.hold`.
         """
         reserved: dict[str, Usage] = {}
         for key, request in list(left.items())[:_MOST_REQUESTS]:
@@ -139,7 +139,7 @@ class MessageBatches:
         reservations: dict[str, Usage],
         deliver: Callable[[str, Reply], None],
     ) -> None:
-        """Wait for a batch to end, then read its results; those that are no longer requested are paid for too."""
+        """Wait for a batch to end, then read its results and record their cost, that of unwanted ones included."""
         while (await self._answer(partial(client.messages.batches.retrieve, batch))).processing_status != "ended":
             await self._clock.sleep(self._poll)
         for line in await self._answer(partial(self._results, client, batch)):
@@ -158,7 +158,7 @@ class MessageBatches:
         return [line async for line in await client.messages.batches.results(batch)]
 
     def _read(self, result: Any) -> Completion:
-        """Read the completion of one result, which has succeeded, errored, expired or been cancelled."""
+        """Return the completion of one result; it is lost if the request failed, expired or was cancelled."""
         if result.type != "succeeded":
             return Completion(text="", usage=Usage(), loss="failed")
         try:
@@ -167,7 +167,7 @@ class MessageBatches:
             return Completion(text="", usage=Usage(), loss="malformed")
 
     async def _answer(self, ask: Callable[[], Any]) -> Any:
-        """Make one call of the service, with the retry policy of all requests."""
+        """Return the service's answer to one call, which is repeated after temporary failures as any request is."""
         try:
             return await self._retries.answer(ask, errors=self._chat.errors)
         except UnansweredError as error:

@@ -100,7 +100,7 @@ class ChatCompletions:
         return completion(await client.chat.completions.create(**body))
 
     def model_is_unknown(self, error: Any) -> bool:
-        """Return whether a 404 names the model; a server without a list of models answers with another 404."""
+        """Return whether a 404 means an unknown model: it then names the model. A server without a list names none."""
         return bool(error.code == "model_not_found")
 
 

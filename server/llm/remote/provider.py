@@ -66,7 +66,7 @@ class Remote:
         self._answered, self._lost_in_a_row = 0, 0
 
     def check(self) -> None:
-        """Probe the model (`server.llm.base.Provider`); ask a server that describes no single model for one word."""
+        """Probe the model (`server.llm.base.Provider`): look it up or, on a server without a list, ask for one word."""
         asyncio.run(self._check_model())
 
     def generate(self, requests: Sequence[Request], *, arrived: Arrived | None = None) -> list[Reply]:
@@ -87,7 +87,7 @@ class Remote:
         return job.replies
 
     def estimate(self, request: Request) -> tuple[int, int]:
-        """Estimate input and output tokens: four characters per token, and 1.4 tokens per word if words are known."""
+        """Estimate input and output tokens (`server.llm.remote.tokens.estimate`)."""
         return estimate(request, self._max_tokens)
 
     async def _all(self, job: "Job") -> None:
@@ -95,7 +95,7 @@ class Remote:
             await asyncio.gather(*(self._work(client, job) for _ in range(min(self._concurrency, len(job.requests)))))
 
     async def _work(self, client: Any, job: "Job") -> None:
-        """Work as one of `concurrency` tasks: take requests until none are left or all stop."""
+        """Work as one of `concurrency` tasks: take and send requests until none is left or the job is stopped."""
         while job.todo and job.stop is None:
             place = job.todo.popleft()
             prompt = render(job.requests[place])
@@ -121,7 +121,7 @@ class Remote:
         prompt: tuple[str, str],
         request: Request,
     ) -> Completion | None:
-        """Ask until the request is answered or lost; return the completion, or None if all requests stop."""
+        """Ask until the request is answered or lost; return the completion, or None if the job is stopped."""
         expected = sum(estimate(request, self._max_tokens))
 
         async def once() -> Completion | None:
@@ -141,7 +141,11 @@ class Remote:
         return completion
 
     def _lost(self, job: "Job", failure: Failure) -> Completion | None:
-        """Give up one item, or the whole model; return an empty completion for a lost item, None for the model."""
+        """Give up a request, and stop the job if the model will not answer others either.
+
+        Returns:
+            An empty completion with the reason; None if the failure is permanent, or the server asks for a long wait.
+        """
         if failure.kind == "hopeless" or (failure.wait or 0) > self._retries.patience:
             job.stop = job.stop or self._broken(failure)
             return None

@@ -57,7 +57,7 @@ class Failure:
         kind: "again", "hopeless", or the loss of one item (`server.llm.base.LOSSES`).
         summary: The kind of error and its status, without anything that might quote a prompt.
         wait: Seconds to wait as the server asks; None if it does not.
-        do: Advice to the reader.
+        do: Advice to the operator.
     """
 
     kind: str
@@ -69,7 +69,7 @@ class Failure:
 def failure_of(  # noqa: PLR0911 one for each line of the table above
     error: Exception, *, date: float
 ) -> Failure:
-    """Classify an error of an SDK: both SDKs give `status_code`, `response` and `body` if a server answered.
+    """Classify an error of an SDK by `status_code`, `response` and `body`, which both SDKs set if a server answered.
 
     Args:
         error: Error that the SDK raised.
@@ -100,9 +100,9 @@ def failure_of(  # noqa: PLR0911 one for each line of the table above
 
 
 def server_message(error: Exception) -> str:
-    """Return a server's message about an error, after a colon, if the prompt may be shown; empty if it has none.
+    """Return a colon and the server's message about an error; empty if there is none. It may quote the prompt.
 
-    A message about a key is left out, since it may quote it.
+    A message about a key is left out, since it may quote the key.
     """
     body = getattr(error, "body", None)
     if isinstance(body, dict) and isinstance(body.get("error"), dict):
@@ -117,8 +117,8 @@ class UnansweredError(Exception):
     """A request was abandoned.
 
     Attributes:
-        failure: Class of the last failure.
-        cause: Error that the SDK raised then.
+        failure: Classification of the last failure.
+        cause: Error of the SDK that was classified.
     """
 
     def __init__(self, failure: Failure, cause: Exception) -> None:
@@ -179,7 +179,7 @@ class Retries:
         raise AssertionError
 
     def _backoff(self, attempt: int) -> float:
-        """Return the seconds before retry `attempt`, from 0: uniform in the upper half of a doubling span."""
+        """Return the seconds to wait before retry `attempt`, counted from 0: 50 to 100 % of a span that doubles."""
         return float(min(self.longest, self.first * 2**attempt)) * (0.5 + self.clock.chance() / 2)
 
 

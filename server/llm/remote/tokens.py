@@ -14,7 +14,7 @@ _AROUND_A_PROMPT = 64  # tokens at most that a chat template adds
 
 
 def read(completion: Completion, request: Request) -> Reply:
-    """Parse a completion into texts."""
+    """Return the reply to a request, with the texts parsed from the completion."""
     refused = completion.loss in ("refused", "filtered")
     objects = request.structure is not None
     texts = () if refused else parse(completion.text, request.n, phrases=request.phrases, objects=objects)
@@ -29,7 +29,10 @@ def read(completion: Completion, request: Request) -> Reply:
 
 
 def estimate(request: Request, max_tokens: int) -> tuple[int, int]:
-    """Estimate input and output tokens: four characters per token, and 1.4 tokens per word if the words are known."""
+    """Estimate input tokens, one for four characters, and output tokens, 1.4 for each word.
+
+    A text has as many words as requested, or else as the texts shown have on average, or else 60 (a phrase 3).
+    """
     size = sum(map(len, render(request))) / _CHARACTERS_PER_TOKEN
     shown = request.good or request.source
     unseen = _WORDS_OF_A_PHRASE if request.phrases else _USUAL_WORDS
@@ -39,7 +42,7 @@ def estimate(request: Request, max_tokens: int) -> tuple[int, int]:
 
 
 def counted(completion: Completion, request: Request, max_tokens: int) -> Completion:
-    """Return the completion, with estimated tokens if the server does not count them, so that a cap always holds."""
+    """Return the completion, with estimated usage if the server reported none, so that no usage escapes a cap."""
     if completion.usage.tokens:
         return completion
     read_in, _ = estimate(request, max_tokens)
@@ -47,5 +50,8 @@ def counted(completion: Completion, request: Request, max_tokens: int) -> Comple
 
 
 def worst(prompt: tuple[str, str], max_tokens: int) -> Usage:
-    """Return a request's maximum usage: no token is shorter than a byte, and all may be written to a prompt cache."""
+    """Return a bound on a request's usage.
+
+    Input tokens are at most the prompt's bytes and 64 of a chat template, and may all be written to a prompt cache.
+    """
     return Usage(kept=sum(len(part.encode()) for part in prompt) + _AROUND_A_PROMPT, output=max_tokens)

@@ -33,7 +33,7 @@
       add(rest, "summary", `All ${text.length.toLocaleString("en")} characters`);
       add(rest, "blockquote", text);
     }
-    const by = `${data.labels[label]} · ${data.models[model]} · round ${data.rounds[round]}`;
+    const by = `${data.labelled ? `${data.labels[label]} · ` : ""}${data.models[model]} · round ${data.rounds[round]}`;
     add(item, "p", by).className = "by";
     return item;
   };
@@ -56,7 +56,7 @@
     element("examples").hidden = !examples;
     element("results").hidden = examples;
     if (examples) {
-      element("state").textContent = "A few of each label. Search or choose to read all texts.";
+      element("state").textContent = `${data.few} Search or choose to read all texts.`;
       return;
     }
     matches = [];

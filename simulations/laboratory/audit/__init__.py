@@ -1,1 +1,1 @@
-"""Audit of the noise in the answers of the real pipeline."""
+"""Audit of the real pipeline: the noise, sensitivity and timing of answers, disclosures, and the effect of lies."""

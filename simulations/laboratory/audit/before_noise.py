@@ -44,9 +44,9 @@ class Replay:
 
     Args:
         query: The query as it was broadcast.
-        index: The query's number in the plan.
+        index: The query's index in the plan.
         plan: The plan.
-        party: The parts of a party that stay the same.
+        party: The party, except for its records; the ledger is replaced.
     """
 
     def __init__(self, query: Query, *, index: int, plan: Plan, party: answer.Party) -> None:
@@ -61,7 +61,8 @@ class Replay:
 
         Args:
             private: The records.
-            max_records_per_party: Bound in place of the plan's, to see the effect of exceeding it.
+            max_records_per_party: Bound in place of the plan's, which forces the party to leave out records; None keeps
+                the plan's.
         """
         most = max_records_per_party or self._plan.max_records_per_party
         self._rows.clear()
@@ -79,7 +80,7 @@ class Replay:
 
     @contextmanager
     def replaced(self) -> Iterator[Self]:
-        """Replace noise, randomness and mechanisms during a replay."""
+        """Patch the party's code for the duration of the context: no noise, fixed randomness, recorded mechanisms."""
         with ExitStack() as stack:
             # That some records have labels that the plan does not know is meant.
             stack.enter_context(mock.patch.object(records.log, "disabled", new=True))
@@ -128,14 +129,14 @@ class Replay:
 
 
 class _Silent:
-    """A model that writes nothing: texts are made from the weights alone."""
+    """A trained model that writes no text. A replay needs none, as texts depend on records by the weights alone."""
 
     def write(self, *_: object, **__: object) -> list[str]:
         return []
 
 
 class _Blank(Ledger):
-    """A ledger that remembers nothing, so that every answer is computed; a subsample's key follows from its name."""
+    """A ledger that remembers nothing, so that every answer is computed. A subsample's key is a hash of its name."""
 
     def __init__(self) -> None:
         """Create a ledger that opens no file."""
@@ -169,7 +170,7 @@ def _none(_scale: float, size: int, _key: bytes, **_: int) -> NDArray[np.int64]:
 
 
 def _bound(ours: Any, real: Any) -> Any:
-    """Make a method that takes the place of `real` and gets it as an argument."""
+    """Return a method for the place of `real`, which calls `ours` with `real` as its first argument."""
 
     def method(tuner: Any, *arguments: Any, **how: Any) -> Any:
         return ours(real, tuner, *arguments, **how)

@@ -30,7 +30,7 @@ TOP = 4
 
 
 def of_votes(epsilon: float, *, labels: int, rounds: int, parties: int = 3) -> Finding:
-    """Measure canaries near 2 Q candidates of their label, to which no other record is near: Q close by, Q opposite."""
+    """Measure canaries by votes. Each is the only record near to Q candidates, and furthest from their Q opposites."""
     near = candidates()
     of_label = np.repeat(np.arange(labels, dtype=np.int32), len(near))
     question = Votes(spec=VotesSpec(top=TOP, fine=4), vectors=np.tile(near, (labels, 1)), labels=of_label)
@@ -41,7 +41,7 @@ def of_votes(epsilon: float, *, labels: int, rounds: int, parties: int = 3) -> F
 
 
 def of_class_sums(epsilon: float, *, labels: int, rounds: int, parties: int = 3) -> Finding:
-    """Measure canaries that are their label's only record, on the diagonal of four directions, beyond the radius."""
+    """Measure canaries by class sums. Each is its label's only record, and moves all four directions equally."""
     basis = np.zeros((4, AXES), dtype=np.float32)
     basis[:, :4] = np.array([[1, 1, 1, 1], [1, -1, 1, -1], [1, 1, -1, -1], [1, -1, -1, 1]]) / 2
     spec = ClassSumsSpec(labels=labels, directions=4, count=32, grid=64)
@@ -62,14 +62,14 @@ def candidates() -> NDArray[np.float32]:
 
 
 def _tossed(labels: int, axes: int) -> NDArray[np.bool_]:
-    """Toss a coin for each canary, (labels, axes): whether it is inserted."""
+    """Return for each canary, (labels, axes), whether it is inserted, by the toss of a coin."""
     return rng.experiment(int.from_bytes(rng.secure_bytes(8)), "canaries").random((labels, axes)) < 1 / 2
 
 
 def _summed_answers(
     epsilon: float, question: Query, inside: NDArray[np.bool_], *, rounds: int, parties: int
 ) -> NDArray[np.float64]:
-    """Return the sum of the answers of all rounds."""
+    """Ask the question once in each round; return the sum of the noised answers."""
     names = tuple(f"label {label}" for label in range(len(inside)))
     query = PlannedQuery(name="canaries", spec=question.spec, times=rounds)
     plan = plan_of(epsilon, (query,), labels=names, parties=parties)
@@ -86,7 +86,7 @@ def distinguished(check: str, mu: float, scores: NDArray[np.float64], inside: ND
         check: Name of the check.
         mu: The mu of the plan's guarantee.
         scores: (n,) scores of all canaries, in any unit.
-        inside: (n,) whether each canary is in.
+        inside: (n,) whether each canary is inserted.
     """
     into, out = scores[inside], scores[~inside]
     spread = math.sqrt((into.var(ddof=1) * len(into) + out.var(ddof=1) * len(out)) / scores.size)

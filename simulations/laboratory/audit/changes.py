@@ -31,10 +31,10 @@ Rows = NDArray[np.int64]
 
 
 class Change(NamedTuple):
-    """Change of an answer by one unit.
+    """Change of an answer when the data set changes by one unit.
 
     Attributes:
-        share: Share of the stated bound that the noise covers.
+        share: Size of the change, as a share of the bound for which the noise is made.
         within: Whether all stated bounds hold.
     """
 
@@ -43,7 +43,7 @@ class Change(NamedTuple):
 
 
 def change(planned: PlannedQuery, before: Rows, after: Rows) -> Change:
-    """Compare the answers for two neighbouring data sets, before noise (`Replay.before_noise`)."""
+    """Return the change between the answers of two neighbouring data sets before noise (`Replay.before_noise`)."""
     match planned.spec:
         case SeedChoiceSpec() as spec:
             return _of_choices(spec, planned, before, after)
@@ -73,7 +73,7 @@ def _of_sum(spec: Spec, mechanism: str, moved: Rows) -> Change:
 
 
 def _of_choices(spec: SeedChoiceSpec, planned: PlannedQuery, before: Rows, after: Rows) -> Change:
-    """Compare choices regardless of the choosers' order, since a party sends its choices sorted."""
+    """Return the change of choices, regardless of the choosers' order, since a party sends its choices sorted."""
     old, new = Counter(map(bytes, before)), Counter(map(bytes, after))
     gone = [np.frombuffer(row, dtype=np.int64) for row in (old - new).elements()]
     come = [np.frombuffer(row, dtype=np.int64) for row in (new - old).elements()]
@@ -92,7 +92,7 @@ def _of_choices(spec: SeedChoiceSpec, planned: PlannedQuery, before: Rows, after
 
 
 def _has_constant_total(row: Rows, nearest: int) -> bool:
-    """Return whether utilities are 1 for exactly `nearest` candidates, or all equal, as they are without a record."""
+    """Return whether utilities are 1 for `nearest` candidates and else 0, or all equal, as without a record."""
     if not nearest or (row == row[0]).all():
         return True
     return int(np.count_nonzero(row == UNIT)) == int(np.count_nonzero(row)) == min(nearest, len(row))

@@ -49,7 +49,7 @@ class Axes(Encoder):
 
 
 class Share(NamedTuple):
-    """A call of a sampler: its name, scale, number of shares, number of draws, and key."""
+    """Arguments of one call of a noise sampler: its name, scale, number of shares, number of draws, and key."""
 
     sampler: str
     scale: float
@@ -68,7 +68,7 @@ def plan_of(
     max_dropouts: int = 0,
     colluders: int = 0,
 ) -> Plan:
-    """Return a plan with these queries, calibrated unless they have scales."""
+    """Return a plan with these queries; their scales are calibrated to epsilon unless the first query has one."""
     draft = Plan(
         method="audit",
         labels=labels,
@@ -91,7 +91,7 @@ def plan_of(
 def ask(
     plan: Plan, questions: Sequence[tuple[str, closed_set.Query]], private: Sequence[Sequence[Record]]
 ) -> list[NDArray[np.int64]]:
-    """Return the answers of new parties with these records to a plan's questions, each with its query's name."""
+    """Ask new parties with these records a plan's questions, each with its query's name; return the answers."""
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         limits = Limits(
@@ -130,7 +130,7 @@ def ask(
 
 @contextmanager
 def half_of_the_noise() -> Iterator[None]:
-    """Break the noise for the audit to find: each party draws its Gaussian share at half of the scale."""
+    """Make each party draw its Gaussian share at half of the scale, a fault that the audit has to find."""
     with mock.patch.object(
         answer, "discrete_gaussian", lambda sigma, size, key: discrete_gaussian(sigma / 2, size, key)
     ):
@@ -139,7 +139,7 @@ def half_of_the_noise() -> Iterator[None]:
 
 @contextmanager
 def recorded_noise() -> Iterator[tuple[list[Share], list[bytes]]]:
-    """Yield lists of all calls of samplers, which return 1 for each coordinate, and of all entropy that answers use."""
+    """Replace samplers, which then return 1 for each coordinate; yield lists of their calls and of drawn entropy."""
     calls: list[Share] = []
     entropy: list[bytes] = []
 

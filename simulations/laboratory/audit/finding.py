@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from scipy import stats
 
 Z = 5.0
-"""Largest distance of a statistic from its planned value, in standard deviations."""
+"""Largest accepted distance of a statistic from its planned value, in standard deviations."""
 ALARM = 2 * float(stats.norm.sf(Z))
 """Probability of a false alarm for each statistic: 5.7e-7."""
 
@@ -20,7 +20,7 @@ class Finding:
         figure: Measured value.
         limit: Expected value.
         passed: Whether the check passed.
-        unseen: A fault, and the probability that it would pass.
+        unseen: Faults, each with the probability that the check would not notice it; may be empty.
     """
 
     check: str

@@ -85,7 +85,7 @@ def audited(name: str, settings: Sequence[str], chosen: argparse.Namespace, seed
 
 
 def _cell(group: Mapping[str, Any], feature: str) -> str:
-    """Return the disclosed records, the disclosed control records, and the p-value of a feature."""
+    """Return a feature's cell: the numbers of disclosed records and disclosed control records, and the p-value."""
     training, control = (group[f"{feature}{end}"] for end in ("", "_control"))
     counts = ":".join(str(round(figure["value"] * figure["rows"])) for figure in (training, control))
     return f"{counts} p {group[f'{feature}_p']['value']:.2g}"

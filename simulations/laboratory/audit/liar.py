@@ -44,7 +44,7 @@ from simulations.laboratory.audit.federation import plan_of
 
 HOSPITALS = 10
 TIMES = (1, 10)
-"""Number of false records, as a multiple of an honest hospital's records."""
+"""Numbers of false records that are tried, as multiples of an honest hospital's number of records."""
 METHODS = {
     "wasp": ["method.samples=600"],
     "pre_text": ["method.samples=600"],
@@ -52,7 +52,7 @@ METHODS = {
     "dpga": ["method.samples=200", "method.rounds=4"],
     "census": ["method.samples=600"],
 }
-"""Methods whose statistics are sums over hospitals and need no further file; smaller if they write much."""
+"""Settings of the methods that are tried: their statistics are sums over hospitals and need no further file."""
 LABELS, EXEMPLARS, DIRECTIONS = 10, 8, 32
 
 
@@ -87,7 +87,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def accuracy(method: str, records: int, epsilon: float, times: int, seed: int) -> float:
-    """Return the accuracy of a run's classifier if the first hospital has each record `times` times, mislabelled."""
+    """Return a run's accuracy if the first hospital has each record `times` times, mislabelled; 0: without a liar."""
     overrides = {
         "federation.parties": HOSPITALS,
         "federation.records": records,
@@ -114,14 +114,14 @@ def accuracy(method: str, records: int, epsilon: float, times: int, seed: int) -
 
 
 def mislabelled(records: Sequence[Record]) -> list[Record]:
-    """Return each record with the label that comes after its own."""
+    """Return each record with the next label in sorted order in place of its own."""
     labels = sorted({record.label for record in records})
     following = dict(zip(labels, [*labels[1:], labels[0]], strict=True))
     return [replace(record, label=following[record.label]) for record in records]
 
 
 def exemplars(records: int, epsilon: float, times: int, *, candidates: int = 300, trials: int = 200) -> float:
-    """Return the share of a label's exemplars that the liar named beforehand, if honest records vote at random."""
+    """Return the mean share of a label's exemplars that the liar chose beforehand, if others vote at random."""
     spec = VotesSpec(top=8, furthest=False)
     noise = _noise(PlannedQuery(name="votes", spec=spec), epsilon)
     generator, weights = np.random.default_rng(0), spec.grid / 2.0 ** np.arange(spec.top)
@@ -138,7 +138,7 @@ def exemplars(records: int, epsilon: float, times: int, *, candidates: int = 300
 
 
 def mean(records: int, epsilon: float, times: int, *, trials: int = 50) -> tuple[float, float]:
-    """Return the distance in radii by which the liar moves the estimated mean of one label, and the label's share."""
+    """Return how far the liar moves the estimated mean of one label, in radii, and the label's estimated share."""
     spec = ClassSumsSpec(labels=LABELS, directions=DIRECTIONS, count=256)
     noise = _noise(PlannedQuery(name="class sums", spec=spec), epsilon)
     generator = np.random.default_rng(0)
@@ -173,7 +173,7 @@ def mean(records: int, epsilon: float, times: int, *, trials: int = 50) -> tuple
 
 
 def _noise(query: PlannedQuery, epsilon: float) -> float:
-    """Return the standard deviation of a sum's noise, in grid units, if nobody helps the coordinator."""
+    """Return the standard deviation of the noise in each number of a sum, in grid units, without colluders."""
     plan = plan_of(epsilon, (query,), labels=tuple(map(str, range(LABELS))), parties=HOSPITALS)
     return plan.queries[0].scale
 

@@ -40,7 +40,7 @@ from simulations.laboratory.audit.finding import ALARM, Finding, Z, head, printe
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Print the table; return exit code 1 if a check failed."""
+    """Print the table; exit with code 1 if a check failed."""
     parser = argparse.ArgumentParser(prog="audit", description=__doc__.split("\n", 1)[0])
     parser.add_argument("--quick", action="store_true", help="seconds instead of minutes, with less power")
     parser.add_argument("--repeat", type=int, default=0, help="run the canaries so often, and with half of sigma")
@@ -80,7 +80,7 @@ def _repeated(times: int) -> Iterator[Finding]:
 
 
 def structure(*, secure: bool) -> Iterator[Finding]:
-    """Yield findings on the noise that five parties draw, of all kinds; one may drop out and one collude."""
+    """Yield findings on the noise that five parties draw, of whom one may drop out and one collude."""
     votes, labels = VotesSpec(top=canaries.TOP), LabelHistogramSpec(labels=2)
     terms, cap = VocabularySpec(first=2), LengthRangeSpec(cap=9)
     queries = (
@@ -117,7 +117,7 @@ def structure(*, secure: bool) -> Iterator[Finding]:
 
 
 def subsamples() -> Iterator[Finding]:
-    """Yield findings on whether all answers use one subsample, unless it is redrawn, by where two answers differ."""
+    """Yield findings on whether two answers use the same subsample, and different ones if it is redrawn."""
     labels = tuple(f"label {i}" for i in range(64))
     private = [[Record("0", label) for label in labels[party::2]] for party in range(2)]
     spec = LabelHistogramSpec(labels=64)
@@ -139,7 +139,7 @@ def subsamples() -> Iterator[Finding]:
 
 
 def variance(*, parties: int, coordinates: int, sigma: float = 40.0) -> Finding:
-    """Measure the variance of answers without records, relative to sigma^2; its standard deviation is sqrt(2 / n)."""
+    """Measure the variance of an answer without records, relative to sigma^2; its standard error is sqrt(2 / n)."""
     (noise,), planned = _without_records("gaussian", sigma, parties, coordinates)
     ratio, error = float(np.mean(noise.astype(np.float64) ** 2)) / planned**2, math.sqrt(2 / coordinates)
     missed = float(stats.norm.cdf((Z * error - 1 / parties) / (error * (1 - 1 / parties))))
@@ -153,7 +153,7 @@ def variance(*, parties: int, coordinates: int, sigma: float = 40.0) -> Finding:
 
 
 def laplace(*, scale: float, parties: int, coordinates: int) -> Finding:
-    """Compare answers without records with P(k) proportional to exp(-|k| / scale), in cells of 50 or more."""
+    """Compare an answer without records with P(k) proportional to exp(-|k| / scale), by a chi-square test."""
     (noise,), planned = _without_records("laplace", scale, parties, coordinates)
     reach = math.floor(planned * math.log(coordinates * math.tanh(1 / (2 * planned)) / 50))
     expected = coordinates * _laplace_cells(planned, reach)
@@ -184,7 +184,7 @@ def _without_records(
 
 
 def _laplace_cells(scale: float, reach: int) -> NDArray[np.float64]:
-    """Return the probabilities of -reach..reach; the first and last cell include the tails."""
+    """Return the probabilities of the values from -reach to reach; the first and the last include the tails."""
     a = math.exp(-1 / scale)
     cells: NDArray[np.float64] = (1 - a) / (1 + a) * a ** np.abs(np.arange(-reach, reach + 1)).astype(np.float64)
     cells[[0, -1]] = a**reach / (1 + a)

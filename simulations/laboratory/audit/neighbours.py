@@ -23,7 +23,7 @@ from common.queries.page import Query
 from common.queries.terms import decode_terms
 
 STEPS = 40
-"""Length of a walk; the next one begins at a party's own records again."""
+"""Number of steps of a walk. The next walk begins at a party's own records again."""
 _LONG = 2000
 _ODD = (
     "",
@@ -53,8 +53,8 @@ class Step(NamedTuple):
 
     Attributes:
         private: The data set.
-        changed: Description of the addition to the previous data set, or of the removal; empty for the first one of a
-            walk.
+        changed: Description of what was added to the previous data set or removed from it; empty for the first data
+            set of a walk.
     """
 
     private: PartyRecords
@@ -68,8 +68,8 @@ class Neighbourhood:
     Attributes:
         starts: The records of each party of the run.
         sources: Records to add, by kind.
-        plan: The run's plan: its labels and its unit.
-        max_records: m, largest number of records of one unit that count.
+        plan: The run's plan, whose labels and unit are used.
+        max_records: m, the largest number of records of one unit that count.
         encoder: The agreed encoder.
     """
 
@@ -131,7 +131,7 @@ def sources(
     """Return the records to add, by kind.
 
     Args:
-        query: The query, whose arrays everybody knows.
+        query: The query; its arrays are public, and some records are made from them.
         plan: The query's plan.
         encoder: The agreed encoder.
         ordinary: Ordinary records, like those of the parties.
@@ -164,7 +164,7 @@ def embed_records(records: Sequence[Record], encoder: Encoder) -> list[EmbeddedR
 
 
 def _dealer(labels: Sequence[str]) -> Callable[[str, NDArray[np.float32]], EmbeddedRecord]:
-    """Return a function that makes records whose labels alternate."""
+    """Return a function that makes a record of a text and a vector, and gives the records the labels in turn."""
     count = iter(range(2**62))
     return lambda text, vector: EmbeddedRecord(Record(text, labels[next(count) % len(labels)]), vector)
 
@@ -194,7 +194,7 @@ def _of_arrays(
 
 
 def _new_user(data_set: Sequence[EmbeddedRecord], random: np.random.Generator) -> str | None:
-    """Name a user that the data set lacks; sometimes None, the user of all records without a name."""
+    """Return a name of a user that the data set lacks, or sometimes None, the user of all records without a name."""
     nameless = all(one.record.user is not None for one in data_set) and random.random() < 0.1
     return None if nameless else f"user {random.integers(10**9, 10**10)}"
 

@@ -113,11 +113,11 @@ RUNS: dict[str, tuple[str, ...]] = {
     "dp_sgd": (*_DP_SGD, "method.steps=2", "method.rate=0.6"),
     "dp_sgd, users": (*_DP_SGD, "method.steps=1", "method.rate=1.0", *_USERS),
 }
-"""Every method that asks queries with a proof, and every setting of it that changes its queries."""
+"""Settings of each run, by its name: all methods with proved queries, and all settings that change the queries."""
 WITHOUT_PROOF = tuple(kind for kind in closed_set.KINDS if kind not in closed_set.PROVEN)
 
 _TINY: dict[str, Any] = {"_WIDTH": 16, "_LAYERS": 1, "_HEADS": 2}
-"""Size of the model that a party trains."""
+"""Constants of `causal_model` that make the model which a party trains small."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -126,10 +126,10 @@ class Question:
 
     Attributes:
         query: The query.
-        index: The query's number in the plan.
+        index: The query's index in the plan.
         plan: The plan of its run.
-        party: The parts of a party that stay the same.
-        starts: The parties' records.
+        party: The party that answered it last, except for its records.
+        starts: The records of each party.
         released: The texts that the run released.
     """
 
@@ -142,7 +142,7 @@ class Question:
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Print the table; return exit code 1 if an answer moved by more than its bound."""
+    """Print the table; exit with code 1 if an answer moved by more than its bound."""
     parser = argparse.ArgumentParser(prog="replay", description=__doc__.split("\n", 1)[0])
     parser.add_argument("--quick", action="store_true", help=f"{_QUICK} neighbours of each query: a minute")
     parser.add_argument("--neighbours", type=int, default=NEIGHBOURS, help="of each query")
@@ -165,7 +165,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 
 def recorded(settings: Sequence[str]) -> list[Question]:
-    """Return all queries of a whole run with these settings, in their order."""
+    """Make a whole run with these settings; return all queries that it broadcast, in their order."""
     asked: dict[int, tuple[closed_set.Query, Plan, answer.Party]] = {}
     real = answer.answer
 
@@ -191,7 +191,7 @@ def recorded(settings: Sequence[str]) -> list[Question]:
 
 
 def replayed(run: str, question: Question, neighbours: int, *, experiment_seed: int = 0) -> Finding:
-    """Compare the changes between neighbours, drawn from the seed, with the bounds that the query states."""
+    """Compare the changes of the answer between random neighbours with the bounds that the query states."""
     query, index, plan = question.query, question.index, question.plan
     planned = plan.query(index)
     random = rng.experiment(experiment_seed, "neighbours", run, index)

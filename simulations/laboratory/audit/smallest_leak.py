@@ -40,9 +40,9 @@ CHANGED = 0.15
 EPSILON, DELTA = 1.0, 1e-5
 SPLITS = 250
 GUARANTEES = 5
-"""Number of runs in which the guarantee is tested: as many copies take longest."""
+"""Largest number of runs in which the guarantee is tested, since each test takes long, with so many copies."""
 _SIDE = 450
-"""Number of records of training, and of control."""
+"""Number of training records, and of control records."""
 _BANK = 20_000
 """Number of independent texts of a grammar or a chain to draw from."""
 
@@ -54,11 +54,11 @@ class Corpus:
     """Records to split, and texts that are independent of them.
 
     Attributes:
-        records: Records without repetition.
-        vectors: (records, d) their vectors.
+        records: Texts of the records, without repetition.
+        vectors: (records, d) vectors of the records.
         texts: Independent texts.
-        text_vectors: (texts, d) their vectors.
-        source: Where the independent texts are from.
+        text_vectors: (texts, d) vectors of the independent texts.
+        source: Name of the source of the independent texts.
     """
 
     records: Sequence[str]
@@ -69,12 +69,12 @@ class Corpus:
 
 
 class Run:
-    """One split of a corpus, and what the independent texts show of it.
+    """One random split of a corpus into training and control records, with M independent texts.
 
     Args:
         corpus: Records and independent texts.
         texts: M, number of independent texts.
-        number: Number of the run, by which it is drawn.
+        number: Number of the run, from which its random choices are drawn.
     """
 
     def __init__(self, corpus: Corpus, texts: int, number: int) -> None:
@@ -87,15 +87,15 @@ class Run:
         self._independent = self._evidence([corpus.texts[place] for place in others], corpus.text_vectors[others])
 
     def leaking(self, copies: Sequence[str]) -> Flags:
-        """Return the features' flags where these texts are planted."""
+        """Return for each feature which records are disclosed if these texts are planted among the independent ones."""
         planted = self._evidence(copies, Encoder.hashed_ngrams().encode(copies))
         return self._independent.joined(planted).flags()
 
     def smallest(self, changed: float) -> float:
-        """Return the smallest of the `COPIES` that is found, by bisection; infinity if none is.
+        """Return the smallest number in `COPIES` with which the leak is found, by bisection; infinity if there is none.
 
         Args:
-            changed: Probability of another word.
+            changed: Probability with which each word of a copy is replaced by another.
         """
         most = sum(copies <= _SIDE for copies in COPIES)
         planted = [self._changed(record, changed) for record in self._records[: COPIES[most - 1]]]
@@ -107,12 +107,12 @@ class Run:
         return COPIES[low] if low < most else math.inf
 
     def broken(self) -> bool:
-        """Return whether a feature rejects `EPSILON` and `DELTA` for the largest number of verbatim copies."""
+        """Return whether a feature rejects the guarantee (`EPSILON`, `DELTA`) with the most verbatim copies."""
         flags = self.leaking(self._records[: min(_SIDE, COPIES[-1])])
         return any(test.rejected for test in learning.promise(flags, _SIDE, epsilon=EPSILON, delta=DELTA))
 
     def alarms(self) -> float:
-        """Return the share of `SPLITS` other splits of the pool for which something is found without a leak."""
+        """Return the rate of false alarms: the share of `SPLITS` other splits in which a leak is found without one."""
         flags, found = self._independent.flags(), 0
         for _ in range(SPLITS):
             split = self._generator.permutation(2 * _SIDE)
@@ -146,7 +146,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def row(corpus: Corpus, texts: int, *, runs: int) -> str:
-    """Return the last cells of a row: the smallest leaks, rejections of `EPSILON`, and the rate of false alarms."""
+    """Return a row's cells: source, smallest leaks, rejections of the guarantee, and the rate of false alarms."""
     verbatim, near, broken, alarms = [], [], 0, []
     guarantees = min(runs, GUARANTEES)
     for number in range(runs):
@@ -163,10 +163,10 @@ def row(corpus: Corpus, texts: int, *, runs: int) -> str:
 
 
 def quantile(found: Sequence[float], texts: int) -> str:
-    """Return the number of copies that is found in a share `POWER` of the runs, its share of M, and its interval.
+    """Return a cell: the number of copies that is found in a share `POWER` of the runs, its share of M, its interval.
 
     Args:
-        found: Smallest number of copies for each run.
+        found: Smallest number of copies that is found in each run.
         texts: M, number of independent texts.
     """
     ordered = [*sorted(found), math.inf]
@@ -224,7 +224,7 @@ def _of_set(name: str) -> Callable[[int], Corpus]:
 
 
 def _chained(messages: Sequence[str], generator: np.random.Generator) -> list[str]:
-    """Write texts in which each three words in a row are in a message."""
+    """Return `_BANK` random texts in which any three consecutive words are consecutive in a message."""
     following = defaultdict(list)
     for message in messages:
         words = ["", "", *message.split(), ""]

@@ -76,7 +76,7 @@ Call = Callable[[m.Parcel], m.Parcel]
 KNOWN = tuple(f"known{place}" for place in range(150))
 """Words of a text that the coordinator knows."""
 NASTY = ("\u0301\u0323", "\u0301\u0323 ", "\ufdfa", "\u3317")
-"""Characters of texts that take long to normalise: combining marks, and characters that become 18 or 5."""
+"""Strings whose repetition takes long to normalise: combining marks, and characters that become 18 or 5 others."""
 DIMENSIONS, CANDIDATES, RECORDS, DECLARED = 384, 3000, 100, 200
 
 
@@ -91,7 +91,7 @@ class _Fixed(Encoder):
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Print the table; return exit code 1 if the schedule does not hide the record."""
+    """Print both tables; return exit code 1 if the schedule does not hide the record, or a reply would be late."""
     parser = argparse.ArgumentParser(prog="timing", description=__doc__.split("\n", 1)[0])
     parser.add_argument("--answers", type=int, default=60, help="of each service, for each line")
     parser.add_argument("--delay", type=float, default=0.1, help="seconds of a round trip on the slow line")
@@ -116,9 +116,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def used(records: int = 1000) -> Iterator[tuple[str, float]]:
-    """Yield the share of its scheduled time that an answer takes with `records` declared records, by kind of question.
+    """Yield each kind of question, and the share of its scheduled time that its answer takes.
 
-    Neither the ledger nor the noise is included.
+    The party has the declared number of records, `records`. Neither the ledger nor the noise is included.
     """
     target, votes, others = _attack()
     rows = np.concatenate([others] * (records // RECORDS + 1))[:records]
@@ -139,7 +139,7 @@ def used(records: int = 1000) -> Iterator[tuple[str, float]]:
 
 
 def _taken(query: Query, private: EmbeddedRecords) -> float:
-    """Return the seconds that a contribution takes."""
+    """Return the seconds that the computation of a party's contribution takes."""
     began = time.perf_counter()
     if isinstance(query, SeedChoice):
         seed_choices.choose(query, private, 1.0, bytes(32), replacement=False)
@@ -151,7 +151,7 @@ def _taken(query: Query, private: EmbeddedRecords) -> float:
 
 
 def _questions(rows: NDArray[np.float32]) -> Iterator[Query]:
-    """Yield a question of each other kind, of a size that methods use."""
+    """Yield a question of each kind except votes, of a size that methods use."""
     generator = np.random.default_rng(1)
     terms, basis = encode_terms(tuple(f"word{number}" for number in range(500))), np.eye(DIMENSIONS, dtype=np.float32)
     of_terms = _unit(generator.normal(size=(500, DIMENSIONS)))
@@ -179,13 +179,13 @@ def _questions(rows: NDArray[np.float32]) -> Iterator[Query]:
 
 
 def share_longer(without: Sequence[float], beside: Sequence[float]) -> float:
-    """Return the share of pairs in which the second is larger (ties are half): the area under the best test's curve."""
+    """Return the share of pairs in which the second is larger, with ties as half: the area under the ROC curve."""
     difference = np.subtract.outer(np.array(beside), np.array(without))
     return float((difference > 0).mean() + (difference == 0).mean() / 2)
 
 
 def measured(answers: int, *, delay: float, scheduled: bool) -> tuple[list[float], list[float]]:
-    """Return the seconds of answers of a service without the record, and of one with it, asked alternately."""
+    """Return the seconds of each answer, of a service without the record and of one with it, asked alternately."""
     target, query, others = _attack()
     plan = calibrate(_plan(PlannedQuery(name="votes", spec=query.spec, times=answers)), 4.0)
     beside = np.concatenate([others[:-1], target])
@@ -223,7 +223,7 @@ def _plan(planned: PlannedQuery) -> Plan:
 
 
 def _attack() -> tuple[NDArray[np.float32], Votes, NDArray[np.float32]]:
-    """Return a known record, candidates at equal distances from it, and other records."""
+    """Return the vector of a known record, a question with candidates equally far from it, and other vectors."""
     generator = np.random.default_rng(0)
     target = _unit(generator.normal(size=(1, DIMENSIONS)))
     directions = generator.normal(size=(CANDIDATES, DIMENSIONS))
@@ -252,7 +252,7 @@ def _service(path: Path, vectors: NDArray[np.float32], *, scheduled: bool) -> Pa
 
 @contextmanager
 def _relayed_calls(services: Sequence[PartyService], delay: float) -> Iterator[list[Call]]:
-    """Yield calls of services behind one address, with a line of this delay before it."""
+    """Yield functions that call the services at one address, over a line with this delay."""
     line = Line()
     line.delay = delay
 

@@ -1,1 +1,1 @@
-"""Benchmarks of single parts, in CPU time."""
+"""Benchmarks of single parts, most of them in CPU time."""

@@ -37,7 +37,7 @@ NAMES = (
     "models",
 )
 THREADS = {"suppression": "2", "keyphrases": "2", "metrics": "2", "models": "2"}
-"""Number of threads of these benchmarks; all others have one."""
+"""Number of threads of the benchmarks that have more than one."""
 REGRESSION = 1.5
 RECORDED = Path(__file__).with_name("ratios.json")
 PAGE = Path(__file__).with_name("README.md")
@@ -45,7 +45,7 @@ _BEGIN, _END = "<!-- benchmarks: begin -->", "<!-- benchmarks: end -->"
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the benchmarks, print the table, and return the exit code."""
+    """Run the benchmarks and print the table; return exit code 1 for a regression, unless it is accepted."""
     parser = argparse.ArgumentParser(prog="bench", description=__doc__.split("\n", 1)[0])
     parser.add_argument("names", nargs="*", metavar="NAME", help=f"some of {', '.join(NAMES)}; none: all")
     parser.add_argument("--accept", action="store_true", help="record the ratios and write the table")
@@ -82,7 +82,7 @@ def ratios_of(name: str) -> list[Ratio]:
 
 
 def entry(ratios: Sequence[Ratio]) -> dict[str, Any]:
-    """Return the record of a benchmark: machine, date, load, ratios."""
+    """Return what is recorded of a benchmark: the machine, the date, the machine's load and the ratios."""
     return {
         "machine": f"{os.cpu_count()} cores, {platform.machine()}, {_processor()}",
         "date": datetime.now(UTC).date().isoformat(),
@@ -92,7 +92,7 @@ def entry(ratios: Sequence[Ratio]) -> dict[str, Any]:
 
 
 def regressions(now: dict[str, Any], recorded: dict[str, Any]) -> list[str]:
-    """Return the names of the ratios that are more than `REGRESSION` times the recorded ones."""
+    """Return a text for each ratio that is more than `REGRESSION` times the recorded one, with both values."""
     before = _values(recorded)
     return [
         f"{benchmark}, {name}: {value:.3g}, recorded {before[benchmark, name]:.3g}"
@@ -125,7 +125,7 @@ def _values(entries: dict[str, Any]) -> dict[tuple[str, str], float]:
 
 
 def _processor() -> str:
-    """Return the processor's name, if Linux reports it."""
+    """Return the processor's name, or "unknown" if Linux does not report it."""
     lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines() if Path("/proc/cpuinfo").exists() else []
     return next((line.split(":", 1)[1].strip() for line in lines if line.startswith("model name")), "unknown")
 

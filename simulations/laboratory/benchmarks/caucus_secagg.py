@@ -21,7 +21,7 @@ class Group:
         parties: Number of parties.
         degree: Number of neighbours of each party.
         threshold: Number of shares that recover a secret.
-        malicious: Whether to use identities and signatures, with 30 % of the parties corrupt.
+        malicious: Whether to use identities and signatures, against a share of 30 % of corrupt parties.
     """
 
     parties: int
@@ -42,7 +42,7 @@ class RoundCost:
 
     Attributes:
         mask: Time that the fastest party takes to mask its vector.
-        unmask: Time that the fastest party takes to accept the survivors and reveal shares.
+        unmask: Time that the fastest party takes to check the list of survivors and reveal its shares.
         add: Time that the coordinator takes to add all vectors.
         combine: Time that the coordinator takes to unmask their sum.
     """
@@ -110,13 +110,13 @@ class BenchmarkFederation:
 
         Args:
             index: Index of the round.
-            length: Words in each vector.
+            length: Number of 64-bit words in each vector.
             gone: Number of parties that drop out.
             sample: Number of survivors that mask a whole vector. The others mask one word, so that all shares are real
-                and the sum is not. None: all survivors, and the sum is checked.
+                and the sum is not. None: all survivors mask a whole vector, and the sum is checked.
 
         Raises:
-            InternalError: If the sum is wrong.
+            InternalError: The sum is wrong.
         """
         members = self._setup.parties[: len(self._parties) - gone]
         masking = self._coordinator.open(index, length)

@@ -1,13 +1,13 @@
-"""Quality of encoders, by the labels of labelled texts, and their speed by length of text.
+"""Quality of encoders, measured with labelled texts, and their speed by length of text.
 
     OMP_NUM_THREADS=1 python -m simulations.laboratory.benchmarks.encoders TRAIN.csv TEST.csv \
         [--encoder hashed_ngrams --encoder minilm --encoder torch:minilm]
 
 The files have the columns `text` and `label`. An encoder is `hashed_ngrams`, which has no weights, a name of the
 catalogue (`make models`), or a folder; after `torch:` it is computed by sentence-transformers, even if numpy could. The
-table shows the share of test texts whose nearest training text has their
-label, which matters for nearest-neighbour votes; the accuracy of a logistic regression on the vectors; and the texts
-encoded per CPU second, for texts of about the 10th, 50th and 90th percentile of length.
+table shows the share of test texts whose nearest training text has the same label, which matters for nearest-neighbour
+votes; the accuracy of a logistic regression on the vectors; and the texts encoded per CPU second, for texts of about
+the 10th, 50th and 90th percentile of length.
 """
 
 import argparse
@@ -49,7 +49,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
 def nearest_agreement(
     train: NDArray[np.float32], train_labels: Sequence[str], test: NDArray[np.float32], test_labels: Sequence[str]
 ) -> float:
-    """Return the share of the test vectors whose nearest training vector has their label; rows of unit norm."""
+    """Return the share of test vectors whose nearest training vector has the same label. Rows have unit norm."""
     nearest = (test @ train.T).argmax(axis=1)
     return float(np.mean(np.asarray(train_labels)[nearest] == np.asarray(test_labels)))
 

@@ -48,7 +48,7 @@ class FlowerCost:
 
 
 class FlowerParties:
-    """Parties that have shared their keys.
+    """Parties of Flower's SecAgg+, which have set up and shared their keys.
 
     Args:
         parties: Number of parties.
@@ -95,13 +95,13 @@ class FlowerParties:
         """Run one round in which the last `gone` parties drop out before they send; return its cost.
 
         Args:
-            length: Words in each vector.
+            length: Number of values in each vector.
             gone: Number of parties that drop out.
-            sample: Number of survivors that mask a whole vector; the others mask one word. None: all survivors, and the
-                result is checked.
+            sample: Number of survivors that mask a whole vector; the others mask one value. None: all survivors mask a
+                whole vector, and the mean is checked.
 
         Raises:
-            InternalError: If the mean is wrong.
+            InternalError: The mean is wrong.
         """
         active = list(range(len(self._states) - gone))
         mean = np.zeros(length)
@@ -125,7 +125,7 @@ class FlowerParties:
         return FlowerCost(mask=min(costs), combine=combine)
 
     def _unmask(self, active: list[int], total: list[Any]) -> tuple[Any, float]:
-        """Return the mean, and the CPU milliseconds of the coordinator's last stage."""
+        """Return the unmasked mean of the vectors, and the CPU milliseconds that the coordinator takes to unmask it."""
         dead = set(self._states) - set(active)
         replies = []
         for node in active:

@@ -2,10 +2,10 @@
 
     OMP_NUM_THREADS=2 python -m simulations.laboratory.benchmarks.keyphrases [--scale 1]
 
-A vocabulary of 400,000 terms of one to four made-up words, and documents of 100 random words among 40 whole terms.
+The vocabulary has 400,000 terms of one to four made-up words. A document has 100 random words and 40 of the terms.
 The table shows wall seconds, each measured once, on the cores that numpy may use, and the peak memory of the process.
-`--scale` makes everything smaller, for a test. The first line of each part states its bound; the lines below it change
-one size at a time.
+`--scale` makes everything smaller, for a test. The first line of each part states a bound on its time; the lines below
+it change one size at a time.
 """
 
 import argparse
@@ -30,7 +30,7 @@ _DIM, _SYLLABLES = 256, 60_000
 
 
 def main(arguments: Sequence[str] | None = None) -> list[Ratio]:
-    """Print the table; return the growth of the times when a size is doubled."""
+    """Print the table; return the factors by which the times grow when one size is doubled."""
     parser = argparse.ArgumentParser(prog="bench_keyphrases", description=__doc__.split("\n", 1)[0])
     parser.add_argument("--scale", type=float, default=1.0, help="of all sizes, for a test")
     scale: float = parser.parse_args(arguments).scale
@@ -64,7 +64,7 @@ def main(arguments: Sequence[str] | None = None) -> list[Ratio]:
 
 
 def _extraction(terms: int, documents: int, bound: float) -> None:
-    """Extract the first 10 terms, the default, and all terms; the time includes the trie, as for a party's query."""
+    """Time the extraction of the first 10 terms and of all, with the construction of the trie; print the lines."""
     vocabulary, texts = _texts(terms, documents)
     extractor, seconds = _timed(lambda: Extractor(vocabulary))
     for first, name in ((10, "first 10 terms"), (10**6, "all terms")):
@@ -77,7 +77,7 @@ def _extract(extractor: Extractor, texts: Sequence[str], first: int) -> list[tup
 
 
 def _densities(terms: int, features: int, bound: float) -> float:
-    """Return the densities of all terms from vectors and a sketch, with single features and one label."""
+    """Return the seconds to compute the densities of all terms from a sketch with one label; print the line."""
     rng = np.random.default_rng(0)
     density, vectors = _sketched(rng, terms, features, 0)
     _, seconds = _timed(lambda: density.at(vectors))
@@ -86,7 +86,7 @@ def _densities(terms: int, features: int, bound: float) -> float:
 
 
 def _sequences(terms: int, features: int, sequences: int, phrases: int, bound: float) -> float:
-    """Return sequences from a logarithmic ensemble, with single features and one label."""
+    """Return the seconds to draw sequences iteratively from a logarithmic ensemble of sketches; print the line."""
     rng = np.random.default_rng(0)
     prefixes = keyphrases.ensemble_prefixes(phrases, "logarithmic")
     sketches = [_sketched(rng, terms, features, prefix) for prefix in prefixes]

@@ -1,11 +1,12 @@
-r"""One run over many real hospitals: predicted from runs with a few of them just before, then measured.
+r"""One run over many real hospitals: its time is predicted from runs with a few hospitals, and then measured.
 
     OMP_NUM_THREADS=1 python -m simulations.laboratory.benchmarks.many_nodes \
         [--hospitals 50] [--queries 3] [--delay 0.1] [--megabits 10] [--few 2 6]
 
 Two small federations give the terms of `laboratory/nodes/cost.py`: the work per node from their sizes, and the round
 trips from the larger one over this delay. Then the large federation makes one run of WASP, entirely over the slow line.
-A delay of 0 is loopback without a rate. `make bench` leaves this out: fifty hospitals take a quarter of an hour.
+With a delay of 0 the line is loopback without a limited rate. `make bench` leaves this benchmark out, since fifty
+hospitals take a quarter of an hour.
 """
 
 import argparse
@@ -35,9 +36,9 @@ class Measured:
     """Time and traffic of one run.
 
     Attributes:
-        seconds: Seconds from the command to its end.
-        phases: Request of each phase, and its seconds; those of the last phase are unknown.
-        bytes: Bytes of a node and phase, in the busier direction.
+        seconds: Seconds from the start of the command to its end.
+        phases: Name of the request and duration in seconds of each phase but the last, whose duration is unknown.
+        bytes: Bytes per node and phase, in the busier direction.
     """
 
     seconds: float
@@ -83,7 +84,7 @@ def main(arguments: Sequence[str] | None = None) -> list[Ratio]:
 
 
 def fitted_cost(folder: Path, few: int, many: int, *, delay: float) -> Cost:
-    """Return the terms, measured with two small federations; without a delay there is no term for round trips."""
+    """Return the terms of the cost, measured with two small federations; without a delay round trips are 0."""
     lines = [Stretch(delay=0.0), *([Stretch(delay=delay)] if delay else [])]
     (small,), _ = measure(folder / "few", few, 2, lines[:1])
     measured, start = measure(folder / "many", many, 2, lines)
@@ -91,7 +92,9 @@ def fitted_cost(folder: Path, few: int, many: int, *, delay: float) -> Cost:
 
 
 def whole(folder: Path, count: int, queries: int, slow: Stretch) -> Measured:
-    """Start `count` hospitals, and return what one run over this line takes; print the use of memory and processors.
+    """Start `count` hospitals, make one run over a line like `slow`, and return its time and traffic.
+
+    The use of memory and of processors is printed.
 
     Raises:
         RuntimeError: The run failed; the message has its output.
@@ -129,10 +132,12 @@ def whole(folder: Path, count: int, queries: int, slow: Stretch) -> Measured:
 
 
 def phases_of(requests: Sequence[Sequence[tuple[str, float]]]) -> tuple[tuple[str, float], ...]:
-    """Return the request of each phase but the last, and the seconds from its first request to the next phase's.
+    """Return the name of the request of each phase but the last, and the seconds until the next phase begins.
+
+    A phase begins with its first request to any hospital.
 
     Args:
-        requests: Requests to each hospital, with their times, in order.
+        requests: Names of the requests to each hospital, with their times, in order.
     """
     # A hospital that missed a phase has fewer requests, which shall not cost the measurement.
     first = [min(phase, key=lambda request: request[1]) for phase in zip(*requests, strict=False)]
@@ -140,7 +145,7 @@ def phases_of(requests: Sequence[Sequence[tuple[str, float]]]) -> tuple[tuple[st
 
 
 def _processors(nodes: Nodes, count: int, seconds: float) -> float:
-    """Print and return the CPU seconds per second of all processes while there is no run."""
+    """Print the idle CPU seconds per second, of the coordinator and of a hospital; return those of all processes."""
     before = spent(nodes)
     time.sleep(seconds)
     after = spent(nodes)

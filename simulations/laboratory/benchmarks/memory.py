@@ -22,7 +22,7 @@ from simulations.laboratory.nodes.deployment import Deployment
 from simulations.laboratory.nodes.usage import descendants, resident_set
 
 HOSPITAL = ("service", "supernode", "relay")
-"""Children of `caucus-party start`, in the order in which they are printed."""
+"""Names of the processes that `caucus-party start` starts, in the order in which they are printed."""
 _NUMPY = "import numpy; print(flush=True); input()"
 
 
@@ -41,7 +41,7 @@ def main(arguments: Sequence[str] | None = None) -> list[Ratio]:
 
 
 def of_numpy() -> int:
-    """Return the bytes of an idle Python process that has imported numpy."""
+    """Return the bytes of memory of an idle Python process that has imported numpy."""
     pipe = subprocess.PIPE
     with subprocess.Popen([sys.executable, "-c", _NUMPY], stdin=pipe, stdout=pipe) as process:
         assert process.stdout
@@ -52,7 +52,7 @@ def of_numpy() -> int:
 
 
 def idle(records: int) -> dict[str, int]:
-    """Return the memory of a hospital with this number of records, of its processes, and of its coordinator."""
+    """Return the bytes of memory, by name, of a hospital with `records` records, its processes, its coordinator."""
     with tempfile.TemporaryDirectory() as folder, Deployment(Path(folder)) as deployment:
         deployment.make([demo_notes.private_notes(0, records, 0)])
         deployment.up()

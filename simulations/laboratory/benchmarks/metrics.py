@@ -24,7 +24,7 @@ _CENTRES = 40
 
 
 def main(arguments: Sequence[str] | None = None) -> list[Ratio]:
-    """Print a line for each metric and one for all; return their times relative to that of a product."""
+    """Print a line for each metric and one for all; return the times relative to that of a matrix product."""
     parser = argparse.ArgumentParser(prog="bench_metrics", description=__doc__.split("\n", 1)[0])
     parser.add_argument("--rows", type=int, default=10_000)
     parser.add_argument("--dim", type=int, default=768)
@@ -57,7 +57,7 @@ def main(arguments: Sequence[str] | None = None) -> list[Ratio]:
 
 
 def _timed(compute: Callable[[], object]) -> tuple[float, float, float]:
-    """Return the wall seconds, CPU seconds, and the peak memory of this process so far in MiB."""
+    """Return the wall seconds and CPU seconds of the call, and the peak memory of this process so far in MiB."""
     wall, cpu = time.perf_counter(), time.process_time()
     compute()
     seconds = time.perf_counter() - wall, time.process_time() - cpu

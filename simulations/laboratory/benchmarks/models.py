@@ -8,9 +8,9 @@ second count those read or written, in seconds of CPU time of all threads. Each 
 engine caches the prompts that it has read, and both ways get the same prompts; the table has the medians, and the
 lowest and highest factor.
 
-The limit is the fastest product of 8-bit integers that OpenVINO computes here: the seconds that it would take for the
-products with the weights of all tokens read or written, without attention and without anything shared, as a share of
-the engine's. The head is needed only for written tokens.
+The limit is the fastest product of 8-bit integers that OpenVINO computes here. The table shows the seconds that this
+would take for the products with the weights of all tokens read or written, without attention and without anything
+shared, as a share of the engine's seconds. The head is needed only for written tokens.
 """
 
 import argparse
@@ -39,7 +39,7 @@ _BATCH = 16  # prompts that transformers computes together
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Work:
-    """Amount of work, and the time that it took."""
+    """Numbers of tokens that were read and written, and the CPU seconds that this took."""
 
     read: int
     written: int
@@ -97,19 +97,19 @@ def main(arguments: Sequence[str] | None = None) -> list[Ratio]:
 
 
 def different(tokens: Callable[[str], list[int]], texts: int, seed: int) -> list[Job]:
-    """Return prompts that are all different, with four notes each, for one text each."""
+    """Return `texts` prompts that are all different, each a list of notes, and each for one text."""
     return [_job(_notes(tokens, seed + nth)[:_PROMPT], seed + nth) for nth in range(texts)]
 
 
 def several(tokens: Callable[[str], list[int]], texts: int, seed: int) -> list[Job]:
-    """Return a quarter of the prompts, for four texts each."""
+    """Return prompts that are all different, a quarter as many as `texts`, each for four texts."""
     return [
         replace(job, count=_TEXTS_PER_PROMPT) for job in different(tokens, max(1, texts // _TEXTS_PER_PROMPT), seed)
     ]
 
 
 def shared(tokens: Callable[[str], list[int]], texts: int, seed: int) -> list[Job]:
-    """Return prompts that share 233 of 248 tokens."""
+    """Return `texts` prompts of 248 tokens, of which the first 233 are the same, each for one text."""
     beginning = _notes(tokens, seed)[:_SHARED]
     endings = [_notes(tokens, seed + 1 + nth)[: _LONG - _SHARED] for nth in range(texts)]
     return [_job(beginning + ids, seed + nth) for nth, ids in enumerate(endings)]
@@ -119,7 +119,7 @@ _BATCHES = {"different": different, "four texts each": several, "shared beginnin
 
 
 class Plain:
-    """Transformers' own generation in float32, with its own sampling, in batches of similar length."""
+    """Generation by transformers itself in float32, with its own sampling, in batches of at most 16 prompts."""
 
     def __init__(self, folder: Path, name: str) -> None:
         self._tokenizer: Any = checkpoints.tokenizer(folder)
@@ -128,7 +128,7 @@ class Plain:
         self.ends = {token for token, text in enumerate(vocabulary) if "\n" in text} | {
             *self._tokenizer.all_special_ids
         }
-        """Tokens that end a text."""
+        """Ids of the tokens that end a text."""
 
     def tokens(self, text: str) -> list[int]:
         """Return the token ids of a text."""
@@ -177,7 +177,7 @@ def _job(ids: list[int], seed: int) -> Job:
 
 
 def _measured(jobs: Sequence[Job], sample: Callable[[Sequence[Job], Any], None], ends: set[int]) -> Work:
-    """Measure a batch: its tokens, including those that end texts, and its CPU seconds."""
+    """Sample a batch; return its numbers of tokens, including those that end texts, and its CPU seconds."""
     texts: list[list[int]] = []
     _, milliseconds = timed(sample, jobs, lambda _, continuations: texts.extend(continuations))
     lengths = [next((nth for nth, token in enumerate(ids, 1) if token in ends), len(ids) + 1) for ids in texts]
@@ -189,7 +189,7 @@ def _measured(jobs: Sequence[Job], sample: Callable[[Sequence[Job], Any], None],
 
 
 def _product_speed() -> float:
-    """Return the 8-bit multiplications per CPU second, in the fastest of some products of two square matrices."""
+    """Return the 8-bit multiplications per CPU second, in the fastest of ten products of two square matrices."""
     import openvino
     from openvino import opset13 as operators
 

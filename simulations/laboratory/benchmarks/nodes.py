@@ -5,9 +5,9 @@ r"""Real nodes over lines of several delays: the time of a phase, compared with 
 
 There are two federations on this machine, with few and with more hospitals. Each makes one run of WASP. In the second
 the line changes between queries: no delay, the longest delay, the others, and the second longest (or the only one) with
-a rate. The work per node comes from the two sizes, the round trips from the longest delay; all other lines are
-predicted. One query after each change is not counted. The nodes' own work is part of the work per node here, but would
-not be on separate machines.
+a rate. The work per node is computed from the two sizes, and the round trips from the longest delay. The times of all
+other lines are predicted. One query after each change is not counted. The nodes' own work is part of the work per node
+here, but would not be on separate machines.
 """
 
 import argparse
@@ -32,13 +32,13 @@ COORDINATOR = ("superlink", "executor", "front_door")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Stretch:
-    """Queries over one kind of line.
+    """The part of a run whose queries go over a line of one delay and rate, and its measured cost.
 
     Attributes:
         delay: Duration of a round trip, in seconds.
-        rate: Bytes per second, or None.
+        rate: Bytes per second of the line; None: no limit.
         phase: Duration of a phase, in seconds.
-        bytes: Bytes of a node and phase, in the busier direction.
+        bytes: Bytes per node and phase, in the busier direction.
         coordinator: CPU seconds of all processes of the coordinator per phase.
         hospital: CPU seconds of a hospital's processes per phase.
     """
@@ -64,7 +64,7 @@ class Stretch:
 
 
 def main(arguments: Sequence[str] | None = None) -> list[Ratio]:
-    """Print a line for each delay; return the ratios of measured to predicted times."""
+    """Print a row for each line; return the ratios of measured to predicted times of the predicted lines."""
     parser = argparse.ArgumentParser(prog="nodes", description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("--nodes", type=int, nargs=2, default=[2, 6])
     parser.add_argument("--queries", type=int, default=2)
@@ -97,7 +97,16 @@ def main(arguments: Sequence[str] | None = None) -> list[Ratio]:
 
 
 def terms(small: Stretch, quick: Stretch, slow: Stretch | None, *, few: int, many: int, start: float) -> Cost:
-    """Return the terms, from few nodes and many without a delay, and many with a delay (None: no round trips)."""
+    """Return the terms of the cost, from stretches with few and many nodes, and with many nodes and a delay.
+
+    Args:
+        small: Stretch with few nodes and without a delay.
+        quick: Stretch with many nodes and without a delay.
+        slow: Stretch with many nodes and a delay. None: the round trips are 0.
+        few: Number of nodes of the small federation.
+        many: Number of nodes of the large one.
+        start: Seconds before the first phase and after the last.
+    """
     work = max(0.0, (quick.phase - small.phase) / (many - few))
     return Cost(
         wait=max(0.0, quick.phase - many * work),
@@ -109,7 +118,14 @@ def terms(small: Stretch, quick: Stretch, slow: Stretch | None, *, few: int, man
 
 
 def measure(folder: Path, count: int, queries: int, stretches: Sequence[Stretch]) -> tuple[list[Stretch], float]:
-    """Make one run; return the cost of each stretch, and the seconds before the first phase and after the last."""
+    """Make one run over these stretches; return their costs, and the seconds before the first phase and after the last.
+
+    Args:
+        folder: A new folder for the nodes.
+        count: Number of hospitals.
+        queries: Number of measured queries in each stretch.
+        stretches: The lines, in their order.
+    """
     line = Line()
     with Nodes(folder, count, line=line) as nodes:
         nodes.up()
@@ -147,7 +163,7 @@ def measure(folder: Path, count: int, queries: int, stretches: Sequence[Stretch]
 
 
 def _time_of_answer(nodes: Nodes, number: int) -> float:
-    """Return the time at which the first hospital has answered the query of this number, from 0, in monotonic seconds.
+    """Wait until the first hospital has answered the query of this number, from 0; return `time.monotonic()` then.
 
     Raises:
         RuntimeError: The run has already ended; the message has its output.
@@ -172,7 +188,7 @@ def spent(nodes: Nodes) -> dict[str, float]:
 
 
 def say_memory(processes: Mapping[str, Sequence[int]], count: int) -> None:
-    """Print the memory of a hospital and of the coordinator, in MiB; shared memory is counted once."""
+    """Print the memory in MiB of a hospital, and of a process of each kind; shared memory is counted once."""
     shares = {name: proportional_set(numbers) / 2**20 for name, numbers in processes.items()}
     hospital = sum(share for name, share in shares.items() if name not in COORDINATOR)
     parts = ", ".join(f"{name} {share / len(processes[name]):.0f}" for name, share in shares.items())

@@ -5,8 +5,8 @@
 The rates are of CPU time on one core, the fastest of five runs, for `--size` draws from a table and fewer from the slow
 samplers; they do not depend on the number of draws. The tables are made once beforehand, in the printed time. OpenDP
 adds noise to a vector of zeros, passed as an array, which is faster, and returns a list, which is included in its time.
-It draws exactly, like our exact samplers, while a table has the printed total variation. It has no shares: its discrete
-Laplace is the whole noise, compared with one share of U.
+It draws exactly, like our exact samplers, while a draw from a table has the printed total variation distance from an
+exact one. It has no shares: its discrete Laplace is the whole noise, and is compared with one of U shares.
 """
 
 import argparse
@@ -47,7 +47,7 @@ class Sampler:
 
 
 def main(arguments: Sequence[str] | None = None) -> list[Ratio]:
-    """Print the results; return the time of a draw from each sampler's table."""
+    """Print the results; return the time of a draw from each table, relative to OpenDP's."""
     parser = argparse.ArgumentParser(prog="bench_noise", description=__doc__.split("\n", 1)[0])
     parser.add_argument("--scale", type=float, default=1560.0, help="standard deviation, or scale of the Laplace")
     parser.add_argument("--size", type=int, default=10**6, help="draws from a table")

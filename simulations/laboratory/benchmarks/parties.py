@@ -4,9 +4,10 @@ r"""One federated query with up to a thousand parties in one process: time, memo
         [--parties 10 100 300 1000] [--modes semi_honest malicious] [--candidates 6000] [--dimensions 384] [--plot FILE]
 
 A round has all steps of a run for one query of votes: the parties open the run, exchange keys and shares, then vote and
-unmask. Each party has six records of ten labels. The services are those of hospitals; the messages are serialised as on
-the wire. Time is CPU seconds of this process: at the parties, by the kind of reply, and for the rest: the coordinator
-and the messages. Peak memory is that of the process so far, which runs its federations in ascending order of size.
+unmask. Each party has six records with different labels, out of ten. The services are those of hospitals; the messages
+are serialised as on the wire. The parts are CPU seconds of this process: those of the parties, by kind of reply, and
+`elsewhere`, which is the coordinator and the messages. Peak memory is that of the process so far, which runs its
+federations in ascending order of size.
 """
 
 import argparse
@@ -97,9 +98,9 @@ class Cost:
     Attributes:
         wall: Wall seconds.
         cpu: CPU seconds of the process.
-        parts: CPU seconds at all parties by the kind of reply, and `elsewhere`.
+        parts: CPU seconds of all parties by the kind of their reply, and those of the rest as `elsewhere`.
         kilobytes: Bytes that a party sends and receives, in thousands.
-        question: The part of `kilobytes` for the arrays of the question.
+        question: Bytes of the question, with its arrays, in thousands; a part of `kilobytes`.
         mebibytes: Peak memory of the process so far.
     """
 
@@ -121,7 +122,7 @@ def _line(parties: int, mode: str, encoder: Encoder, candidates: int) -> Cost:
 
 
 def measure(parties: int, mode: str, encoder: Encoder, candidates: int) -> Cost:
-    """Set up a federation and ask one query of votes; return what this costs."""
+    """Create a federation; return the cost of one query of votes: opening the run, key exchange, voting, unmasking."""
     identities = {party: Identity(secure_bytes(32)) for party in range(parties)} if mode == "malicious" else {}
     roster = Roster({party: identity.public for party, identity in identities.items()}) if identities else None
     plan = plan_of(parties, mode, encoder, roster)
@@ -170,7 +171,7 @@ def measure(parties: int, mode: str, encoder: Encoder, candidates: int) -> Cost:
 
 
 def picture(sizes: Sequence[int], costs: Mapping[str, Sequence[Cost]]) -> str:
-    """Draw the modes' cost by number of parties, as SVG, without wall time, which other programs influence."""
+    """Return plots of the modes' cost by number of parties, as SVG. Wall time depends on other load and is left out."""
     parts = [
         _growth(
             f"CPU time of one party, ms: {mode}",

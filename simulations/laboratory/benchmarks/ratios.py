@@ -1,7 +1,7 @@
-"""The figures of a benchmark: times relative to another time of the same run, on any machine.
+"""The figures of a benchmark: each is relative to another one of the same run, and so comparable between machines.
 
-A benchmark's `main` prints its own table and returns its ratios; `benchmark(main)` is its entry point and, with
-`--ratios FILE` as last arguments, writes them there for `python -m simulations.laboratory.benchmarks`.
+A benchmark's `main` prints its own table and returns its ratios. `benchmark(main)` is its entry point; if the last
+arguments are `--ratios FILE`, it writes the ratios there for `python -m simulations.laboratory.benchmarks`.
 """
 
 import json
@@ -30,13 +30,13 @@ class Ratio:
     goal: float | None = None
 
     def __str__(self) -> str:
-        """Return the figure as one line of text, with the goal."""
+        """Return the ratio as one line of text, with the goal and whether it was reached."""
         verdict = "" if self.goal is None else f"{'hit' if self.value <= self.goal else 'MISSED'} of {self.goal:g}"
         return f"{self.value:8.3f} {verdict:16} {self.name}, to {self.to}"
 
 
 def benchmark(main: Callable[[Sequence[str]], Sequence[Ratio]]) -> None:
-    """Run a benchmark from the command line."""
+    """Run a benchmark with the arguments of the command line; write its ratios if `--ratios FILE` asks for that."""
     arguments, file = sys.argv[1:], None
     if OPTION in arguments[-2:-1]:
         arguments, file = arguments[:-2], arguments[-1]

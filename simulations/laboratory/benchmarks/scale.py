@@ -3,10 +3,10 @@ r"""Growth of time, memory and disk with the number of texts, of runs in a ledge
     OMP_NUM_THREADS=1 python -m simulations.laboratory.benchmarks.scale \
         [--texts 3000 30000] [--runs 100 10000] [--replies 1000 100000] [--dimensions 384]
 
-Each part is measured at two sizes, and its cost for one text, run or reply at the larger size is a ratio to that at the
-smaller one: about 1 if the cost grows in proportion, the ratio of the sizes if it is quadratic. The time of an answer
-over a long ledger, and of a look-up in a large cache, should not grow at all. Times are CPU seconds of this process.
-Peak memory is the allocation of Python and numpy for the part itself (tracemalloc), without its input.
+Each part is measured at two sizes. Its cost for one text, run or reply at the larger size is divided by that at the
+smaller one: this is about 1 if the cost grows in proportion, and the ratio of the sizes if it is quadratic. The time of
+an answer over a long ledger, and of a look-up in a large cache, should not grow at all. Times are CPU seconds of this
+process. Peak memory is the allocation of Python and numpy for the part itself (tracemalloc), without its input.
 
 The full sizes are `--texts 10000 100000 --runs 100 10000 --replies 1000 1000000`, which need about 3 GB of disk in the
 folder for temporary files. An answer has all steps of a party's ledger for a query: charge, keep, survivors, close, and
@@ -64,7 +64,7 @@ def main(arguments: Sequence[str] | None = None) -> list[Ratio]:
 
 
 def _query(texts: list[str], vectors: NDArray[np.float32]) -> object:
-    """Ask three parties in this process one query of votes on these candidates, from the embedding to the sum."""
+    """Ask three parties in this process one query of votes on `len(texts)` candidates, which are embedded first."""
     encoder = Encoder.hashed_ngrams(dimensions=vectors.shape[1], bits=12)
     return parties.measure(3, "semi_honest", encoder, len(texts))
 
@@ -93,7 +93,7 @@ def _of_texts(part: str, sizes: Sequence[int], dimensions: int) -> list[Ratio]:
 
 
 def _cost(part: str, size: int, dimensions: int) -> tuple[float, float]:
-    """Return the CPU milliseconds and peak bytes of a part, per text."""
+    """Return the CPU milliseconds and the peak bytes of a part, both per text; print the line."""
     texts, vectors = _texts(size), _unit(size, dimensions, 0)
     _, milliseconds = timed(_PARTS[part], texts, vectors)
     peak = _peak(lambda: _PARTS[part](texts, vectors))
@@ -112,7 +112,7 @@ def _of_ledgers(sizes: Sequence[int]) -> list[Ratio]:
 
 
 def _ledger(runs: int) -> tuple[float, float, float]:
-    """Return CPU milliseconds: to open a ledger, per run; for an answer; to compute epsilon, per run."""
+    """Return the CPU milliseconds to open a ledger (per run), for an answer, and to compute epsilon (per run)."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "ledger.db"
         _write_ledger(path, runs)
@@ -167,12 +167,12 @@ def _answer_all(ledger: Ledger) -> None:
 
 
 def _spent(charges: tuple[Release, ...]) -> None:
-    """Compute the epsilon that a limit would be compared with; no limit is set here."""
+    """Compute the epsilon of all charges, as a party with a limit does; no limit is set here."""
     epsilon(charges, 1e-5)
 
 
 class _Writer:
-    """A model of this process whose replies take no time: five texts of 300 characters."""
+    """A language model in this process whose replies take no time. Each has five texts of 300 characters."""
 
     name = identity = "benchmark"
     remote = False
@@ -231,7 +231,7 @@ def _of_vectors(sizes: Sequence[int], dimensions: int) -> list[Ratio]:
 
 
 def _grown(what: str, sizes: Sequence[int], path: Path, ask: Callable[[range], object]) -> list[Ratio]:
-    """Fill a cache to both sizes, and return the ratios between them of the time of insertions and of look-ups.
+    """Fill a cache to both sizes; return the ratios of the times of insertions, and of look-ups, at these sizes.
 
     Only the last insertions are timed, and look-ups of as many entries all over the cache.
     """
@@ -255,7 +255,7 @@ def _grown(what: str, sizes: Sequence[int], path: Path, ask: Callable[[range], o
 
 
 def _texts(size: int) -> list[str]:
-    """Return texts of forty words out of five thousand."""
+    """Return `size` texts of 40 random words each, from 5,000 different words."""
     words = np.random.default_rng(0).integers(5000, size=(size, 40))
     return [" ".join(f"w{word}" for word in row) for row in words.tolist()]
 

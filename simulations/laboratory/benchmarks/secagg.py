@@ -34,10 +34,10 @@ from simulations.laboratory.benchmarks.timing import fastest
 _CHUNK = 2**15
 _SAMPLE = 5
 _LARGE = 200
-"""Number of parties from which only a sample masks whole vectors."""
+"""Number of parties from which on the graph is sparse, and only a sample of them masks whole vectors."""
 
 _FLOWER = {(10, 9): (10, 6), (50, 49): (50, 30), (50, 12): (13, 8)}
-"""Shares and threshold of Flower's parties, by parties and degree of the same graph."""
+"""Numbers of shares and threshold for Flower's parties, by the number of parties and the degree of our graph."""
 
 _HEADER = (
     f"{'group':22}{'length':>9}{'gone':>5} | {'mask':>8}{'unmask':>8}{'total':>9}{'x limit':>8}{'x pred.':>8}"
@@ -46,7 +46,7 @@ _HEADER = (
 
 
 def main(arguments: Sequence[str] | None = None) -> list[Ratio]:
-    """Print limits, tables and targets; return the targets."""
+    """Print limits, tables and the ratios that have a goal; return these ratios."""
     parser = argparse.ArgumentParser(prog="bench_secagg", description=__doc__.split("\n", 1)[0])
     parser.add_argument("--parties", type=int, nargs="+", default=[10, 50, 100, 1000])
     parser.add_argument("--lengths", type=int, nargs="+", default=[10**4, 10**5, 10**6])
@@ -69,7 +69,7 @@ def main(arguments: Sequence[str] | None = None) -> list[Ratio]:
 
 
 def groups(parties: int) -> list[Group]:
-    """Return the graphs on which the parties are timed."""
+    """Return the groups, with their graphs, in which this number of parties is timed."""
     complete = Group(parties=parties, degree=parties - 1, threshold=parties * 6 // 10)
     if parties == 50:
         return [complete, Group(parties=50, degree=12, threshold=8)]
@@ -84,7 +84,7 @@ def groups(parties: int) -> list[Group]:
 
 
 def bench(group: Group, lengths: Sequence[int], limits: "Limits") -> list[Ratio]:
-    """Print the lines of one group; return its targets."""
+    """Time one group and print its lines; return the ratios that have a goal."""
     cases = [(length, gone) for length in lengths for gone in (0, group.parties // 10)]
     # The first case has separate keys, to measure the cost of a set-up for one round.
     single = BenchmarkFederation(group, 1)
@@ -123,13 +123,13 @@ class TimedRound:
 
     Attributes:
         group: Parties and graph.
-        length: Words in each vector.
+        length: Number of words in each vector.
         gone: Number of parties that dropped out.
-        ours: CPU milliseconds of each step of Caucus's aggregation.
-        total: Total of a party, including its set-up for one round.
-        limit: Lower bound of the time for its masks.
-        predicted: Predicted total of a party.
-        flower: The same steps of Flower's SecAgg+ on the same graph.
+        ours: Time of each step of Caucus's aggregation.
+        total: Total time of a party, including its set-up for one round.
+        limit: Lower bound of the time for a party's masks.
+        predicted: Predicted total time of a party.
+        flower: Time of the same steps of Flower's SecAgg+ on the same graph; None if it was not timed.
     """
 
     group: Group
@@ -173,7 +173,7 @@ class TimedRound:
 
 @dataclass(slots=True)
 class Limits:
-    """Lower bounds of this machine, measured in this run, in CPU milliseconds.
+    """Lower bounds of times on this machine, measured in this run, in CPU milliseconds.
 
     Attributes:
         agree: Time of one key agreement.
@@ -196,7 +196,7 @@ class Limits:
         self.seal = _fastest_call(lambda: seal(agreed, binding, 0, 1, bytes(2 * shamir.SHARE_BYTES)))
 
     def masks(self, count: int, length: int) -> float:
-        """Return the time for keystream and addition of `count` masks of `length` words."""
+        """Return the time to generate the keystream of `count` masks of `length` words, and to add them."""
         if length not in self._mask:
             vector = np.zeros(length, dtype=np.uint64)
             zeros, piece = bytes(8 * _CHUNK), bytearray(8 * _CHUNK)
@@ -206,7 +206,7 @@ class Limits:
         return count * self._mask[length]
 
     def predicted(self, group: Group, length: int) -> float:
-        """Return the total time of a party in a round with keys for that round alone."""
+        """Return the predicted total time of a party in a round with keys for that round alone."""
         points = range(1, group.degree + 2)
         split = fastest(5, lambda: shamir.split_many([bytes(32)] * 2, group.threshold, points, secure_bytes(32)))
         return (

@@ -1,9 +1,9 @@
-"""Signal to noise of votes and of class sums, by the number of records and epsilon: the picture in CENSUS.md.
+"""Signal-to-noise ratio of votes and of class sums, by number of records and epsilon: the picture in CENSUS.md.
 
     python -m simulations.laboratory.benchmarks.signal
 
-Nothing is run or measured: each figure is the signal to noise that `caucus-coordinator plan` expects for one number of
-an answer, with the calibrated noise of a whole plan. Each mark of a line is at its ratio on a logarithmic scale.
+Nothing is run or measured: each figure is the ratio that `caucus-coordinator plan` expects for one number of an answer,
+with the calibrated noise of a whole plan. Each mark of a line is at its ratio on a logarithmic scale.
 """
 
 import argparse
@@ -24,11 +24,11 @@ ANSWERS: Mapping[str, tuple[int, tuple[str, ...]]] = {
     "c": (77, ("method=census",)),
     "C": (10, ("method=census",)),
 }
-"""Number of labels and settings of each kind of answer, by its mark."""
+"""Number of labels, and settings, of each kind of answer, by the letter that marks it in the picture."""
 
 _TICKS = (0.001, 0.01, 0.1, 1.0, 10.0, 100.0)
 _DECADE = 10
-"""Number of characters for a tenfold ratio."""
+"""Width of a factor of ten in the picture, in characters."""
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -48,7 +48,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 
 def estimates(epsilon: float, labels: int, settings: Sequence[str]) -> dict[int, Signal]:
-    """Return the expected signal of the weakest answer of a method, by number of records."""
+    """Return the expected signal of a plan's weakest answer, by number of records; without those that have none."""
     task = Task(name="any", kind="text", labels={f"label {number}": "" for number in range(labels)})
     plan, compared = drafted(composed([*settings, "federation.parties=10", f"privacy.epsilon={epsilon}"]), task)
     by_records = {records: weakest(signals(plan, compared, records)) for records in RECORDS}
@@ -56,9 +56,9 @@ def estimates(epsilon: float, labels: int, settings: Sequence[str]) -> dict[int,
 
 
 def drawn(ratios: Mapping[str, float]) -> str:
-    """Return a line of text with each mark at its ratio.
+    """Return a line of text with each mark at its ratio, on a logarithmic scale.
 
-    Dots extend to where an answer is no longer noise, dashes to where it is clear.
+    Dots end at the ratio at which an answer is no longer noise, and dashes at the ratio at which it is clear.
     """
     width = _DECADE * (len(_TICKS) - 1)
     line = ["." if at < _place(HOPELESS) else "-" if at < _place(CLEAR) else " " for at in range(width)]

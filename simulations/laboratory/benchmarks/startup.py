@@ -1,4 +1,4 @@
-"""Waits of a user at the start and at the end of the demo, in CPU time relative to the import of torch.
+"""Time that a user waits at the start and at the end of the demo, in CPU time relative to the import of torch.
 
     OMP_NUM_THREADS=1 python -m simulations.laboratory.benchmarks.startup [SETTING=VALUE ...]
 
@@ -57,7 +57,7 @@ def main(arguments: Sequence[str]) -> list[Ratio]:
 
 
 def cpu(arguments: Sequence[str]) -> float:
-    """Return the CPU seconds of Python with these arguments, including all of its threads and processes.
+    """Run Python with these arguments; return its CPU seconds, including all of its threads and processes.
 
     Raises:
         CalledProcessError: The command failed.

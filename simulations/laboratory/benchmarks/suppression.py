@@ -23,7 +23,7 @@ from simulations.laboratory.benchmarks.ratios import Ratio, benchmark
 from simulations.laboratory.benchmarks.timing import timed
 
 _POPULATIONS = {"tight": (0.05, 0.5), "loose": (0.25, 0.3), "no centres": (1.0, 0.0)}
-"""Number of centres per candidate, and the spread of candidates around a centre."""
+"""Number of centres per candidate, and spread of candidates around a centre, by the population's name."""
 
 
 def main(arguments: Sequence[str] | None = None) -> list[Ratio]:
@@ -54,7 +54,7 @@ def main(arguments: Sequence[str] | None = None) -> list[Ratio]:
 
 
 def population(name: str, n: int, dimensions: int) -> tuple[NDArray[np.float64], NDArray[np.float32]]:
-    """Return the votes and unit vectors of a population of this kind."""
+    """Return random votes, (n,), and unit vectors, (n, dimensions), of the population of this name."""
     rng = np.random.default_rng(0)
     share, spread = _POPULATIONS[name]
     centres = rng.normal(size=(max(1, round(share * n)), dimensions))
@@ -64,7 +64,7 @@ def population(name: str, n: int, dimensions: int) -> tuple[NDArray[np.float64],
 
 
 def plain(votes: NDArray[np.float64], vectors: NDArray[np.float32], count: int, *, tau: float) -> Elites:
-    """Suppress by the paper's definition: a self-similarity matrix for each tau, and a walk over it."""
+    """Return the elites by the paper's definition, with a self-similarity matrix for each tau and a loop over it."""
     order = np.argsort(-votes, kind="stable")
     steps = 0
     while True:

@@ -3,12 +3,12 @@ r"""The vote kernel compared with one raw float32 product, faiss, and the search
     OMP_NUM_THREADS=1 python -m simulations.laboratory.benchmarks.votes \
         [--records 10000] [--candidates 6000] [--dimensions 768] [--top 8]
 
-All ways find the nearest candidates of each record on this processor; ours also finds the furthest in the same pass, in
-an order that does not depend on rounding. faiss finds only the nearest. The private-evolution library searches with
-faiss if it is installed (microsoft/DPSDA, `pe/histogram/nearest_neighbor_backend`): by IndexFlatL2, here "faiss, l2",
-for its mode "l2" and by IndexFlatIP for "ip" and "cos_sim"; our search for the nearest alone is also compared with the
-former. Each ratio is one of CPU times measured alternately: the smallest of several turns, since other load only adds
-to either. Scratch is the growth of the process's peak memory in our first call, without the copy of the candidates.
+All implementations find the nearest candidates of each record on this processor. Ours also finds the furthest in the
+same pass, in an order that does not depend on rounding; faiss finds only the nearest. The private-evolution library
+(microsoft/DPSDA, `pe/histogram/nearest_neighbor_backend`) searches with faiss if it is installed: by IndexFlatL2, here
+"faiss, l2", for its mode "l2" and by IndexFlatIP for "ip" and "cos_sim". Our search for the nearest alone is also
+compared with the former. Each ratio divides CPU times that are measured alternately. Each time is the smallest of
+several, since other load only adds to it. The growth of the process's peak memory in our first call is printed too.
 """
 
 import argparse
@@ -48,7 +48,7 @@ def main(arguments: Sequence[str] | None = None) -> list[Ratio]:
 
 
 def bench(kind: str, records: NDArray[np.float32], candidates: NDArray[np.float32], top: int) -> list[Ratio]:
-    """Print the lines of one kind of vectors; return the ratios of our ways."""
+    """Time all implementations with these vectors and print the lines; return the ratios of our implementation."""
     both = partial(votes, records, candidates, top, furthest=True)
     scratch = _growth(both)
     kept = 4 * candidates.size / 2**20
@@ -74,7 +74,7 @@ def bench(kind: str, records: NDArray[np.float32], candidates: NDArray[np.float3
 
 
 def vectors(rows: int, dimensions: int, seed: int, spread: float | None) -> NDArray[np.float32]:
-    """Return unit vectors, (rows, dimensions): independent ones, or around common centres with a decaying spectrum."""
+    """Return unit vectors, (rows, dimensions): around common centres with this spread, or independent if it is None."""
     made = np.random.default_rng(seed).normal(size=(rows, dimensions))
     if spread is not None:
         common = np.random.default_rng(0)
@@ -86,14 +86,14 @@ def vectors(rows: int, dimensions: int, seed: int, spread: float | None) -> NDAr
 def votes(
     records: NDArray[np.float32], candidates: NDArray[np.float32], top: int, *, furthest: bool
 ) -> NDArray[np.int64]:
-    """Return the votes of all records for candidates of the only label."""
+    """Return the votes of all records for the candidates, all of one label."""
     spec = VotesSpec(top=top, furthest=furthest)
     query = Votes(spec=spec, vectors=candidates, labels=np.zeros(len(candidates), dtype=np.int32))
     return votes_of(query, records, np.zeros(len(records), dtype=np.int32))
 
 
 def turns(product: Callable[[], object], ways: dict[str, Callable[[], object]]) -> dict[str, float]:
-    """Return the smallest CPU time of each way, relative to the smallest of the product between its turns."""
+    """Return the smallest CPU time of each function, relative to the smallest of `product`, measured alternately."""
     ratios = {}
     for name, way in ways.items():
         times = [(timed(product)[1], timed(way)[1]) for _ in range(_TURNS)]
@@ -109,7 +109,7 @@ def _faiss(index: type, records: NDArray[np.float32], candidates: NDArray[np.flo
 
 
 def _growth(action: Callable[[], object]) -> float:
-    """Return the growth of the peak memory of the process, in MiB."""
+    """Return the growth of the peak memory of the process during the call, in MiB."""
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     action()
     return (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) / 1024

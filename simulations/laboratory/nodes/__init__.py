@@ -1,1 +1,1 @@
-"""Real nodes of many hospitals on one machine: their cost, and their behaviour under failures."""
+"""Many hospitals' real processes on one machine: what a run costs, and what happens when hospitals fail."""

@@ -13,10 +13,10 @@ class Cost:
     """The terms of the duration of a run.
 
     Attributes:
-        wait: Duration of a phase on a line without a delay, in seconds: the waits between two requests for a message
-            and the work of a hospital.
-        trips: Consecutive round trips of a phase.
-        bytes: Bytes that a node sends and receives in a phase, in the busier direction of the coordinator's line.
+        wait: Duration of a phase on a line without a delay, in seconds. It consists of the waits between two requests
+            for a message, and the work of a hospital.
+        trips: Number of consecutive round trips in a phase.
+        bytes: Bytes that a node sends or receives in a phase, in the busier direction of the coordinator's line.
         work: Seconds of work of the coordinator's processes for each node in a phase.
         start: Seconds before the first phase and after the last.
     """

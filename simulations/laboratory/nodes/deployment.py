@@ -1,7 +1,7 @@
 """A coordinator and its hospitals as real processes on this machine, started by an operator's commands.
 
-The benchmark of memory uses this harness unchanged. `federation.py` runs hospitals as forks, and the tests
-(`tests/support/deployed.py`) add other machines, replaced code and faults; both override the methods that start
+The benchmark of memory uses this class unchanged. `federation.py` runs hospitals as forks, and the tests
+(`tests/support/deployed.py`) add other machines, replaced code and faults. Both override the methods that start
 processes.
 """
 
@@ -29,7 +29,7 @@ T = TypeVar("T")
 
 LOOPBACK = "127.0.0.1"
 PATIENCE = 600.0
-"""Seconds that a start or the end of a run may take."""
+"""Largest number of seconds that a start, or the end of a run, may take."""
 
 
 def completed(
@@ -40,13 +40,13 @@ def completed(
     code: int = 0,
     timeout: float = 300.0,
 ) -> str:
-    """Run one of our programs to its end; return its output and errors.
+    """Run one of our programs to its end; return its standard output followed by its standard error.
 
     Args:
         program: Name of the program.
         arguments: Its arguments.
         environment: Its whole environment.
-        machine: Words before the command that run it on its machine, such as `ip netns exec NAME`.
+        machine: Words before the command that run it elsewhere, such as `ip netns exec NAME`.
         code: Expected exit code.
         timeout: Largest number of seconds that it may take.
 
@@ -71,12 +71,12 @@ def completed(
 
 
 class Deployment:
-    """One coordinator and its hospitals; all files and processes belong to one folder, and end with `close`.
+    """One coordinator and its hospitals. All files are in one folder; `close` removes it and ends all processes.
 
     Args:
         folder: An empty folder; its path must be short enough for Unix sockets.
         host: Host that hospitals connect to.
-        listen: Host on which the front door listens, if it differs; the port is the same.
+        listen: Host on which the coordinator's front door listens, on the same port; None: `host`.
 
     Attributes:
         folder: The folder.
@@ -84,7 +84,7 @@ class Deployment:
         host: The host.
         port: Port that hospitals connect to.
         count: Number of hospitals that `make` has enrolled.
-        running: Processes that were started and not stopped, by name: "coordinator", "hN", "run-NAME".
+        running: Processes that were started and not stopped, by name: "coordinator", "hN" for a hospital, "run-NAME".
     """
 
     def __init__(self, folder: Path, *, host: str = LOOPBACK, listen: str | None = None) -> None:
@@ -110,11 +110,11 @@ class Deployment:
         shutil.rmtree(self.folder, ignore_errors=True)
 
     def make(self, private: Sequence[Sequence[Record]], *, relay_user: str | None = None) -> None:
-        """Make all folders, start the coordinator, and enrol the hospitals; on any error, `close`.
+        """Make all folders, start the coordinator, and enrol the hospitals. On any error, `close` is called.
 
         Args:
             private: Records of each hospital.
-            relay_user: Account of the hospitals' relays.
+            relay_user: Account under which the hospitals' relays run; None: the account of this process.
         """
         try:
             address = ("--address", f"{self.host}:{self.port}", "--listen", self._listen)
@@ -147,7 +147,7 @@ class Deployment:
         return self.folder / f"h{number}"
 
     def set(self, number: int, **values: str) -> None:
-        """Change settings or limits of a hospital, in its YAML."""
+        """Change settings or limits of a hospital, in its `client.yaml`."""
         path = self.at(number) / "client.yaml"
         content = path.read_text(encoding="utf-8")
         for name, value in values.items():
@@ -176,7 +176,7 @@ class Deployment:
         environment: Mapping[str, str] | None = None,
         machine: Sequence[str] = (),
     ) -> subprocess.Popen[bytes]:
-        """Start one of our programs, under a name, and return its process; its output is added to NAME.out."""
+        """Start one of our programs under a name, append its output to NAME.out, and return its process."""
         with (self.folder / f"{name}.out").open("ab") as out:
             self.running[name] = subprocess.Popen(
                 [*machine, processes.program(program), *map(str, arguments)],
@@ -199,7 +199,7 @@ class Deployment:
         return False
 
     def trust(self) -> ssl.SSLContext:
-        """Return the TLS trust of a hospital: only the coordinator's own authority."""
+        """Return a TLS context that trusts only the coordinator's own certificate authority, as a hospital does."""
         return ssl.create_default_context(cafile=self.here / "ca.crt")
 
     def ask(self, method: str, path: str) -> httpx.Response:
@@ -208,7 +208,7 @@ class Deployment:
         return httpx.request(method, url, verify=self.trust(), content=b"", headers=kind, trust_env=False)
 
     def up(self, *numbers: int, options: Sequence[str] = ()) -> None:
-        """Start these hospitals, or all, with these options, and wait until all running nodes are online."""
+        """Start these hospitals, or all without numbers, and wait until the nodes of all started ones are online."""
         wanted = {number: self._starts(number) + 1 for number in numbers or range(self.count)}
         for number in wanted:
             self.launch(number, options)
@@ -239,27 +239,27 @@ class Deployment:
         return sum(party["node"] == "online" for party in facts["parties"])
 
     def down(self, name: str) -> None:
-        """Stop a process of this name, and wait for its end."""
+        """Stop the process of this name, and wait for its end."""
         process = self.running.pop(name)
         process.terminate()
         process.wait(60)
 
     def begin(self, name: str, *overrides: str) -> subprocess.Popen[bytes]:
-        """Begin a run without waiting; return the process of the command."""
+        """Start a run of this name without waiting; return the process of the command."""
         return self.start(f"run-{name}", "caucus-coordinator", "run", self.here, name, *overrides)
 
     def is_running(self, name: str) -> bool:
-        """Return whether a run that began has not ended."""
+        """Return whether the run of this name, which `begin` started, still goes on."""
         return self.running[f"run-{name}"].poll() is None
 
     def finish(self, name: str) -> tuple[int, str]:
-        """Wait for the end of a run; return its exit code and output."""
+        """Wait for the end of the run of this name; return its exit code and its output."""
         process = self.running.pop(f"run-{name}")
         return process.wait(PATIENCE), text(self.folder / f"run-{name}.out")
 
 
 def write_records(path: Path, notes: Iterable[Record]) -> Path:
-    """Write the records of a hospital, readable only by its own account; return the path."""
+    """Write the records of a hospital as CSV, readable only by this account; return the path."""
     with path.open("w", newline="", encoding="utf-8") as out:
         csv.writer(out).writerows([("text", "label"), *((note.text, note.label) for note in notes)])
     path.chmod(0o600)
@@ -274,15 +274,15 @@ def free_port() -> int:
 
 
 def text(path: Path) -> str:
-    """Return the content of a file that may be half written; empty if there is none."""
+    """Return the text of a file, which may be half written; an empty text if there is no file."""
     return path.read_text(encoding="utf-8", errors="replace") if path.exists() else ""
 
 
 def wait(condition: Callable[[], T], what: str, patience: float = PATIENCE, *, every: float = 0.1) -> T:
-    """Wait until a condition holds; return its value.
+    """Call `condition` every `every` seconds until its value is true; return that value.
 
     Raises:
-        CaucusError: The condition does not hold in time.
+        CaucusError: The condition did not become true within `patience` seconds.
     """
     deadline = time.monotonic() + patience
     while not (value := condition()):

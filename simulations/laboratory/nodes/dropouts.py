@@ -3,10 +3,10 @@ r"""Hospitals that fail at random in each phase: the number of runs that succeed
     OMP_NUM_THREADS=1 python -m simulations.laboratory.nodes.dropouts \
         [--parties 10 50] [--rates 0.01 0.05 0.2] [--spares 0 0.1 0.3] [--retries 0 1 3] [--runs 50]
 
-Coordinator and parties are the real ones, over a grid in this process; a run has two queries of votes: nine phases with
-`secagg=malicious`. In each phase each hospital fails with the same probability, and is `away` only for that phase,
-like a hospital whose answer comes after `federation.timeout`, or `gone` for the rest of the run. A phase in which a
-hospital is missing lasts until the timeout: so the loss is counted in such waits, and in repeated phases.
+Coordinator and parties have the real code, over a grid in this process. A run has two queries of votes, which are nine
+phases with `secagg=malicious`. In each phase each hospital fails with the same probability. It is `away` only for that
+phase, like a hospital whose answer comes after `federation.timeout`, or `gone` for the rest of the run. A phase in
+which a hospital is missing lasts until the timeout, so the loss is counted in such waits, and in repeated phases.
 """
 
 import argparse
@@ -54,11 +54,11 @@ KINDS = ("away", "gone")
 QUERIES = 2
 _LABELS = ("first", "second")
 _CORRUPT = 0.3
-"""The share of corrupt parties that new hospitals' limits demand."""
+"""Share of corrupt parties against which a plan has to protect, by the default limits of a hospital."""
 
 
 class Ending(NamedTuple):
-    """End of a run: whether it was complete, and the numbers of phases that lacked a reply and of all phases."""
+    """End of a run: whether it was complete, the number of phases that lacked a reply, and that of all phases."""
 
     whole: bool
     waits: int
@@ -66,7 +66,7 @@ class Ending(NamedTuple):
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Print one line for each case."""
+    """Print one line for each combination of the options' values."""
     parser = argparse.ArgumentParser(prog="dropouts", description=__doc__.split("\n", 1)[0])
     parser.add_argument("--parties", type=int, nargs="+", default=[10, 50])
     parser.add_argument("--rates", type=float, nargs="+", default=[0.01, 0.05, 0.2])
@@ -92,7 +92,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _summary(endings: Sequence[Ending]) -> str:
-    """Return the share of complete runs; mean waits and repeated phases of these."""
+    """Return the share of complete runs, and their mean numbers of waits and of repeated phases, as text."""
     whole = [ending for ending in endings if ending.whole]
     share = f"{len(whole) / len(endings):7.0%}"
     if not whole:
@@ -102,13 +102,13 @@ def _summary(endings: Sequence[Ending]) -> str:
 
 
 class Faults:
-    """Random failures of parties in each phase, and the number of phases.
+    """Random failures of parties in each phase, with counts of the phases and of those that lacked a reply.
 
     Args:
-        parties: Number of hospitals.
-        rate: Probability that one fails in a phase.
-        draws: Random numbers of this experiment.
-        lasting: Whether a failed party stays away.
+        parties: Number of parties.
+        rate: Probability that a party fails in a phase.
+        draws: Generator of the failures.
+        lasting: Whether a failed party stays away until the end of the run.
     """
 
     def __init__(self, parties: int, rate: float, draws: random.Random, *, lasting: bool) -> None:
@@ -128,7 +128,7 @@ class Faults:
 
 
 class _Watched(FlowerNetwork):
-    """A network that tells the faults where a phase begins, and counts those in which a reply is missing."""
+    """A network that tells `Faults` when a phase begins, and counts the phases in which a reply is missing."""
 
     def __init__(self, grid: LocalGrid, faults: Faults) -> None:
         super().__init__(grid, timeout=0)

@@ -4,11 +4,11 @@ r"""Real hospitals that fail at random in each phase, compared with `dropouts.py
         [--rates 0.01 0.05 0.2] [--spares 0.1] [--retries 1] [--runs 10] [--timeout 30]
 
 The hospitals' processes are those of `federation.py`; the runs have two queries with few candidates.
-When a message comes to a hospital's relay, it stops itself (SIGSTOP) with the given probability, before anything is
-answered. A hospital that is `away` continues a second after `federation.timeout`, and then answers too late; if it is
-`gone`, all of its processes are killed (SIGKILL). Before the next run every hospital is running again. The lost seconds
-are those of a complete run minus those of a run without faults. They are predicted as well, from waits for the timeout
-and repeated phases.
+When a message comes to a hospital's relay, the relay stops itself (SIGSTOP) with the given probability, before anything
+is answered. A hospital that is `away` continues a second after `federation.timeout`, and then answers too late. If it
+is `gone`, all of its processes are killed (SIGKILL). Before the next run every hospital is running again. The lost
+seconds are those of a complete run minus those of a run without faults. They are predicted as well, from waits for the
+timeout and repeated phases.
 """
 
 import argparse
@@ -41,7 +41,7 @@ _FAULTS = "faults.json"
 
 
 class Run(NamedTuple):
-    """A run over real nodes: whether it was complete, its seconds, and the number of hospitals that failed."""
+    """Result of a run over real nodes: whether it was complete, its seconds, and the number of hospitals' failures."""
 
     whole: bool
     seconds: float
@@ -49,7 +49,7 @@ class Run(NamedTuple):
 
 
 def failing_relay() -> int:
-    """Run a hospital's relay that fails according to a file in its parent folder; `Nodes` starts it in its place."""
+    """Run a relay that fails as `faults.json` in the parent folder says; `Nodes` starts it in place of its own."""
     folder = Path.cwd()
     draws: dict[str, random.Random] = {}
 
@@ -65,7 +65,7 @@ def failing_relay() -> int:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Print one line for each case."""
+    """Print one line for each combination of the options' values."""
     parser = argparse.ArgumentParser(prog="failing", description=__doc__.split("\n", 1)[0])
     parser.add_argument("--parties", type=int, default=10)
     parser.add_argument("--kinds", choices=KINDS, nargs="+", default=KINDS)
@@ -107,7 +107,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _figures(runs: Sequence[Run], endings: Sequence[Ending], *, calm: float, phase: float, timeout: float) -> str:
-    """Return the shares of complete runs, mean seconds that these lost, and how many hospitals failed in a run."""
+    """Return a line's shares of complete runs and mean lost seconds, measured and predicted, and mean failures."""
     lost = [run.seconds - calm for run in runs if run.whole]
     expected = [
         ending.waits * timeout + (ending.phases - phases(QUERIES)) * phase for ending in endings if ending.whole
@@ -133,7 +133,13 @@ class Faulty:
         self._nodes, self._timeout, self._retries = nodes, timeout, retries
 
     def run(self, name: str, dropouts: int, rate: float, *, lasting: bool) -> Run:
-        """Make one run and wait for its end.
+        """Make one run, and wait for its end.
+
+        Args:
+            name: Name of the run.
+            dropouts: `federation.max_dropouts`.
+            rate: Probability that a hospital fails in a phase.
+            lasting: Whether a hospital that fails is killed; otherwise it continues after the timeout.
 
         Raises:
             RuntimeError: The run failed although no hospital did; the message has its output.
@@ -172,7 +178,7 @@ class Faulty:
         return Run(whole=not code, seconds=seconds, failed=failed)
 
     def _all_there(self) -> None:
-        """Start the killed processes again: SuperLink first has to notice that they are gone."""
+        """Start the killed hospitals again, after SuperLink has noticed that they are gone."""
         here = self._nodes.started()
         wait(lambda: self._nodes.online() <= len(here), "killed nodes are offline", every=1.0)
         if gone := sorted(set(range(self._nodes.count)) - set(here)):

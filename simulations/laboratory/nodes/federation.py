@@ -1,4 +1,4 @@
-"""Many hospitals on this machine: the harness of `deployment.py` with forks, so that a hundred fit into memory.
+"""Many hospitals on this machine: `Deployment` with forked processes, so that a hundred hospitals fit into memory.
 
 The coordinator's processes are those of `caucus-coordinator serve`. Each hospital has the three of `caucus-party start`
 (party service, SuperNode, relay), with the same arguments, but forked (`forks.py`); `revive` starts them again.
@@ -32,9 +32,9 @@ from simulations.laboratory.nodes.usage import stat
 PARTY = "client.command:main"
 (FLOWER,) = (script.value for script in entry_points(group="console_scripts", name="flwr"))
 GROUP = 10
-"""Number of hospitals that start at the same time: their first connections are most of the work of a start."""
+"""Number of hospitals that start at the same time; it is limited, since their first connections are much work."""
 FRONT = "127.0.0.2"
-"""Address of the front door; with the same port, the near end of a line to it is on the usual address."""
+"""Address of the front door. A line to it can thus begin at the usual loopback address, with the same port."""
 _MODULES = ("client.deploy.host", "client.flower.supernode", "client.flower.relay")
 
 
@@ -45,8 +45,8 @@ class Nodes(Deployment):
         folder: A new folder.
         count: Number of hospitals.
         line: Line between the hospitals and the coordinator; None: loopback.
-        records: Number of records of each hospital; they are notes of the demo.
-        relay: `MODULE:FUNCTION` that takes the place of the hospitals' relay.
+        records: Number of records of each hospital, which are notes of the demo.
+        relay: `MODULE:FUNCTION` of a program in place of the hospitals' relay; None: the usual relay.
     """
 
     def __init__(
@@ -87,13 +87,13 @@ class Nodes(Deployment):
         store(CoordinatorSettings.load(self.here), parties)
 
     def up(self, *numbers: int, options: Sequence[str] = ()) -> None:
-        """Start these hospitals, or all, group by group, and wait until their nodes are online."""
+        """Start these hospitals, or all without numbers, group by group, and wait until their nodes are online."""
         wanted = numbers or range(self.count)
         for first in range(0, len(wanted), GROUP):
             super().up(*wanted[first : first + GROUP], options=options)
 
     def launch(self, number: int, options: Sequence[str] = ()) -> None:
-        """Start a hospital's processes; these take no options."""
+        """Start a hospital's processes without waiting. Options are not supported."""
         assert not options
         for child in start.children(HospitalSettings.load(self.at(number)), start.SIDES["both"]):
             self._children[number, child.name] = child
@@ -104,7 +104,7 @@ class Nodes(Deployment):
         return super()._all_online()
 
     def revive(self) -> int:
-        """Start again each process that has ended, as `caucus-party start` does; return their number."""
+        """Restart each process that has ended, as `caucus-party start` does; return the number of restarts."""
         ended = [key for key, process in self.forked.items() if stat(process)[0] in "Z0"]
         for key in ended:
             self.forks.wait(self.forked[key])
@@ -142,13 +142,13 @@ class Nodes(Deployment):
         os.kill(self.forked[number, "relay"], signal.SIGCONT)
 
     def online(self) -> int:
-        """Return the number of nodes that the coordinator reports as connected."""
+        """Return the number of nodes that the coordinator reports as connected; 0 if it does not reply."""
         with contextlib.suppress(CaucusError, subprocess.CalledProcessError):
             return sum(node["status"] == "online" for node in self._flower("supernode", "list")["nodes"])
         return 0
 
     def requests(self, number: int, run: str) -> list[tuple[str, float]]:
-        """Return the requests to a hospital in the run of this name, with their Unix times, in order."""
+        """Return the names of the requests to a hospital in the run of this name, with their Unix times, in order."""
         return [
             (line["request"], datetime.fromisoformat(line["when"]).timestamp())
             for line in self.audit(number)
@@ -156,7 +156,7 @@ class Nodes(Deployment):
         ]
 
     def processes(self) -> dict[str, list[int]]:
-        """Return the IDs of all processes, by kind."""
+        """Return the IDs of all processes, by kind of process, such as "relay"."""
         by_name: dict[str, list[int]] = {"forking": [self.forks.process]}
         for (_, name), process in self.forked.items():
             by_name.setdefault(name, []).append(process)

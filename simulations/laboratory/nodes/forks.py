@@ -1,10 +1,10 @@
-"""Commands as forks of one process that has imported their modules, which are in memory once for all of them.
+"""Commands that run as forks of one process, which has imported their modules, so that these are in memory once.
 
     python -m simulations.laboratory.nodes.forks [--first MODULE:FUNCTION] MODULE:FUNCTION ...
 
 A Python process that imports Flower takes a second of CPU time and 100 MB before it does anything. A fork of a process
 that has imported it takes milliseconds, and only the memory that it writes to. The process reads one request per line
-(JSON, from its standard input) and answers each with a line; when the input ends, so do its children.
+(JSON, from its standard input) and answers each with a line. When the input ends, it kills its children.
 """
 
 import argparse
@@ -30,12 +30,12 @@ _PR_SET_PDEATHSIG = 1
 
 
 class Forks:
-    """The forking process, as the process that started it sees it.
+    """A forking process, as a child of this process, to which requests are sent.
 
     Args:
         functions: `MODULE:FUNCTION` of each command; a function takes its arguments from `sys.argv`.
-        environment: Variables that their modules read when they are imported.
-        first: A function that is called once before all forks, which share its results in memory.
+        environment: Environment variables for the import of the commands' modules.
+        first: `MODULE:FUNCTION` that is called once before all forks, which share what it has loaded into memory.
     """
 
     def __init__(
@@ -76,14 +76,14 @@ class Forks:
         return self._ask(request)
 
     def wait(self, process: int) -> int:
-        """Wait until a command has ended; return its exit code, or minus its signal."""
+        """Wait until the command with this process ID has ended; return its exit code, or minus its signal's number."""
         return self._ask({"wait": process})
 
     def run(self, function: str, *arguments: object, folder: Path, environment: Mapping[str, str]) -> str:
         """Run one command to its end; return its output.
 
         Raises:
-            CalledProcessError: Its exit code is not 0.
+            CalledProcessError: The command's exit code is not 0.
         """
         with tempfile.NamedTemporaryFile("r", encoding="utf-8") as log:
             where = Path(log.name)
@@ -119,7 +119,7 @@ class Forks:
 
 
 def main() -> None:
-    """Serve until the input ends."""
+    """Answer the requests on standard input until it ends."""
     parser = argparse.ArgumentParser(prog="forks")
     parser.add_argument("--first")
     parser.add_argument("functions", nargs="+")
@@ -163,7 +163,7 @@ def _say(answers: TextIO, number: int) -> None:
 
 
 def _become(function: Callable[[], object], request: Mapping[str, Any]) -> None:
-    """Run the command in this forked process, which ends with it."""
+    """Run the requested command in this forked process, and exit with the command's exit code."""
     ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
     code: object = 1
     try:

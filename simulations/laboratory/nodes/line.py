@@ -16,11 +16,10 @@ class Line:
 
     Args:
         delay: Initial value of the attribute.
-        spoil: One in this number of pieces has a bit changed; 0: none.
+        spoil: Each `spoil`-th piece of data has a bit changed; 0: none.
 
     Attributes:
-        delay: Duration of a round trip in seconds, half of it in each direction; also the delay of a connection's first
-            packets.
+        delay: Duration of a round trip in seconds, half of it in each direction. To connect takes another one.
         rate: Bytes per second in each direction, for all hospitals together, like the coordinator's own line; None: no
             limit.
         passed: Bytes so far, "up" to the coordinator and "down" from it.
@@ -36,7 +35,7 @@ class Line:
 
     @contextlib.contextmanager
     def between(self, near: tuple[str, int], far: tuple[str, int]) -> Iterator[None]:
-        """Relay connections to `near` (host and port) to `far`, for the duration of the context."""
+        """Listen at `near` (host and port) and relay connections to `far`, for the duration of the context."""
         loop = asyncio.new_event_loop()
         listening = loop.run_until_complete(asyncio.start_server(self.to(*far), *near, backlog=1024))
         thread = Thread(target=loop.run_forever, daemon=True)
@@ -80,7 +79,7 @@ class Line:
         return data[:-1] + bytes([data[-1] ^ 1]) if spoiled else data
 
     def _through(self, now: float, size: int, direction: str) -> float:
-        """Return the time at which the last of these bytes is on the line, after all before them."""
+        """Return the time at which the last of these bytes has been sent, after all earlier ones in this direction."""
         if self.rate is None:
             return now
         self._free[direction] = max(now, self._free[direction]) + size / self.rate

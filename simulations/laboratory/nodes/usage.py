@@ -1,4 +1,4 @@
-"""Resources of processes, and the processes that started them, from Linux's /proc."""
+"""CPU time and memory of processes, and the processes that they have started, from Linux's /proc."""
 
 import os
 from collections.abc import Iterable
@@ -6,7 +6,7 @@ from pathlib import Path
 
 
 def stat(process: int) -> list[str]:
-    """Return the fields of a process in /proc, from its state on; zeros if the process does not exist."""
+    """Return the fields of /proc/PID/stat, from the state on; zeros if there is no process with this ID."""
     try:
         return Path(f"/proc/{process}/stat").read_text(encoding="utf-8").rpartition(")")[2].split()
     except OSError:
@@ -14,13 +14,13 @@ def stat(process: int) -> list[str]:
 
 
 def cpu(processes: Iterable[int]) -> float:
-    """Return the CPU seconds of these processes so far."""
+    """Return the CPU seconds that these processes have used so far, in total."""
     fields = (stat(process) for process in processes)
     return sum(int(process[11]) + int(process[12]) for process in fields) / os.sysconf("SC_CLK_TCK")
 
 
 def descendants(parents: Iterable[int]) -> set[int]:
-    """Return the processes that these processes have started, directly or indirectly."""
+    """Return the IDs of the processes that these processes have started, directly or indirectly."""
     children: dict[int, list[int]] = {}
     for entry in Path("/proc").glob("[0-9]*"):
         children.setdefault(int(stat(int(entry.name))[1]), []).append(int(entry.name))
@@ -32,12 +32,12 @@ def descendants(parents: Iterable[int]) -> set[int]:
 
 
 def proportional_set(processes: Iterable[int]) -> int:
-    """Return the bytes of memory of these processes, with shared memory counted once (PSS)."""
+    """Return the bytes of memory of these processes; shared memory is divided among its processes (PSS)."""
     return _memory(processes, "Pss:")
 
 
 def resident_set(processes: Iterable[int]) -> int:
-    """Return the bytes of memory of these processes, with shared memory counted for each process (RSS)."""
+    """Return the bytes of memory of these processes; shared memory counts fully for each of them (RSS)."""
     return _memory(processes, "Rss:")
 
 

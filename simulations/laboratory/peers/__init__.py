@@ -1,1 +1,1 @@
-"""Programs of others on what our runs had or made: they run from their own folders, and none of their code is here."""
+"""Comparison with programs of others, which get the input or the texts of our runs; none of their code is here."""

@@ -19,13 +19,13 @@ from server.operators.variation import vary
 from simulations.laboratory.peers.our_run import Counts, Run, our_votes
 
 SEARCHES = (("sklearn", "l2"), ("sklearn", "cos_sim"), ("torch", "l2"), ("faiss", "l2"), ("faiss", "cos_sim"))
-"""The library's searches, each with a distance; on unit vectors all mean the same neighbour."""
+"""The library's search programs, each with a distance; on unit vectors all should find the same neighbour."""
 TEXT, LABEL = "PE.TEXT", "PE.LABEL_ID"
 CLEAN, KEPT = "PE.CLEAN_HISTOGRAM", "PE.FROM_LAST_FLAG"
 
 
 class Library:
-    """The library's parts, set up as our run was; it must be importable as `pe`."""
+    """The library's parts, set up as our run was. The library must be importable as `pe`."""
 
     def __init__(self, run: Run) -> None:
         self.run = run
@@ -38,18 +38,18 @@ class Library:
         self.epsilon, self.delta = run.parts.plan.epsilon, run.parts.plan.delta
 
     def data(self, texts: Sequence[Record | Candidate]) -> Any:
-        """Return texts as the library's data."""
+        """Return texts with their labels as the library's type `Data`."""
         frame = {TEXT: [text.text for text in texts], LABEL: self.run.numbers(texts).tolist()}
         return self._data(frame, {"label_info": [{"name": label} for label in self.labels]})
 
     def compute_embedding(self, data: Any) -> Any:
-        """Add our encoder's vectors: the library's interface `Embedding`."""
+        """Add our encoder's vectors to the data, as the library's interface `Embedding` demands."""
         vectors = list(self.run.tools.embed(data.data_frame[TEXT].tolist()))
         data.data_frame = data.data_frame.assign(**{self.column_name: vectors})
         return data
 
     def random_api(self, label_info: Any, num_samples: int) -> Any:
-        """Write first texts of one label, by the requests of our run: the library's interface `API`."""
+        """Write the first texts of one label, by the requests of our run, as the library's interface `API` demands."""
         orders = [
             order
             for order in even_orders(num_samples * len(self.labels), self.run.tools.task, self.run.tools.models)
@@ -61,7 +61,7 @@ class Library:
         return self._data({TEXT: texts, LABEL: [0] * len(texts)}, {"label_info": [label_info]})
 
     def variation_api(self, syn_data: Any) -> Any:
-        """Write one variation of each text; where the models wrote none, the text itself: the interface `API`."""
+        """Return one variation of each text, or the text itself where the models wrote none (interface `API`)."""
         texts, numbers = syn_data.data_frame[TEXT].tolist(), syn_data.data_frame[LABEL].tolist()
         names = [info.name for info in syn_data.metadata.label_info]
         model = self.run.tools.models[0]
@@ -79,7 +79,7 @@ class Library:
         return self._data({TEXT: varied, LABEL: numbers}, syn_data.metadata)
 
     def compute_histogram(self, priv_data: Any, syn_data: Any) -> Any:
-        """Count by the library's histogram, and compare it with our votes: the library's interface `Histogram`."""
+        """Return the library's histogram, and add its difference from our votes to a total (interface `Histogram`)."""
         private, counted = self._counting.compute_histogram(priv_data=priv_data, syn_data=syn_data)
         frame = counted.data_frame
         candidates = [
@@ -92,7 +92,7 @@ class Library:
         return private, counted
 
     def votes(self, backend: str, mode: str) -> Counts:
-        """Return the library's histogram without noise of the run's first population, label by label."""
+        """Return the library's histogram of the run's first population, without noise, counted label by label."""
         private, synthetic = self.data(self.run.private), self.data(self.run.candidates)
         histogram, counts = self._histogram(backend, mode), np.zeros(len(self.run.candidates))
         for number in range(len(self.labels)):
@@ -101,7 +101,7 @@ class Library:
         return counts
 
     def gaussian(self) -> Any:
-        """Return the library's mechanism, calibrated for T answers."""
+        """Return the library's Gaussian mechanism, calibrated for the run's T answers, epsilon and delta."""
         mechanism = self.modules("pe.dp").Gaussian()
         mechanism.set_epsilon_and_delta(self.run.method.rounds, self.epsilon, self.delta, None)
         return mechanism
@@ -112,7 +112,7 @@ class Library:
         return float(calibrate(epsilon=self.epsilon, num_steps=self.run.method.rounds, delta=self.delta))
 
     def choice(self, mechanism: Any, votes: Counts) -> list[int]:
-        """Return the survivors of one draw of the library's noise, as positions of the population."""
+        """Return the survivors of one draw of the library's noise, as indices into the first population."""
         population = self._population(_Echo())
         chosen: list[int] = []
         whole = self.data(self.run.candidates)

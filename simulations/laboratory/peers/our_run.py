@@ -37,10 +37,10 @@ class Run:
     """A finished Aug-PE run of ours, with the records that its parties had.
 
     Attributes:
-        parts: What its settings name.
+        parts: The objects that are built from its settings, such as its plan.
         method: Its method.
-        tools: Its language models and encoder; there is no federation behind them.
-        private: All records.
+        tools: Its language models and encoder, without a federation.
+        private: The records of all parties.
         test: Held-out records.
         candidates: Its first population, before any answer.
         texts: Its synthetic texts.
@@ -59,19 +59,19 @@ class Run:
         return self.tools.embed([text.text for text in texts])
 
     def numbers(self, texts: Sequence[Record | Candidate]) -> NDArray[np.int32]:
-        """Return the positions of the texts' labels in the task, (texts,) int32."""
+        """Return the index of each text's label among the task's labels, (texts,) int32."""
         places = {label: number for number, label in enumerate(self.tools.task.labels)}
         return np.array([places[text.label] for text in texts], dtype=np.int32)
 
     def accuracy(self, texts: Sequence[Candidate]) -> float:
-        """Return the accuracy on the test texts of logistic regression on the encoder's vectors."""
+        """Return the accuracy on the test texts of a logistic regression that these texts train, on encoder vectors."""
         evaluation = small_model.by_encoder(self.parts.evaluation)
         encoder = cast("Encoder", self.tools.encoder)  # which remembers the vectors of texts
         return float(small_model.score(texts, self.test, evaluation=evaluation, encoder=encoder)["accuracy"])
 
 
 def finished(folder: Path) -> Run:
-    """Read a finished simulation of Aug-PE, without `look_ahead` and `smoothing`, which the comparison leaves out."""
+    """Read a finished simulation of Aug-PE, which must not have `look_ahead`, `smoothing` or a vocabulary."""
     settings = simulated(reloaded(folder, []))
     parts = build_parts(settings)
     measured = with_records(settings, [])
@@ -109,14 +109,14 @@ def our_votes(run: Run, candidates: Sequence[Candidate]) -> Counts:
 
 
 def our_noise(run: Run) -> float:
-    """Return the standard deviation of the noise in a sum over all parties, in votes."""
+    """Return the standard deviation of the noise in each number of a sum over all parties, in votes."""
     plan = run.parts.plan
     (planned,) = plan.queries
     return planned.noise_deviation * plan.surplus(planned, plan.parties)
 
 
 def our_choice(run: Run, votes: Counts, draw: int) -> list[int]:
-    """Return the survivors of one draw of all parties' shares of noise, as positions of the population."""
+    """Return the survivors of one draw of all parties' noise shares, as indices into the first population."""
     plan = run.parts.plan
     (planned,) = plan.queries
     noised = votes * planned.spec.grid

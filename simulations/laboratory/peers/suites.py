@@ -5,7 +5,7 @@
 OUT gets the synthetic and the held-out texts, in the forms that the programs in README.md read, and no private record:
 
     synthetic.csv, real.csv      text,label
-    pairs.csv                    source,reference: as many of each as the smaller set has, at random
+    pairs.csv                    source,reference: random pairs, as many as the smaller set has texts
     real.embeddings.npz          the held-out texts' vectors under the run's encoder, as Aug-PE's program keeps them
     ours.json                    our figures of fidelity on the same sets
 """
@@ -30,7 +30,7 @@ from simulations.laboratory.results.data_sets import write_csv
 
 
 def write(run: Path, out: Path) -> dict[str, float | None]:
-    """Write the files of the module's list; return our figures.
+    """Write the files that the module lists into `out`; return our figures by name.
 
     Raises:
         DataError: The run has no held-out texts.
@@ -71,7 +71,7 @@ def write(run: Path, out: Path) -> dict[str, float | None]:
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Write the files."""
+    """Write the files for a run folder that the command line names."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("run", type=Path, help="folder of a finished run")
     parser.add_argument("out", type=Path, help="folder for the files, created if missing")

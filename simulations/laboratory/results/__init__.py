@@ -2,7 +2,7 @@
 
 claims/*.yaml      what a paper claims, and the rows (settings) whose difference shows it
 rows.yaml          rows that claims of several papers compare with
-picture.yaml       lines of the README's picture
+picture.yaml       lines of the page's picture
 presets.yaml       what all runs have in common; data sets; which claims the small preset has
 claims.py          reads and checks claims and lines
 cells.py           the runs that claims need, each once
@@ -11,7 +11,9 @@ execution.py       runs what is missing, in two processes
 runs.py            what the runs measured: runs.jsonl
 computed.py        figures of claims that need no run
 findings.py        differences, intervals and verdicts: findings.json
+correction.py      which verdicts stand among so many
 page.py            README.md: one row for each claim
-picture.py         the README's picture: accuracy.svg
+picture.py         the page's picture: accuracy.svg
+contamination.py   whether a model has seen the records of a set: CONTAMINATION.md
 __main__.py        all of it
 """

@@ -30,7 +30,7 @@ ABOUT = Path(__file__).parent / "about.md"
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Run the command; exit with code 2 for a wrong setting, 1 if runs failed, 130 after Ctrl-C, 143 after SIGTERM."""
+    """Run the command; exit with 1 if runs failed, 2 for a wrong setting or folder, 130 on Ctrl-C, 143 on SIGTERM."""
     parser = argparse.ArgumentParser(prog="make results", description=__doc__.split("\n", 1)[0])
     parser.add_argument("--preset", default="small", help="small or full")
     parser.add_argument("--claim", default=None, help="name of one claim; all of the preset without it")
@@ -57,7 +57,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 
 def results(options: argparse.Namespace) -> int:
-    """Run the missing runs and write the page; return the number of failed runs."""
+    """Make the missing runs and write the page; return the number of different reasons of failures."""
     chosen = _on_this_machine(cells.preset(options.preset))
     all_claims, lines = chosen.claims(claims.read_claims()), chosen.claims(claims.read_lines())
     asked = [claim for claim in (*all_claims, *lines) if options.claim in {None, claim.name}]
@@ -121,7 +121,11 @@ def _run(
 
 @contextlib.contextmanager
 def _alone(work: Path) -> Iterator[None]:
-    """Let one command at a time work in a folder: two would write the same runs, and overwrite each other's results."""
+    """Lock the folder, since two commands at a time would overwrite each other's results.
+
+    Raises:
+        CheckpointError: Another command works in the folder.
+    """
     work.mkdir(parents=True, exist_ok=True)
     lock = lock_folder(work)
     if lock is None:
@@ -139,7 +143,7 @@ def _on_this_machine(chosen: cells.Preset) -> cells.Preset:
 
 
 def _distinct_overrides(chosen: cells.Preset, one: runs.Result) -> list[str]:
-    """Return the overrides that tell a run from others."""
+    """Return a run's overrides without its seed and those that all runs of its data set have."""
     common = {*chosen.base, *chosen.of_data[one.data], f"experiment_seed={one.seed}"}
     return [override for override in one.overrides if override not in common]
 

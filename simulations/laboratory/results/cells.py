@@ -19,7 +19,7 @@ from simulations.laboratory.results.claims import Claim, settled
 
 HERE = Path(__file__).parent
 WITHOUT_EPSILON = ("method=fusegen", "method=only_private", "method=private_exemplars", "method=rupta")
-"""Choices of a method for which epsilon changes nothing: one run serves all values."""
+"""Overrides that choose a method on which epsilon has no effect, so that one run serves all values."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,14 +39,15 @@ class Cell:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Preset:
-    """A choice of runs for the claims.
+    """A choice of the claims that are measured, and of the seeds and data sets of their runs.
 
     Attributes:
         name: The preset's name.
         base: Overrides of every run.
         of_data: Overrides of each data set.
-        seeds: Number of seeds in place of the claims'; None keeps the claims'.
-        data: Data sets in place of the claims'; None keeps the claims'.
+        seeds: Largest number of seeds of each claim, and only claims that are `small` or computed are measured. None:
+            all claims are measured, with their own numbers of seeds.
+        data: Data sets in place of those of the claims; None keeps those of the claims.
     """
 
     name: str
@@ -81,13 +82,16 @@ class Preset:
         }
 
     def overrides(self, cell: Cell) -> tuple[str, ...]:
-        """Return all overrides of a cell; `~` removes one of the base. Folders are named {data}, {work} and {here}."""
+        """Return all overrides of a cell, without those of the base that an override with `~` removes.
+
+        The placeholders {data}, {work} and {here} stand for folders.
+        """
         of_cell = (*cell.overrides, f"experiment_seed={cell.seed}")
         every = settled(self.base, self.of_data[cell.data], of_cell)
         return tuple(override for override in every if not override.startswith("~"))
 
     def key(self, cell: Cell) -> str:
-        """Return the digest of all overrides of a cell, in any order."""
+        """Return a digest of all overrides of a cell, which does not depend on their order."""
         content = json.dumps(sorted(override.lstrip("+") for override in self.overrides(cell)), ensure_ascii=False)
         return hashlib.sha256(content.encode()).hexdigest()[:16]
 
@@ -112,7 +116,7 @@ def preset(name: str, path: Path = HERE / "presets.yaml") -> Preset:
 
 
 def with_epsilon(overrides: Sequence[str], epsilon: float | None) -> tuple[str, ...]:
-    """Return the overrides of a row at an epsilon; unchanged if the row sets its own or does not use it."""
+    """Return a row's overrides with this epsilon; unchanged if the row sets its own epsilon or has no use for it."""
     fixed = any(override in WITHOUT_EPSILON or override.startswith("privacy.epsilon=") for override in overrides)
     if epsilon is None or fixed:
         return tuple(overrides)
@@ -120,7 +124,7 @@ def with_epsilon(overrides: Sequence[str], epsilon: float | None) -> tuple[str, 
 
 
 def in_order(chosen: Preset, claims: Iterable[Claim]) -> list[Cell]:
-    """List the cells of all claims, each once: first those of all first seeds, so that each claim soon has results."""
+    """Return the cells of all claims, each once, sorted by seed, so that each claim soon has results."""
     needed: dict[str, Cell] = {}
     for claim in claims:
         for cells in chosen.cells(claim).values():

@@ -1,8 +1,8 @@
-"""Claims: a paper's statement, and the difference between two settings of this program that tests it.
+"""Claims: statements of papers, each with the difference between two settings of this program that tests it.
 
-The files `claims/*.yaml`, one for each paper, have a `paper`, a `base` of overrides, and `claims` by name. Their fields
-are those of `Claim`; a field that does not exist is refused. A row that claims of several papers share has `shared` in
-place of overrides: they are in `rows.yaml` under its name.
+The files `claims/*.yaml`, one for each paper, have a `paper`, a `base` of overrides, and `claims` by name. A claim's
+fields are those of `Claim`; any other field is refused. A row that claims of several papers share has `shared` in place
+of overrides, which are in `rows.yaml` under the row's name.
 """
 
 import math
@@ -20,7 +20,7 @@ FOLDER = Path(__file__).parent / "claims"
 ROWS = Path(__file__).parent / "rows.yaml"
 LINES = Path(__file__).parent / "picture.yaml"
 RECORDS = ", M = "
-"""Part of a line's name before the number of its records."""
+"""Separator in the name of a line of the picture, before the number of private records."""
 HIGHER, LOWER, WITHIN = "higher", "lower", "within"
 HOLDS, WITHOUT_PRIVACY, DOES_NOT_SHOW, REFUTED = "holds", "holds without privacy only", "does not show", "refuted"
 VERDICTS = (HOLDS, WITHOUT_PRIVACY, DOES_NOT_SHOW, REFUTED)
@@ -39,14 +39,15 @@ class Claim:
         rows: Overrides of each row, by its name, in the order of the page; empty if the figures are computed.
         computed: Name of the function in `computed.py` that gives a figure for each row, without a run.
         compare: The row that the claim favours, and the row that it is compared with.
-        expects: Whether the figure of the favoured row is higher, lower, or within a margin of the other's.
-        margin: Largest difference that still counts as none, if `expects` is within.
-        figure: Figure of `metrics.json`, dotted; or "accuracy", "fid" of the last round, "texts" or "seconds".
-        epsilons: Values of epsilon at which every row is run; empty if the rows set it.
+        expects: The claim about the figure of the favoured row: "higher" or "lower" than the other's, or "within" a
+            margin of it.
+        margin: Largest difference that still counts as none, if `expects` is "within".
+        figure: Dotted name of a figure in `metrics.json`; or "accuracy", "fid" (of the last round) or "seconds".
+        epsilons: Values of epsilon at which every row is run; empty if the rows set their own.
         data: Names of the data sets.
         seeds: Number of experiment seeds.
         small: Whether the small preset has the claim.
-        why: Explanation of each verdict.
+        why: Explanations, by the verdict to which they belong.
     """
 
     name: str
@@ -207,4 +208,4 @@ _KINDS: Mapping[str, Any] = {
     "small": bool,
     "why": Mapping,
 }
-"""The fields of a claim in its file; mappings are checked in their own way."""
+"""Types of a claim's fields in its file. `of_type` accepts any value for a mapping, which is checked elsewhere."""

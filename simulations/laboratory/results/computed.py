@@ -1,6 +1,6 @@
-"""Figures of claims that need no run: exact, from formulas.
+"""Figures of claims that need no run, since formulas give them exactly.
 
-Each function gives the figure of each row, by the row's name.
+Each function returns the figures of the claim's rows, by the row's name.
 """
 
 from collections.abc import Callable, Mapping
@@ -13,11 +13,11 @@ _EPSILONS = (1, 2, 4, 8)
 _DELTA = 1e-5
 _VOTES = VotesSpec(top=8)
 _TIMES = 4
-"""Private queries of WASP's defaults, T = 5."""
+"""Number of private queries of WASP with its default of T = 5 rounds."""
 
 
 def wasp_sigma() -> dict[str, float]:
-    """Return the standard deviation of the noise of WASP's votes: by the paper's formula, and the least for epsilon."""
+    """Return the noise's standard deviation in votes: by the paper's formula, and the least for each epsilon."""
     return {f"paper's at ε {epsilon}": _papers(epsilon) for epsilon in _EPSILONS} | {
         f"needed at ε {epsilon}": accountant.continuous_sigma(_VOTES.sensitivity, _TIMES, epsilon, _DELTA) / _VOTES.grid
         for epsilon in _EPSILONS
@@ -25,7 +25,7 @@ def wasp_sigma() -> dict[str, float]:
 
 
 def wasp_true_epsilon() -> dict[str, float]:
-    """Return the epsilon that the paper states for its noise, and the true one."""
+    """Return each epsilon that the paper states for its noise, and the true epsilon of that noise."""
     mu = {epsilon: (_TIMES**0.5) * _VOTES.sensitivity.l2 / _VOTES.grid / _papers(epsilon) for epsilon in _EPSILONS}
     return {f"stated ε {epsilon}": float(epsilon) for epsilon in _EPSILONS} | {
         f"noise for ε {epsilon}": gaussian_epsilon(_DELTA, mu[epsilon]) for epsilon in _EPSILONS
@@ -33,7 +33,7 @@ def wasp_true_epsilon() -> dict[str, float]:
 
 
 def _papers(epsilon: float) -> float:
-    """Return the sigma by the paper's formula, in votes."""
+    """Return the standard deviation of the noise by the paper's formula, in votes."""
     return accountant.paper_sigma(_VOTES.paper_l1, _TIMES, epsilon, _DELTA)
 
 

@@ -3,15 +3,15 @@ r"""Whether a language model has seen the records of a set: completion and likel
     OMP_NUM_THREADS=1 python -m simulations.laboratory.results.contamination [banking10] [demo_notes] ... \
         [--model smollm2] [--records 40]
 
-A record is cut in half, by tokens; of each half at most `HALF` tokens next to the cut count.
+A record's tokens are cut in half. Of each half at most the `HALF` tokens next to the cut are used.
 
     completed   words in a row, from the cut on, that greedy completion gets right, the largest number of any record
     recalled    share of the second half's words, in order, that greedy completion has too (longest common subsequence)
     likelihood  mean log likelihood of a token of the second half after its first half, in nats
 
-The last two have a reference: the second half of another record of the same label in place of the true one, by which
-what follows from the form of the set alone is told from what is known of a record. The notes of the demo are from a
-grammar of ours, so that no model knows one: their gain is what a model infers from a first half.
+The last two are also measured with the second half of another record of the same label in place of the true one. This
+reference tells what a model knows of a record from what follows from the form of the set alone. The notes of the demo
+are from a grammar of ours, so that no model knows one: their gain is what a model infers from a first half.
 """
 
 import argparse
@@ -33,15 +33,15 @@ from simulations.laboratory.results.data_sets import DEMO, data_folder
 
 SETS = ("banking10", "banking77", "mts_notes8", "medquad10", "cfpb8", DEMO)
 HALF = 32
-"""Largest number of tokens of a half."""
+"""Largest number of tokens of a half that are used."""
 FEWEST = 8
-"""Fewest tokens of a record."""
+"""Smallest number of tokens of a record that is used."""
 _AT_ONCE = 20
 
 
 @dataclass(frozen=True, kw_only=True)
 class Halves:
-    """The tokens of a record on both sides of the cut, and the second half of another record of its label."""
+    """Token ids of a record on both sides of the cut, and of the second half of another record of its label."""
 
     first: Sequence[int]
     second: Sequence[int]
@@ -53,9 +53,9 @@ class Measured:
     """What a model knows of the second halves of some records; the arrays have a row for each record.
 
     Attributes:
-        completed: Words in a row that greedy completion gets right.
-        recalled: (records, 2) share of the words of the true and of the other half that it has.
-        likelihood: (records, 2) mean log likelihood of a token of the true and of the other half, in nats.
+        completed: (records,) words in a row that greedy completion gets right.
+        recalled: (records, 2) share of the words of the true and of the other second half that the completion has.
+        likelihood: (records, 2) mean log likelihood of a token of the true and of the other second half, in nats.
     """
 
     completed: NDArray[np.int64]
@@ -63,7 +63,7 @@ class Measured:
     likelihood: NDArray[np.float64]
 
     def cells(self) -> str:
-        """Return the cells of a row of the table."""
+        """Return the cells of the table's row for these records, as Markdown."""
         recalled, likelihood = (np.diff(values)[:, 0] * -1 for values in (self.recalled, self.likelihood))
         return (
             f"{self.completed.max()} | {_mean(100 * self.recalled[:, 0])} % | {_mean(100 * recalled)} | "
@@ -90,14 +90,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def records_of(name: str) -> list[Record]:
-    """Return the records of a set."""
+    """Return the records of a set's training file, or 400 notes of the demo."""
     if name == DEMO:
         return demo_notes.private_notes(0, 400, 1)
     return read_records(data_folder() / name / "train.csv")
 
 
 def halves(records: Sequence[Record], tokens: Callable[[str], Sequence[int]], count: int) -> list[Halves]:
-    """Draw `count` records at random, or fewer if there are no more of `FEWEST` tokens, and cut them in half."""
+    """Draw at most `count` records of `FEWEST` tokens or more at random, and return their halves."""
     order = rng.experiment(0, "halves of records").permutation(len(records))
     seen: dict[str, Sequence[int]] = {}
     made: list[Halves] = []
@@ -117,7 +117,7 @@ def halves(records: Sequence[Record], tokens: Callable[[str], Sequence[int]], co
 
 
 def measured(causal: Causal, cut: Sequence[Halves]) -> Measured:
-    """Complete the first halves, and compare with the true and the other second halves."""
+    """Complete the first halves, and return how they compare with the true and the other second halves."""
     tokenizer = causal.tokenizer
     causal.model.eval()
     completed, recalled = [], []
@@ -134,7 +134,7 @@ def measured(causal: Causal, cut: Sequence[Halves]) -> Measured:
 
 
 def _completions(causal: Causal, cut: Sequence[Halves]) -> Iterator[list[int]]:
-    """Yield `HALF` tokens after each first half, each the likeliest."""
+    """Yield for each first half the ids of `HALF` tokens after it, each of which is the likeliest (greedy)."""
     import torch
     from transformers import GenerationConfig
 

@@ -16,13 +16,13 @@ ABSENT = (
     "which {} does not hold. Expected there: NAME/train.csv and NAME/test.csv with the columns text,label. "
     f"Set {DATA} to their folder; simulations/README.md says where the sets are published"
 )
-"""Rest of a sentence on a missing data set."""
+"""End of a sentence about missing data sets, with {} for the folder of the data sets."""
 BANKING67 = "banking67.csv"
 ENGLISH = "english.txt"
 COMMONEST = 300
-"""Number of words that occur in nearly every text and would displace informative ones from its first terms."""
+"""Number of the most frequent English words that the vocabulary leaves out, as they are in nearly every text."""
 TARGET_PART = 4
-"""One record in this number is the recipient's, without its label, and not a hospital's."""
+"""One in this number of records belongs to the recipient, who does not use its label, and not to a hospital."""
 
 
 def data_folder() -> Path:
@@ -31,7 +31,7 @@ def data_folder() -> Path:
 
 
 def is_there(data: str) -> bool:
-    """Return whether the data set is on this machine."""
+    """Return whether the training and test files of the data set are on this machine."""
     return data == DEMO or all((data_folder() / data / f"{part}.csv").is_file() for part in ("train", "test"))
 
 
@@ -47,7 +47,7 @@ def write_csv(path: Path, header: Sequence[str], rows: Iterable[Sequence[str]]) 
 
 
 def write_files(work: Path) -> None:
-    """Write public texts, a public vocabulary, and banking10's records, split into private and a recipient's."""
+    """Write public texts, a public vocabulary, and banking10's records, split between hospitals and a recipient."""
     _write_public_texts(work)
     _write_vocabulary(work)
     _write_target(work)
@@ -69,7 +69,7 @@ def _write_public_texts(work: Path) -> None:
 
 
 def _write_vocabulary(work: Path) -> None:
-    """Write English words, the most frequent first, without the commonest."""
+    """Write English words, the most frequent first, without the `COMMONEST` most frequent ones."""
     source = data_folder() / "vocab_english" / "words.tsv"
     if not source.is_file():
         return

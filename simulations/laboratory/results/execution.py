@@ -26,19 +26,19 @@ log = logging.getLogger("caucus.results")
 
 PROCESSES = 2
 PER_POOL = 40
-"""Number of runs after which new processes take over, which returns memory. The pool's own `max_tasks_per_child`
-can hang in Python 3.11."""
+"""Number of runs after which new processes take over, which frees memory. The pool's own `max_tasks_per_child` can
+hang in Python 3.11."""
 USUAL_SECONDS = 35.0
 """Seconds assumed for a run on one core before any run is measured."""
 
 
 def missing(chosen: Preset, cells: Sequence[Cell], results: Mapping[str, Result]) -> list[Cell]:
-    """Return the cells without a result."""
+    """Return the cells that have not been run, or whose run failed."""
     return [cell for cell in cells if (known := results.get(chosen.key(cell))) is None or known.error is not None]
 
 
 def check_models(chosen: Preset) -> None:
-    """Refuse to start without the models of every run.
+    """Check that the models that all runs use have been fetched.
 
     Raises:
         ConfigError: A model has not been fetched.
@@ -49,7 +49,7 @@ def check_models(chosen: Preset) -> None:
 
 
 def forecast(cells: int, results: Sequence[Result]) -> str:
-    """Return the remaining runs and their cost, in words, estimated from the mean time of the measured runs."""
+    """Return a phrase with the number of remaining runs, and their minutes by the mean time of the measured runs."""
     times = [one.seconds for one in results if one.error is None]
     minutes = cells * (sum(times) / len(times) if times else USUAL_SECONDS) / PROCESSES / 60
     return f"{cells} runs left, about {minutes:.0f} minutes with {PROCESSES} processes"
@@ -96,9 +96,9 @@ def _submit(pool: ProcessPoolExecutor, chosen: Preset, cell: Cell, work: Path) -
 
 
 def run_one(blank: Result, overrides: Sequence[str], folder: Path) -> Result:
-    """Make one run in this process; return its result, or the reason why there is none.
+    """Make one run in this process; return `blank` with the run's measurements, or with the reason of its failure.
 
-    A run that cannot continue, since the program has changed, starts again: its replies are in the cache.
+    A run that cannot continue since the program has changed starts anew, with its replies from the cache.
     """
     from server.failure import EXPECTED, summary
     from server.settings.compose import composed, reloaded
@@ -131,7 +131,7 @@ def run_one(blank: Result, overrides: Sequence[str], folder: Path) -> Result:
 
 
 def measured(blank: Result, folder: Path) -> Result:
-    """Return the result of a run from its folder, with its figures by name, the accuracy and the last FID."""
+    """Return `blank` with the figures of the run in this folder, its accuracy and its last FID, and its epsilon."""
     from simulations.sweeps.runs import read_rounds, read_run
 
     run = read_run(folder)
@@ -145,7 +145,7 @@ def measured(blank: Result, folder: Path) -> Result:
 
 
 def with_folders(overrides: Sequence[str], work: Path) -> list[str]:
-    """Replace the names of the folders of data sets, work and this package in the overrides by their paths."""
+    """Return the overrides with paths in place of the placeholders {data}, {work} and {here}."""
     folders = {"{data}": data_folder(), "{work}": work.resolve(), "{here}": Path(__file__).parent}
     return [
         functools.reduce(lambda text, name: text.replace(name, str(folders[name])), folders, override)

@@ -1,9 +1,9 @@
-"""Findings: figures of each claim's rows, paired differences with intervals, and a verdict; `findings.json`.
+"""Findings, which `findings.json` has: figures of each claim's rows, paired differences, and a verdict.
 
 A difference is between two runs with the same data set and experiment seed; its interval is Student's t over all such
 pairs. One such interval in twenty misses the truth by chance, and the full preset has more than a hundred of them: at
-each epsilon, one in forty claims without any true difference "holds" and one in forty is "refuted". There is no
-correction for that: read the size of a difference, not only its verdict.
+each epsilon, one in forty claims without any true difference "holds" and one in forty is "refuted". The page marks the
+verdicts that do not stand after a correction for that (`correction.py`).
 """
 
 import itertools
@@ -39,10 +39,10 @@ class Figure:
 
     Attributes:
         row: Name of the row.
-        epsilon: Epsilon, or None if rows set it.
+        epsilon: Epsilon; None if the rows set their own.
         mean: Mean over the runs; None if there are none.
-        deviation: Sample standard deviation; None for fewer than two.
-        runs: Number of runs.
+        deviation: Sample standard deviation over the runs; None for fewer than two.
+        runs: Number of runs that have the figure.
         planned: Number of runs that the preset wants.
     """
 
@@ -59,8 +59,8 @@ class Difference:
     """The difference of the favoured row from the other, at one epsilon.
 
     Attributes:
-        epsilon: Epsilon, or None if rows set it.
-        mean: Mean of the paired differences.
+        epsilon: Epsilon; None if the rows set their own.
+        mean: Mean of the paired differences, favoured row minus other row.
         interval: The difference's 95 % interval; None for a single pair; of width 0 for a computed figure.
         pairs: Number of pairs; 0 for a computed figure.
     """
@@ -101,7 +101,7 @@ class Finding:
 
 
 def finding(chosen: Preset, claim: Claim, results: Mapping[str, Result]) -> Finding:
-    """Return the finding of a claim, from the existing runs."""
+    """Return the finding on a claim from the results that exist."""
     if claim.computed is not None:
         return _computed(claim)
     cells = chosen.cells(claim)
@@ -140,7 +140,12 @@ def finding(chosen: Preset, claim: Claim, results: Mapping[str, Result]) -> Find
 
 
 def verdict(claim: Claim, differences: Sequence[Difference]) -> tuple[str, float | None]:
-    """Return one of `VERDICTS` or `NOT_RUN`, and the smallest epsilon at which the claim holds; None if all or none."""
+    """Return the verdict on a claim by the differences at each epsilon.
+
+    Returns:
+        One of `VERDICTS` or `NOT_RUN`, and the smallest epsilon from which on the claim holds; None if it holds at all
+        of them, or at none.
+    """
     known = [difference for difference in differences if difference.interval is not None]
     private = [difference for difference in known if difference.epsilon is None or math.isfinite(difference.epsilon)]
     without = [difference for difference in known if difference not in private]

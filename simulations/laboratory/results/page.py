@@ -7,7 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from common.system.files import write_atomic
-from simulations.laboratory.results.claims import VERDICTS, WITHIN
+from simulations.laboratory.results.claims import HOLDS, REFUTED, VERDICTS, WITHIN
+from simulations.laboratory.results.correction import stand
 from simulations.laboratory.results.findings import NOT_RUN
 from simulations.laboratory.results.picture import FILE as PICTURE
 from simulations.laboratory.results.picture import draw
@@ -15,7 +16,7 @@ from simulations.laboratory.results.picture import draw
 FINDINGS = "findings.json"
 PAGE = "README.md"
 POINTS = 100
-"""Points in an accuracy, or another share, of 1."""
+"""Percentage points of an accuracy, or another share, of 1."""
 _SHARES = ("accuracy", "macro_f1")
 
 
@@ -28,18 +29,21 @@ def render(content: Mapping[str, Any]) -> str:
     findings: Sequence[Mapping[str, Any]] = content["findings"]
     counts = Counter(finding["verdict"] for finding in findings)
     tally = ", ".join(f"{counts[verdict]} × {verdict}" for verdict in (*VERDICTS, NOT_RUN) if counts[verdict])
+    papers = dict.fromkeys(finding["claim"]["paper"] for finding in findings)
+    of_papers = {paper: [one for one in findings if one["claim"]["paper"] == paper] for paper in papers}
+    stands = {name: stays for of_paper in of_papers.values() for name, stays in stand(of_paper).items()}
     parts = [
         "# What holds of the papers' claims, by real models\n",
         f"Written by `make results PRESET={content['preset']}`; do not edit. {tally}; {_runs(content)}.\n",
+        f"{_corrected(findings, stands)}\n",
         content["about"] + "\n",
     ]
     if draw(content["picture"]) is not None:
         parts.append(f"![Accuracy against ε, by method and number of records]({PICTURE})\n")
-    for paper in dict.fromkeys(finding["claim"]["paper"] for finding in findings):
-        of_paper = [finding for finding in findings if finding["claim"]["paper"] == paper]
+    for paper, of_paper in of_papers.items():
         parts.append(f"## {paper}\n")
         parts.append("| claim | published | ours | verdict, and why | command |\n|---|---|---|---|---|")
-        parts.append("\n".join(map(_row, of_paper)) + "\n")
+        parts.append("\n".join(_row(one, stands.get(one["claim"]["name"], True)) for one in of_paper) + "\n")
     if content["failures"]:
         parts.append("## Failed runs\n")
         parts.append("\n".join(f"- {failure}" for failure in content["failures"]) + "\n")
@@ -62,21 +66,36 @@ def _runs(content: Mapping[str, Any]) -> str:
     return f"{runs['measured']} of {runs['planned']} runs, {content['core_hours']} hours of runs, two at a time"
 
 
-def _row(finding: Mapping[str, Any]) -> str:
+def _corrected(findings: Sequence[Mapping[str, Any]], stands: Mapping[str, bool]) -> str:
+    """Return a sentence with the number of verdicts that stand after the correction for the number of claims."""
+    of_verdict = {verdict: [one for one in findings if one["verdict"] == verdict] for verdict in (HOLDS, REFUTED)}
+    kept = {
+        verdict: sum(stands.get(one["claim"]["name"], True) for one in of_claims)
+        for verdict, of_claims in of_verdict.items()
+    }
+    return (
+        f"**After Holm's correction for the claims of each paper** ([correction.py](correction.py)) {kept[HOLDS]} of "
+        f"{len(of_verdict[HOLDS])} that hold and {kept[REFUTED]} of {len(of_verdict[REFUTED])} that are refuted stand. "
+        "The others are marked: alone they would count, among so many they may be chance."
+    )
+
+
+def _row(finding: Mapping[str, Any], stands: bool) -> str:
     claim = finding["claim"]
     cells = (
         f"{claim['claim']} ({claim['where']})",
         claim["published"],
         "<br>".join([*_measured_on(finding), *_figures(finding), *_differences(finding)]),
-        _verdict(finding),
+        _verdict(finding, stands),
         f"`make results PRESET=full CLAIM={claim['name']}`",
     )
     return "| " + " | ".join(str(cell).replace("|", "\\|").replace("\n", " ") for cell in cells) + " |"
 
 
-def _verdict(finding: Mapping[str, Any]) -> str:
+def _verdict(finding: Mapping[str, Any], stands: bool) -> str:
+    alone = "" if stands else ", not after the correction"
     start = f" from ε = {finding['from_epsilon']:g}" if finding["from_epsilon"] is not None else ""
-    return f"**{finding['verdict']}{start}**" + (f": {finding['why']}" if finding["why"] else "")
+    return f"**{finding['verdict']}{start}**{alone}" + (f": {finding['why']}" if finding["why"] else "")
 
 
 def _measured_on(finding: Mapping[str, Any]) -> list[str]:

@@ -1,4 +1,4 @@
-"""The README's picture: accuracy against epsilon, by number of records, drawn from `findings.json`.
+"""The picture of the page of results: accuracy against epsilon, by number of records, drawn from `findings.json`.
 
 A bar is one standard deviation over the seeds in either direction. If epsilon has no effect, the line is horizontal.
 """
@@ -12,14 +12,14 @@ from simulations.laboratory.results.claims import RECORDS
 
 FILE = "accuracy.svg"
 _Measured = Mapping[str, Sequence[Mapping[str, Any]]]
-"""Figures of each line by epsilon, by the name of the line."""
+"""Figures of each line, one for each epsilon, by the name of the line."""
 
 
 def draw(findings: Sequence[Mapping[str, Any]]) -> str | None:
     """Return the picture, as SVG; None if no line with private records was measured.
 
     Args:
-        findings: "picture" of `findings.json`: the measurements of each line of `picture.yaml`.
+        findings: The list `picture` in `findings.json`, with the measurements of each line of `picture.yaml`.
     """
     measured = [
         (*finding["claim"]["name"].partition(RECORDS)[::2], finding["figures"])
@@ -44,7 +44,7 @@ def draw(findings: Sequence[Mapping[str, Any]]) -> str | None:
 
 
 def _plot(records: int, names: Sequence[str], panel: _Measured, ends: Sequence[float]) -> Lines:
-    """Return the lines of a number of records; one that was not measured with it keeps its colour free."""
+    """Return the plot for this number of records. A method without measurements has no line, but keeps its colour."""
     epsilons = [figure["epsilon"] for figure in next(iter(panel.values()))]
     missing = [{"mean": None}] * len(epsilons)
     figures = {name: panel.get(name, missing) for name in names}

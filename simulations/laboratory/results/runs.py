@@ -21,12 +21,12 @@ class Result:
         key: Key of its cell.
         data: The run's data set.
         seed: The run's experiment seed.
-        overrides: All overrides except for paths.
-        figures: Figures of metrics.json by dotted name, and "accuracy", "fid", "texts".
-        epsilon: Epsilon of its privacy statement.
+        overrides: All overrides, with placeholders such as {data} in place of paths.
+        figures: Figures of `metrics.json` by dotted name; also "accuracy", "fid" (of the last round) and "seconds".
+        epsilon: Epsilon of the run's guarantee; None if it failed.
         seconds: Wall time.
         cpu_seconds: CPU time.
-        error: Reason of a failure, in one line; None if it did not fail.
+        error: Reason of the run's failure, in one line; None if it did not fail.
     """
 
     key: str
@@ -64,7 +64,7 @@ def read(path: Path) -> dict[str, Result]:
 
 
 def append(path: Path, result: Result) -> None:
-    """Add a result to the file, on disk when this returns."""
+    """Append a result to the file, and return when it is on disk."""
     path.parent.mkdir(parents=True, exist_ok=True)
     with path.open("a", encoding="utf-8") as file:
         file.write(json.dumps(_plain(result), ensure_ascii=False) + "\n")

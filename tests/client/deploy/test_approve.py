@@ -4,6 +4,7 @@ import json
 import math
 import re
 import sys
+from types import SimpleNamespace
 
 import pytest
 
@@ -12,6 +13,7 @@ from client.command import main
 from client.deploy.plan_facts import down, up
 from client.deploy.settings import HospitalSettings
 from client.noted_head import NotedHead
+from common.domain import UNLABELLED
 from common.plan.guarantee import epsilon_against, epsilon_alone
 from common.plan.not_covered import Scope, not_covered
 from common.plan.planned import PlannedQuery
@@ -353,7 +355,7 @@ def test_a_decision_can_be_reconsidered_and_withdrawn(made, capsys):
 
 
 def test_a_refused_plan_stays_visible_with_who_refused_it_when_and_why(made, capsys, monkeypatch):
-    monkeypatch.setattr("getpass.getuser", lambda: "anna")
+    monkeypatch.setattr("pwd.getpwuid", lambda _: SimpleNamespace(pw_name="anna"))
     opened(made, plan(2))
     approve(capsys, made, "--no", "--reason", "no purpose")
     (kept,) = approvals(made / "private")
@@ -426,7 +428,7 @@ def test_a_plan_of_another_version_hides_no_other_and_can_be_put_away(made, caps
     older.write_text(json.dumps(entry | {"plan": json.dumps(before)}))
     opened(made, plan(2))
     output = approve(capsys, made, "--list")
-    assert "run older: its plan is of another version of Caucus and cannot run here\n" in output
+    assert "run older: its plan was changed, or is of another version of Caucus\n" in output
     assert f"run {RUN}: awaiting\n" in output
     assert [request["run"] for request in json.loads(approve(capsys, made, "--json"))] == [RUN]
     approve(capsys, made, "--run", "older", "--no")
@@ -434,3 +436,26 @@ def test_a_plan_of_another_version_hides_no_other_and_can_be_put_away(made, caps
         "older": "refused",
         RUN: "awaiting",
     }
+
+
+def test_a_plan_without_labels_is_described_as_it_is(made, capsys):
+    HospitalSettings.load(made).records.write_text("text,label\nwet cough,flu\nrash,measles\n")
+    sums = PlannedQuery(name="class sums", spec=ClassSumsSpec(labels=1, directions=2, count=256), scale=5000.0)
+    opened(made, plan(2, labels=(UNLABELLED,), queries=[sums]))
+    output = facts(capsys, made)
+    assert output["records"] == ["all 2 may take part, as one population: the plan has no labels (known here alone)"]
+    assert output["labels"] == ["none: what is asked for each label is asked once, for all records together"]
+    assert UNLABELLED not in approve(capsys, made, "--list").replace(output["epsilon"][1], "")
+    (plain,) = json.loads(approve(capsys, made, "--json"))
+    assert plain["records"]["total"] == sum(plain["records"]["of_label"].values()) == 2
+    assert plain["records"]["not_asked_for"] == {}
+
+
+def test_records_without_labels_have_no_part_in_a_plan_with_labels(made, capsys):
+    change(made, labelled=False)
+    HospitalSettings.load(made).records.write_text("text\nwet cough\nrash\n")
+    opened(made, plan(2))
+    output = facts(capsys, made)
+    assert output["records"][0] == "0 of 2 have one of the plan's labels (known here alone)"
+    assert output["records"][-1] == f"not asked for, they take no part: {UNLABELLED} (2)"
+    assert "labels" not in output

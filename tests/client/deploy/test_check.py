@@ -424,3 +424,12 @@ def test_a_node_key_that_is_none_or_a_link_to_another_with_which_root_must_not_s
     with front_door(made):
         check = checked(capsys, made, code=1)["node's key"]
     assert "expected NIST P-384 in OpenSSH form; got another" in check["detail"]
+
+
+def test_records_of_text_alone_are_what_this_hospital_expects(made, capsys):
+    HospitalSettings.load(made).records.write_text("text\nwet cough\n")
+    assert "without label" in checked(capsys, made, "--offline", code=1)["records"]["detail"]
+    change(made, labelled=False)
+    checks = checked(capsys, made, "--offline")
+    assert checks["records"]["result"] == "passed"
+    assert checks["labels"]["detail"] == "none: the records take part in plans without labels alone"

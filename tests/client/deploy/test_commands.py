@@ -114,6 +114,23 @@ def test_records_that_are_missing_or_open_to_others_do_not_start(made, capsys):
     assert "file of records; expected an existing file; got none" in said(capsys, "start", made)
 
 
+@pytest.mark.parametrize("alone", [True, False])
+def test_init_takes_records_of_text_alone_if_that_is_said(made, tmp_path, capsys, alone):
+    records = tmp_path / "alone.csv"
+    records.write_text("text\nwet cough\n")
+    records.chmod(0o600)
+    invitation = tmp_path / "invitation.json"
+    named = ["init", tmp_path / "new", "--name", "x", "--records", records, "--invitation", invitation]
+    if not alone:
+        assert "without label" in said(capsys, *named)
+        return
+    assert main([*map(str, named), "--unlabelled"]) == 0
+    settings = HospitalSettings.load(tmp_path / "new")
+    assert not settings.labelled
+    assert [record.text for record in settings.read_records()] == ["wet cough"]
+    assert HospitalSettings.load(made).labelled
+
+
 def test_init_refuses_records_that_check_would_refuse_and_makes_nothing(made, tmp_path, capsys):
     sheet = tmp_path / "notes.xlsx"
     sheet.touch(mode=0o600)

@@ -6,7 +6,6 @@ import httpx
 import pytest
 
 from client.command import main
-from client.deploy import page
 from tests.support.browsing import served
 from tests.support.hospital import said
 
@@ -34,20 +33,20 @@ def test_ctrl_c_ends_it_in_good_order(made, capsys, monkeypatch):
         assert len(sockets) == 1
         raise KeyboardInterrupt
 
-    def serving(folder, host):
-        assert folder == made
+    def serving(application, host):
+        assert application.args == (made,)
         assert re.fullmatch(r"127\.0\.0\.1:\d+", host)
         return page_access, type("Server", (), {"run": staticmethod(interrupted)})
 
     page_access = type("Access", (), {"link": "http://the-link"})
-    monkeypatch.setattr("client.page.serve.serving", serving)
+    monkeypatch.setattr("common.page.serve.serving", serving)
     assert main(["page", str(made), "--port", "0"]) == 0
     assert capsys.readouterr().out.splitlines()[1:] == ["http://the-link", "the page is closed"]
 
 
 def test_a_real_server_opens_the_page_on_loopback_alone(made):
     with served(made) as link, httpx.Client(trust_env=False, timeout=30) as client:
-        assert re.fullmatch(rf"http://{page.HOST}:\d+/[0-9a-f]{{32}}/enter/[\w-]{{43}}", link)
+        assert re.fullmatch(r"http://127\.0\.0\.1:\d+/[0-9a-f]{32}/enter/[\w-]{43}", link)
         assert client.get(link).status_code == 200
         shown = client.get(link.partition("enter/")[0])
         assert "No plan waits for a decision." in shown.text

@@ -9,6 +9,7 @@ from client.approvals import PlanApproval
 from client.command import main
 from client.deploy.plan_changes import NAMES, changes, previous
 from client.deploy.plan_sheet import in_fours
+from common.domain import UNLABELLED
 from common.plan.plan import Plan
 from common.plan.planned import PlannedQuery
 from common.queries.class_sums import ClassSumsSpec
@@ -95,3 +96,10 @@ def test_the_terminal_says_what_has_changed_and_has_the_digest_in_fours(made, ca
     same, other = json.loads(capsys.readouterr().out)
     assert (same["run_before"], same["changes"]) == ("pilot-1", [])
     assert len(other["changes"]) > 1
+
+
+def test_labels_that_end_or_begin_are_said_in_words():
+    alone = plan(2, labels=(UNLABELLED,))
+    assert list(changes(plan(2), alone)) == ["no labels any more: all records take part, as one population"]
+    assert list(changes(alone, plan(2))) == ["labels, where there were none: a, b"]
+    assert list(changes(alone, alone)) == []

@@ -4,36 +4,24 @@ The browser is what `CHROMIUM` names, or a `chromium` on the path; none is downl
 """
 
 import json
-import os
-import shutil
 
 import pytest
 
 from client.approvals import approvals
 from tests.support.browsing import opened_here
+from tests.support.chromium import MARKS, ZOOMED, barriers, started, visiting, width
 from tests.support.federations import plan
 from tests.support.held_back import copied, held_back
 from tests.support.hospital import change, opened, spend
 
-CHROMIUM = os.environ.get("CHROMIUM") or shutil.which("chromium") or shutil.which("chromium-browser")
-
-pytestmark = [
-    pytest.mark.browser,
-    pytest.mark.skipif(CHROMIUM is None, reason="no chromium on the path, and CHROMIUM names none"),
-]
+pytestmark = MARKS
 PATHS = ("", "budget", "limits", "now", "coordinator", "release")
-ZOOMED = 320
-"""Pixels of a window of 1280 at a zoom of 400 %."""
 
 
 @pytest.fixture(scope="module")
 def chromium():
-    playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
-    with playwright.sync_playwright() as started:
-        # Chromium's sandbox cannot be had as root, as in a container.
-        running = started.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+    with started() as running:
         yield running
-        running.close()
 
 
 @pytest.fixture
@@ -48,25 +36,8 @@ def hospital(made):
 @pytest.fixture
 def visit(chromium, hospital):
     """Open the link as a person does, and watch the page: what it asks for, and what it complains of."""
-    with opened_here(hospital) as link:
-        contexts = []
-
-        def entered(**settings):
-            context = chromium.new_context(viewport={"width": 1280, "height": 900}, **settings)
-            contexts.append(context)
-            page = context.new_page()
-            page.asked, page.said = [], []
-            page.on("request", lambda request: page.asked.append(request.url))
-            page.on("console", lambda message: page.said.append(message.text))
-            page.on("pageerror", lambda error: page.said.append(str(error)))
-            page.root = link.partition("enter/")[0]
-            page.goto(link)
-            page.wait_for_url(page.root)
-            return page
-
+    with opened_here(hospital) as link, visiting(chromium, link) as entered:
         yield entered
-        for context in contexts:
-            context.close()
 
 
 def only(folder):
@@ -117,31 +88,26 @@ def test_a_second_browser_cannot_use_the_link_and_knows_no_page(visit, chromium)
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_the_accessibility_check_passes_on_every_page(visit, hospital, scheme):
-    axe = pytest.importorskip("axe_playwright_python.sync_playwright", reason="axe-playwright-python is not installed")
     page = visit(color_scheme=scheme)
     for path in PATHS:
         page.goto(page.root + path)
-        # The policy lets no script in but a test's own.
-        page.evaluate("() => document.querySelectorAll('details').forEach((each) => each.open = true)")
-        results = axe.Axe().run(page)
-        assert results.violations_count == 0, f"{path}: {results.generate_report()}"
+        assert barriers(page) == ""
     control = held_back(hospital)
     page.get_by_label("Synthetic texts").fill(str(copied(hospital)))
     page.get_by_label("Control records").fill(str(control))
-    page.get_by_role("button").click()
+    page.get_by_role("button", name="Look at the texts").click()
     page.wait_for_url("**/look")
     assert "the texts disclose records" in page.get_by_role("alert").inner_text()
-    assert axe.Axe().run(page).violations_count == 0
+    assert barriers(page) == ""
 
 
-@pytest.mark.parametrize("width", [ZOOMED, 390])
-def test_a_phone_and_400_percent_scroll_down_only(visit, width):
+@pytest.mark.parametrize("pixels", [ZOOMED, 390])
+def test_a_phone_and_400_percent_scroll_down_only(visit, pixels):
     page = visit()
-    page.set_viewport_size({"width": width, "height": 740})
+    page.set_viewport_size({"width": pixels, "height": 740})
     for path in PATHS:
         page.goto(page.root + path)
-        page.evaluate("() => document.querySelectorAll('details').forEach((each) => each.open = true)")
-        assert page.evaluate("() => document.documentElement.scrollWidth") <= width, path
+        assert width(page) <= pixels, path
 
 
 def test_without_scripts_everything_is_there(visit):

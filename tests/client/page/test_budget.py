@@ -46,7 +46,7 @@ def test_spending_is_that_of_the_limits_by_run(folder):
     text = page_of(folder).get("budget").text
     assert "of 10</p>" in text
     assert "<svg" in text
-    assert "2: second" in text
+    assert "2 · second" in text
 
 
 def test_a_step_for_each_stretch_and_never_too_many(folder, monkeypatch):

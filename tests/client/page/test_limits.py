@@ -8,7 +8,7 @@ import pytest
 from client.deploy.settings import HospitalSettings
 from client.guard import Limits
 from client.page.limits import ASKED, LAST, in_force
-from client.page.words import words
+from client.page.render import PAGES
 from common.plan.guarantee import epsilon_against
 from common.plan.planned import PlannedQuery
 from common.queries.histograms import LabelHistogramSpec
@@ -31,7 +31,7 @@ def text_of(folder):
 
 def test_each_limit_has_a_sentence_and_a_comparison():
     names = {field.name for field in fields(Limits)}
-    assert names == set(ASKED) == set(vars(words().limits.sentences))
+    assert names == set(ASKED) == set(vars(PAGES.say.limits.sentences))
 
 
 def test_without_a_plan_the_limits_stand_alone_and_say_where_they_are_edited(made):
@@ -99,3 +99,12 @@ def test_values_are_shown_as_the_file_has_them(value, made):
     assert shown["lifetime_epsilon"] == value
     assert shown["separate_data_sets"] == "no"
     assert shown["queries"].startswith("votes, ")
+
+
+def test_a_ledger_that_the_service_does_not_start_with_is_told(tmp_path):
+    folder = operated(tmp_path)
+    (tmp_path / "notes.csv").write_text("text,label\n")
+    opened(folder, plan(2))
+    charge(folder, 1)
+    (folder / "private" / "ledger.db").unlink()
+    assert "does not start with this ledger: the ledger is missing" in text_of(folder)

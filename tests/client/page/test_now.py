@@ -4,9 +4,9 @@ import pytest
 
 from client.audit_log import AuditLog
 from client.deploy.settings import HospitalSettings
-from client.page import now as module
+from client.page import audit_lines
 from client.page.now import LOGS, MOST_LINES, now
-from client.page.words import words
+from client.page.render import PAGES
 from common import messages
 from common.messages import Reason
 from common.system import processes
@@ -29,7 +29,7 @@ def text_of(folder, path="now"):
 
 
 def test_each_reason_message_process_and_result_has_a_word():
-    say = vars(words().now)
+    say = vars(PAGES.say.now)
     assert {reason.name for reason in Reason} == set(vars(say["reasons"]))
     requests = {
         name for name in ("Open", "AskShares", "Ask", "AskAgree", "AskUnmask", "Close") if getattr(messages, name)
@@ -41,7 +41,7 @@ def test_each_reason_message_process_and_result_has_a_word():
 def test_a_new_hospital_is_told_how_to_start(made):
     text = text_of(made)
     for sentence in ("nothing", "requests_none", "logs_none"):
-        assert getattr(words().now, sentence) in text
+        assert getattr(PAGES.say.now, sentence) in text
     assert "caucus-party start" in text
 
 
@@ -67,7 +67,7 @@ def test_the_last_lines_alone_are_shown_and_damaged_ones_left_out(folder, monkey
     assert [line.request for line in lines[-2:]] == ["Ask", "Something new"]
     assert "Something new" in text_of(folder)
     assert "LATER" in text_of(folder)
-    monkeypatch.setattr(module, "_TAIL", 400)
+    monkeypatch.setattr(audit_lines, "_TAIL", 400)
     (last, *more) = now(HospitalSettings.load(folder)).lines
     assert (last.request, len(more) < 3) == ("Ask", True)
 
@@ -76,10 +76,10 @@ def test_what_runs_and_what_waits_to_start_again(folder, monkeypatch):
     children = {"service": {"process": 7, "restarts": 2}, "relay": {"process": None, "restarts": 3}}
     monkeypatch.setattr(processes, "status", lambda *_: {"children": children})
     text = text_of(folder)
-    assert words().now.runs.format(2) in text
-    assert words().now.waits.format(3) in text
-    assert words().now.missing in text
-    assert words().now.nothing not in text
+    assert PAGES.say.now.runs.format(2) in text
+    assert PAGES.say.now.waits.format(3) in text
+    assert PAGES.say.now.missing in text
+    assert PAGES.say.now.nothing not in text
 
 
 def test_a_ledger_that_the_service_refuses_and_a_certificate_that_ends_are_warned_of(folder, monkeypatch):
@@ -87,7 +87,7 @@ def test_a_ledger_that_the_service_refuses_and_a_certificate_that_ends_are_warne
     monkeypatch.setattr("client.deploy.status.days_left", lambda _: 3)
     text = text_of(folder)
     assert "no head of this ledger was noted" in text
-    assert words().now.certificate_soon in text
+    assert PAGES.say.now.certificate_soon in text
 
 
 def test_logs_are_shown_line_by_line_and_cannot_write_over_the_page(folder):

@@ -2,13 +2,18 @@
 
 import html
 import json
+import re
+from types import SimpleNamespace
 
 import pytest
 
 from client.approvals import approvals
+from client.audit_log import AuditLog
 from client.command import main
 from client.deploy.plan_sheet import in_fours
 from client.deploy.settings import HospitalSettings
+from client.page.render import PAGES
+from common.domain import UNLABELLED
 from tests.support.browsing import Browser, forms
 from tests.support.federations import CANARY, plan
 from tests.support.hospital import change, opened
@@ -18,7 +23,7 @@ RUN = "pilot-1a2b3c4d"
 
 @pytest.fixture
 def browser(made, monkeypatch):
-    monkeypatch.setattr("getpass.getuser", lambda: "anna")
+    monkeypatch.setattr("pwd.getpwuid", lambda _: SimpleNamespace(pw_name="anna"))
     change(made, limits={"malicious_coordinator": False, "corrupt": 0.0})
     entered = Browser(made)
     entered.folder = made
@@ -49,7 +54,8 @@ def test_a_card_has_the_whole_sheet_and_its_main_points(browser, capsys):
     assert main(["approve", str(browser.folder), "--list"]) == 0
     for line in capsys.readouterr().out.splitlines():
         assert all(word in text for word in line[21:].split())
-    for point in ("triage", "University Hospital", "MUST be trusted", "at most 98.21 % of cases", "a: 1", "% is left"):
+    figures = ("at most 98.21 % of cases", "a: 1", "% is left", "is used by other runs; with this")
+    for point in ("triage", "University Hospital", "MUST be trusted", *figures):
         assert point in text
     assert in_fours(plan(2).digest().hex()) not in text  # purpose and recipient are in the digest
     assert in_fours(only(browser.folder).plan_digest) in text
@@ -66,6 +72,21 @@ def test_who_may_help_the_coordinator_is_said_with_the_guess(browser):
 def test_a_plan_beyond_the_limits_says_so_at_its_head(browser):
     opened(browser.folder, plan(2, epsilon=9.0), RUN)
     assert "refused even when approved: plan&#39;s epsilon; expected at most 8.0; got 9.0." in browser.get().text
+
+
+def test_a_run_that_the_limits_refused_at_its_opening_is_named_though_nobody_was_asked(browser):
+    opened(browser.folder, plan(2), "r-asked")
+    assert PAGES.say.plans.unasked not in html.unescape(browser.get().text)
+    log = AuditLog(browser.folder / "private")
+    got = "epsilon of all runs; expected at most 5.0; got 5.25"
+    for run, reason in (("r-asked", "OVER_LIMIT"), ("r-moved", "AWAITING"), *2 * [("r-beyond", "OVER_LIMIT")]):
+        log.note(run=run, plan_digest=bytes(32), request="Open", index=0, reason=reason, detail=got)
+    text = html.unescape(browser.get().text).partition(PAGES.say.plans.unasked)[2]
+    assert text.count("r-beyond") == 1
+    assert PAGES.say.now.reasons.OVER_LIMIT in text
+    assert got in text
+    assert "r-asked" not in text
+    assert "r-moved" not in text
 
 
 def test_approve_decline_reconsider_withdraw(browser):
@@ -129,7 +150,7 @@ def test_a_plan_of_another_version_can_only_be_refused(browser):
     assert "This plan cannot be read here" in text
     assert 'value="approve"' not in text
     unread = browser.get(f"plan?run=older&digest={entry['plan_digest']}")
-    assert (unread.status_code, "one of another" in unread.text) == (400, True)
+    assert (unread.status_code, "got another, or a changed one" in unread.text) == (400, True)
     send(browser, decision="refuse")
     assert only(browser.folder).decision == "refused"
 
@@ -165,3 +186,28 @@ def test_an_unexpected_error_is_told_by_its_kind_alone(browser, monkeypatch):
     assert response.status_code == 500
     assert "ValueError" in response.text
     assert CANARY not in response.text
+
+
+def test_a_german_browser_gets_german_around_the_english_sheet_of_approve(browser):
+    opened(browser.folder, plan(2))
+    german, english = (browser.get(headers={"accept-language": language}).text for language in ("de-AT,en;q=0.5", "en"))
+    assert '<html lang="de">' in german
+    assert "Diesen Plan genehmigen" in german
+    for text in (german, english):
+        (sheet,) = re.findall(
+            r'<section lang="en">.*</section>(?=\n<form method="post" action="decide")', text, re.DOTALL
+        )
+        assert "compare it by telephone" in sheet
+    refused = browser.get(headers={"accept-language": "fr"}, cookie="").text
+    assert '<html lang="fr">' in refused
+    assert "Vous n’avez pas accès" in refused
+
+
+def test_a_plan_without_labels_is_shown_to_a_hospital_with_texts_alone(browser):
+    change(browser.folder, labelled=False)
+    HospitalSettings.load(browser.folder).records.write_text(f"text\n{CANARY}\nanother\n")
+    opened(browser.folder, plan(2, labels=(UNLABELLED,)), RUN)
+    text = html.unescape(browser.get().text)
+    assert "all 2 may take part, as one population: the plan has no labels (known here alone)" in text
+    assert "none: what is asked for each label is asked once, for all records together" in text
+    assert CANARY not in text

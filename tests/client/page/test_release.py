@@ -5,7 +5,8 @@ import json
 
 import pytest
 
-from client.page.words import words
+from client.page.release import _looking
+from client.page.render import PAGES
 from tests.support.browsing import Browser
 from tests.support.federations import CANARY
 from tests.support.held_back import copied, held_back, unrelated, write
@@ -25,8 +26,8 @@ def look(browser, texts, control, **fields):
 
 def test_before_anything_is_chosen_the_page_says_what_is_needed(browser):
     text = browser.get("release").text
-    assert words().release.before in text
-    assert words().release.result + "</h2>" not in text
+    assert PAGES.say.release.before in text
+    assert PAGES.say.release.result + "</h2>" not in text
 
 
 def test_copies_are_told_with_the_verdict_of_the_command(browser):
@@ -36,7 +37,7 @@ def test_copies_are_told_with_the_verdict_of_the_command(browser):
     text = html.unescape(response.text)
     assert "the texts disclose records beyond the guarantee" in text
     for sentence in ("rejected", "broken", "unseen"):
-        assert getattr(words().release, sentence) in text
+        assert getattr(PAGES.say.release, sentence) in text
     assert "30 texts were compared with 40 records and 40 control records" in text
     assert CANARY not in text
     stored = browser.folder / "private" / "disclosures.json"
@@ -47,9 +48,9 @@ def test_texts_of_nobody_pass_and_the_page_says_that_this_proves_nothing(browser
     control = held_back(browser.folder)
     monkeypatch.setattr("client.deploy.audit._flags", untested(), raising=True)
     text = html.unescape(look(browser, write(browser.folder.parent / "t.csv", unrelated(30)), control).text)
-    assert words().release.fine in text
-    assert words().release.unseen_list[-1] in text
-    assert "Not tested</strong>: personal information" in text
+    assert PAGES.say.release.fine in text
+    assert PAGES.say.release.unseen_list[-1] in text
+    assert 'Not tested:</strong> <span lang="en">personal information' in text
     assert "p of the guarantee" not in text
 
 
@@ -85,3 +86,18 @@ def test_a_link_to_what_has_no_end_is_not_read(browser):
     response = look(browser, endless, held_back(browser.folder))
     assert response.status_code == 400
     assert "synthetic texts; expected an existing file; got none, or something else" in response.text
+
+
+def test_a_file_of_any_size_is_not_read(browser, monkeypatch):
+    monkeypatch.setattr("client.page.release.MOST_BYTES", 10)
+    response = look(browser, copied(browser.folder), held_back(browser.folder))
+    assert response.status_code == 400
+    assert "synthetic texts; expected a file of at most 10 bytes" in response.text
+
+
+def test_one_release_is_looked_at_at_a_time(browser):
+    with _looking:
+        response = look(browser, copied(browser.folder), held_back(browser.folder))
+    assert response.status_code == 400
+    assert "release; expected one at a time" in response.text
+    assert look(browser, copied(browser.folder), held_back(browser.folder)).status_code == 200

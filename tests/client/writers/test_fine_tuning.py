@@ -14,6 +14,7 @@ from transformers import GPT2Config, GPT2LMHeadModel, PreTrainedTokenizerFast
 
 from client.writers import causal_model, fine_tuning
 from client.writers.fine_tuning import ROOM, FineTuning, Tuner, train
+from common.domain import UNLABELLED
 from common.errors import ConfigError, InternalError
 from common.plan.planned import PlannedQuery
 from common.queries.histograms import LabelHistogramSpec
@@ -385,3 +386,12 @@ with ThreadPoolExecutor(3) as threads:
     assert len(list(threads.map(loaded, range(3)))) == 3
 """
     subprocess.run([sys.executable, "-c", code], check=True, timeout=300)
+
+
+def test_without_labels_a_text_begins_with_the_line_feed_alone():
+    alone = causal_model.load(None, (UNLABELLED,), max_tokens=24)
+    (prefix,), (named, _) = alone.prefixes, base().prefixes
+    assert alone.tokenizer.decode(prefix).strip() == ""
+    assert len(prefix) < len(named)
+    assert prefix[-1] == named[-1]
+    assert alone.write(0, 3, temperature=1.0, top_p=1.0)

@@ -4,6 +4,7 @@ import math
 
 import pytest
 
+from common.domain import UNLABELLED
 from common.errors import ConfigError, PlanError
 from common.plan.plan import MOST_ANSWERS, Plan
 from common.plan.planned import PlannedQuery, polya_scale
@@ -134,6 +135,7 @@ def test_without_secure_aggregation_each_party_adds_all_noise():
         ({"method": ""}, "method"),
         ({"labels": ()}, "labels"),
         ({"labels": ("a", "a")}, "each name once"),
+        ({"labels": ("a", UNLABELLED)}, "no other label beside 'all texts'"),
         ({"queries": (QUERY, QUERY)}, "each name once"),
         ({"parties": 0}, "parties"),
         ({"parties": 10.0}, "an integer"),

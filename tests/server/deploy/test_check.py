@@ -148,3 +148,10 @@ def test_without_a_task_the_rest_is_told_all_the_same(capsys, monkeypatch):
     assert code == 1
     for word in ("task.labels", "task.public_text", "ok       encoder", ".[tracking]"):
         assert word in table
+
+
+def test_a_task_without_labels_says_so(capsys):
+    (line,) = (line for line in check(capsys, "task.labels=unlabelled")[1] if " task " in line)
+    assert line.endswith("no labels")
+    (line,) = (line for line in check(capsys)[1] if " task " in line)
+    assert line.endswith("4 labels")

@@ -190,6 +190,10 @@ def test_what_only_a_person_knows_is_asked_for(run, tmp_path, capsys):
     assert "--language" in refused(capsys, run, out, *LICENCES, "--language", "English")
     assert "OWNER/NAME" in refused(capsys, run, out, *LICENCES, "--repository", "notes; rm")
     assert not out.exists()
+    address = ["--public-license", "https://a.example/open"]
+    assert main(["publish", str(run), str(tmp_path / "two"), "--license", "cc0-1.0", *address]) == 0
+    assert "license_link: https://a.example/open" in (tmp_path / "two" / "README.md").read_text("utf-8")
+    capsys.readouterr()
     assert main(["publish", str(run), str(out), "--license", "https://a.example/terms", "--without-public-text"]) == 0
     assert sorted(path.name for path in out.iterdir()) == ["README.md", "croissant.json", "synthetic"]
     assert "license_link: https://a.example/terms" in (out / "README.md").read_text("utf-8")

@@ -1,5 +1,6 @@
 """How runs are begun, followed, cancelled and resumed, and what is said of their ends; Flower is a stand-in."""
 
+import fcntl
 import json
 import os
 import shutil
@@ -12,77 +13,21 @@ from pathlib import Path
 import pytest
 import yaml
 
-from common.errors import CaucusError
-from common.system import processes
+from common.domain import UNLABELLED
 from server.command import main
-from server.deploy import create, enrolment, run_state, runs
+from server.deploy import run_state, runs
 from server.deploy.settings import CoordinatorSettings
 from server.failure import lock_folder
-from tests.support.documents import summary_json
-from tests.support.enrolment import PARTY, node_key
-
-OTHER = {"name": "St. Luke", "identity": "cd" * 32, "node_key": node_key()}
-SMALL = ("secagg=none", "method=fusegen")
-DONE = {"run.json": json.dumps(summary_json()), "report.html": "page", "run.log": "round 1 of 1\n"}
-SERVE = {"children": {"superlink": {"process": 5}, "executor": {"process": 6}, "front_door": {"process": 7}}}
-
-
-class Flower:
-    """Flower with two nodes; a submitted run leaves files in its folder as its process would.
-
-    Args:
-        folder: The coordinator's.
-    """
-
-    def __init__(self, folder):
-        self.folder = folder
-        self.leaves, self.says, self.online, self.fails = DONE, "finished:failed", {"7", "8"}, set()
-        self.asked, self.given, self.serve = [], [], SERVE
-
-    def __call__(self, _, *arguments):
-        verb = arguments[0] if arguments[0] != "supernode" else f"supernode {arguments[1]}"
-        self.asked.append(verb)
-        if verb in self.fails:
-            raise CaucusError("Flower", got="a stand-in", where=verb)
-        match verb:
-            case "supernode register":
-                return {"node-id": 7 + self.asked.count(verb) - 1}
-            case "supernode list":
-                return {"nodes": [self.node(node) for node in ("7", "8")]}
-            case "run":
-                self.given = arguments
-                folder = Path(arguments[arguments.index("--run-config") + 1]).parent
-                for name, content in self.leaves.items():
-                    (folder / name).write_text(content)
-                return {"run-id": "17"}
-            case "list":
-                return {"runs": [{"run-id": "17", "status": self.says, "status-details": "No heartbeat"}]}
-        return {}
-
-    def node(self, node):
-        online = node in self.online
-        times = {"online-at": "2026-01-02 10:00:00Z", "offline-at": "N/A" if online else "2026-01-02 11:00:00Z"}
-        return {"node-id": node, "status": "online" if online else "offline"} | times
+from server.settings.compose import composed, store
+from tests.support.flower import DONE, SERVE, SMALL, coordinated
 
 
 @pytest.fixture
 def flower(tmp_path, monkeypatch, capsys):
     """A coordinator with two hospitals, by its Flower."""
-    flower = Flower(tmp_path / "coordinator")
-    monkeypatch.setattr(create, "write_bundle", lambda *_: "ab" * 32)
-    for module in (enrolment, run_state, runs):
-        monkeypatch.setattr(module, "flwr", flower)
-    monkeypatch.setattr(processes, "status", lambda *_: flower.serve)
-    monkeypatch.setattr(run_state, "POLL_SECONDS", 0.01)
-    monkeypatch.setattr(runs, "POLL_SECONDS", 0.01)
-    monkeypatch.setattr(run_state, "ASK_FLOWER_EVERY", 0.0)
-    assert main(["init", str(flower.folder), "--address", "localhost:9443"]) == 0
-    for name, party in (("a", PARTY), ("b", OTHER)):
-        (tmp_path / f"{name}.json").write_text(json.dumps(party))
-        assert main(["enrol", str(flower.folder), str(tmp_path / f"{name}.json")]) == 0
+    made = coordinated(tmp_path / "coordinator", monkeypatch)
     capsys.readouterr()
-    flower.asked.clear()
-    return flower
+    return made
 
 
 def start(flower, *more, name="first"):
@@ -291,6 +236,51 @@ def test_a_cancelled_run_is_stopped_marked_and_can_be_resumed(flower, capsys):
     assert "expected one that is not complete" in capsys.readouterr().err
 
 
+def test_a_run_that_flower_does_not_stop_is_not_called_cancelled(flower, capsys):
+    flower.leaves = {"error.txt": "interrupted"}
+    start(flower)
+    flower.says = "running"
+    folder = flower.folder / "runs" / "first"
+    lock = lock_folder(folder)
+    assert again(flower, "cancel") == 1
+    assert "run; expected one that Flower stops; got no end of it" in capsys.readouterr().err
+    assert not (folder / "cancelled.txt").exists()
+    lock.close()
+
+
+@pytest.mark.parametrize(("verb", "asks"), [("resume", "run"), ("cancel", "stop")])
+def test_one_command_at_a_time_starts_resumes_or_cancels_a_run(verb, asks, flower, monkeypatch, capsys):
+    flower.leaves, flower.says = {"error.txt": "interrupted"}, "running"
+    start(flower)
+    kept_out = {}
+
+    def asked(folder, *arguments):
+        run = os.open(flower.folder / "runs" / "first", os.O_RDONLY)
+        try:
+            fcntl.flock(run, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            kept_out[arguments[0]] = True
+        os.close(run)
+        return flower(folder, *arguments)
+
+    for module in (run_state, runs):
+        monkeypatch.setattr(module, "flwr", asked)
+    again(flower, verb)
+    capsys.readouterr()
+    assert kept_out[asks]
+
+
+def test_a_run_that_steer_makes_is_left_to_it(flower, capsys):
+    folder = flower.folder / "runs" / "first"
+    store(composed(["method=census", "method.census=census.json", "federation.expected_records=100"], "server"), folder)
+    for verb in ("resume", "cancel"):
+        assert again(flower, verb) == 2
+        error = capsys.readouterr().err
+        assert "expected one that was started with hospitals; got one that caucus-coordinator steer makes" in error
+    assert [path.name for path in folder.iterdir()] == ["config.yaml"]
+    assert flower.asked == []
+
+
 def test_a_run_that_is_no_run(flower, capsys):
     for verb in ("resume", "follow", "cancel"):
         assert again(flower, verb) == 2
@@ -443,3 +433,8 @@ def test_a_name_with_spaces_and_quotes_reaches_flower_whole(flower):
     configuration = Path(flower.given[flower.given.index("--run-config") + 1])
     assert tomllib.loads(configuration.read_text()) == {"run-folder": str(flower.folder / "runs" / name)}
     assert CoordinatorSettings.load(flower.folder).folder == flower.folder
+
+
+def test_which_records_take_part_is_said():
+    assert runs.taking_part(("flu", "cold")) == "records with these labels take part: flu, cold"
+    assert runs.taking_part((UNLABELLED,)) == "all records take part, as one population"

@@ -65,7 +65,7 @@ def document(kind, *, full):
         value = example(hints[declared.name], full=full)
         if "others" in declared.metadata:
             made |= {"another": 1.5} if full else {}
-        elif full or value is not None or "absent" not in declared.metadata:
+        elif full or "absent" not in declared.metadata:
             made[declared.name] = value
     return made
 
@@ -87,6 +87,8 @@ def test_json_to_document_to_json_is_the_identity(kind, full):
 KEYS_OF_OTHERS = {
     "server/deploy/enrolment.py": {"status"},  # Flower's nodes
     "server/deploy/run_state.py": {"status"},  # Flower's runs
+    "server/page/app.py": {"name"},  # the form of a page
+    "server/page/drafts.py": {"name"},  # the defaults of a method
     "server/evaluation/of_texts.py": {"rows"},  # a group that is being made
     "server/flower/front_door.py": {"method"},  # a request
     "server/llm/spending.py": {"cost"},  # the account of payments

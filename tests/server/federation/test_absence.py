@@ -38,6 +38,12 @@ def test_beyond_a_limit_nobody_is_told_to_resume_or_to_allow_for_dropouts():
     )
 
 
+def test_nobody_is_asked_to_decide_about_a_plan_that_a_limit_ends():
+    over, awaiting, declined = map(refusal, (Reason.OVER_LIMIT, Reason.AWAITING, Reason.DECLINED))
+    assert advised(over, awaiting, declined) == advised(over)
+    assert advised(awaiting, declined).startswith("Let St. Mary decide")
+
+
 def test_silence_may_be_mended_or_allowed_for_and_other_replies_are_in_the_logs():
     assert advised(SILENT).endswith("Then resume, or allow for more dropouts in a new run")
     assert advised(SILENT, Absence("out of place: Answer")).endswith("See the logs of St. Luke. Then resume")

@@ -1,5 +1,6 @@
 import pytest
 
+from common.domain import UNLABELLED
 from common.errors import ConfigError
 from server.domain import Example, Wording
 from server.llm.completion import SUBTOPICS, Completion, opening_words, with_topics
@@ -146,3 +147,13 @@ def test_settings_are_checked():
         Completion(examples=-1)
     with pytest.raises(ConfigError, match="temperature"):
         Completion(temperature=3)
+
+
+def test_without_labels_public_texts_have_no_topic_either():
+    bare = {"labels": ((UNLABELLED, "question"),), "label": None}
+    text = prompt(bare)
+    assert text.count("Text: ") == 4
+    assert text.endswith("\nText:")
+    assert "Topic" not in text
+    assert UNLABELLED not in text
+    assert prompt(bare | {"attribute": "a stolen card"}).count("Topic: ") == 5

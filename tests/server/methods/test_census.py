@@ -274,6 +274,33 @@ def test_a_task_of_one_label_can_be_asked_about():
     assert len(run(census, world).candidates) == 48
 
 
+def off_the_texts(name, nth, query):
+    """An answer of one population whose records all lie two thirds of a radius along the first direction."""
+    answer = np.zeros(query.spec.directions + 1)
+    answer[0], answer[-1] = COUNT / 1.5, COUNT * query.spec.count / query.spec.grid
+    return answer
+
+
+def test_without_labels_the_exemplars_are_the_texts_most_like_the_records():
+    world = World(census := method(), answers=off_the_texts, deviation=0.0, task=TASK.without_labels())
+    first, _, last = steps(census, world)
+    ((_, _, query),) = world.asked
+    vectors = embed([candidate.text for candidate in first.candidates])
+    assert np.allclose(query.centres, vectors.mean(axis=0), atol=1e-6)  # and no description
+    (pool,) = first.memory.pool.values()
+    assert pool[0] == np.argmax(vectors @ query.basis[0])
+    assert not first.memory.reliable  # none stays zero-shot
+    assert sum(first.memory.weights.values()) == pytest.approx(1)
+    assert {text.weight for text in last.candidates} == {1.0}
+    assert not any(text.probabilities for text in last.candidates)
+
+
+def test_without_labels_a_questionnaire_is_answered_too():
+    census = method(questionnaire="questions", best_of=2)
+    world = World(census, task=TASK.without_labels())
+    assert len(run(census, world).candidates) == 48
+
+
 ROUNDS, SAMPLES = 2, 60
 RUN = ("method=census", f"method.rounds={ROUNDS}", f"method.samples={SAMPLES}", "method.directions=6", "method.shots=2")
 

@@ -10,6 +10,7 @@ from tests.support.runs import lines, read, tiny
 
 
 class TestContract(MethodContract):
+    needs_labels = "which its small models learn"
     wrong = (
         ({"rounds": 0}, "rounds"),
         ({"shots": 0}, "shots"),

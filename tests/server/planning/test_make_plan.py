@@ -3,6 +3,7 @@ import math
 
 import pytest
 
+from common.domain import UNLABELLED
 from common.errors import ConfigError, PlanError
 from common.ledger.ledger import Ledger
 from common.plan.guarantee import verify
@@ -206,3 +207,10 @@ def test_of_very_many_requests_a_part_stands_for_all():
     estimate = forecast(method, TASK, planned(method=method), {"x": Model()}, {}, dimensions=8)
     assert estimate["model_calls"] == 4000
     assert estimate["output_tokens"] == pytest.approx(20 * 4000, rel=0.01)
+
+
+def test_a_count_of_right_labels_is_refused_without_labels():
+    with pytest.raises(ConfigError, match=r"evaluation\.federated; expected labels, .*Set evaluation\.federated=0"):
+        planned(task=TASK.without_labels(), evaluation_share=0.1)
+    assert planned(task=TASK.without_labels()).labels == (UNLABELLED,)
+    assert planned(task=TASK.without_labels()).digest() != planned().digest()

@@ -4,8 +4,6 @@ The browser is what `CHROMIUM` names, or a `chromium` on the path; none is downl
 """
 
 import json
-import os
-import shutil
 
 import numpy as np
 import pytest
@@ -13,15 +11,11 @@ import pytest
 from server.documents.maps import PrivateMap, TextMap
 from server.report import write_report
 from simulations.sweeps.render import write_table
+from tests.support.chromium import MARKS, started
 from tests.support.documents import HOSTILE, write_run
 from tests.support.sweeps import run as write_row
 
-CHROMIUM = os.environ.get("CHROMIUM") or shutil.which("chromium") or shutil.which("chromium-browser")
-
-pytestmark = [
-    pytest.mark.browser,
-    pytest.mark.skipif(CHROMIUM is None, reason="no chromium on the path, and CHROMIUM names none"),
-]
+pytestmark = MARKS
 
 TEXTS = 6000
 WITHIN = 0.5
@@ -30,12 +24,8 @@ WITHIN = 0.5
 
 @pytest.fixture(scope="module")
 def browser():
-    playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
-    with playwright.sync_playwright() as started:
-        # Chromium's sandbox cannot be had as root, as in a container.
-        running = started.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+    with started() as running:
         yield running
-        running.close()
 
 
 @pytest.fixture

@@ -67,3 +67,13 @@ def test_what_there_is_not_is_said(tmp_path):
     said = lines(tmp_path, metrics={"synthetic": None}, texts=0)
     assert said[1:3] == ["accuracy: not measured, for there are no test texts", "texts:    none"]
     assert next(ending(tmp_path / "none", "")) == "privacy:  not known: privacy.json cannot be read"
+
+
+def test_without_labels_the_distances_from_real_texts_are_in_the_six_lines(tmp_path):
+    near = {"texts": 60, "fid": {"value": 0.5641}, "zero_shot": {"value": 0.64}, "real": {"value": 0.24}}
+    assert lines(tmp_path, metrics={"nearness": near})[1] == (
+        "distance: synthetic 0.564, the same models without the hospitals 0.64, other real texts 0.24 (FID from real "
+        "texts)"
+    )
+    few = {"fid": {"value": None, "reason": "too few"}}
+    assert lines(tmp_path, metrics={"nearness": few})[1] == "distance: not measured: that takes more test texts"

@@ -11,7 +11,7 @@ from server.guarantee.case import Kind, effective_epsilon, unprotected
 from server.guarantee.sides import guarantee
 from server.report.facts import gather
 from server.report.labels import by_label
-from server.report.utility import Accuracies, accuracies, utility
+from server.report.utility import WITHOUT, Accuracies, accuracies, utility
 from server.report.verdict import verdict
 from tests.support.documents import privacy, report_of, summary, summary_json, write_run
 from tests.support.pages import report
@@ -390,3 +390,51 @@ def test_without_a_guarantee_page_and_report_json_say_so_everywhere(tmp_path, ch
     assert facts["verdict"]["guarantee"] == facts["guarantee"]["title"] == "No guarantee: ε = ∞"
     assert page.text.count("No guarantee: ε = ∞") == 2  # in the verdict and on the card
     assert "δ = 1e-5 for one record" not in page.text
+
+
+NEAR = {
+    "texts": 60,
+    "fid": {"value": 0.564, "interval": [0.54, 0.58]},
+    "zero_shot": {"value": 0.64, "interval": [0.6, 0.68]},
+    "real": {"value": 0.24, "interval": [0.22, 0.26]},
+    "difference": {"value": 0.076, "interval": [0.038, 0.114]},
+}
+FIRST = "The distance of the texts from real ones (FID) is 0.564 where that "
+BY = "clearly nearer by 0.076 (95 % interval {}, with 60 texts of each)"
+WITHIN = "(95 % interval {}, with 60 texts of each)"
+
+
+@pytest.mark.parametrize(
+    ("changes", "sentence"),
+    [
+        (
+            {},
+            f"{FIRST}of {WITHOUT} is 0.64 and that of other real texts is 0.24: {BY.format('0.038 to 0.114')}.",
+        ),
+        (
+            {"difference": {"value": -0.1, "interval": [-0.15, -0.05]}},
+            f"clearly further off by 0.1 {WITHIN.format('−0.15 to −0.05')}.",
+        ),
+        (
+            {"difference": {"value": 0.01, "interval": [-0.05, 0.07]}},
+            f"not clearly nearer than {WITHOUT} {WITHIN.format('−0.05 to 0.07')}.",
+        ),
+        (
+            {"difference": None, "zero_shot": None},
+            f"{FIRST}of other real texts is 0.24; what {WITHOUT} reach is not known here.",
+        ),
+        ({"fid": {"value": None, "reason": "few"}}, "was not measured: that takes more of both (task.test)."),
+    ],
+)
+def test_without_labels_the_verdict_is_on_nearness_to_real_texts(changes, sentence):
+    metrics = Metrics(content={"test_records": 400, "nearness": NEAR | changes})
+    said = verdict(guarantee(privacy()), metrics, texts=300, weaknesses=0)
+    assert said.sentence.endswith(sentence)
+    assert not said.simulation_only
+
+
+def test_without_labels_and_questions_no_gain_is_missed():
+    asked_nobody = guarantee(privacy(queries=[], planned_epsilon=0.0))
+    metrics = Metrics(content={"nearness": NEAR | {"difference": None, "zero_shot": None}})
+    said = verdict(asked_nobody, metrics, texts=3, weaknesses=0).sentence
+    assert said.endswith("that of other real texts is 0.24.")

@@ -6,6 +6,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from common.domain import UNLABELLED
 from server.documents.metrics import Metrics
 from server.domain import Candidate
 from server.report import read_weaknesses, write_report
@@ -328,3 +329,23 @@ def test_a_damaged_report_has_no_weaknesses(tmp_path):
     for content in ("{", "[]", '{"weaknesses": [{"what": "x", "other": 1}]}'):
         (tmp_path / "report.json").write_text(content)
         assert read_weaknesses(tmp_path) == []
+
+
+@pytest.mark.parametrize(
+    ("difference", "said"),
+    [
+        ([0.05, 0.01, 0.09], None),
+        ([0.05, -0.01, 0.11], "not clearly nearer than the same models without the hospitals (95 % interval −0.01 to"),
+        ([-0.05, -0.09, -0.01], "with 40 texts of each) than the same models without the hospitals; it takes"),
+    ],
+)
+def test_texts_without_labels_that_the_answers_brought_no_nearer(difference, said):
+    value, *interval = difference
+    near = {"texts": 40, "fid": {"value": 0.5}, "difference": {"value": value, "interval": interval}}
+    texts = [replace(text, label=UNLABELLED) for text in TEXTS]
+    run = {"labels": {UNLABELLED: "note"}}
+    found = weaknesses_of(run=run, metrics={"nearness": near, "test_records": 80}, texts=texts)
+    assert len(found) == (said is not None)
+    assert said is None or said in found[0]
+    if value > 0 and said:
+        assert "more test texts (task.test, now 80)" in found[0]

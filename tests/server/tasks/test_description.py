@@ -1,5 +1,6 @@
 import pytest
 
+from common.domain import UNLABELLED
 from common.errors import ConfigError
 from server.domain import Wording
 from server.tasks.description import task_from
@@ -59,3 +60,26 @@ def test_wording_is_optional_in_all_its_parts():
 def test_wrong_settings_are_named(change, names):
     with pytest.raises(ConfigError, match=names):
         task_from(GOOD | change)
+
+
+def test_without_labels_all_texts_are_one_population_that_no_prompt_names():
+    task = task_from(GOOD | {"labels": "unlabelled", "wording": {"writer": "a clerk", "label": "intent"}})
+    assert task.labels == {UNLABELLED: "customer message"}
+    assert not task.labelled
+    assert task.wording == Wording(writer="a clerk")
+    assert task_from(GOOD).labelled
+
+
+@pytest.mark.parametrize("labels", ["none", "Unlabelled", ["one"], [UNLABELLED, "b"]])
+def test_no_other_word_means_no_labels_and_no_label_may(labels):
+    with pytest.raises(ConfigError, match="task"):
+        task_from(GOOD | {"labels": labels})
+
+
+def test_a_setting_that_needs_labels_is_refused_with_its_reason():
+    task_from(GOOD).check_labelled("method x", "which it learns", "Choose y")
+    with pytest.raises(ConfigError) as refused:
+        task_from(GOOD).without_labels().check_labelled("method x", "which it learns", "Choose y")
+    assert str(refused.value) == (
+        "method x; expected labels, which it learns; got none (task.labels=unlabelled). Choose y"
+    )

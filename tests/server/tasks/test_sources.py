@@ -1,8 +1,9 @@
 import pytest
 
+from common.domain import UNLABELLED
 from common.errors import ConfigError, DataError
 from server.domain import Example
-from server.tasks.sources import DemoNotes, LabelledFiles
+from server.tasks.sources import DemoMessages, DemoNotes, LabelledFiles
 
 
 def files(**settings):
@@ -80,3 +81,25 @@ def test_the_private_file_is_never_read_here(tmp_path):
     source = files(train=str(tmp_path / "absent.csv"))
     source.task()
     assert source.held_out() == []
+
+
+@pytest.mark.parametrize("demo", [DemoNotes, DemoMessages])
+def test_a_demo_without_labels_has_the_same_texts(demo):
+    plain, alone = demo(test_records=9), demo(test_records=9, labels="unlabelled")
+    assert alone.task() == plain.task().without_labels()
+    for mine, theirs in ((alone.held_out(), plain.held_out()), (alone.private(1, 4), plain.private(1, 4))):
+        assert [record.text for record in mine] == [record.text for record in theirs]
+        assert {record.label for record in mine} == {UNLABELLED}
+    assert alone.public_examples() == plain.public_examples()
+    with pytest.raises(ConfigError, match="unlabelled"):
+        demo(labels="none")
+
+
+def test_files_without_labels_need_no_such_column(tmp_path):
+    path = tmp_path / "test.csv"
+    path.write_text("text\none\ntwo\n")
+    source = files(labels="unlabelled", test=str(path))
+    assert [record.text for record in source.held_out()] == ["one", "two"]
+    assert not source.task().labelled
+    with pytest.raises(DataError, match="without label"):
+        files(test=str(path)).held_out()

@@ -227,7 +227,7 @@ SECRET = f"{PRIVATE[3][0]} secret, and long"
 TABLES = [
     (TRAIN.rename(columns={"text": "note"}), "train; expected a column 'text', once; got the columns note, label"),
     (TRAIN.rename(columns={"text": SECRET}), "got 2 columns, of names that may be a record. Rename"),
-    (TRAIN.rename(columns={"text": "zq has it", "label": "zq"}), "got 2 columns, of names"),  # no header: a record
+    (TRAIN.rename(columns={"text": "z~q has it", "label": "z~q"}), "got 2 columns, of names"),  # no header: a record
     (pd.concat([TRAIN, TRAIN], axis=1), "train; expected a column 'text', once; got the columns text, label"),
     (TRAIN.iloc[:0], "train; expected at least one row; got none"),
     ([], "train; expected at least one row; got none"),
@@ -235,14 +235,14 @@ TABLES = [
     (TRAIN.assign(text=[*TRAIN.text[:7], None, *TRAIN.text[8:]]), "missing text; expected text; got no value"),
     (TRAIN.assign(label=[*TRAIN.label[:7], MISSING, *TRAIN.label[8:]]), "got no value; at train.iloc[7]"),
     (TRAIN.assign(label=1), "label; expected text; got int; at train.iloc[0]. Make them text: table['label']"),
-    ([("zq", "a"), ("zq", np.float32("nan"))], "missing label; expected text; got no value; at train[1]"),
-    ([("zq", "a"), (b"zq", "a")], "text; expected text; got bytes; at train[1]"),
-    ([("zq", np.array(["zq", "a"]))], "label; expected text; got ndarray; at train[0]"),
-    ([("zq", "a"), ("  ", "a")], "empty text; at train[1]"),
-    ([("zq", "a"), ("zq", "a", "more")], "row; expected text and label; got tuple; at train[1]"),
-    ([{"text": "zq", "class": "a"}], "row; expected text and label; got the columns text, class; at train[0]"),
-    (["zq"], "row; expected text and label; got str; at train[0]"),
-    ({"text": ["zq"], "label": ["a"]}, "train; expected a data frame, a list of rows or a path; got dict"),
+    ([("z~q", "a"), ("z~q", np.float32("nan"))], "missing label; expected text; got no value; at train[1]"),
+    ([("z~q", "a"), (b"z~q", "a")], "text; expected text; got bytes; at train[1]"),
+    ([("z~q", np.array(["z~q", "a"]))], "label; expected text; got ndarray; at train[0]"),
+    ([("z~q", "a"), ("  ", "a")], "empty text; at train[1]"),
+    ([("z~q", "a"), ("z~q", "a", "more")], "row; expected text and label; got tuple; at train[1]"),
+    ([{"text": "z~q", "class": "a"}], "row; expected text and label; got the columns text, class; at train[0]"),
+    (["z~q"], "row; expected text and label; got str; at train[0]"),
+    ({"text": ["z~q"], "label": ["a"]}, "train; expected a data frame, a list of rows or a path; got dict"),
     (5, "train; expected a data frame, a list of rows or a path; got int"),
 ]
 
@@ -253,7 +253,7 @@ def test_a_wrong_row_is_named_by_its_place_and_never_quoted(table, message, tmp_
     with pytest.raises(DataError) as caught:
         simulate(table, public_text=OPEN, folder=tmp_path / "run")
     assert message in str(caught.value)
-    assert "zq" not in "".join(traceback.format_exception(caught.value)).replace("zq = ", "")
+    assert "z~q" not in "".join(traceback.format_exception(caught.value)).replace("z~q = ", "")
     assert not (tmp_path / "run").exists()
     assert isinstance(caught.value, CaucusError)
     assert type(before) is type(table)

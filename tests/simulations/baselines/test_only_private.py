@@ -61,3 +61,8 @@ def test_the_run_s_encoder_stands_in_where_the_model_needs_one():
     for model in ("encoder", "network"):
         config = composed([f"evaluation.model={model}", "task.public_notes=60"])
         assert only_private.measured(config, private, private[:2])["real_private"]["records"] == 8
+
+
+def test_without_labels_there_is_nothing_to_train(tmp_path):
+    with pytest.raises(ConfigError, match=r"labels, which a classifier learns from the records; got none"):
+        small(tmp_path / "run", "task.labels=unlabelled")

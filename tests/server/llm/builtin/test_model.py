@@ -421,3 +421,4 @@ def test_tokens_give_the_text_back(text):
 def test_sentences_end_at_stops_and_lines():
     parts = sentences("T 37.5 today. Is it high? Yes.\nPLAN: rest, e.g. at home.")
     assert [untokenise(part) for part in parts] == ["T 37.5 today.", "Is it high?", "Yes.", "PLAN: rest, e.g. at home."]
+    assert [untokenise(part) for part in sentences("VE: Z. n. OP. V. a. MI?")] == ["VE: Z. n. OP.", "V. a. MI?"]

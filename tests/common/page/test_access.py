@@ -3,14 +3,34 @@
 import pytest
 from starlette.routing import Mount, Route
 
-from client.page import access as door
+from common.errors import ConfigError
+from common.page import access as door
+from server.page import app as coordinator
 from tests.support.browsing import HOST, Browser
+from tests.support.flower import coordinated
 from tests.support.hospital import operated
 
 
+def of_coordinator(folder, monkeypatch):
+    def planned(*_):
+        raise ConfigError("a plan", got="none, for it takes seconds")
+
+    monkeypatch.setattr(coordinator, "planned", planned)
+    return Browser(coordinated(folder, monkeypatch).folder, coordinator.application)
+
+
+PAGES = {"hospital": lambda folder, _: Browser(operated(folder)), "coordinator": of_coordinator}
+
+
+@pytest.fixture(params=PAGES)
+def opened(request, tmp_path, monkeypatch):
+    """Make one of the pages, in a folder of this name."""
+    return lambda name="page": PAGES[request.param](tmp_path / name, monkeypatch)
+
+
 @pytest.fixture
-def browser(tmp_path):
-    return Browser(operated(tmp_path))
+def browser(opened):
+    return opened()
 
 
 def routes(browser):
@@ -20,6 +40,7 @@ def routes(browser):
     found = [(method, route.path) for route in mount.routes for method in sorted(route.methods - {"HEAD"})]
     assert all(isinstance(route, Route) and "{" not in route.path for route in mount.routes)
     assert {method for method, _ in found} == {"GET", "POST"}
+    found.sort(key=lambda each: each[1] == "/leave")  # after it every route is closed
     return [(method, f"{mount.path}{path}") for method, path in found]
 
 
@@ -45,6 +66,29 @@ def test_each_route_is_closed_without_with_an_old_and_with_a_wrong_session(brows
         assert is_refused(browser.ask(method, path, form=form if method == "POST" else None))
 
 
+def test_each_route_is_closed_once_the_person_has_logged_out(browser):
+    browser.enter()
+    assert "Log out" in browser.get().text
+    assert is_refused(browser.post("leave", token="wrong"))
+    assert browser.get().status_code == 200
+    response = browser.post("leave")
+    assert (response.status_code, "You have logged out" in response.text) == (200, True)
+    assert f'{browser.access.cookie_name}=""' in response.headers["set-cookie"]
+    form = {door.FORM_TOKEN: browser.access.form_token(browser.cookie)}
+    for method, path in routes(browser):
+        assert is_refused(browser.ask(method, path, form=form if method == "POST" else None))
+    assert is_refused(browser.ask("GET", browser.access.link.removeprefix(browser.access.origin)))
+
+
+def test_a_cookie_of_another_server_does_not_lock_the_page(browser):
+    browser.enter()
+    name = browser.access.cookie_name
+    assert name == "caucus_8470"
+    for others in ("caucus=x; {}", f"{name}=x; {{}}", f"{{}}; {name}=x", f"a; {name}; =; {{}}"):
+        assert browser.get(headers={"cookie": others.format(f"{name}={browser.cookie}")}).status_code == 200
+    assert is_refused(browser.get(headers={"cookie": f"{name}=x; caucus={browser.cookie}"}))
+
+
 def test_each_route_is_closed_under_another_name_and_to_other_methods(browser):
     browser.enter()
     for method, path in routes(browser):
@@ -67,14 +111,14 @@ def test_each_route_is_closed_under_another_name_and_to_other_methods(browser):
         assert both or browser.ask(wrong, path, form=mine).status_code == 405
 
 
-def test_each_form_needs_our_origin_our_token_and_our_kind_of_form(browser):
-    browser.enter()
-    token = browser.access.form_token(browser.cookie)
-    posts = [path for method, path in routes(browser) if method == "POST"]
+def test_each_form_needs_our_origin_our_token_and_our_kind_of_form(opened):
+    posts = [path.split("/", 2)[2] for method, path in routes(opened()) if method == "POST"]
     assert posts
-    for path in posts:
+    for name in posts:
+        browser = opened(name)
+        browser.enter()
+        token, path = browser.access.form_token(browser.cookie), f"{browser.access.root}/{name}"
         right = {door.FORM_TOKEN: token}
-        assert not is_refused(browser.ask("POST", path, form=right))
         for origin in (
             None,
             "null",
@@ -94,6 +138,7 @@ def test_each_form_needs_our_origin_our_token_and_our_kind_of_form(browser):
         assert is_refused(browser.ask("POST", path, form=large), (413,))
         many = right | {f"field{number}": "" for number in range(door.MOST_FIELDS)}
         assert is_refused(browser.ask("POST", path, form=many), (400,))
+        assert not is_refused(browser.ask("POST", path, form=right))
 
 
 def test_the_link_opens_the_page_once_and_in_time(browser):
@@ -105,7 +150,7 @@ def test_the_link_opens_the_page_once_and_in_time(browser):
     response = browser.enter()
     assert response.headers["refresh"] == f"0; url={browser.access.root}/"
     cookie = response.headers["set-cookie"]
-    assert cookie.startswith(f"{door.COOKIE}={browser.cookie}; HttpOnly; Max-Age={8 * 3600}; ")
+    assert cookie.startswith(f"caucus_8470={browser.cookie}; HttpOnly; Max-Age={8 * 3600}; ")
     assert cookie.endswith(f"Path={browser.access.root}/; SameSite=strict")
     assert browser.get().status_code == 200
     assert is_refused(browser.ask("GET", f"{entrance}{token}"))
@@ -118,8 +163,8 @@ def test_a_link_that_nobody_opened_in_time_is_closed(browser):
     assert is_refused(browser.get())
 
 
-def test_two_pages_share_neither_link_nor_session_nor_path(tmp_path):
-    one, other = (Browser(operated(tmp_path / name)) for name in "ab")
+def test_two_pages_share_neither_link_nor_session_nor_path(opened):
+    one, other = map(opened, "ab")
     one.enter()
     assert one.access.root != other.access.root
     assert is_refused(other.get(cookie=one.cookie))

@@ -1,0 +1,66 @@
+"""The last lines of a hospital's audit log, for people: what the coordinator asked, and what somebody decided."""
+
+import json
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from common.system.log_lines import printable_line
+
+_TAIL = 2**16
+"""Number of bytes at the end of the audit log that are read for its last lines."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LogLine:
+    """One line of the audit log.
+
+    Attributes:
+        when: Time, ISO 8601 in UTC.
+        run: Name of the run.
+        request: Kind of the coordinator's message; empty for a decision of this hospital.
+        reason: Name of the reason of a refusal; for a decision, the person's reason.
+        detail: Detail of a refusal; for a decision, by whom and from what to what.
+        refused: Whether a request was refused.
+    """
+
+    when: str
+    run: str
+    request: str
+    reason: str
+    detail: str
+    refused: bool
+
+
+def last_of_audit(folder: Path) -> tuple[LogLine, ...]:
+    """Return the last lines of the audit log in a private folder, newest first; none if there is no log."""
+    return tuple(_last(folder / "audit.jsonl"))[::-1]
+
+
+def _last(path: Path) -> Iterator[LogLine]:
+    """Yield the lines at the end of the audit log, without damaged ones and one that is being written."""
+    if not path.exists():
+        return
+    with path.open("rb") as file:
+        start = max(0, file.seek(0, os.SEEK_END) - _TAIL)
+        file.seek(start)
+        if start:
+            file.readline()
+        tail = file.read()
+    for line in tail.splitlines():
+        try:
+            entry = json.loads(line)
+            yield _line(entry)
+        except (ValueError, KeyError, TypeError):
+            continue  # being written, or damaged: the others are shown all the same
+
+
+def _line(entry: dict[str, str]) -> LogLine:
+    about = {"when": entry["when"], "run": printable_line(entry["run"])}
+    if "request" in entry:
+        refused = entry["decision"] == "refused"
+        detail = printable_line(entry["detail"])
+        return LogLine(**about, request=entry["request"], reason=entry["reason"], detail=detail, refused=refused)
+    detail = f"{entry['by']}: {entry['from']} → {entry['to']}"
+    return LogLine(**about, request="", reason=printable_line(entry["reason"]), detail=detail, refused=False)

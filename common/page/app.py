@@ -1,0 +1,78 @@
+"""The routes that all pages have, and how a route answers; the door of `access.py` stands before all of them."""
+
+import functools
+import logging
+from collections.abc import Callable, Sequence
+from http import HTTPStatus
+from typing import TypeVar
+
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import HTMLResponse, Response
+from starlette.routing import Mount, Route
+
+from common.errors import CaucusError
+from common.page.access import Access, Door
+from common.page.render import Pages, style
+
+log = logging.getLogger("caucus.page")
+
+S = TypeVar("S")
+
+
+def application(access: Access, pages: Pages, routes: Sequence[Route]) -> Door:
+    """Return a page as an ASGI application: its own routes and the shared ones, behind the door."""
+
+    def leave(request: Request) -> Response:
+        access.leave()
+        response = HTMLResponse(pages.render(request, "left.html"))
+        response.delete_cookie(access.cookie_name, path=f"{access.root}/", httponly=True, samesite="strict")
+        return response
+
+    shared = [Route("/style.css", _style), Route("/leave", leave, methods=["POST"])]
+    app = Starlette(routes=[Mount(access.root, routes=[*routes, *shared])])
+    return Door(
+        app,
+        access,
+        refused=lambda request: pages.render(request, "refused.html"),
+        entered=lambda request: pages.render(request, "entered.html", root=access.root),
+    )
+
+
+def answering(
+    pages: Pages,
+    load: Callable[[], S],
+    answer: Callable[[Request, S], Response],
+    *,
+    owner: Callable[[S], str],
+    told: Callable[[Exception], str],
+) -> Callable[[Request], Response]:
+    """Return an endpoint that reads the settings first, and shows an error as a page.
+
+    Args:
+        pages: The templates.
+        load: Reads the settings of the folder that the page is about.
+        answer: Answers a request.
+        owner: Returns the name of whose page it is.
+        told: Returns an error in words that hold no private text.
+    """
+
+    @functools.wraps(answer)
+    def endpoint(request: Request) -> Response:
+        request.state.owner = ""
+        try:
+            settings = load()
+            request.state.owner = owner(settings)
+            return answer(request, settings)
+        except Exception as error:  # noqa: BLE001 an error's text could quote a record
+            problem = told(error)
+            log.warning("%s: %s", answer.__name__.strip("_"), problem)
+            ours = isinstance(error, CaucusError)
+            status = HTTPStatus.BAD_REQUEST if ours else HTTPStatus.INTERNAL_SERVER_ERROR
+            return pages.page(request, "failed", status=status, problem=problem)
+
+    return endpoint
+
+
+def _style(_: Request) -> Response:
+    return Response(style(), media_type="text/css")

@@ -1,0 +1,80 @@
+"""Templates of the pages: HTML files, in which each value is escaped unless a template says otherwise; none does."""
+
+from collections.abc import Callable, Mapping, Sequence
+from functools import cache, partial
+from importlib import resources
+from importlib.resources.abc import Traversable
+from types import SimpleNamespace
+
+import jinja2
+from starlette.requests import Request
+from starlette.responses import HTMLResponse
+
+from common import look
+from common.page.words import ENGLISH, preferred, sentences
+
+
+class Pages:
+    """The templates of one page: its own, and those that all pages share.
+
+    Args:
+        package: The page's package, with a folder of templates and its sentences.
+        tabs: Its sections, each with a template; the first is at the root.
+        filters: Filters that its templates use.
+        values: Values that its templates use.
+
+    Attributes:
+        say: Its sentences in English.
+    """
+
+    def __init__(
+        self,
+        package: str,
+        *,
+        tabs: Sequence[str],
+        filters: Mapping[str, Callable[..., str]],
+        values: Mapping[str, object],
+    ) -> None:
+        self._spoken = sentences(package)
+        self.say: SimpleNamespace = self._spoken[ENGLISH]
+        folders = [resources.files(name) / "templates" for name in (package, __package__)]
+        self._environment = jinja2.Environment(
+            loader=jinja2.ChoiceLoader([jinja2.FunctionLoader(partial(_source, folder)) for folder in folders]),
+            autoescape=True,
+            undefined=jinja2.StrictUndefined,
+            trim_blocks=True,
+            lstrip_blocks=True,
+        )
+        self._environment.filters |= filters
+        self._environment.globals |= {"tabs": tabs, **values}
+
+    def render(self, request: Request, template: str, **view: object) -> str:
+        """Return a template with these values, in the language that the browser prefers."""
+        say = self._spoken[preferred(request.headers.get("accept-language", ""), self._spoken)]
+        return self._environment.get_template(template).render(view, say=say)
+
+    def page(
+        self, request: Request, tab: str, *, status: int = 200, headers: Mapping[str, str] | None = None, **view: object
+    ) -> HTMLResponse:
+        """Return one of the pages.
+
+        Args:
+            request: The request, which the door has let in.
+            tab: Name of a template, without its ending.
+            status: Status of the response.
+            headers: Further headers.
+            view: Values for the template.
+        """
+        shared = {"tab": tab, "form_token": request.state.form_token, "owner": request.state.owner, "problem": ""}
+        return HTMLResponse(self.render(request, f"{tab}.html", **shared | view), status, headers=headers)
+
+
+@cache
+def style() -> str:
+    """Return the style sheet: that of all pages and reports, and what pages have beside it."""
+    return look.style() + (resources.files(__package__) / "page.css").read_text("utf-8")
+
+
+def _source(folder: Traversable, name: str) -> str | None:
+    file = folder / name
+    return file.read_text("utf-8") if file.is_file() else None

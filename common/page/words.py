@@ -1,0 +1,58 @@
+"""The sentences of a page, from one file for each language: `english.yaml` here has those that all pages share.
+
+The page's own file adds its sentences, and replaces shared ones of the same name; a page speaks the languages that it
+has files for. What the terminal says too, such as a plan's sheet and the errors, comes from the code that says it
+there, in English.
+"""
+
+from collections.abc import Collection
+from importlib import resources
+from types import SimpleNamespace
+from typing import Any
+
+import yaml
+
+ENGLISH = "en"
+LANGUAGES = ("english", "german", "french")
+
+
+def sentences(package: str) -> dict[str, SimpleNamespace]:
+    """Return the sentences of a page's package, by group and name such as `.plans.title`, by the language's code."""
+    of_language = {}
+    for language in LANGUAGES:
+        if (resources.files(package) / f"{language}.yaml").is_file():
+            shared, own = (_read(name, language) for name in (__package__, package))
+            groups = {name: {**shared[name], **own[name]} for name in shared.keys() & own.keys()}
+            of_language[shared["lang"]] = _named({**shared, **own, **groups})
+    return of_language
+
+
+def preferred(accepted: str, among: Collection[str]) -> str:
+    """Return the code of the language that a browser prefers; English if it accepts none of these.
+
+    Args:
+        accepted: The header Accept-Language, such as "de-CH, fr;q=0.8".
+        among: Codes of languages.
+    """
+    best, code = 0.0, ENGLISH
+    for item in accepted.split(","):
+        name, _, quality = item.partition(";q=")
+        language = name.strip().partition("-")[0].lower()
+        try:
+            weight = float(quality or 1)
+        except ValueError:
+            continue
+        if language in among and weight > best:
+            best, code = weight, language
+    return code
+
+
+def _read(package: str, language: str) -> dict[str, Any]:
+    text = (resources.files(package) / f"{language}.yaml").read_text("utf-8")
+    values: dict[str, Any] = yaml.safe_load(text)
+    return values
+
+
+def _named(values: dict[str, Any]) -> SimpleNamespace:
+    """Return mappings as namespaces: a name such as "items" is then not mistaken for a mapping's own."""
+    return SimpleNamespace(**{name: _named(item) if isinstance(item, dict) else item for name, item in values.items()})

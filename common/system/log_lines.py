@@ -1,0 +1,25 @@
+"""Lines of a log for people: one printable line each, without the colours of a terminal."""
+
+import re
+from pathlib import Path
+
+from common.system.files import content_of
+
+COLOUR = re.compile(r"\x1b\[[0-9;]*m")
+
+
+def last_lines(path: Path, most: int) -> tuple[str, ...]:
+    """Return the last lines of a log, printable; none if there is no file.
+
+    Raises:
+        OSError: A link, a pipe or a folder is in its place.
+    """
+    if not path.exists():
+        return ()
+    lines = content_of(path).decode(errors="replace").splitlines()
+    return tuple(printable_line(COLOUR.sub("", line)) for line in lines[-most:])
+
+
+def printable_line(line: str) -> str:
+    """Mask unprintable characters, so that a quoted line cannot overwrite others."""
+    return "".join(character if character.isprintable() else "?" for character in line)

@@ -1,0 +1,72 @@
+"""Nearness to real texts, for tasks without labels: do the hospitals' answers bring the texts nearer to real ones?
+
+With labels a run is judged by what a classifier learns from its texts (`zero_shot.py`). Without, it is judged by the
+distance of its texts from held-out ones, FID, next to that of what the same models wrote before any answer, and of real
+texts. FID depends on the numbers of texts, so all three are of equally many texts, against the same real ones: the
+second half of the held-out texts, whose first half takes the place of synthetic texts.
+"""
+
+import math
+from collections.abc import Sequence
+from functools import partial
+
+import numpy as np
+from numpy.typing import NDArray
+
+from common.errors import CaucusError
+from server.domain import Candidate
+from server.evaluation.figures import Figure, Group, Measured, missing
+from server.metrics.fidelity import fid, fid_error
+
+NAME = "nearness"
+
+_NORMAL = 1.96
+_DEFINITION = (
+    "FID of {texts} synthetic texts drawn at random from {real} held-out ones; zero_shot: of as many texts that the "
+    "same models wrote before any answer; real: of as many other held-out texts. difference: zero_shot minus the "
+    "first. Intervals of 95 % by a jackknife over the texts, the {real} held-out ones fixed."
+)
+
+
+def nearness(measured: Measured, zero_shot: Sequence[Candidate]) -> dict[str, Group]:
+    """Return the comparison for `metrics.json`; empty with labels, or without held-out or synthetic texts.
+
+    Args:
+        measured: The synthetic texts, the test texts and the settings.
+        zero_shot: Texts that the same models wrote before any answer; may be empty.
+    """
+    if measured.labelled or not measured.test or not measured.candidates:
+        return {}
+    held_out = measured.drawn([record.text for record in measured.test], "nearness", len(measured.test))
+    half, before = len(held_out) // 2, [text.text for text in zero_shot]
+    count = min(len(texts) for texts in (measured.texts, before, held_out[:half]) if texts)
+    about = {"definition": _DEFINITION.format(texts=count, real=len(held_out) - half), "texts": count}
+    distance = partial(_distance, measured, measured.embedded(held_out[half:]), count)
+    try:
+        ours, theirs = distance(measured.texts), distance(held_out[:half])
+        without = distance(before) if before else None
+    except CaucusError as error:
+        return {NAME: about | missing(("fid",), error, rows=count)}
+    figures = {"fid": _figure(*ours, rows=count), "real": _figure(*theirs, rows=count)}
+    if without:
+        change = without[0] - ours[0], math.hypot(without[1], ours[1])
+        figures |= {"zero_shot": _figure(*without, rows=count), "difference": _figure(*change, rows=count)}
+    return {NAME: about | figures}
+
+
+def _distance(
+    measured: Measured, vectors: NDArray[np.float32], count: int, texts: Sequence[str]
+) -> tuple[float, float]:
+    """Return the FID of a random `count` of these texts from vectors, and its standard error; NaN for too few texts.
+
+    Raises:
+        DataError: There are fewer than two texts.
+    """
+    drawn = measured.embedded(measured.drawn(texts, "near texts", count))
+    value, error = fid(drawn, vectors), fid_error(drawn, vectors)
+    return value, math.nan if error is None else error
+
+
+def _figure(value: float, error: float, *, rows: int) -> Figure:
+    reach = _NORMAL * error
+    return {"value": value, "interval": None if math.isnan(reach) else (value - reach, value + reach), "rows": rows}

@@ -1,0 +1,134 @@
+"""The routes of the coordinator's page, behind the door of `common/page/access.py`: GET reads, POST plans or acts.
+
+Each request reads the coordinator's folder again, as a command does, with the rights of the account that runs the page.
+"""
+
+from collections.abc import Callable
+from functools import partial
+from http import HTTPStatus
+from pathlib import Path
+from threading import Lock
+from typing import Any
+
+from starlette.requests import Request
+from starlette.responses import FileResponse, Response
+from starlette.routing import Route
+
+from common.errors import CheckpointError
+from common.page import app
+from common.page.access import SANDBOXED, Access, Door
+from common.system.certificates import SOON
+from server.deploy import run_state
+from server.deploy.runs import begun, cancel, resume, start
+from server.deploy.settings import CoordinatorSettings
+from server.failure import EXPECTED, summary
+from server.page.drafts import CHOICES, Draft, planned, start_command
+from server.page.hospitals import hospitals
+from server.page.render import PAGES
+from server.page.runs import GOES_ON, all_runs, one_run, to_resume
+
+AGAIN = "10"
+"""Seconds after which a browser loads a run's page again, if the person asked for it."""
+
+page = PAGES.page
+_acting = Lock()
+"""Held while a run is planned, started or resumed: Hydra has one state for the process, and runs begin one by one."""
+
+
+def application(folder: Path, access: Access) -> Door:
+    """Return the page of a coordinator's folder as an ASGI application."""
+
+    def reading(answer: Callable[[Request, CoordinatorSettings], Response]) -> Callable[[Request], Response]:
+        load = partial(CoordinatorSettings.load, folder)
+        return app.answering(PAGES, load, answer, owner=lambda settings: settings.address, told=told)
+
+    routes = [
+        Route("/", reading(_runs)),
+        Route("/run", reading(_run)),
+        Route("/report", reading(_report)),
+        Route("/hospitals", reading(_hospitals)),
+        Route("/plan", reading(_plan)),
+        Route("/planned", reading(_planned), methods=["POST"]),
+        Route("/start", reading(_start), methods=["POST"]),
+        Route("/resume", reading(_resume), methods=["POST"]),
+        Route("/cancel", reading(_cancel), methods=["POST"]),
+    ]
+    return app.application(access, PAGES, routes)
+
+
+def told(error: Exception) -> str:
+    """Return an error in one line; one that is not ours by its kind alone, since a library's can quote its input."""
+    return summary(error) if isinstance(error, (*EXPECTED, OSError)) else type(error).__name__
+
+
+def _runs(request: Request, settings: CoordinatorSettings) -> Response:
+    return page(request, "runs", runs=all_runs(settings))
+
+
+def _run(request: Request, settings: CoordinatorSettings) -> Response:
+    run = one_run(settings, request.query_params.get("name", ""))
+    goes_on = run.state.status in GOES_ON
+    follows = goes_on and "follow" in request.query_params
+    headers = {"Refresh": AGAIN} if follows else None
+    return page(request, "run", headers=headers, run=run, goes_on=goes_on, follows=follows, seconds=AGAIN)
+
+
+def _report(request: Request, settings: CoordinatorSettings) -> Response:
+    report = begun(settings, request.query_params.get("name", "")) / "report.html"
+    if report.is_symlink() or not report.is_file():
+        do = "A run writes it at its end; caucus-coordinator report writes it again"
+        raise CheckpointError("report", expected="a file", got="none", where=report, do=do)
+    return FileResponse(report, media_type="text/html", headers=SANDBOXED)
+
+
+def _hospitals(request: Request, settings: CoordinatorSettings) -> Response:
+    return page(request, "hospitals", hospitals=hospitals(settings), soon=SOON, folder=settings.folder)
+
+
+def _plan(request: Request, _: CoordinatorSettings) -> Response:
+    return _form(request, Draft.of({}))
+
+
+def _planned(request: Request, settings: CoordinatorSettings) -> Response:
+    draft = Draft.of(request.state.form)
+    try:
+        with _acting:
+            return _form(request, draft, planned=planned(settings, draft))
+    except EXPECTED as error:
+        return _form(request, draft, problem=summary(error))
+
+
+def _start(request: Request, settings: CoordinatorSettings) -> Response:
+    form = request.state.form
+    draft, name, wait = Draft.of(form), form.get("name", "").strip(), "wait" in form
+    try:
+        overrides = draft.overrides()
+        with _acting:
+            lines = list(start(settings, name, overrides, wait=wait))
+    except EXPECTED as error:
+        return _form(request, draft, problem=summary(error), again=True, name=name)
+    return _acted(request, "start", name, lines, start_command(settings, name, overrides, wait=wait))
+
+
+def _resume(request: Request, settings: CoordinatorSettings) -> Response:
+    form = request.state.form
+    with _acting:
+        folder = to_resume(settings, form.get("name", ""))
+        lines = list(resume(settings, folder, wait="wait" in form))
+    return _acted(request, "resume", folder.name, lines, run_state.command(settings, "resume", folder.name))
+
+
+def _cancel(request: Request, settings: CoordinatorSettings) -> Response:
+    folder = begun(settings, request.state.form.get("name", ""))
+    lines = list(cancel(settings, folder))
+    return _acted(request, "cancel", folder.name, lines, run_state.command(settings, "cancel", folder.name))
+
+
+def _form(request: Request, draft: Draft, **view: object) -> Response:
+    shown: dict[str, Any] = {"draft": draft, "planned": None, "again": False, "name": "", **view}
+    status = HTTPStatus.BAD_REQUEST if "problem" in view else HTTPStatus.OK
+    return page(request, "plan", status=status, choices=CHOICES, folder=Path.cwd(), **shown)
+
+
+def _acted(request: Request, action: str, name: str, lines: list[str], command: str) -> Response:
+    return page(request, "acted", action=action, name=name, lines=lines, command=command)

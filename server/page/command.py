@@ -1,0 +1,45 @@
+"""`caucus-coordinator page`: the coordinator's page on this machine.
+
+It is served on 127.0.0.1 alone, as a hospital's page is, and there is no option for another address
+(`common/page/access.py`). What it starts are Flower's runs, which go on when the page is closed.
+"""
+
+import argparse
+from collections.abc import Iterator
+from functools import partial
+from pathlib import Path
+
+from common.system.commands import add_command
+from common.system.extras import needs
+from common.validate import integers_in
+from server.deploy.settings import CoordinatorSettings
+
+PORT = 8471
+"""Another one than a hospital's page has, so that both can be open on one machine."""
+
+
+def register(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
+    """Add the command `page`."""
+    parser = add_command(
+        commands,
+        "page",
+        _page,
+        summary="a page in a browser: runs, hospitals, a plan drafted and started",
+        description="Serve this coordinator's page on 127.0.0.1 until Ctrl-C, and print the link that opens it: once, "
+        "within ten minutes, in one browser, for eight hours. The page does what status, plan, run, resume, cancel and "
+        "follow do, with the rights of this account; runs go on without it. From another machine: "
+        "ssh -o ExitOnForwardFailure=yes -L 8471:127.0.0.1:8471 MACHINE.",
+        example="caucus-coordinator page coordinator",
+    )
+    parser.add_argument("folder", metavar="FOLDER", type=Path, help="made by caucus-coordinator init")
+    parser.add_argument("--port", type=int, default=PORT, help="on 127.0.0.1; 0 for any that is free (%(default)s)")
+
+
+def _page(chosen: argparse.Namespace) -> Iterator[str]:
+    needs("caucus-coordinator page", "jinja2", "starlette", "uvicorn", extra="coordinator")
+    integers_in(0, 2**16 - 1, port=chosen.port)
+    CoordinatorSettings.load(chosen.folder)  # a wrong folder is told here, not in a browser
+    from common.page.serve import served
+    from server.page.app import application
+
+    yield from served(partial(application, chosen.folder), chosen.port)

@@ -1,0 +1,63 @@
+"""The hospitals as the page shows them, and what stands between them and the coordinator."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from common.errors import CaucusError
+from common.system import processes
+from common.system.certificates import days_left
+from common.system.enrolment import Invitation, PartyFile, RosterFile
+from server.deploy.enrolment import Attending, attendance, enrolled
+from server.deploy.health import fault
+from server.deploy.serve import LOCKS
+from server.deploy.settings import CoordinatorSettings
+
+CERTIFICATES = ("server.crt", "ca.crt")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Hospitals:
+    """The coordinator's side of the federation at this moment.
+
+    Attributes:
+        address: host:port that the hospitals connect to.
+        processes: The processes of `serve` by name; empty if it does not run.
+        problem: Why hospitals cannot connect, or their attendance is not known; empty if there is no reason.
+        certificates: Days until each certificate ends, by its file.
+        invitation: Fingerprint of the authority's certificate, as in the hospitals' invitation.
+        roster: Fingerprint of the roster; empty if nobody is enrolled.
+        enrolled: Each hospital, with its attendance; None if that is not known.
+    """
+
+    address: str
+    processes: Mapping[str, Mapping[str, int | None]]
+    problem: str
+    certificates: Mapping[str, int]
+    invitation: str
+    roster: str
+    enrolled: tuple[tuple[PartyFile, Attending | None], ...]
+
+
+def hospitals(settings: CoordinatorSettings) -> Hospitals:
+    """Return the hospitals; Flower, which takes seconds, is asked only where `serve` runs.
+
+    Raises:
+        ConfigError: A certificate, the invitation or the roster cannot be read.
+    """
+    parties = [entry.party for entry in enrolled(settings)]
+    running = processes.status(settings.folder, LOCKS[0])
+    problem = fault(settings.folder) or "" if running else ""
+    attending: Sequence[Attending | None] = [None] * len(parties)
+    try:
+        attending = attendance(settings) if running and parties else attending
+    except CaucusError as error:
+        problem = problem or str(error)
+    return Hospitals(
+        address=settings.address,
+        processes=(running or {}).get("children", {}),
+        problem=problem,
+        certificates={name: days_left(settings.folder / name) for name in CERTIFICATES},
+        invitation=Invitation.load(settings.folder / Invitation.FILE).fingerprint,
+        roster=RosterFile.load(settings.folder / RosterFile.FILE).fingerprint if parties else "",
+        enrolled=tuple(zip(parties, attending, strict=True)),
+    )

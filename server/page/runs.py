@@ -1,0 +1,206 @@
+"""Runs as the page shows them: all in a line each, and one with its log, its costs and its rounds."""
+
+import shlex
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import yaml
+from markupsafe import Markup
+
+from common.errors import CaucusError, CheckpointError
+from common.system.log_lines import last_lines
+from server.deploy import run_state
+from server.deploy.run_state import Progress, Status, checked
+from server.deploy.runs import begun, steered
+from server.deploy.settings import CoordinatorSettings
+from server.documents.census import Released
+from server.documents.codec import MALFORMED
+from server.documents.files import read_lines
+from server.documents.privacy import Privacy
+from server.documents.rounds import RoundReport
+from server.failure import REJECTED
+from server.llm.providers import SPENDING
+from server.llm.spending import Spending
+from server.report import run_plots
+from server.report.write import drawn
+from server.settings.compose import load
+from server.settings.schema import Settings
+from server.settings.sections import setting
+
+MOST_LINES = 30
+"""Last lines of a run's log that the page shows."""
+GOES_ON = (Status.STARTING, Status.RUNNING)
+CAN_BE_CANCELLED = (*GOES_ON, Status.AWAITING)
+CAN_BE_RESUMED = (Status.NEW, Status.AWAITING, Status.FAILED, Status.CANCELLED)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Costs:
+    """What a run has cost, and what it may cost.
+
+    Attributes:
+        planned: Epsilon of the whole plan; before it is written, the one that the settings ask for.
+        spent: Epsilon of the answers so far; None before the plan is written.
+        delta: The delta of both.
+        money: Money spent on remote models; None if no price is known.
+        tokens: Tokens of remote models.
+        most_money: Cap on the money; None: no cap.
+        most_tokens: Cap on the tokens; None: no cap.
+        seconds_left: Seconds that the other rounds take if they are like those so far; None if that is not known.
+        money_left: Money that they take; None if that is not known.
+    """
+
+    planned: float
+    spent: float | None
+    delta: float
+    money: float | None
+    tokens: int
+    most_money: float | None
+    most_tokens: float | None
+    seconds_left: float | None
+    money_left: float | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Run:
+    """One run.
+
+    Attributes:
+        name: Its name.
+        state: Its state.
+        method: Its method.
+        rounds: Number of all rounds; None for a method without.
+        costs: What it costs.
+        log: The last lines of its log.
+        plots: Drawings of its rounds, as SVG.
+        problems: Files that could not be read, with the reasons.
+        steered: Whether `caucus-coordinator steer` makes it.
+        rejected: Whether to resume it does not help.
+        has_report: Whether there is a report.
+        actions: "resume" and "cancel", as far as they can be done now.
+        commands: Command lines that do the same, and what the terminal alone does.
+    """
+
+    name: str
+    state: Progress
+    method: str
+    rounds: int | None
+    costs: Costs
+    log: tuple[str, ...]
+    plots: tuple[Markup, ...]
+    problems: tuple[str, ...]
+    steered: bool
+    rejected: bool
+    has_report: bool
+    actions: tuple[str, ...]
+    commands: tuple[str, ...]
+
+
+def all_runs(settings: CoordinatorSettings) -> list[tuple[str, Progress | CaucusError]]:
+    """Return each run, newest first, with its state; the reason in place of the state of one that cannot be read."""
+    folders = [path.parent for path in (settings.folder / "runs").glob("*/config.yaml")]
+    folders.sort(key=lambda folder: (folder / "config.yaml").stat().st_mtime, reverse=True)
+    return [(folder.name, _state_or_reason(settings, folder)) for folder in folders]
+
+
+def _state_or_reason(settings: CoordinatorSettings, folder: Path) -> Progress | CaucusError:
+    try:
+        with _readable(folder):
+            return checked(settings, folder)
+    except CaucusError as error:
+        return error
+
+
+def to_resume(settings: CoordinatorSettings, name: str) -> Path:
+    """Return the folder of a run that may be resumed: a second press of the button must not stop what the first began.
+
+    Raises:
+        CheckpointError: There is no such run, or it goes on.
+    """
+    folder = begun(settings, name)
+    status = checked(settings, folder).status
+    if status in GOES_ON:
+        raise CheckpointError("run", expected="one that has ended", got=f"one that is {status}", where=folder)
+    return folder
+
+
+def one_run(settings: CoordinatorSettings, name: str) -> Run:
+    """Return one run.
+
+    Raises:
+        CheckpointError: There is no such run, or a file of it that is needed cannot be read.
+    """
+    folder = begun(settings, name)
+    with _readable(folder):
+        chosen, state, account = load(folder), checked(settings, folder), Spending(path=folder / SPENDING)
+    problems: list[str] = []
+    path = folder / RoundReport.FILE
+    rounds = read_lines(path, RoundReport.from_json, problems) if path.exists() else []
+    privacy = Privacy.read(folder, problems, needed=False)
+    made_by_steer, rejected = steered(folder), (folder / REJECTED).exists()
+    actions = () if made_by_steer else tuple(_actions(state, rejected=rejected))
+    return Run(
+        name=folder.name,
+        state=state,
+        method=chosen.method.name,
+        rounds=setting(chosen, "method.rounds"),
+        costs=_costs(chosen, account, rounds, privacy),
+        log=last_lines(folder / "run.log", MOST_LINES),
+        plots=tuple(map(drawn, run_plots.of_rounds(rounds))),
+        problems=tuple(problems),
+        steered=made_by_steer,
+        rejected=rejected,
+        has_report=(folder / "report.html").is_file(),
+        actions=actions,
+        commands=tuple(_commands(settings, folder, state, actions)),
+    )
+
+
+@contextmanager
+def _readable(folder: Path) -> Iterator[None]:
+    """Tell an unreadable file of a run folder as an error of ours."""
+    try:
+        yield
+    except (*MALFORMED, yaml.YAMLError) as error:
+        got = f"one that was changed or cut ({type(error).__name__})"
+        raise CheckpointError("run folder", expected="files of this program", got=got, where=folder) from error
+
+
+def _actions(state: Progress, *, rejected: bool) -> Iterator[str]:
+    if state.status in CAN_BE_RESUMED and not rejected:
+        yield "resume"
+    if state.status in CAN_BE_CANCELLED:
+        yield "cancel"
+
+
+def _costs(chosen: Settings, account: Spending, rounds: Sequence[RoundReport], privacy: Privacy | None) -> Costs:
+    left = (setting(chosen, "method.rounds") or 0) - len(rounds)
+    known = bool(rounds) and left > 0
+    seconds = [sum(report.seconds.values()) for report in rounds if report.seconds]
+    paid = [payment.cost for report in rounds for payment in report.paid.values()]
+    prices = [cost for cost in paid if cost is not None]
+    return Costs(
+        planned=privacy.planned_epsilon if privacy else chosen.privacy.epsilon,
+        spent=privacy.spent.epsilon if privacy else None,
+        delta=privacy.delta if privacy else chosen.privacy.delta,
+        money=account.cost(),
+        tokens=sum(model.usage.tokens for model in account.paid().values()),
+        most_money=chosen.llm.max_cost,
+        most_tokens=chosen.llm.max_tokens,
+        seconds_left=sum(seconds) / len(seconds) * left if known and seconds else None,
+        money_left=sum(prices) / len(rounds) * left if known and prices and len(prices) == len(paid) else None,
+    )
+
+
+def _commands(settings: CoordinatorSettings, folder: Path, state: Progress, actions: Sequence[str]) -> Iterator[str]:
+    """Yield the command lines about a run: those of the page's buttons, and for a complete run what comes next."""
+    for verb in ("follow", *actions):
+        yield run_state.command(settings, verb, folder.name)
+    if state.status is Status.COMPLETE:
+        path = str(folder)
+        yield shlex.join(["caucus-coordinator", "evaluate", path, "--test", "FILE"])
+        yield shlex.join(["caucus-coordinator", "publish", path, "--license", "LICENCE"])
+        if (folder / Released.FILE).exists():
+            yield shlex.join(["caucus-coordinator", "steer", path, "llm=MODEL"])

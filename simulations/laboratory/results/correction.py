@@ -1,0 +1,66 @@
+"""Holm's correction for the number of claims of a paper, from `findings.json` alone.
+
+A claim's p-value is two-sided, by Student's t over the pairs of its difference, as its interval is. What decides is the
+difference at the largest finite epsilon for a claim that holds there, and otherwise the smallest p-value of all private
+differences times their number. Of a claim "within a margin" both sides have to be rejected (two one-sided tests). A
+verdict stands after the correction if Holm's procedure rejects its claim's null hypothesis at 5 % among all claims of
+the paper that have an interval.
+"""
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from scipy import stats
+
+from simulations.laboratory.results.claims import HOLDS, REFUTED, WITHIN
+
+LEVEL = 0.05
+
+
+def stand(findings: Sequence[Mapping[str, Any]]) -> dict[str, bool]:
+    """Return whether each verdict "holds" or "refuted" of a paper stands after the correction, by the claim's name.
+
+    Args:
+        findings: All findings of one paper.
+    """
+    values = {finding["claim"]["name"]: p for finding in findings if (p := p_value(finding)) is not None}
+    rejected, level = set[str](), LEVEL
+    for rank, name in enumerate(sorted(values, key=values.__getitem__)):
+        if values[name] > level / (len(values) - rank):
+            break
+        rejected.add(name)
+    return {
+        finding["claim"]["name"]: finding["claim"]["name"] in rejected
+        for finding in findings
+        if finding["verdict"] in {HOLDS, REFUTED} and finding["claim"]["name"] in values
+    }
+
+
+def p_value(finding: Mapping[str, Any]) -> float | None:
+    """Return the two-sided p-value of what decides about a claim; None without an interval over pairs."""
+    known = [one for one in finding["differences"] if one["interval"] is not None and one["pairs"] > 1]
+    private = [one for one in known if one["epsilon"] is None or math.isfinite(float(one["epsilon"]))] or known
+    if not private:
+        return None
+    claim = finding["claim"]
+    if finding["verdict"] == HOLDS:
+        return _two_sided(max(private, key=lambda one: float(one["epsilon"] or 0)), claim)
+    return min(1.0, len(private) * min(_two_sided(one, claim) for one in private))
+
+
+def _two_sided(difference: Mapping[str, Any], claim: Mapping[str, Any]) -> float:
+    low, high = difference["interval"]
+    freedom = difference["pairs"] - 1
+    error = (high - low) / 2 / stats.t.ppf(1 - LEVEL / 2, freedom)
+    if error == 0:
+        return 0.0
+
+    def above(bound: float) -> float:
+        return float(stats.t.sf((difference["mean"] - bound) / error, freedom))
+
+    if claim["expects"] == WITHIN:
+        margin = claim["margin"]
+        outside = 2 * min(above(margin), 1 - above(-margin))
+        return min(1.0, outside, 2 * max(above(-margin), 1 - above(margin)))
+    return 2 * min(above(0.0), 1 - above(0.0))

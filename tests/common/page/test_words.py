@@ -1,0 +1,133 @@
+"""The pages' sentences: each that a template names exists, each that exists is named, and all languages have them."""
+
+import re
+from importlib import resources
+from string import Formatter
+from types import SimpleNamespace
+
+import pytest
+
+import client.page.render
+import server.page.render
+from common.page.words import ENGLISH, LANGUAGES, preferred, sentences
+
+PAGES = {"client.page": client.page.render.PAGES, "server.page": server.page.render.PAGES}
+SPOKEN = {(package, code): say for package in PAGES for code, say in sentences(package).items()}
+TRANSLATED = [key for key in SPOKEN if key[1] != ENGLISH]
+ALIKE = {"title", "tabs.plans", "tabs.budget", "now.messages.Ask", "release.found"}
+"""What may be the same in another language: a name, words that it shares with English, and a value alone."""
+DECISION = re.compile(r"plans\.buttons\.\w+\.\d+\.0")
+"""What a button sends; the sentence beside it is what a person reads."""
+KEPT = re.compile(r"caucus-party \w+|\w+\.(?:yaml|jsonl)|approval: \w+|\((?:sample|user)\)|SuperNode|[εδ]")
+"""What is typed, is a file's or a setting's name, or a symbol."""
+MISTYPED = {
+    "de": r"[^\u00a0]%|[\"'”]|“\w|\w„",
+    "fr": r"[^\u202f][;:?!%»]|«[^\u202f]|[\"'“”]",
+}
+"""Quotation marks and spaces that a language does not have."""
+
+
+def templates(package):
+    folder = resources.files(package) / "templates"
+    return "".join(file.read_text("utf-8") for file in folder.iterdir() if file.name != "..")
+
+
+def groups(say):
+    """Names of the sentences; those of a group within a group belong to the group, which a template indexes."""
+    for name, value in vars(say).items():
+        if isinstance(value, SimpleNamespace) and name != "tabs":
+            yield from (f"{name}.{inner}" for inner in vars(value))
+        else:
+            yield name
+
+
+def named(value, name=""):
+    """Each string below a value, by its whole name; what is in a list has its place for a name."""
+    if isinstance(value, str):
+        yield name, value
+        return
+    inner = vars(value).items() if isinstance(value, SimpleNamespace) else enumerate(value)
+    for key, item in inner:
+        yield from named(item, f"{name}.{key}".removeprefix("."))
+
+
+def filled_in(text):
+    """The numbers of the values that a sentence shows; another language may have another order."""
+    fields = [field for field in Formatter().parse(text) if field[1] is not None]
+    text.format(*map(str, range(len(fields))))  # refuses {} beside {0}
+    return sorted((name or str(place), spec, conversion) for place, (_, name, spec, conversion) in enumerate(fields))
+
+
+@pytest.mark.parametrize("package", PAGES)
+def test_each_sentence_is_on_a_page_and_each_on_a_page_is_there(package):
+    on_pages = set(re.findall(r"\bsay\.(\w+(?:\.\w+)?)", templates(package) + templates("common.page")))
+    assert set(groups(PAGES[package].say)) == on_pages
+
+
+@pytest.mark.parametrize("package", ["common.page", *PAGES])
+def test_the_languages_are_the_files(package):
+    files = {
+        file.name.removesuffix(".yaml") for file in resources.files(package).iterdir() if file.name[-5:] == ".yaml"
+    }
+    assert "english" in files <= set(LANGUAGES)
+    assert files == set(LANGUAGES) or package == "server.page"  # those who coordinate read English
+
+
+@pytest.mark.parametrize("key", SPOKEN, ids=str)
+def test_sentences_are_whole_and_printable(key):
+    for _, text in named(SPOKEN[key]):
+        assert re.sub("[\u00a0\u202f]", " ", text).isprintable(), text
+        assert text == text.strip(), text
+
+
+@pytest.mark.parametrize("key", TRANSLATED, ids=str)
+class TestTranslation:
+    """A language against English, which the templates were written for."""
+
+    def test_it_has_the_same_names_and_lists_of_the_same_length(self, key):
+        assert dict(named(SPOKEN[key])).keys() == dict(named(PAGES[key[0]].say)).keys()
+
+    def test_each_sentence_shows_the_same_values(self, key):
+        english = dict(named(PAGES[key[0]].say))
+        for name, text in named(SPOKEN[key]):
+            assert filled_in(text) == filled_in(english[name]), name
+
+    def test_nothing_is_left_in_english(self, key):
+        english = dict(named(PAGES[key[0]].say))
+        same = {name for name, text in named(SPOKEN[key]) if text == english[name]}
+        decisions = {name for name in english if DECISION.fullmatch(name)}
+        assert decisions <= same
+        assert same - decisions <= ALIKE
+
+    def test_commands_settings_and_symbols_stay(self, key):
+        english = dict(named(PAGES[key[0]].say))
+        for name, text in named(SPOKEN[key]):
+            assert sorted(KEPT.findall(text)) == sorted(KEPT.findall(english[name])), name
+
+    def test_quotation_marks_and_spaces_are_those_of_the_language(self, key):
+        for _, text in named(SPOKEN[key]):
+            assert not re.search(MISTYPED[key[1]], text.replace("approval:", "")), text
+
+
+@pytest.mark.parametrize(
+    ("accepted", "code"),
+    [
+        ("", "en"),
+        ("de", "de"),
+        ("de-CH,de;q=0.9,en;q=0.8", "de"),
+        ("it,fr;q=0.7, en;q=0.3", "fr"),
+        ("en-GB,de;q=0.9", "en"),
+        ("fr;q=0", "en"),
+        ("fr;q=x,;;,de;q=nan", "en"),
+        ("*", "en"),
+    ],
+)
+def test_a_page_is_in_the_language_that_the_browser_prefers(accepted, code):
+    assert preferred(accepted, ("en", "de", "fr")) == code
+
+
+def test_a_page_s_own_sentence_stands_beside_the_shared_ones_of_its_group():
+    refusals = [vars(pages.say.refused) for pages in PAGES.values()]
+    assert all(set(refusal) == {"title", "why", "do"} for refusal in refusals)
+    assert len({refusal["title"] for refusal in refusals}) == 1
+    assert len({refusal["do"] for refusal in refusals}) == 2

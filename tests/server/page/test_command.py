@@ -1,0 +1,53 @@
+"""`caucus-coordinator page`: the link, the port, what is missing, and a real server that shows the page."""
+
+import re
+
+import httpx
+import pytest
+
+from server.command import main
+from tests.support.browsing import served
+
+
+def said(capsys, *arguments):
+    assert main(["page", *map(str, arguments)]) == 2
+    error = capsys.readouterr().err
+    assert error.count("\n") == 1
+    return error
+
+
+def test_a_wrong_folder_or_port_is_told_at_once(flower, tmp_path, capsys):
+    assert "expected coordinator.yaml; got none" in said(capsys, tmp_path / "none")
+    assert "port; expected" in said(capsys, flower.folder, "--port", "65536")
+
+
+def test_without_a_package_it_says_what_to_install(flower, capsys, monkeypatch):
+    monkeypatch.setattr("common.system.extras.find_spec", lambda package: None if package == "starlette" else package)
+    assert "In the folder of the source: pip install '.[coordinator]'" in said(capsys, flower.folder)
+
+
+def test_there_is_no_other_address(flower, capsys):
+    with pytest.raises(SystemExit):
+        main(["page", str(flower.folder), "--address", "0.0.0.0:8471"])
+    assert "unrecognized arguments: --address" in capsys.readouterr().err
+
+
+def test_ctrl_c_ends_it_in_good_order(flower, capsys, monkeypatch):
+    def interrupted(sockets):
+        raise KeyboardInterrupt
+
+    def serving(application, host):
+        assert application.args == (flower.folder,)
+        return type("Access", (), {"link": "the link"}), type("Server", (), {"run": staticmethod(interrupted)})
+
+    monkeypatch.setattr("common.page.serve.serving", serving)
+    assert main(["page", str(flower.folder), "--port", "0"]) == 0
+    assert capsys.readouterr().out.splitlines()[1:] == ["the link", "the page is closed"]
+
+
+def test_a_real_server_opens_the_page_on_loopback_alone(flower):
+    with served(flower.folder, "server.command") as link, httpx.Client(trust_env=False, timeout=30) as client:
+        assert re.fullmatch(r"http://127\.0\.0\.1:\d+/[0-9a-f]{32}/enter/[\w-]{43}", link)
+        assert client.get(link).status_code == 200
+        assert "No run was started yet." in client.get(link.partition("enter/")[0]).text
+        assert client.get(link).status_code == 403

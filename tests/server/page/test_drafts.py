@@ -1,0 +1,179 @@
+"""A run drafted in a form: its overrides, what `plan` says of them, and the run that it starts."""
+
+import html
+import json
+import re
+import shlex
+
+import pytest
+import yaml
+
+from server.command import main
+from server.page import app, drafts
+from server.page.drafts import CHOICES, Draft
+from server.page.render import PAGES
+from server.settings.compose import composed
+from tests.support.browsing import forms
+
+SAY = PAGES.say.plan
+SMALL = {"method": "fusegen", "more": "secagg=none"}
+TEXTS = ["a trial", 'a "b" \\', "\\", 'c\\"', "it's, x=1 {a: b} [c]", "true", "2026", "null"]
+
+
+@pytest.fixture
+def unplanned(monkeypatch):
+    """The facts of a plan that was not made, since it takes seconds."""
+    facts = {
+        "planned_epsilon": 4.0,
+        "party_epsilon": 5.0,
+        "delta": 1e-5,
+        "expected_records": None,
+        "advice": [],
+        "queries": [],
+        "forecast": {"texts": 1, "model_calls": 2, "input_tokens": 3, "output_tokens": 4, "cost": None},
+    }
+    monkeypatch.setattr(drafts, "forwards", lambda _: facts)
+    return facts
+
+
+def commands(text):
+    """The command lines of ours on a page, as words."""
+    lines = re.findall(r"^(?:.*>)?(caucus-coordinator (?:plan|run) .*?)(?:</pre>)?$", html.unescape(text), re.MULTILINE)
+    return [shlex.split(line) for line in lines]
+
+
+def test_each_method_of_a_coordinator_can_be_chosen():
+    assert {"wasp", "census", "aug_pe_plus"} < set(CHOICES)
+    assert not {"only_private", "private_exemplars"} & set(CHOICES)
+
+
+@pytest.mark.parametrize("text", TEXTS)
+def test_words_reach_the_run_as_they_were_typed(text):
+    draft = Draft.of({"purpose": text})
+    assert composed(draft.overrides(), "server").purpose == text
+
+
+def test_empty_fields_keep_their_defaults_and_others_become_overrides():
+    assert Draft.of({"epsilon": " ", "more": "\n"}).overrides() == []
+    form = {"method": "census", "epsilon": " 2 ", "rounds": "auto", "more": "task=csv\r\n'task.labels={a: b}' ~x"}
+    assert Draft.of(form).overrides() == [
+        *("method=census", "privacy.epsilon=2", "method.rounds=auto"),
+        *("task=csv", "task.labels={a: b}", "~x"),
+    ]
+
+
+def test_the_page_has_what_plan_says_and_the_commands_that_say_it(browser, flower, capsys):
+    form = {"method": "wasp", "epsilon": "4", "samples": "200", "records": "300", "purpose": "a trial"}
+    response = browser.post("planned", **form)
+    assert response.status_code == 200
+    text = html.unescape(response.text)
+    assert SAY.cost.format("4", "1e-5") in text
+    assert SAY.records_of.format("300") in text
+    assert "nearest and furthest votes will be weak" in text
+    plan, run = commands(response.text)
+    assert main(plan[1:]) == 0
+    said = json.loads(capsys.readouterr().out)
+    (query,) = said["queries"]
+    assert f">{query['signal']['signal']:,.4g} {query['signal']['unit']}</td>" in text
+    assert json.dumps(query["signal"]["ratio"]) in text
+    assert run == ["caucus-coordinator", "run", str(flower.folder), "NAME", *plan[4:]]
+    start, draft = forms(response.text)
+    assert {name: value for name, value in start.items() if value} == {
+        **form,
+        "purpose": "a trial",
+        "form_token": draft["form_token"],
+    }
+
+
+def test_a_plan_without_an_estimate_or_a_question_says_so(browser, unplanned):
+    text = browser.post("planned").text
+    assert SAY.records_none in text
+    assert SAY.advice_none not in text
+    assert SAY.no_queries in text
+    unplanned["queries"] = [{"name": "q", "times": 1, "signal": {"not_estimated": "why", "clear_from_records": None}}]
+    text = browser.post("planned").text
+    assert '<td colspan="3" class="words">why</td>' in text
+    assert SAY.advice_none in text
+
+
+@pytest.mark.parametrize(
+    ("form", "wrong"),
+    [
+        ({"more": "'task.labels={a"}, "other settings; expected words as in a shell"),
+        ({"more": "loose words"}, "other settings; expected NAME=VALUE in each word; got 'loose'"),
+        ({"more": "no.such=1"}, "no.such; got an unknown setting"),
+        ({"more": "a={"}, "a={"),
+        ({"epsilon": "four"}, "privacy.epsilon; expected a number"),
+        ({"epsilon": "1,2"}, "privacy.epsilon; expected one value"),
+        ({"method": "none"}, "method; expected one of aug_pe"),
+        ({"rounds": "2.5"}, "method.rounds; expected a whole number"),
+        ({"more": "federation.parties=5"}, "federation.parties; expected 2, one for each enrolled hospital"),
+    ],
+)
+def test_a_wrong_draft_is_told_in_one_line_and_can_be_mended(form, wrong, browser):
+    response = browser.post("planned", **form)
+    assert response.status_code == 400
+    text = html.unescape(response.text)
+    (problem,) = re.findall(r'<p class="banner" role="alert" lang="en">(.*)</p>', text)
+    assert wrong in problem
+    (value,) = form.values()
+    assert value in text
+    assert 'action="start"' not in text
+
+
+@pytest.mark.parametrize("words", ["${oc.env:HOME}", "a ${privacy.epsilon} b", r"\${x}", r"\\${x}", "$5 and {no}"])
+def test_words_are_taken_as_they_are_typed_and_fill_in_nothing(words):
+    (override,) = Draft.of({"purpose": words}).overrides()
+    assert composed([override], "server").purpose == words
+
+
+def test_with_nobody_enrolled_the_page_says_who_comes_first(browser, flower):
+    for name in ("St. Mary", "St. Luke"):
+        assert main(["remove", str(flower.folder), name]) == 0
+    assert "caucus-coordinator enrol" in browser.post("planned", **SMALL).text
+
+
+def test_a_run_is_started_as_the_command_starts_it(browser, flower, unplanned):
+    planned = browser.post("planned", **SMALL, purpose="it's a trial")
+    start = forms(planned.text)[0]
+    response = browser.post("start", token=start.pop("form_token"), **start | {"purpose": "it's a trial"}, name="first")
+    assert response.status_code == 200
+    text = html.unescape(response.text)
+    assert PAGES.say.acted.title.start in text
+    assert "fusegen with 2 hospitals" in text
+    ((_, *words),) = commands(response.text)
+    settings = yaml.safe_load((flower.folder / "runs" / "first" / "config.yaml").read_text())
+    assert settings["purpose"] == "it's a trial"
+    assert flower.asked.count("run") == 1
+    again = browser.post("start", **SMALL, name="first")
+    assert again.status_code == 400
+    assert "name of the run; expected a new one" in again.text
+    words[2] = "second"
+    assert main(words) == 0
+    other = yaml.safe_load((flower.folder / "runs" / "second" / "config.yaml").read_text())
+    assert other | {"run": ""} == settings | {"run": ""}
+
+
+def test_hospitals_that_are_offline_are_named_and_can_be_waited_for(browser, flower):
+    flower.online = {"7"}
+    response = browser.post("start", **SMALL, name="first")
+    assert response.status_code == 400
+    assert "St. Luke is offline" in response.text
+    assert 'name="name" value="first"' in response.text
+    response = browser.post("start", **SMALL, name="first", wait="on")
+    assert response.status_code == 200
+    assert "first --wait method=fusegen" in html.unescape(response.text)
+
+
+@pytest.mark.parametrize("name", ["", "a/b", "..", ".hidden", "x" * 101])
+def test_a_name_that_no_folder_can_have_starts_nothing(name, browser, flower):
+    response = browser.post("start", **SMALL, name=name)
+    assert response.status_code == 400
+    assert "name of the run; expected a file name" in response.text
+    assert not list((flower.folder / "runs").iterdir())
+
+
+def test_one_plan_is_composed_at_a_time(browser, monkeypatch):
+    monkeypatch.setattr(app, "planned", lambda *_: app._acting.locked() or 1 / 0)
+    browser.post("planned")
+    assert not app._acting.locked()

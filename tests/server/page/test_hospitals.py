@@ -1,0 +1,73 @@
+"""Hospitals on the page: who is online since when, fingerprints, and what is wrong between them and here."""
+
+import html
+
+import pytest
+
+from common.system.enrolment import RosterFile
+from server.command import main
+from server.page import hospitals as module
+from server.page.render import PAGES
+
+SAY = PAGES.say.hospitals
+
+
+@pytest.fixture
+def door(monkeypatch):
+    """A front door that answers."""
+    monkeypatch.setattr(module, "fault", lambda _: None)
+
+
+def text_of(browser):
+    response = browser.get("hospitals")
+    assert response.status_code == 200
+    return html.unescape(response.text)
+
+
+def test_each_hospital_is_shown_with_its_attendance_and_its_fingerprint(browser, flower, door):
+    flower.online = {"8"}
+    text = text_of(browser)
+    roster = RosterFile.load(flower.folder / "roster.json")
+    for party in roster.parties:
+        assert party.name in text
+        assert party.fingerprint in text
+    assert roster.fingerprint in text
+    assert f'<strong>{SAY.offline}</strong></td><td class="words whole">2026-01-02 11:00:00Z' in text
+    assert f'{SAY.online}</td><td class="words whole">2026-01-02 10:00:00Z' in text
+    assert SAY.works in text
+    assert all(sentence in text for sentence in vars(SAY.parts).values())
+
+
+def test_where_nothing_serves_nobody_is_asked_and_the_page_says_what_to_do(browser, flower):
+    flower.serve = None
+    text = text_of(browser)
+    assert SAY.stopped_do.format(flower.folder) in text
+    assert text.count(f"{SAY.unknown}</td>") == 2
+    assert flower.asked == []
+
+
+def test_what_waits_to_start_again_and_a_door_that_is_shut_are_told(browser, flower):
+    flower.serve = {"children": {"front_door": {"process": None, "restarts": 3}}}
+    text = text_of(browser)
+    assert SAY.waits.format(3) in text
+    assert "Something is wrong: the front door does not answer" in text
+
+
+def test_a_superlink_that_fails_leaves_the_attendance_unknown(browser, flower, door):
+    flower.fails = {"supernode list"}
+    text = text_of(browser)
+    assert "Something is wrong: Flower; got a stand-in" in text
+    assert f"{SAY.unknown}</td>" in text
+
+
+def test_a_certificate_that_ends_is_warned_of(browser, door, monkeypatch):
+    monkeypatch.setattr(module, "days_left", lambda _: 3)
+    assert SAY.certificate_soon in text_of(browser)
+
+
+def test_without_a_hospital_the_page_says_how_one_is_enrolled(browser, flower, door):
+    for name in ("St. Mary", "St. Luke"):
+        assert main(["remove", str(flower.folder), name]) == 0
+    text = text_of(browser)
+    assert SAY.none_do.format(flower.folder) in text
+    assert SAY.roster not in text

@@ -1,0 +1,247 @@
+"""Runs on the page: their state, costs, log, rounds and report, and what can be done about them."""
+
+import html
+import json
+import os
+
+import pytest
+import yaml
+
+from common.page.access import HEADERS, SANDBOXED
+from server.failure import lock_folder
+from server.page.render import PAGES
+from server.page.runs import MOST_LINES
+from tests.support.browsing import forms
+from tests.support.federations import CANARY
+from tests.support.flower import under_way
+
+SAY = PAGES.say.run
+
+
+def text_of(browser, path="run?name=first", status=200):
+    response = browser.get(path)
+    assert response.status_code == status
+    assert CANARY not in response.text
+    return html.unescape(response.text)
+
+
+def actions(browser):
+    """What the page of the run offers to do."""
+    text = browser.get("run?name=first").text
+    assert all(form["name"] == "first" for form in forms(text))
+    return [verb for verb in ("cancel", "resume") if f'action="{verb}"' in text]
+
+
+def test_without_a_run_the_page_says_what_comes_next(browser):
+    text = text_of(browser, "")
+    assert PAGES.say.runs.none_do in text
+    assert forms(text) == []
+
+
+def test_runs_are_listed_newest_first_with_their_states(browser, flower):
+    for age, name in enumerate(("new", "old", "damaged")):
+        folder = under_way(flower, name)
+        os.utime(folder / "config.yaml", (1e9 - age, 1e9 - age))
+    (folder / "run.json").write_text("{")
+    (flower.folder / "runs" / "empty").mkdir()
+    (flower.folder / "runs" / "old" / "awaiting.txt").write_text("St. Mary\nSt. Luke")
+    text = text_of(browser, "")
+    assert text.index("new</a>") < text.index("old</a>") < text.index("damaged</a>")
+    assert "awaiting approval</strong> of St. Mary and St. Luke" in text
+    assert "run folder; expected files of this program; got one that was changed or cut (JSONDecodeError)" in text
+    assert "empty" not in text.partition("<main")[2].partition("</main")[0]
+
+
+def test_what_is_poor_about_a_complete_run_is_said(browser, flower):
+    folder = under_way(flower)
+    for name, content in {**flower.leaves, "lock": ""}.items():
+        (folder / name).write_text(content)
+    weakness = {"what": "accuracy 0.2", "do": "write more texts", "simulation_only": False}
+    (folder / "report.json").write_text(json.dumps({"weaknesses": [weakness]}))
+    assert "caucus-coordinator steer" not in text_of(browser)
+    (folder / "census.json").touch()
+    for path in ("", "run?name=first"):
+        assert "accuracy 0.2; write more texts" in text_of(browser, path)
+    text = text_of(browser)
+    assert actions(browser) == []
+    for command in (f"publish {folder} --license", f"steer {folder} llm=", f"evaluate {folder} --test"):
+        assert f"caucus-coordinator {command}" in text
+
+
+def test_a_run_under_way_shows_its_costs_its_rounds_and_the_end_of_its_log(browser, flower):
+    folder = under_way(flower)
+    with lock_folder(folder):
+        text = text_of(browser)
+        assert actions(browser) == ["cancel"]
+    assert SAY.rounds_of.format(2, 5) in text
+    assert SAY.epsilon_of.format("1.5", "4", "1e-5") in text
+    assert SAY.cost_of.format(1, 5) in text
+    assert SAY.tokens_of.format(2000, 100000) in text
+    assert SAY.rest_time.format("6.0 s") in text  # three rounds of two seconds
+    assert SAY.rest_money.format("1.5") in text
+    assert 'id="plot-round-epsilon"' in text
+    assert "round 2 of 5 <b>?" in text
+    assert text.count("early") == MOST_LINES - 1
+    assert "\x1b" not in text
+    assert f"caucus-coordinator cancel {flower.folder} first" in text
+
+
+def test_without_caps_prices_and_rounds_the_page_says_so(browser, flower):
+    folder = under_way(flower, "first", "llm.max_cost=null", "llm.max_tokens=null")
+    settings = yaml.safe_load((folder / "config.yaml").read_text())
+    settings["method"] = {"_target_": "somebody.s.Method", "name": "own"}
+    (folder / "config.yaml").write_text(yaml.safe_dump(settings))
+    text = text_of(browser)
+    assert SAY.rounds_only.format(2) in text
+    assert SAY.cost_only.format(1) in text
+    assert SAY.tokens_only.format(2000) in text
+    (folder / "spending.jsonl").write_text((folder / "spending.jsonl").read_text().replace("1.0", "null"))
+    (folder / "rounds.jsonl").unlink()
+    (folder / "privacy.json").unlink()
+    (folder / "run.log").unlink()
+    text = text_of(browser)
+    assert SAY.cost_unknown in text
+    assert SAY.rest not in text
+    assert SAY.log_none in text
+    assert SAY.epsilon_asked.format("4", "1e-5") in text
+    (folder / "spending.jsonl").unlink()
+    text = text_of(browser)
+    assert SAY.cost_none in text
+    assert SAY.tokens_only.format(0) not in text
+
+
+def test_files_that_cannot_be_read_are_named(browser, flower):
+    folder = under_way(flower)
+    (folder / "rounds.jsonl").write_text(f'{{"{CANARY}\n')
+    (folder / "privacy.json").write_text(f"{CANARY}")
+    text = text_of(browser)
+    assert "rounds.jsonl: 1 of 1 lines cannot be read" in text
+    assert "privacy.json is not valid JSON" in text
+
+
+def test_the_page_loads_itself_only_if_a_person_wants_it_and_the_run_goes_on(browser, flower):
+    folder = under_way(flower)
+    with lock_folder(folder):
+        assert "refresh" not in browser.get("run?name=first").headers
+        response = browser.get("run?name=first&follow=yes")
+        assert response.headers["refresh"] == "10"
+        assert SAY.follow_not in response.text
+    assert "refresh" not in browser.get("run?name=first&follow=yes").headers
+
+
+def test_what_a_run_waits_for_and_what_can_be_done(browser, flower):
+    folder = under_way(flower)
+    assert actions(browser) == ["resume"]  # it was never begun
+    (folder / "awaiting.txt").write_text("St. Mary")
+    assert SAY.waits_do in text_of(browser)
+    assert actions(browser) == ["cancel", "resume"]
+    (folder / "awaiting.txt").unlink()
+    (folder / "error.txt").write_text("too few parties")
+    assert "failed</strong>: too few parties" in text_of(browser)
+    assert actions(browser) == ["resume"]
+    (folder / "rejected.txt").touch()
+    assert SAY.rejected in text_of(browser)
+    assert actions(browser) == []
+
+
+def test_cancel_and_resume_are_those_of_the_commands(browser, flower):
+    folder = under_way(flower)
+    (folder / "awaiting.txt").write_text("St. Mary")
+    response = browser.post("cancel", name="first")
+    assert response.status_code == 200
+    text = html.unescape(response.text)
+    assert "first is cancelled; caucus-coordinator resume" in text
+    assert f"caucus-coordinator cancel {flower.folder} first" in text
+    assert text_of(browser).count("cancelled</strong> at 20") == 1
+    flower.online = {"7"}
+    problem = html.unescape(browser.post("resume", name="first").text)
+    assert "hospitals online; expected at least" in problem
+    response = browser.post("resume", name="first", wait="on")
+    assert (response.status_code, PAGES.say.acted.title.resume in response.text) == (200, True)
+    assert flower.asked.count("run") == 1
+    assert (folder / "flower.json").exists()
+    complete = html.unescape(browser.post("cancel", name="first").text)
+    assert "expected one that is not complete" in complete
+
+
+@pytest.mark.parametrize("verb", ["cancel", "resume"])
+def test_a_run_that_another_process_steers_is_left_to_it(verb, browser, flower):
+    under_way(flower, "first", "method=census", "method.rounds=2", "method.census=census.json")
+    assert SAY.steered in text_of(browser)
+    assert actions(browser) == []
+    response = browser.post(verb, name="first")
+    assert response.status_code == 400
+    assert "one that caucus-coordinator steer makes" in response.text
+
+
+def test_a_run_that_goes_on_is_not_begun_twice(browser, flower):
+    folder = under_way(flower)
+    with lock_folder(folder):
+        response = browser.post("resume", name="first")
+    assert response.status_code == 400
+    assert "expected one that has ended; got one that is running" in response.text
+    flower.leaves, flower.says = {}, "pending"
+    assert browser.post("resume", name="first").status_code == 200
+    assert "got one that is starting" in browser.post("resume", name="first").text
+    assert flower.asked.count("run") == 1
+
+
+@pytest.mark.parametrize("name", ["config.yaml", "run.json", "spending.jsonl"])
+def test_a_run_with_a_damaged_file_is_one_clear_line(name, browser, flower):
+    (under_way(flower) / name).write_text("{}" if name == "spending.jsonl" else "{")
+    assert "got one that was changed or cut" in text_of(browser, status=400)
+
+
+@pytest.mark.parametrize("name", ["", "no-such", "../coordinator", "..", ".", "/etc", "runs/first", "first/../first"])
+def test_no_other_folder_than_a_run_s_is_read(name, browser, flower):
+    folder = under_way(flower)
+    (folder / "report.html").write_text("the report")
+    (flower.folder / "report.html").write_text("the wrong one")
+    (flower.folder / "config.yaml").write_text("{}")
+    for path in ("run", "report"):
+        response = browser.ask("GET", f"{browser.access.root}/{path}", params={"name": name})
+        assert response.status_code == 400
+        assert "run; expected" in (text := html.unescape(response.text)) or "name of the run; expected" in text
+        assert "the " + "wrong one" not in text
+    for verb in ("cancel", "resume"):
+        assert browser.post(verb, name=name).status_code == 400
+
+
+def test_a_report_is_served_in_a_sandbox_and_every_other_page_is_not(browser, flower):
+    folder = under_way(flower)
+    missing = browser.get("report?name=first")
+    assert missing.status_code == 400
+    assert "caucus-coordinator report writes it again" in missing.text
+    assert missing.headers["content-security-policy"] == HEADERS["Content-Security-Policy"]
+    (folder / "report.html").write_text("the report")
+    assert SAY.report in browser.get("run?name=first").text
+    response = browser.get("report?name=first")
+    assert (response.status_code, response.text) == (200, "the report")
+    assert {name: response.headers[name] for name in HEADERS} == HEADERS | SANDBOXED
+    assert SANDBOXED["Content-Security-Policy"].startswith("sandbox allow-scripts; default-src 'none'; ")
+    assert "same-origin" not in SANDBOXED["Content-Security-Policy"]
+    (folder / "report.html").unlink()
+    (folder / "report.html").symlink_to("/etc/hostname")
+    assert browser.get("report?name=first").status_code == 400
+
+
+def test_no_file_but_the_report_and_the_log_reaches_the_page(browser, flower):
+    folder = under_way(flower)
+    (folder / "state").mkdir()
+    for name in ("state/traceback.txt", "synthetic.jsonl", "error.txt.part", "zero_shot.jsonl"):
+        (folder / name).write_text(CANARY)
+    for path in ("", "run?name=first", "hospitals", "plan"):
+        text_of(browser, path)
+
+
+def test_an_unexpected_error_is_told_by_its_kind_alone(browser, monkeypatch):
+    def fails(_):
+        raise ValueError(CANARY)
+
+    monkeypatch.setattr("server.page.app.all_runs", fails)
+    assert "ValueError" in text_of(browser, "", status=500)
+
+
+def test_a_folder_that_is_gone_is_told(browser, flower):
+    (flower.folder / "coordinator.yaml").unlink()
+    assert "expected coordinator.yaml; got none" in text_of(browser, "", status=400)
