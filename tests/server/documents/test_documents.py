@@ -109,6 +109,7 @@ KEYS_OF_OTHERS = {
     "simulations/laboratory/peers/suites.py": {"accuracy", "value"},  # its own output
     "simulations/laboratory/results/__main__.py": {"accuracy"},  # results.json
     "simulations/laboratory/results/claims.py": {"method", "rows"},  # a claim in YAML
+    "simulations/laboratory/results/correction.py": {"epsilon", "interval", "mean", "name"},  # findings.json
     "simulations/laboratory/results/execution.py": {"accuracy", "epsilon", "fid", "figures"},  # columns of a run
     "simulations/laboratory/results/page.py": {"epsilon", "figures", "interval", "mean", "name"},  # findings.json
     "simulations/laboratory/results/picture.py": {"epsilon", "figures", "mean", "name"},  # findings.json
