@@ -13,7 +13,7 @@ from client.deploy.plan_facts import NOT_STATED_BY_THE_PLAN, Budget, OwnRecords,
 from common.domain import is_one_population
 from common.plan.plan import Plan
 from common.plan.planned import PlannedQuery
-from common.plan.words import differences
+from common.plan.words import differences, in_fours
 
 BLANK = frozenset("\u115f\u1160\u2800\u3164\uffa0")
 """Characters that count as printable and show nothing: fillers of Hangul, and a Braille cell without dots."""
@@ -76,11 +76,6 @@ def decision(approval: PlanApproval) -> str:
     when = f", {approval.decided}" if approval.decided else ""
     why = f": {plain(approval.reason)}" if approval.reason else ""
     return f"run {plain(approval.run)}: {approval.decision}{by}{when}{why}"
-
-
-def in_fours(digest: str) -> str:
-    """Return hexadecimal digits in groups of four, to be read aloud."""
-    return " ".join(digest[place : place + 4] for place in range(0, len(digest), 4))
 
 
 def plain(word: str) -> str:

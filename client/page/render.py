@@ -1,9 +1,10 @@
 """The templates of a hospital's page, and what they use."""
 
 from client.deploy.plan_facts import down, up
-from client.deploy.plan_sheet import in_fours, plain
+from client.deploy.plan_sheet import plain
 from client.page import steps
 from common.page.render import Pages
+from common.plan.words import in_fours
 from common.system.certificates import in_words
 
 

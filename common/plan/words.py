@@ -22,6 +22,11 @@ def differences(max_dropouts: int, *, one: str = "party", many: str = "parties")
     )
 
 
+def in_fours(digest: str) -> str:
+    """Return hexadecimal digits in groups of four, to be read aloud."""
+    return " ".join(digest[place : place + 4] for place in range(0, len(digest), 4))
+
+
 def right_guesses(epsilon: float, delta: float) -> float:
     """Return the largest percentage of right guesses about which of two equally likely neighbours was used, rounded up.
 

@@ -70,6 +70,7 @@ class Run:
     Attributes:
         name: Its name.
         state: Its state.
+        digest: Hex digest of its plan, for hospitals to compare; empty before the plan is written.
         method: Its method.
         rounds: Number of all rounds; None for a method without.
         costs: What it costs.
@@ -85,6 +86,7 @@ class Run:
 
     name: str
     state: Progress
+    digest: str
     method: str
     rounds: int | None
     costs: Costs
@@ -144,6 +146,7 @@ def one_run(settings: CoordinatorSettings, name: str) -> Run:
     return Run(
         name=folder.name,
         state=state,
+        digest=privacy.plan_digest if privacy else "",
         method=chosen.method.name,
         rounds=setting(chosen, "method.rounds"),
         costs=_costs(chosen, account, rounds, privacy),

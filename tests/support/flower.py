@@ -83,7 +83,7 @@ def under_way(flower, name="first", *more):
     rounds = [round_json(number, epsilon=float(number), paid=paid) for number in (1, 2)]
     (folder / "rounds.jsonl").write_text("".join(json.dumps(line) + "\n" for line in rounds))
     spent = {"epsilon": 1.5, "queries_asked": 2, "queries_planned": 4}
-    (folder / "privacy.json").write_text(json.dumps(privacy_json(spent=spent)))
+    (folder / "privacy.json").write_text(json.dumps(privacy_json(spent=spent, plan_digest="ab" * 32)))
     use = {"model": "api", "input": 1800, "cached": 0, "kept": 0, "output": 200, "cost": 1.0}
     (folder / "spending.jsonl").write_text(json.dumps(use) + "\n")
     (folder / "run.log").write_text("early\n" * 100 + "\x1b[92mround 2 of 5\x1b[0m <b>\x07\n")

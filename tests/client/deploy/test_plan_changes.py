@@ -8,10 +8,10 @@ import pytest
 from client.approvals import PlanApproval
 from client.command import main
 from client.deploy.plan_changes import NAMES, changes, previous
-from client.deploy.plan_sheet import in_fours
 from common.domain import UNLABELLED
 from common.plan.plan import Plan
 from common.plan.planned import PlannedQuery
+from common.plan.words import in_fours
 from common.queries.class_sums import ClassSumsSpec
 from common.queries.histograms import LabelHistogramSpec
 from common.queries.votes import VotesSpec

@@ -10,10 +10,10 @@ import pytest
 from client.approvals import approvals
 from client.audit_log import AuditLog
 from client.command import main
-from client.deploy.plan_sheet import in_fours
 from client.deploy.settings import HospitalSettings
 from client.page.render import PAGES
 from common.domain import UNLABELLED
+from common.plan.words import in_fours
 from tests.support.browsing import Browser, forms
 from tests.support.federations import CANARY, plan
 from tests.support.hospital import change, opened

@@ -8,6 +8,7 @@ import pytest
 import yaml
 
 from common.page.access import HEADERS, SANDBOXED
+from common.plan.words import in_fours
 from server.failure import lock_folder
 from server.page.render import PAGES
 from server.page.runs import MOST_LINES
@@ -75,6 +76,7 @@ def test_a_run_under_way_shows_its_costs_its_rounds_and_the_end_of_its_log(brows
         assert actions(browser) == ["cancel"]
     assert SAY.rounds_of.format(2, 5) in text
     assert SAY.epsilon_of.format("1.5", "4", "1e-5") in text
+    assert f'<dd class="digest">{in_fours("ab" * 32)}</dd>' in browser.get("run?name=first").text
     assert SAY.cost_of.format(1, 5) in text
     assert SAY.tokens_of.format(2000, 100000) in text
     assert SAY.rest_time.format("6.0 s") in text  # three rounds of two seconds
