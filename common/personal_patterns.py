@@ -107,6 +107,11 @@ def _written(months: str, of: str = "") -> tuple[str, ...]:
     )
 
 
+def _filed(words: str) -> tuple[str, ...]:
+    """Return the pattern of a record's number after one of these words."""
+    return (rf"(?i:\b(?:{words}))[ :#]*[A-Za-z]{{0,3}}-?\d[\d-]{{3,}}\b",)
+
+
 def _money(words: str) -> tuple[str, ...]:
     """Return the patterns of sums of money."""
     return (rf"[$€£¥] ?{_SUM}", rf"(?i:\b{_SUM} ?(?:[$€£¥]|(?:euros?|eur|{words})\b))")
@@ -138,7 +143,7 @@ def _german() -> PersonalPatterns:
                 _titled(titles, 2),
                 rf"(?i:\b(?:mein Name ist|(?:Vor|Nach|Familien)?name:|gez\.|geb(?:orene|\.))) {_WORD}(?:,? {_WORD})?",
             ),
-            "RECORD": (rf"(?i:\b(?:{filed}))[ :#]*[A-Za-z]{{0,3}}-?\d[\d-]{{3,}}\b",),
+            "RECORD": _filed(filed),
             "AGE": (
                 r"(?i:\b\d{1,3} ?-?jährig\w*)",
                 r"(?i:\b\d{1,3} Jahre alt\w*)",
@@ -175,7 +180,7 @@ def _french() -> PersonalPatterns:
             "SSN": (
                 r"\b[12] ?\d\d ?(?:0[1-9]|1[0-2]|[2-9]\d) ?(?:\d\d|2[AB]) ?\d{3} ?\d{3}(?: ?\d\d)?\b",  # NIR
             ),
-            "RECORD": (rf"(?i:\b(?:{filed}))[ :#]*[A-Za-z]{{0,3}}-?\d[\d-]{{3,}}\b",),
+            "RECORD": _filed(filed),
             "AGE": (
                 rf"(?i:\b(?:{who}) (?:de )?\d{{1,3}} ans\b)",
                 r"\b[HF] ?\d{1,3} ans\b",
@@ -205,7 +210,7 @@ def _spanish() -> PersonalPatterns:
                 _titled(titles, 3),
                 rf"(?i:\b(?:me llamo|nombre:|apellidos:|fdo\.:?)) ?{_WORD}(?: {_WORD}){{0,2}}",
             ),
-            "RECORD": (rf"(?i:\b(?:{filed}))[ :#]*[A-Za-z]{{0,3}}-?\d[\d-]{{3,}}\b",),
+            "RECORD": _filed(filed),
             "AGE": (
                 rf"(?i:\b(?:{who}) de \d{{1,3}} años\b)",
                 r"(?i:\b\d{1,3} años de edad\b)",
@@ -238,7 +243,7 @@ def _italian() -> PersonalPatterns:
                 _titled(titles, 3),
                 rf"(?i:\b(?:mi chiamo|(?:cog)?nome:|firmato:?)) {_WORD}(?: {_WORD}){{0,2}}",
             ),
-            "RECORD": (rf"(?i:\b(?:{filed}))[ :#]*[A-Za-z]{{0,3}}-?\d[\d-]{{3,}}\b",),
+            "RECORD": _filed(filed),
             "AGE": (
                 rf"(?i:\b(?:{who}) di (?:anni )?\d{{1,3}}(?: anni)?\b)",
                 r"(?i:\betà:? \d{1,3}(?: anni)?\b)",

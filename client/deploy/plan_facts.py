@@ -54,14 +54,12 @@ class OwnRecords:
 
     Attributes:
         total: All of its records.
-        together: Whether the plan has no labels, so that all records take part as one population.
         of_label: Number of records by label of the plan, without labels that have no record.
         without: Labels of the plan that no record has.
         unasked: Number of records by label, for the labels that the plan does not have.
     """
 
     total: int
-    together: bool
     of_label: dict[str, int]
     without: tuple[str, ...]
     unasked: dict[str, int]
@@ -271,11 +269,9 @@ def _budget(plan: Plan, limits: Limits, charged: Sequence[Release], problem: str
 
 
 def _own_records(plan: Plan, private: Sequence[Record]) -> OwnRecords:
-    together = is_one_population(plan.labels)
-    counts = Counter(UNLABELLED if together else record.label for record in private)
+    counts = Counter(UNLABELLED if is_one_population(plan.labels) else record.label for record in private)
     return OwnRecords(
         total=len(private),
-        together=together,
         of_label={label: counts[label] for label in plan.labels if counts[label]},
         without=tuple(label for label in plan.labels if not counts[label]),
         unasked={label: count for label, count in sorted(counts.items()) if label not in plan.labels},

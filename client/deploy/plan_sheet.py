@@ -146,7 +146,7 @@ def _here(facts: PlanFacts) -> Iterator[Fact]:
     if facts.budget.problem:
         unsure = f"NOT certain, it may be more; the service does not start with this ledger: {facts.budget.problem}"
         yield Fact("", unsure, folded=True)
-    yield from _named("records", _records(facts.records))
+    yield from _named("records", _records(facts.records, facts.plan))
     yield Fact("limits", beyond if facts.beyond else "within this hospital's limits")
     learns = "the coordinator learns it, a refusal too, and when it was made; never who made it, or why"
     yield Fact("decision", learns)
@@ -202,8 +202,8 @@ def _lifetime(budget: Budget) -> Iterator[str]:
         yield "of all data sets; the service counts those alone that share a record with the present one"
 
 
-def _records(records: OwnRecords) -> Iterator[str]:
-    if records.together:
+def _records(records: OwnRecords, plan: Plan) -> Iterator[str]:
+    if is_one_population(plan.labels):
         yield f"all {records.total} may take part, as one population: the plan has no labels (known here alone)"
         return
     taking_part = sum(records.of_label.values())

@@ -60,11 +60,12 @@ def plans(settings: HospitalSettings) -> Plans:
     """Return all plans; errors are those of `card`."""
     known = approvals(settings.private)
     waiting = [approval for approval in known if approval.decision == "awaiting"]
+    readable = [approval for approval in waiting if approval.read_plan()]
     return Plans(
-        waiting=tuple(_cards(settings, [approval for approval in waiting if approval.read_plan()], known)),
+        waiting=tuple(_cards(settings, readable, known)),
         refused=_lines(known, "refused"),
         approved=_lines(known, "approved"),
-        unreadable=tuple(approval for approval in waiting if not approval.read_plan()),
+        unreadable=tuple(approval for approval in waiting if approval not in readable),
         unasked=_unasked(settings, known),
     )
 

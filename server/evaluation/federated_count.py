@@ -20,6 +20,7 @@ from common.queries.correct_count import CorrectCount, CorrectCountSpec
 from server.domain import Candidate
 from server.evaluation.small_model import linear_classifier
 from server.federation.attempt import Answered
+from server.metrics import intervals
 
 NAME = "evaluation"
 DEFINITION = (
@@ -78,8 +79,8 @@ def measured(plan: Plan, answered: Answered) -> dict[str, Any]:
     return {
         "definition": DEFINITION,
         "accuracy": _accuracy(right, records, sigma),
-        "right": {"value": right, "noise": sigma, "interval": _around(right, sigma)},
-        "records": {"value": records, "noise": sigma, "interval": _around(records, sigma)},
+        "right": {"value": right, "noise": sigma, "interval": intervals.of_normal(right, sigma)},
+        "records": {"value": records, "noise": sigma, "interval": intervals.of_normal(records, sigma)},
     }
 
 
@@ -89,9 +90,5 @@ def _accuracy(right: float, records: float, sigma: float) -> dict[str, Any]:
         return {"value": None, "reason": reason}
     share = min(1.0, max(0.0, right / records))
     noise = sigma * math.sqrt(1 + share**2) / records
-    low, high = _around(share, noise)
+    low, high = intervals.of_normal(share, noise)
     return {"value": share, "noise": noise, "interval": (max(0.0, low), min(1.0, high)), "rows": round(records)}
-
-
-def _around(value: float, sigma: float) -> tuple[float, float]:
-    return value - 1.96 * sigma, value + 1.96 * sigma

@@ -16,11 +16,11 @@ from numpy.typing import NDArray
 from common.errors import CaucusError
 from server.domain import Candidate
 from server.evaluation.figures import Figure, Group, Measured, missing
+from server.metrics import intervals
 from server.metrics.fidelity import fid, fid_error
 
 NAME = "nearness"
 
-_NORMAL = 1.96
 _DEFINITION = (
     "FID of {texts} synthetic texts drawn at random from {real} held-out ones; zero_shot: of as many texts that the "
     "same models wrote before any answer; real: of as many other held-out texts. difference: zero_shot minus the "
@@ -68,5 +68,4 @@ def _distance(
 
 
 def _figure(value: float, error: float, *, rows: int) -> Figure:
-    reach = _NORMAL * error
-    return {"value": value, "interval": None if math.isnan(reach) else (value - reach, value + reach), "rows": rows}
+    return {"value": value, "interval": None if math.isnan(error) else intervals.of_normal(value, error), "rows": rows}

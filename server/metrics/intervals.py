@@ -10,6 +10,7 @@ from scipy import stats
 from common.errors import DataError
 
 LEVEL = 0.95
+_NORMAL = 1.96
 Interval = tuple[float, float]
 
 
@@ -34,6 +35,11 @@ def over_seeds(figures: Sequence[float]) -> Interval | None:
         return None
     half = stats.t.ppf((1 + LEVEL) / 2, len(figures) - 1) * np.std(figures, ddof=1) / math.sqrt(len(figures))
     return float(np.mean(figures) - half), float(np.mean(figures) + half)
+
+
+def of_normal(value: float, deviation: float) -> Interval:
+    """Return the interval of a figure whose error is normal with this standard deviation."""
+    return value - _NORMAL * deviation, value + _NORMAL * deviation
 
 
 def of_share(hits: int, rows: int) -> Interval:

@@ -48,10 +48,11 @@ def hospitals(settings: CoordinatorSettings) -> Hospitals:
     running = processes.status(settings.folder, LOCKS[0])
     problem = fault(settings.folder) or "" if running else ""
     attending: Sequence[Attending | None] = [None] * len(parties)
-    try:
-        attending = attendance(settings) if running and parties else attending
-    except CaucusError as error:
-        problem = problem or str(error)
+    if running and parties:
+        try:
+            attending = attendance(settings)
+        except CaucusError as error:
+            problem = problem or str(error)
     return Hospitals(
         address=settings.address,
         processes=(running or {}).get("children", {}),

@@ -25,9 +25,9 @@ def stand(findings: Sequence[Mapping[str, Any]]) -> dict[str, bool]:
         findings: All findings of one paper.
     """
     values = {finding["claim"]["name"]: p for finding in findings if (p := p_value(finding)) is not None}
-    rejected, level = set[str](), LEVEL
+    rejected = set[str]()
     for rank, name in enumerate(sorted(values, key=values.__getitem__)):
-        if values[name] > level / (len(values) - rank):
+        if values[name] > LEVEL / (len(values) - rank):
             break
         rejected.add(name)
     return {
