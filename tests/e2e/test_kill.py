@@ -18,6 +18,7 @@ from server.settings.compose import load, store
 from server.settings.sections import changed
 from simulations.run import simulate
 from tests.support.killing import Diary, arm
+from tests.support.lanes import slow, slow_but
 from tests.support.runs import SMALL, forked, lines, read, resume, settings, texts, tiny
 
 SEEN = ("method.samples=36", "llm.use=[broad,noisy]")
@@ -114,12 +115,12 @@ def survives(folder, event, *overrides):
     return run, diary
 
 
-@pytest.mark.parametrize("part", range(7))
+@pytest.mark.parametrize("part", slow_but({0, 3}, range(7)))
 def test_a_run_with_noise_survives_a_kill(part, noisy, tmp_path):
     survives(tmp_path, (2 * part + 1) * noisy // 14)
 
 
-@pytest.mark.parametrize("part", range(3))
+@pytest.mark.parametrize("part", slow_but({1}, range(3)))
 def test_without_noise_a_killed_run_ends_as_if_nothing_had_happened(part, exact, tmp_path):
     count, reference = exact
     run, diary = survives(tmp_path, (part + 1) * count // 4, "privacy.epsilon=.inf")
@@ -215,7 +216,7 @@ def test_a_complete_run_resumed_asks_nothing_and_stays_the_same(tmp_path):
 
 
 @pytest.mark.parametrize(
-    "name", ["server.federation.checkpoint.Checkpoint.commit", "server.federation.ask.Federation.open"]
+    "name", ["server.federation.checkpoint.Checkpoint.commit", slow("server.federation.ask.Federation.open")]
 )
 @pytest.mark.parametrize(
     ("setting", "value", "named"),

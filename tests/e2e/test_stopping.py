@@ -12,6 +12,7 @@ from server import run as loop
 from server.llm.builtin.model import BuiltinModel
 from simulations import launch
 from simulations import run as simulation
+from tests.support.lanes import slow
 from tests.support.runs import SMALL, command, read, texts, tiny, warm
 
 SHORT = [*SMALL, "privacy.epsilon=.inf"]
@@ -43,9 +44,9 @@ def signals(monkeypatch, owner, name, number, *, call=1):
     ("place", "number", "message"),
     [
         ((BuiltinModel, "generate", 1), signal.SIGINT, "stopped before the end of round 1"),
-        ((loop, "track", 2), signal.SIGINT, "stopped after round 2"),
+        slow((loop, "track", 2), signal.SIGINT, "stopped after round 2"),
         ((loop, "track", 2), signal.SIGTERM, "stopped after round 2"),
-        ((loop.small_model, "metrics", 1), signal.SIGINT, "stopped after round 3"),
+        slow((loop.small_model, "metrics", 1), signal.SIGINT, "stopped after round 3"),
         ((simulation, "compare", 1), signal.SIGTERM, "stopped after round 3"),
     ],
     ids=["round 1", "round 2", "SIGTERM", "evaluation", "comparison"],
