@@ -136,6 +136,7 @@ def test_a_run_survives_a_kill_at_every_fourth_event(noisy, tmp_path):
         survives(tmp_path / str(event), event)
 
 
+@pytest.mark.slow
 def test_a_run_killed_while_it_wrote_its_traffic_is_resumed_without_a_part_of_it(tmp_path):
     tiny(tmp_path, *SEEN)
     (tmp_path / "traffic.json.part").write_text("{")
@@ -243,6 +244,7 @@ def test_a_new_run_never_goes_into_the_folder_of_another(tmp_path):
     assert not list((run / "parties").glob("*.key")), "identities of the refused run"
 
 
+@pytest.mark.slow
 def test_seconds_of_both_processes_count(tmp_path):
     run = kill_before(tmp_path, "server.federation.ask.Federation.close")
     config = load(run)

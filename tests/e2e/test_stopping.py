@@ -73,6 +73,7 @@ def test_before_anything_was_written_there_is_nothing_to_go_on_with(tmp_path, mo
     assert (ended, output.splitlines()[-1]) == (130, "caucus-simulate: stopped before the run began")
 
 
+@pytest.mark.slow
 def test_a_sweep_says_which_runs_are_done_and_goes_on_with_the_others(tmp_path, monkeypatch):
     sweep, short = tmp_path / "sweep", [*SMALL, "method.rounds=2"]
     with monkeypatch.context() as patch:

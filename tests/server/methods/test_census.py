@@ -439,6 +439,7 @@ def test_a_run_from_a_census_asks_nobody_and_has_the_guarantee_of_the_one_that_a
     assert read(third, "privacy.json")["earlier"]["run"] == origin
 
 
+@pytest.mark.slow
 def test_a_census_without_noise_promises_nothing_to_those_who_use_it(tmp_path):
     tiny(tmp_path / "exact", *RUN, "privacy.epsilon=.inf")
     again = tiny(tmp_path / "again", *RUN, f"method.census={tmp_path / 'exact' / 'census.json'}")
