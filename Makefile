@@ -4,9 +4,9 @@
 # make demo-real  the main job on these models, after `make models` (three minutes)
 # make wheelhouse  a hospital's installation and its encoder as wheels, for a machine without a network: in wheelhouse/
 # make test      lint, types, import rules, tests
-# make test-slow the tests that take minutes, and test-processors
+# make test-slow the tests that take minutes, the cases of others that repeat one at seconds each, and test-processors
 # make test-processors  the tests of `make test` as on two older x86 processors (each takes as long as `make test`)
-# make test-browser  the pages in a real browser, which the tests above do too where there is one
+# make test-browser  the report and both pages in a real browser (a minute; a chromium must be there)
 # make test-deployment  real nodes, TLS, failures, on this machine alone (many minutes)
 # make pictures  the pictures of both pages in their READMEs, taken on such nodes in a real browser (minutes)
 # make test-containers  the image is built and started, up to a joint data set (root, buildah, podman; many minutes)

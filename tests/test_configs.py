@@ -27,6 +27,7 @@ from server.settings.schema import SimulationSettings
 from simulations.federation.parties import party_settings
 from simulations.sweeps.combinations import in_row
 from simulations.sweeps.experiments import rows, run_names
+from tests.support.lanes import slow
 from tests.support.method_contract import plan_of
 from tests.support.wheels import as_fetched
 
@@ -79,8 +80,9 @@ def named(tmp_path_factory):
     return overrides
 
 
+@pytest.mark.parametrize("rows_of", [pytest.param(3, id="a few"), slow(None)])
 @pytest.mark.parametrize("path", EXPERIMENTS, ids=str)
-def test_each_row_of_an_experiment_composes_and_makes_a_method(path, named):
+def test_each_row_of_an_experiment_composes_and_makes_a_method(path, rows_of, named):
     chosen = [f"+experiment={path.stem}", *named(path)]
     config, sweep = composed(chosen), OmegaConf.load(ROOT / path).hydra
     experiment = config.experiment
@@ -93,7 +95,7 @@ def test_each_row_of_an_experiment_composes_and_makes_a_method(path, named):
         len(row.get("paper", experiment.get("data", []))) == len(experiment.get("data", []))
         for row in rows(experiment).values()
     )
-    for name in run:
+    for name in run[:: rows_of and -(-len(run) // rows_of)]:
         chosen_row = in_row(replace(config, row=name), chosen)
         if not chosen_row.method.made_by:  # a simulation's alone
             continue

@@ -6,6 +6,7 @@ from collections import Counter
 import pytest
 
 from common.errors import DataError
+from tests.support.lanes import slow
 from tests.support.runs import lines, read, tiny
 
 TERMS = "Fever\ncough\nchest pain\noxygen\nlactate\nswelling\nantibiotics\nno note has this\nfever\n"
@@ -32,12 +33,12 @@ def run_one(folder, vocabulary, *overrides, terms=6):
     )
 
 
-@pytest.mark.parametrize("parties", [1, 3])
+@pytest.mark.parametrize("parties", [slow(1), 3])
 @pytest.mark.parametrize(
     ("settings", "sketches"),
     [
         (("mechanism=laplace", "sequence=independent"), 1),
-        (("mechanism=laplace", "sequence=iterative", "ensemble=linear"), 4),
+        slow(("mechanism=laplace", "sequence=iterative", "ensemble=linear"), 4),
         (("mechanism=gaussian", "sequence=independent"), 1),
         (("mechanism=gaussian", "sequence=iterative"), 2),
     ],

@@ -5,6 +5,7 @@ from collections import Counter
 import pytest
 
 from server.methods.dpga import KEYWORDS, LABELS, LENGTH_RANGE, LENGTHS, SIMILARITY, VOTES
+from tests.support.lanes import slow
 from tests.support.runs import die, forked, lines, read, resume, texts, tiny
 
 SMALL = (
@@ -21,7 +22,7 @@ SMALL = (
 METADATA = [LABELS, LENGTH_RANGE, LENGTHS, KEYWORDS, SIMILARITY]
 
 
-@pytest.mark.parametrize("parties", [1, 3])
+@pytest.mark.parametrize("parties", [slow(1), 3])
 def test_a_whole_run_asks_metadata_then_votes_and_spends_epsilon(parties, tmp_path):
     run = tiny(tmp_path / "run", *SMALL, f"federation.parties={parties}")
     privacy, rounds = read(run, "privacy.json"), lines(run, "rounds.jsonl")
@@ -63,10 +64,10 @@ def test_without_noise_texts_are_as_long_and_of_the_labels_that_the_records_are(
     [
         "method.length=false",
         "method.keywords=0",
-        "method.suppression=false",
-        "method.tau=0.5",
-        "method.redraw=true",
-        "method.subsample=1",
+        slow("method.suppression=false"),
+        slow("method.tau=0.5"),
+        slow("method.redraw=true"),
+        slow("method.subsample=1"),
     ],
 )
 def test_every_ablation_runs_and_spends_epsilon(ablation, tmp_path):

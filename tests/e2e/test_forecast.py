@@ -8,6 +8,7 @@ import pytest
 from server.planning.forecast import forecast
 from server.settings.parts import build_parts
 from server.tasks import demo_notes
+from tests.support.lanes import slow
 from tests.support.runs import lines, settings, tiny
 
 PLUS = ["method.vocabulary=terms.txt", "method.kept_terms=40"]
@@ -40,8 +41,13 @@ MODELS = {
     ],
     "completing": ["aug_pe", "census"],
 }
-TWICE = [pytest.param("builtin", case, marks=pytest.mark.slow) for case in MODELS["chat"]]
-"""Cases that the built-in models repeat, in seconds each; the cases beside them are forecast for these models alone."""
+QUICK = {
+    ("builtin", "wasp, looking ahead"),
+    ("chat", "dpga"),
+    ("chat", "census"),
+    ("chat", "dp_kps"),
+    ("completing", "aug_pe"),
+}
 RUNS = {"dpga, lengths under noise": 2, "aug_pe_plus": 2}
 """Noise decides the lengths or the first texts of these: their tokens are the mean of two runs."""
 
@@ -60,9 +66,11 @@ def public_terms(tmp_path, monkeypatch):
 
 @pytest.mark.parametrize(
     ("models", "case"),
-    [("builtin", case) for case in BUILTIN if case not in MODELS["chat"]]
-    + [(models, case) for models, cases in MODELS.items() for case in cases]
-    + TWICE,
+    [
+        (models, case) if (models, case) in QUICK else slow(models, case)
+        for models, cases in (MODELS | {"builtin": BUILTIN}).items()
+        for case in cases
+    ],
 )
 @pytest.mark.usefixtures("public_terms")
 def test_the_forecast_is_within_a_quarter(models, case, tmp_path, monkeypatch):

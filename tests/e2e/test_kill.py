@@ -18,6 +18,7 @@ from server.settings.compose import load, store
 from server.settings.sections import changed
 from simulations.run import simulate
 from tests.support.killing import Diary, arm
+from tests.support.lanes import slow, slow_but
 from tests.support.runs import SMALL, forked, lines, read, resume, settings, texts, tiny
 
 SEEN = ("method.samples=36", "llm.use=[broad,noisy]")
@@ -114,12 +115,12 @@ def survives(folder, event, *overrides):
     return run, diary
 
 
-@pytest.mark.parametrize("part", range(7))
+@pytest.mark.parametrize("part", slow_but({0, 3}, range(7)))
 def test_a_run_with_noise_survives_a_kill(part, noisy, tmp_path):
     survives(tmp_path, (2 * part + 1) * noisy // 14)
 
 
-@pytest.mark.parametrize("part", range(3))
+@pytest.mark.parametrize("part", slow_but({1}, range(3)))
 def test_without_noise_a_killed_run_ends_as_if_nothing_had_happened(part, exact, tmp_path):
     count, reference = exact
     run, diary = survives(tmp_path, (part + 1) * count // 4, "privacy.epsilon=.inf")
@@ -135,6 +136,7 @@ def test_a_run_survives_a_kill_at_every_fourth_event(noisy, tmp_path):
         survives(tmp_path / str(event), event)
 
 
+@pytest.mark.slow
 def test_a_run_killed_while_it_wrote_its_traffic_is_resumed_without_a_part_of_it(tmp_path):
     tiny(tmp_path, *SEEN)
     (tmp_path / "traffic.json.part").write_text("{")
@@ -215,7 +217,7 @@ def test_a_complete_run_resumed_asks_nothing_and_stays_the_same(tmp_path):
 
 
 @pytest.mark.parametrize(
-    "name", ["server.federation.checkpoint.Checkpoint.commit", "server.federation.ask.Federation.open"]
+    "name", ["server.federation.checkpoint.Checkpoint.commit", slow("server.federation.ask.Federation.open")]
 )
 @pytest.mark.parametrize(
     ("setting", "value", "named"),
@@ -242,6 +244,7 @@ def test_a_new_run_never_goes_into_the_folder_of_another(tmp_path):
     assert not list((run / "parties").glob("*.key")), "identities of the refused run"
 
 
+@pytest.mark.slow
 def test_seconds_of_both_processes_count(tmp_path):
     run = kill_before(tmp_path, "server.federation.ask.Federation.close")
     config = load(run)

@@ -4,6 +4,7 @@ from collections import Counter
 
 import pytest
 
+from tests.support.lanes import slow
 from tests.support.runs import lines, read, tiny
 
 SETTINGS = {
@@ -30,7 +31,7 @@ def vocabulary(tmp_path_factory):
     return file
 
 
-@pytest.mark.parametrize("parties", [1, 3])
+@pytest.mark.parametrize("parties", [slow(1), 3])
 @pytest.mark.parametrize("method", SETTINGS)
 def test_a_whole_run(method, parties, vocabulary, tmp_path):
     named = (f"method.vocabulary={vocabulary}",) if method == "aug_pe_plus" else ()

@@ -8,6 +8,7 @@ from client.writers import causal_model, fine_tuning
 from common.errors import ConfigError, DropoutError
 from common.ledger.ledger import Ledger
 from server.command import main as coordinator
+from tests.support.lanes import slow
 from tests.support.runs import labelled, lines, read, resume, texts, tiny
 
 SGD = (
@@ -154,7 +155,7 @@ def test_records_are_rewritten_without_a_guarantee_and_it_says_so(tmp_path):
     assert "end-to-end guarantee" in (run / "report.html").read_text("utf-8")
 
 
-@pytest.mark.parametrize("parties", [1, 3])
+@pytest.mark.parametrize("parties", [1, slow(3)])
 def test_more_texts_than_records_are_stated(parties, tmp_path):
     run = tiny(tmp_path / "run", *RUPTA, "method.samples=60", f"federation.parties={parties}")
     rows, (line,) = lines(run, "synthetic.jsonl"), lines(run, "rounds.jsonl")

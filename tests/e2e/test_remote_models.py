@@ -9,6 +9,7 @@ import configs
 from common.errors import ProviderError
 from server.settings.compose import reloaded
 from simulations.run import simulate
+from tests.support.lanes import slow_but
 from tests.support.loopback import Loopback, error, message
 from tests.support.runs import command, labelled, lines, private_texts, read, texts, tiny, words_in
 
@@ -74,7 +75,7 @@ def small(method, folder):
     return [f"method={method}", *SIZES.get(method, ["method.samples=8"]), *needs]
 
 
-@pytest.mark.parametrize("provider", REMOTE)
+@pytest.mark.parametrize("provider", slow_but({"anthropic"}, REMOTE))
 @pytest.mark.parametrize("method", [method for method in METHODS if method not in ASKS_NO_REMOTE_MODEL])
 def test_no_private_text_reaches_a_model(method, provider, server, tmp_path):
     task = labelled(tmp_path / "data")

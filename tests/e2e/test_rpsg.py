@@ -6,6 +6,7 @@ import pytest
 
 from common.errors import ConfigError, DropoutError
 from server.methods.rpsg import ABSTRACTS, CHOICES, VOTES
+from tests.support.lanes import slow
 from tests.support.runs import lines, read, resume, texts, tiny
 
 SMALL = (
@@ -24,7 +25,7 @@ def run_one(folder, candidates, parties, *overrides):
     return tiny(folder, *SMALL, f"method.candidates={candidates}", f"federation.parties={parties}", *overrides)
 
 
-@pytest.mark.parametrize("parties", [1, 3])
+@pytest.mark.parametrize("parties", [slow(1), 3])
 @pytest.mark.parametrize(
     ("candidates", "name", "summed"),
     [("pool", CHOICES, False), ("histogram", VOTES, True), ("seed_unproven", ABSTRACTS, False)],
@@ -64,7 +65,7 @@ def test_other_mechanisms(changes, tmp_path):
     assert (privacy["pure_epsilon"] is None) == gaussian
 
 
-@pytest.mark.parametrize("candidates", ["pool", "seed_unproven"])
+@pytest.mark.parametrize("candidates", ["pool", slow("seed_unproven")])
 def test_goes_on_after_a_crash_between_its_steps(candidates, tmp_path, monkeypatch):
     whole = run_one(tmp_path / "whole", candidates, 1, "privacy.epsilon=.inf")
 

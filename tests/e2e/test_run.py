@@ -10,6 +10,7 @@ from common.plan.guarantee import verify
 from common.privacy.accountant import epsilon
 from server.settings.compose import load
 from server.settings.parts import build_parts
+from tests.support.lanes import slow_but
 from tests.support.runs import lines, read, settings, texts, tiny
 
 ROUNDS, SAMPLES = 3, 60
@@ -159,7 +160,7 @@ ABLATIONS = {
 }
 
 
-@pytest.mark.parametrize("name", ABLATIONS)
+@pytest.mark.parametrize("name", slow_but({"dropouts and colluders", "no aggregation", "user level"}, ABLATIONS))
 def test_every_ablation_runs_and_says_what_it_is(name, tmp_path):
     folder = tiny(tmp_path / "run", *ABLATIONS[name].split(), "method.rounds=2", "method.samples=40")
     config, privacy, rounds = load(folder), read(folder, "privacy.json"), lines(folder, "rounds.jsonl")

@@ -12,6 +12,7 @@ from server import run as loop
 from server.llm.builtin.model import BuiltinModel
 from simulations import launch
 from simulations import run as simulation
+from tests.support.lanes import slow
 from tests.support.runs import SMALL, command, read, texts, tiny, warm
 
 SHORT = [*SMALL, "privacy.epsilon=.inf"]
@@ -43,9 +44,9 @@ def signals(monkeypatch, owner, name, number, *, call=1):
     ("place", "number", "message"),
     [
         ((BuiltinModel, "generate", 1), signal.SIGINT, "stopped before the end of round 1"),
-        ((loop, "track", 2), signal.SIGINT, "stopped after round 2"),
+        slow((loop, "track", 2), signal.SIGINT, "stopped after round 2"),
         ((loop, "track", 2), signal.SIGTERM, "stopped after round 2"),
-        ((loop.small_model, "metrics", 1), signal.SIGINT, "stopped after round 3"),
+        slow((loop.small_model, "metrics", 1), signal.SIGINT, "stopped after round 3"),
         ((simulation, "compare", 1), signal.SIGTERM, "stopped after round 3"),
     ],
     ids=["round 1", "round 2", "SIGTERM", "evaluation", "comparison"],
@@ -72,6 +73,7 @@ def test_before_anything_was_written_there_is_nothing_to_go_on_with(tmp_path, mo
     assert (ended, output.splitlines()[-1]) == (130, "caucus-simulate: stopped before the run began")
 
 
+@pytest.mark.slow
 def test_a_sweep_says_which_runs_are_done_and_goes_on_with_the_others(tmp_path, monkeypatch):
     sweep, short = tmp_path / "sweep", [*SMALL, "method.rounds=2"]
     with monkeypatch.context() as patch:

@@ -27,6 +27,7 @@ def test_it_is_committed_without_outputs(notebook):
     assert [(cell.outputs, cell.execution_count) for cell in code(notebook)] == [([], None)] * len(code(notebook))
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("default:.*(zmq|TCP|jupyter|event loop)")
 def test_it_runs_as_it_is_from_data_to_report(notebook, tmp_path, monkeypatch):
     for name in ("JUPYTER_RUNTIME_DIR", "JUPYTER_CONFIG_DIR", "JUPYTER_DATA_DIR", "IPYTHONDIR"):

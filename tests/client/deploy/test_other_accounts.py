@@ -21,6 +21,7 @@ from client.deploy.settings import HospitalSettings
 from common.errors import ConfigError
 from common.system import processes
 from tests.support.enrolment import invitation
+from tests.support.lanes import slow
 
 ACCOUNT = next(account for account in pwd.getpwall() if account.pw_uid not in {0, os.geteuid()})
 ROOT = os.geteuid() == 0
@@ -124,7 +125,7 @@ def waited(*_):
     raise AssertionError("a command waits for what nobody says")
 
 
-@pytest.mark.parametrize("kind", ["link", "pipe"])
+@pytest.mark.parametrize("kind", ["link", slow("pipe")])
 def test_no_command_follows_a_link_or_waits_for_a_pipe(kind, hospital, capsys):
     assert hospital.init() == 0
     for command in hospital.commands():
@@ -174,7 +175,7 @@ def struck(monkeypatch, when, strike, command):
     return steps
 
 
-@pytest.mark.parametrize("name", ["node.key", "superexec.secret", "ca.crt"])
+@pytest.mark.parametrize("name", ["node.key", slow("superexec.secret"), slow("ca.crt")])
 def test_no_step_leads_outside_whenever_the_account_puts_a_link_there(name, hospital, monkeypatch):
     assert hospital.init() == 0
     rotate, invite, *_ = hospital.commands()

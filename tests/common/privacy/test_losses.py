@@ -163,6 +163,7 @@ def test_many_small_answers_are_not_blown_up_by_the_grid():
     assert epsilon([many], DELTA) == pytest.approx(gaussian_epsilon(DELTA, 0.1), rel=1e-3)
 
 
+@functools.cache
 def _hostile():
     wide = Sensitivity(l1=2**60, l2_squared=2**80, touched=2**50)
     votes = VotesSpec(top=20).sensitivity

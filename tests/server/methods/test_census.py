@@ -23,6 +23,7 @@ from server.settings.compose import load, store
 from server.settings.sections import changed
 from simulations.api.result import Result
 from simulations.run import simulate
+from tests.support.lanes import slow
 from tests.support.method_contract import TASK, Echo, World, embed, plan_of, run, steps
 from tests.support.runs import die, forked, labelled, lines, read, resume, settings, texts, tiny
 
@@ -345,7 +346,7 @@ def test_public_texts_have_them_in_a_file_of_their_own(finished, tmp_path):
     assert read_candidates(tiny(tmp_path / "run", *RUN, "method.transfer=0"), TRANSFER) == []
 
 
-@pytest.mark.parametrize("labels", ["census", "requested"])
+@pytest.mark.parametrize("labels", ["census", slow("requested")])
 def test_labels_alone_are_the_ablation(labels, tmp_path):
     run = tiny(tmp_path / "run", *RUN, f"method.labels={labels}")
     assert not any(text.probabilities for text in read_candidates(run))
@@ -402,7 +403,7 @@ def test_the_page_shows_the_figures_of_the_census(finished):
     assert sum(last["shares"].values()) == pytest.approx(1)
 
 
-@pytest.mark.parametrize(("override", "shares"), [("federation.max_dropouts=1", 3 / 2), ("secagg=none", 3)])
+@pytest.mark.parametrize(("override", "shares"), [("federation.max_dropouts=1", 3 / 2), slow("secagg=none", 3)])
 def test_the_noise_is_that_of_the_parties_that_answered(override, shares, tmp_path):
     three = tiny(tmp_path / "run", *RUN, override)
     scale = read(three, "privacy.json")["queries"][0]["scale"]
@@ -438,6 +439,7 @@ def test_a_run_from_a_census_asks_nobody_and_has_the_guarantee_of_the_one_that_a
     assert read(third, "privacy.json")["earlier"]["run"] == origin
 
 
+@pytest.mark.slow
 def test_a_census_without_noise_promises_nothing_to_those_who_use_it(tmp_path):
     tiny(tmp_path / "exact", *RUN, "privacy.epsilon=.inf")
     again = tiny(tmp_path / "again", *RUN, f"method.census={tmp_path / 'exact' / 'census.json'}")
@@ -516,7 +518,7 @@ def test_a_run_is_not_resumed_with_another_census_or_another_guarantee(finished,
         resume(folder)
 
 
-@pytest.mark.parametrize("reused", [False, True])
+@pytest.mark.parametrize("reused", [False, slow(True)])
 def test_a_run_that_is_killed_between_rounds_goes_on_and_asks_nothing_again(finished, tmp_path, reused, monkeypatch):
     census = (f"method.census={finished / 'census.json'}",) if reused else ()
     config = settings(*RUN, *census, "run=same")

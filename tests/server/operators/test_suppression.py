@@ -4,6 +4,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from server.operators.suppression import self_similarity, suppress
+from tests.support.lanes import slow
 
 
 def plain(votes, vectors, count, tau, step):
@@ -44,7 +45,7 @@ def test_the_same_elites_as_the_plain_definition(population, tau, step):
     assert (elites.positions.tolist(), elites.tau) == plain(votes, vectors, count, tau, step)
 
 
-@pytest.mark.parametrize("tau", [0.0, 0.3, 0.6])
+@pytest.mark.parametrize("tau", [slow(0.0), 0.3, slow(0.6)])
 def test_the_same_over_several_blocks_of_rows(tau):
     rng = np.random.default_rng(1)
     vectors = unit(rng.normal(size=(60, 16))[rng.integers(60, size=700)] + 0.4 * rng.normal(size=(700, 16)))

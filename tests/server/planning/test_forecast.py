@@ -4,6 +4,7 @@ import pytest
 
 from server.planning import forecast
 from server.settings.parts import build_parts
+from tests.support.lanes import slow_but
 from tests.support.runs import settings
 
 METHODS = {
@@ -17,7 +18,7 @@ METHODS = {
 }
 
 
-@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("method", slow_but({"wasp", "census"}, METHODS))
 def test_a_large_run_is_forecast_from_smaller_ones(method, monkeypatch):
     parts = build_parts(settings(f"method={method}", *METHODS[method]))
 

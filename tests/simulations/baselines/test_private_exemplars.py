@@ -66,6 +66,7 @@ def test_texts_are_written_from_prompts_that_show_records_and_it_says_so_first(t
     assert not (tmp_path / "shared.db").exists()
 
 
+@pytest.mark.slow
 def test_attacks_find_in_them_what_was_planted(tmp_path):
     plant = ("federation.canaries=60", "federation.style_site=0", "method.exemplars=40", "method.samples=120")
     plant += ("evaluation.language_model.epochs=1", "evaluation.language_model.width=16")

@@ -174,6 +174,7 @@ def test_a_run_that_failed_at_once_keeps_the_settings_of_its_row(tmp_path):
     assert setting(kept, "method.weighting") is False
 
 
+@pytest.mark.slow
 def test_an_experiment_sweeps_by_itself(tmp_path):
     small = ["federation.records=16", "task.records_per_party=16", "task.test_records=24"]
     sweep = f"hydra.sweep.dir={tmp_path}/sweep"

@@ -43,6 +43,7 @@ def sampled(engine, jobs):
     return [answers[place] for place in range(len(jobs))]
 
 
+@pytest.mark.slow
 def test_two_fresh_processes_give_the_same_tokens_and_report_to_nobody(folder, tmp_path):
     command, environment = [sys.executable, "-c", FRESH, str(folder)], os.environ | {"HOME": str(tmp_path)}
     first, second = (

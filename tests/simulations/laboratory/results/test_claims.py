@@ -89,6 +89,7 @@ def test_a_name_is_used_once(tmp_path):
         claims.read_claims(tmp_path)
 
 
+@pytest.mark.slow
 def test_every_override_of_every_claim_composes_with_its_method(tmp_path):
     """Each value of a setting is composed once for each method: a composition of every row would take a minute."""
     chosen = cells.preset("full")
