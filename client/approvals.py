@@ -88,7 +88,8 @@ class Approvals:
         folder: Folder of the decisions, private; created if needed.
         records: The hospital's file of records.
         key: Secret key, used only for the digest of that file.
-        labelled: Whether the file's labels count; a run is bound to that as well.
+        labelled: Whether the file's labels are used. The digest includes this choice, so that a run that began with
+            another choice is refused.
     """
 
     def __init__(self, folder: Path, *, records: Path, key: bytes, labelled: bool = True) -> None:

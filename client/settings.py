@@ -7,8 +7,8 @@
 
 configs/client.yaml explains every key, with a safe value; `caucus-party init` copies them from there. A limit whose
 line is deleted has the default of `client.guard.Limits`, the same safe value; without the line `queries` later kinds of
-queries are refused (`client.guard.UNNAMED`). The keys of a section are the arguments of its class, and their types are
-those of its annotations. A part with several kinds to choose from has its `kind` and the arguments of that kind:
+queries are refused (`client.guard.UNNAMED`). The keys of a section are the arguments of its class, with the types that
+the class annotates. A part with several kinds to choose from has its `kind` and the arguments of that kind:
 
     seeds: {abstraction: {kind: summariser, name_or_path: FOLDER}, sentiment: {kind: vader}}
 
@@ -52,7 +52,7 @@ WRITERS: Mapping[str, tuple[Callable[..., PartyWriter], Mapping[str, Kinds]]] = 
     "fine_tuning": (FineTuning, {}),
     "rewriting": (Rewriting, {"rewriter": REWRITERS}),
 }
-"""Class of each section; and, of each of its parts that can be of several kinds, the class of each kind."""
+"""By section: its class; and, by each part of the section that can be of several kinds, the class of every kind."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +69,7 @@ class PartySettings:
 
     Attributes:
         limits: Limits on the use of the records.
-        sections: The section of each writer by its name; one that is absent or null is left out.
+        sections: Name of each writer's section to the section, without sections that are absent or null.
         where: Place of a key, such as "limits.max_top", for messages: file and line, or part of a configuration.
     """
 

@@ -29,7 +29,7 @@ def rows(file: Path, content: str, columns: tuple[str, ...], optional: tuple[str
 
     Args:
         file: The file, for messages.
-        content: Its content.
+        content: The file's content.
         columns: The columns wanted, among `text` and `label`.
         optional: Columns that are taken where a document has them, among `label` and `user`.
 

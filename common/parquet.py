@@ -29,7 +29,7 @@ def rows(
 
     Args:
         file: The file, for messages.
-        content: Its content.
+        content: The file's content.
         columns: Names of the columns wanted.
         optional: Names of columns that are taken if the file has them.
         show_names: Messages may show names of columns.

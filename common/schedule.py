@@ -43,7 +43,7 @@ _WORD, _CHARACTER = 3_000, 400
 _TERM, _BYTE = 20_000, 1_000
 """Operations per term of a vocabulary, and per byte of it."""
 _ROUND, _SLOW_NUMBER, _STEP = 250_000, 60_000, 128_000
-"""Operations per round of secure aggregation, for its keys; per number whose noise comes from no table; and per length
+"""Operations per round of secure aggregation (for its keys), per number whose noise comes from no table, and per length
 of the sparse vector technique, which may take one step from below and one from above."""
 _PAIR, _READ = 128, 32
 """Operations per pair of record and candidate besides their inner product, and per number read from the message."""

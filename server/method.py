@@ -200,7 +200,7 @@ class Labelling(Protocol):
         """Largest number of public texts for which the run releases its probabilities."""
 
     def classifier(self, state: State[Any]) -> LinearClassifier:
-        """Return the classifier after the last step; its probabilities are as soft as those of the released texts."""
+        """Return the classifier after the last step, with probabilities as soft as those of the released texts."""
 
     def training_labels(self, state: State[Any], vectors: NDArray[np.float32]) -> NDArray[np.float64]:
         """Return the probabilities of the labels, (n, C), with which to train on texts of these (n, dim) vectors."""

@@ -105,7 +105,7 @@ PROMISED = {
 
 
 def shape(named):
-    """What must stay: parameters of a call, with `*` before those by keyword; of a protocol, those of its members."""
+    """The part that must stay: a call's parameters, `*` before those by keyword; the same of a protocol's members."""
     if getattr(named, "_is_protocol", False):
         members = {name: value for name, value in vars(named).items() if not name.startswith("_")}
         return dict.fromkeys(named.__annotations__, "value") | {name: shape(member) for name, member in members.items()}

@@ -32,12 +32,12 @@ class Budget:
 
     Attributes:
         limit: Largest epsilon of all runs; None for no limit.
-        delta: The delta of these figures: that of the limit; without a limit, that of the plan.
+        delta: The delta at which the figures are computed: the limit's, or the plan's if there is no limit.
         before: Epsilon of all other runs.
         after: Epsilon if this run is answered to its end as well.
-        apart: Whether the service counts only data sets that share a record with the present one. Its figures may then
-            be below these, which count all data sets.
-        problem: Why the service does not start with this ledger; these figures may then be too low. Empty if it does.
+        apart: Whether the service counts only data sets that share a record with the present one. The service's figures
+            may then be lower than these, which count all data sets.
+        problem: Why the service does not start with this ledger; the figures may then be too low. Empty if it starts.
     """
 
     limit: float | None
@@ -78,7 +78,7 @@ class PlanFacts:
         colluders: Other hospitals that are assumed to help the coordinator: the plan's number or this hospital's,
             whichever is larger.
         epsilon_released: See `common.plan.guarantee`.
-        epsilon_against: Epsilon with those colluders.
+        epsilon_against: Epsilon against the coordinator and this number of colluders.
         epsilon_alone: Epsilon of this hospital's answers under its own share of the noise alone.
         budget: The lifetime budget.
         records: This hospital's records.
@@ -118,8 +118,8 @@ class PlanFacts:
         Args:
             approval: The plan's entry, of this version.
             settings: The hospital's settings.
-            private: Its records.
-            known: All plans that the hospital was asked about, to find the one before of the same name.
+            private: The hospital's records.
+            known: All plans that the hospital was asked about, to find the previous plan of the same name.
 
         Raises:
             ConfigError: The roster is missing or is not this hospital's.

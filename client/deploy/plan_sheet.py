@@ -21,10 +21,10 @@ BLANK = frozenset("\u115f\u1160\u2800\u3164\uffa0")
 
 @dataclass(frozen=True, slots=True)
 class Fact:
-    """One fact, or a further sentence of the fact before.
+    """One fact, or a further sentence about the previous fact.
 
     Attributes:
-        name: Its name; empty for a further sentence.
+        name: The fact's name; empty for a further sentence.
         sentence: The sentence.
         folded: Whether a terminal folds it into short lines; other sentences are short enough.
     """

@@ -48,7 +48,7 @@ class Finding:
     """Result of one check.
 
     Attributes:
-        check: Its name.
+        check: The check's name.
         result: "passed", "warning", "problem", "waiting" for somebody else, or "skipped".
         detail: Details of what was found.
         fix: Advice, if there is any.

@@ -1,9 +1,9 @@
 """`caucus-party roster`: take the roster that the coordinator sent, after showing how it differs from the previous one.
 
-The roster decides which keys this hospital takes for those of the others. So a person compares: the fingerprint of each
-hospital with what its own `init` printed, and the fingerprint of the whole roster with the one that the other hospitals
-got; and has to confirm every hospital or key that was not on the previous roster. A roster that only removes or
-reorders hospitals is taken at once.
+The roster says which key belongs to which hospital. So a person compares the fingerprint of each hospital with the one
+that the hospital's own `init` printed, and the fingerprint of the whole roster with the one that the other hospitals
+got. The person also has to confirm every hospital or key that was not on the previous roster. A roster that only
+removes or reorders hospitals is taken at once.
 """
 
 import argparse

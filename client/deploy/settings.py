@@ -111,7 +111,7 @@ class HospitalSettings:
             integers_in(1, 2**16 - 1, metrics_port=self.metrics_port)
 
     def read_records(self, *, may_be_empty: bool = False) -> list[Record]:
-        """Read the private records, as this file describes them; errors are those of `records.read`."""
+        """Read the private records, as this file describes them; `records.read` documents the errors."""
         return records.read(self.records, may_be_empty=may_be_empty, structure=self.structure, labelled=self.labelled)
 
     @property
@@ -150,7 +150,7 @@ class HospitalSettings:
         return RosterFile.load(path)
 
     def roster(self) -> Roster:
-        """Return the identities of all parties; errors are those of `roster_file`."""
+        """Return the identities of all parties; `roster_file` documents the errors."""
         return Roster.of_hospitals(self.roster_file())
 
     def number(self, roster: Roster) -> PartyId:

@@ -257,7 +257,7 @@ def _size(path: Path) -> int:
 
 
 def _node_says(settings: HospitalSettings) -> str:
-    """Return the last informative line of SuperNode's log; a refusal because of this node's clock is not in it."""
+    """Return the last informative line of SuperNode's log, which does not say if this node's clock led to a refusal."""
     logs = [settings.folder / "logs" / name for name in ("supernode.log.1", "supernode.log")]
     logs_text = [content_of(path).decode(errors="replace") for path in logs if path.exists()]
     if not logs_text:

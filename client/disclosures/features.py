@@ -1,7 +1,7 @@
 """Which records synthetic texts disclose: five features of each record, found without the model and without canaries.
 
-The records are those of training and those of a control set together, in one pool. Nothing here knows which is which,
-so that no feature can prefer one side: `learning.py` counts afterwards how many disclosed records each side has.
+The records of the training set and of a control set form one pool. Nothing in this module knows to which set a record
+belongs, so that no feature can prefer one: `learning.py` counts afterwards how many disclosed records each set has.
 
     personal information     a name, date or number that the patterns of `common/redaction.py` find and that, as words,
                              is in one record of the pool alone: it is in a synthetic text

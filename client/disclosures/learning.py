@@ -59,10 +59,10 @@ class Learning:
     """Test of "no learning" by one feature.
 
     Attributes:
-        feature: Its name.
-        training: Number of disclosed records of training.
-        control: Number of disclosed records of control.
-        p: Probability of as many disclosed records of training, or more, without learning.
+        feature: The feature's name.
+        training: Number of training records that are disclosed.
+        control: Number of control records that are disclosed.
+        p: Probability that at least as many training records are disclosed without learning.
         rejected: Whether "no learning" is rejected, corrected for the number of features.
     """
 
@@ -78,10 +78,10 @@ class Promise:
     """Test of a given (ε, δ) by one feature.
 
     Attributes:
-        feature: Its name.
-        right: Number of pairs of which only the record of training is disclosed.
+        feature: The feature's name.
+        right: Number of pairs of which only the training record is disclosed.
         wrong: Number of pairs of which only the control record is disclosed.
-        p: Bound on the probability of as many right pairs, or more, if the promise holds.
+        p: Bound on the probability of at least as many right pairs if the promise holds.
         rejected: Whether the promise is rejected, corrected for the number of features.
     """
 

@@ -2,9 +2,9 @@
 
 The proxy passes on bytes that TLS has encrypted. The node trusts the coordinator's own authority and no other, so a
 proxy that opens TLS with a certificate of the hospital is refused. Flower has no setting for a proxy; its HTTP library
-looks for one in variables of the process. They are set here, in the process of SuperNode, and in `caucus-party check`
-while it asks; those of a shell are ignored. The login is in a file of the relay's folder. It is read where it is
-needed, so that no argument, no environment that a process starts with and no log contains it.
+looks for one in environment variables. This module sets them in the process of SuperNode, and in `caucus-party check`
+while it asks; variables that a shell has set are ignored. The login is in a file of the relay's folder. It is read
+where it is needed, so that no argument, no environment that a process starts with and no log contains it.
 """
 
 import base64

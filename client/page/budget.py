@@ -20,14 +20,14 @@ MOST_STEPS = 100
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunSpending:
-    """What one run has spent.
+    """Epsilon that one run has spent, and the charges.
 
     Attributes:
-        number: Its number on the page, from 1, in order of its first charge.
-        run: Its name.
+        number: The run's number on the page, from 1; runs are numbered in the order of their first charges.
+        run: The run's name.
         answers: Number of answers that were charged.
         first: Time of the first charge.
-        last: Time of the last one.
+        last: Time of the last charge.
         epsilon: Epsilon of this run alone, at the page's delta.
     """
 

@@ -35,8 +35,8 @@ class Limit:
     """One limit.
 
     Attributes:
-        name: Its name in `client.yaml`.
-        value: Its value there, or the default of a line that is missing.
+        name: The limit's name in `client.yaml`.
+        value: The limit's value in `client.yaml`, or its default if the file does not set it.
         asked: What each of the last plans asks for; empty where a plan has nothing to compare with the limit.
     """
 
@@ -50,11 +50,12 @@ class InForce:
     """The limits that the party service reads at each opening and question.
 
     Attributes:
-        file: Where they are edited.
+        file: The file in which the limits are edited.
         approval: "manual" or "auto".
         runs: Names of the last runs, newest first, and the decision about each.
         limits: All limits.
-        problem: Why the service does not start with the ledger, so that what is asked may be too low; empty if it does.
+        problem: Why the service does not start with the ledger; figures of `asked` may then be too low. Empty if it
+            starts.
     """
 
     file: Path
@@ -163,4 +164,4 @@ ASKED: dict[str, Callable[[Request], str]] = {
     "unsafe_no_noise": _without_noise,
     "unsafe_unproven": lambda request: _shown(any(query.unproven for query in request.plan.queries)),
 }
-"""Function that says what a plan asks for, by limit; empty where there is nothing to compare with the limit."""
+"""Name of each limit to the function that says what a plan asks for; "" if the plan has nothing to compare with it."""

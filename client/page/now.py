@@ -1,7 +1,7 @@
 """What runs at this hospital now, what the coordinator asked last, and what the logs say; no text of a record.
 
-The state is that of `caucus-party status`, and the checks of the way to the coordinator are those of `caucus-party
-check`. The coordinator is asked only when a person wants it: the page itself sends nothing.
+The state is the one that `caucus-party status` prints; the connection to the coordinator is checked as `caucus-party
+check` does. The coordinator is asked only when a person wants it: the page itself sends nothing.
 """
 
 from dataclasses import dataclass
@@ -36,7 +36,7 @@ class Now:
 
 
 def now(settings: HospitalSettings) -> Now:
-    """Return the present state; errors are those of `client.deploy.status.status_of`."""
+    """Return the present state; `client.deploy.status.status_of` documents the errors."""
     return Now(
         status=status_of(settings, AuditReader(settings.private / "audit.jsonl")),
         lines=last_of_audit(settings.private)[:MOST_LINES],

@@ -24,9 +24,9 @@ class Card:
     """One plan on the page.
 
     Attributes:
-        approval: Its entry among the hospital's decisions.
-        line: Its decision: by whom, when and why.
-        facts: What the hospital has to know of it.
+        approval: The plan's entry among the hospital's decisions.
+        line: The decision about the plan: by whom, when and why.
+        facts: The facts that the hospital has to know about the plan.
         parts: The sheet, as `caucus-party approve` prints it.
     """
 
@@ -43,10 +43,11 @@ class Plans:
     Attributes:
         waiting: Cards of the plans that wait, oldest first.
         refused: Plans that were refused, newest first, and their decisions in a line.
-        approved: Plans that were approved, likewise.
-        unreadable: Plans that wait and cannot be read, which can only be refused: of another version, or changed here.
-        unasked: Refusals of runs by the hospital's own settings, newest first: beyond its limits, a plan waits for
-            nobody. Of each run only the last one.
+        approved: Plans that were approved, newest first, and their decisions in a line.
+        unreadable: Plans that wait but cannot be read, since they are of another version or were changed on this
+            machine; they can only be refused.
+        unasked: The last refusal of each run that the hospital's own settings refused, newest first. A plan beyond the
+            limits waits for no person's decision.
     """
 
     waiting: tuple[Card, ...]
@@ -57,7 +58,7 @@ class Plans:
 
 
 def plans(settings: HospitalSettings) -> Plans:
-    """Return all plans; errors are those of `card`."""
+    """Return all plans; `card` documents the errors."""
     known = approvals(settings.private)
     waiting = [approval for approval in known if approval.decision == "awaiting"]
     readable = [approval for approval in waiting if approval.read_plan()]

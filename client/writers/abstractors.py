@@ -1,7 +1,7 @@
 """Abstractions of a record: shorter texts with its gist and without its particulars (RPSG, section 3.1, appendix B.1).
 
-An abstraction is written from one record and may say what the record says: nothing here is private, and texts made from
-it have no guarantee (`common.queries.texts.AbstractedSeedsSpec`).
+An abstraction is written from one record and may disclose what the record says: it is not protected by differential
+privacy, and neither are texts made from it (`common.queries.texts.AbstractedSeedsSpec`).
 """
 
 import re

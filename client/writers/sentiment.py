@@ -1,4 +1,4 @@
-"""Sentiment polarity of a text and its confidence, to keep an abstraction's tone (RPSG, appendix B.1)."""
+"""Sentiment polarity of a text, with confidence, to keep the record's tone in its abstractions (RPSG, appendix B.1)."""
 
 from functools import cache
 from typing import Any, NamedTuple, Protocol

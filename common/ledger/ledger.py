@@ -368,10 +368,10 @@ class Ledger:
 
 
 def _one_sum(log: Log, entry: Entry, parties: AbstractSet[PartyId]) -> None:
-    """Refuse to open a question over these parties if it was opened over others.
+    """Refuse to open a sum over these parties if a sum over other parties was opened for the same question.
 
     Raises:
-        SurvivorsError: The question was opened over other parties; the message names the other answer.
+        SurvivorsError: Such a sum was opened; the message names its answer and this one.
     """
     for other in log.same_question(entry):
         if other.unmasked and other.survivors != parties:

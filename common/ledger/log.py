@@ -1,7 +1,7 @@
 """The log of a ledger inside one transaction: its checked events, and the entries that follow from them.
 
     kind        body                                                 meaning
-    charge      plan, query: digests; release; data_set; time        the answer may be given from now on
+    charge      digests of plan and query, release, data_set, time   the answer may be given from now on
     survivors   parties                                              the only parties whose sum may be opened
     unmask                                                           the shares that open that sum may be sent
     close                                                            the answer is erased for good

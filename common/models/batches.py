@@ -5,7 +5,7 @@ from itertools import groupby
 
 
 def by_tokens(lengths: Sequence[int], budget: int) -> list[list[int]]:
-    """Group texts into batches of indices, with the longest texts first, so that lack of memory shows at once.
+    """Group texts into batches of indices, the longest texts first: if memory does not suffice, the first batch fails.
 
     Args:
         lengths: Number of tokens of each text.

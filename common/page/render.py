@@ -15,16 +15,16 @@ from common.page.words import ENGLISH, preferred, sentences
 
 
 class Pages:
-    """The templates of one page: its own, and those that all pages share.
+    """The templates of one page: its own, and the ones that all pages share.
 
     Args:
-        package: The page's package, with a folder of templates and its sentences.
-        tabs: Its sections, each with a template; the first is at the root.
-        filters: Filters that its templates use.
-        values: Values that its templates use.
+        package: The page's package, with a folder of templates and the page's sentences.
+        tabs: The page's sections, each with a template; the first is at the root.
+        filters: Filters that the page's templates use.
+        values: Values that the page's templates use.
 
     Attributes:
-        say: Its sentences in English.
+        say: The page's sentences in English.
     """
 
     def __init__(
@@ -71,7 +71,7 @@ class Pages:
 
 @cache
 def style() -> str:
-    """Return the style sheet: that of all pages and reports, and what pages have beside it."""
+    """Return the style sheet of pages: the part that reports share, and the part for pages alone."""
     return look.style() + (resources.files(__package__) / "page.css").read_text("utf-8")
 
 

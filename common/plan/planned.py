@@ -85,14 +85,14 @@ class PlannedQuery:
     def noise_deviation(self) -> float:
         """Standard deviation of a coordinate's noise in a sum, in the answer's unit: sigma, or sqrt(2) b for Laplace.
 
-        It is that of the planned U shares. With more survivors, and with colluders' shares, a sum has more noise.
+        This is the noise of the planned U shares. With more survivors, and with colluders' shares, a sum has more.
         """
         factor = {"gaussian": 1.0, "laplace": math.sqrt(2)}[self.mechanism]
         return factor * self.scale / self.spec.grid
 
     @property
     def steps(self) -> int:
-        """Number of noised sums behind one answer: for DP-SGD that of its training steps, otherwise 1."""
+        """Number of noised sums behind one answer: for DP-SGD the number of training steps, otherwise 1."""
         return self.spec.steps
 
     @property

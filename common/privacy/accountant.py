@@ -63,8 +63,8 @@ class Release:
             epsilon.
         times: Number of such answers.
         shares: Independent shares that make up the noise: of scale sigma / sqrt(shares), or Polya shares of b.
-        rate: Probability with which each unit takes part, independently of the others (Poisson subsampling); 1: all do.
-        draw: Name of the subsample: releases with the same name were answered on the same one. Empty if rate is 1.
+        rate: Probability that a unit takes part, independently of the others (Poisson subsampling); 1: all take part.
+        draw: Name of the subsample; releases with the same name were answered on the same one. Empty if rate is 1.
         draws: Number of independent subsamples of that rate under the name, each with `times` answers: DP-SGD steps.
     """
 

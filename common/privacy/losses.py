@@ -69,7 +69,10 @@ class _Piece(NamedTuple):
 
 
 class _Part(NamedTuple):
-    """The answers on a subsample, to be composed `times` times: its rate, and their distributions with counts."""
+    """The answers on one subsample, to be composed `times` times.
+
+    `rate` is the subsample's rate, and `pieces` counts the distributions of the answers' losses.
+    """
 
     rate: float
     times: int
@@ -92,10 +95,10 @@ class _Part(NamedTuple):
 
 
 def composed_epsilon(draws: tuple[tuple[Draw, int], ...], delta: float) -> float:
-    """Return the epsilon of all draws, each with its count; infinite where nothing is computed.
+    """Return the epsilon of all draws, which come with their counts; infinite if it is not computed.
 
-    Nothing is computed beyond the module's limits, or where all noise counts as one Gaussian, for which `norm_epsilon`
-    is as tight. Every scale is above 0. Rounding errors are paid for out of delta, with 1e-15 for each distribution
+    It is not computed beyond the module's limits, or if all noise counts as one Gaussian, for which `norm_epsilon` is
+    as tight. Every scale is above 0. Rounding errors are paid for out of delta, with 1e-15 for each distribution
     that is composed; compared with calculations in extended precision, compositions were off by a twentieth of that.
     """
     parts = [_Part(draw.rate, times, _pieces(draw, coarse=False)) for draw, times in draws]
@@ -153,7 +156,7 @@ def _interval(spread: float, count: int) -> float:
 
 
 def _widest(part: _Part) -> float:
-    """Return the approximate range of the amplified losses, whose heavy tails make it much wider than their spread."""
+    """Return the approximate range of the amplified losses; heavy tails make the range much wider than the spread."""
     if part.rate == 1:
         return 0.0
     return math.log1p(part.rate * math.expm1(part.spread**2 / 2 + 9 * part.spread)) - math.log1p(-part.rate)

@@ -22,7 +22,10 @@ _UP = 1 + 1e-12
 
 
 def norm_epsilon(draws: tuple[tuple[Draw, int], ...], delta: float) -> float:
-    """Return the smaller of the module's two bounds; they are equal without subsampled answers."""
+    """Return the smaller of the two bounds on epsilon that the module's docstring defines.
+
+    They are the same if no answer is subsampled.
+    """
     parts = [(draw, repeats, *_norms(draw)) for draw, repeats in draws]
     together = _of_norms(
         sum(repeats * mu_squared for _, repeats, mu_squared, _ in parts),

@@ -3,8 +3,9 @@
 `page.py` defines what such a page contains, and `closed_set.py` lists all pages. To add a query that is a sum over the
 parties:
 
-1. Write its page here: a specification (`Spec`), whose docstring proves its sensitivity and whose `asks` says in words
-   what a hospital is asked, and the query (`Query`) with its arrays, their dtypes and their checks.
+1. Write its page in this package. It has a specification (`Spec`) and the query (`Query`) with its arrays, their dtypes
+   and their checks. The docstring of the specification proves the sensitivity; its `asks` says in words what a hospital
+   is asked.
 2. Write its contribution in `client/contributions`, a function of query and records, and enter it in
    `contribute.CONTRIBUTIONS`.
 3. Enter the pair of specification and query in `closed_set.QUERIES`.

@@ -1,8 +1,8 @@
 """Codec that converts labelled texts to the integers of an answer and back, for queries whose answers are texts.
 
 A text is 1 + `longest` coordinates: the number of its label in the plan, then its UTF-8 bytes, one per coordinate,
-padded with zeros. An answer always has `count` of these, so that its length is public; one of zeros only stands for no
-text.
+padded with zeros. An answer always has room for `count` texts, so that its length is public; a place without a text has
+zeros only.
 """
 
 from collections.abc import Sequence

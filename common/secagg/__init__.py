@@ -81,7 +81,7 @@ make a round fail, but can make it wrong unnoticed only by lying about its own v
 are visible. Two sums over different parties can be subtracted. For one question of a run only one is opened; but where
 a party drops out, or is left out, between two questions that are nearly the same, as those of consecutive rounds may
 be, or takes part in one of two runs, the difference is its own answer, under the noise of both sums: differential
-privacy holds for its records, and nothing hides the answer among those of others.
+privacy holds for its records, but its answer is not hidden among the answers of other parties.
 
 **Phases.** A set-up is 2 exchanges; a round is 2 more (mask, unmask), 3 in malicious mode (mask, agree, unmask); the
 shares of the set-up travel with the first round's query. R rounds: 2 + 2 R or 2 + 3 R exchanges, whereas new keys for

@@ -1,7 +1,8 @@
 """The graph along which parties exchange shares and masks, and how dense it must be (Bell et al. 2020, sections 3, 4).
 
-A ring in random order in which each party is a neighbour of the k/2 before and the k/2 after it (a Harary graph).
-Below, L parties, C of them corrupt, D dropped at random; t shares recover a secret.
+The graph is a ring in random order. Each party has k neighbours: the k/2 parties before it and the k/2 parties after it
+(a Harary graph). Below, L is the number of parties, C that of corrupt ones and D that of parties dropped at random; t
+is the number of shares that recover a secret.
 """
 
 import hashlib

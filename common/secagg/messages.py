@@ -171,7 +171,7 @@ class KeyAdvert:
 
     @property
     def keys(self) -> tuple[bytes, ...]:
-        """All public keys: for sealing, then for masks."""
+        """All public keys: the one for sealing comes first, then those for masks."""
         return (self.seal_public, *self.mask_publics)
 
 

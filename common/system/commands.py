@@ -41,7 +41,7 @@ def parser(
         arguments: Arguments, as for `run`.
         versions: Text that `--version` prints.
         description: Purpose of the program.
-        example: One of its commands.
+        example: A command line of the program.
     """
     made = argparse.ArgumentParser(prog=name, description=description, epilog=f"example: {example}")
     made.add_argument(VERSION, action="version", version=f"{name}: {versions}")

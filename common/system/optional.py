@@ -25,11 +25,11 @@ sys.meta_path.insert(0, _BLOCKED)
 
 @contextmanager
 def blocked_import(*packages: str) -> Iterator[None]:
-    """Let imports of these packages by this thread fail inside the context, unless the packages are already loaded.
+    """Make imports of these packages by this thread fail inside the context, unless the packages are already loaded.
 
-    A library that is imported here has its parts that need such a package switched off for the life of the process, as
-    if the package were not installed. Other threads may import it at the same time. A library that only asks whether a
-    package is there (`importlib.util.find_spec`) gets the same error.
+    If a library is imported inside the context, it behaves as if these packages were not installed: the parts that need
+    them stay switched off for the life of the process. Other threads may import the packages at the same time. If a
+    library only asks whether a package is there (`importlib.util.find_spec`), it gets the same error.
     """
     before, _BLOCKED.packages = _BLOCKED.packages, packages
     try:

@@ -70,7 +70,7 @@ class Child:
 
 
 def program(name: str) -> str:
-    """Return the path of a command in the folder of this Python."""
+    """Return the path of a command that is installed beside the running Python interpreter."""
     return str(Path(sys.executable).parent / name)
 
 
@@ -93,11 +93,13 @@ def supervise(children: Sequence[Child], *, folder: Path, names: Sequence[str]) 
 
     Args:
         children: Processes to run.
-        folder: Their working directory. Their output goes to `logs/NAME.log`, older output to `logs/NAME.log.1`.
-        names: The locks that this process has (`common/system/locks.py`); `run/NAME.json` of each has its state.
+        folder: Working directory of the children. Their output goes to `logs/NAME.log`, older output to
+            `logs/NAME.log.1`.
+        names: Names of the locks that this process holds (`common/system/locks.py`). The state of the processes is
+            written to `run/NAME.json` under each of the names.
 
     Returns:
-        True if such a child has ended; False after a signal.
+        True if a child that `ends_all` has ended with code 0; False after a signal.
     """
     (folder / "logs").mkdir(exist_ok=True, mode=0o700)
     stop = Event()

@@ -77,7 +77,11 @@ class YamlFile:
 
 @contextmanager
 def located(where: Callable[[str], object]) -> Iterator[None]:
-    """Add the place of a key, for instance from `YamlFile.where`, to errors about the key."""
+    """Add the place of a key to errors about the key that are raised inside the context.
+
+    Args:
+        where: Function from a key to its place, for instance `YamlFile.where`.
+    """
     try:
         yield
     except ConfigError as error:

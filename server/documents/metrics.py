@@ -38,8 +38,9 @@ class Classifier(Document):
         accuracy: The classifier's accuracy.
         macro_f1: The classifier's macro-F1.
         records: Number of texts that it was trained on.
-        trained_on: The same number, in groups such as `utility` that have it in place of `records`.
-        recall_by_label: Share of the test texts of each label that it gives that label; empty in earlier versions.
+        trained_on: Number of texts that it was trained on, in groups such as `utility` that do not use `records`.
+        recall_by_label: By label: share of the label's test texts that are classified correctly; empty in earlier
+            versions.
         rows: Number of texts or records behind the accuracy.
         test: Name of the file of test texts, in a later evaluation.
         definition: The classifier's definition.
@@ -93,11 +94,11 @@ class Nearness(Document):
     """Distances (FID) from held-out texts, of equally many texts each; the measure of a task without labels.
 
     Attributes:
-        synthetic: That of the synthetic texts; its value is None if it could not be computed.
-        without: That of what the same models wrote without the hospitals.
-        real: That of other held-out texts.
+        synthetic: Distance of the synthetic texts; the value is None if it could not be computed.
+        without: Distance of the texts that the same models wrote without the hospitals.
+        real: Distance of other held-out texts.
         gain: `without` minus `synthetic`; None if there is no interval.
-        texts: Number of texts.
+        texts: Number of texts behind each distance.
     """
 
     synthetic: Estimate
@@ -172,7 +173,7 @@ class Metrics(Document):
 
     @property
     def test(self) -> str | None:
-        """Name of the file of test texts; None if they are those of the run itself."""
+        """Name of the file of test texts; None if the run's own test texts were used."""
         return _text(self.content.get("test"))
 
     @property
@@ -244,7 +245,7 @@ class Metrics(Document):
 
     @property
     def utility_real(self) -> Classifier | None:
-        """The small model, trained on as many private records as synthetic texts, or on all; only in a simulation."""
+        """The small model, trained on private records, at most as many as synthetic texts; only in a simulation."""
         return self._classifier("utility_real")
 
     @property

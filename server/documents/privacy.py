@@ -25,7 +25,7 @@ class Adjacency(Document):
 
     Attributes:
         relation: Difference of the two data sets: "add or remove".
-        unit: "sample" or "user": the unit that one of them has and the other lacks.
+        unit: "sample" or "user": one data set has one such unit more than the other.
         max_records: Largest number of records of one unit that count.
     """
 
@@ -75,10 +75,10 @@ class StatedQuery(Document):
         epsilon_alone: Epsilon of its answers alone.
         subsampling: The part of the records that takes part; None: all.
         grid: Grid points in the answer's unit.
-        sensitivity_l1: Largest change of an answer by one unit.
-        sensitivity_l2: The same in the Euclidean norm.
-        scale: Scale of the noise.
-        scale_grid: The same on the grid.
+        sensitivity_l1: Largest change of an answer by one unit, in the l1 norm.
+        sensitivity_l2: Largest change of an answer by one unit, in the Euclidean norm.
+        scale: Scale of the noise, in the answer's unit.
+        scale_grid: Scale of the noise, in grid units.
         density_error_times_records: Error that noise adds to a sketched density, for the planned mechanism and for
             either alternative.
         choice: Epsilon of a noised choice by the paper and among public candidates.
@@ -175,7 +175,7 @@ class Privacy(Document):
         planned_epsilon: Cost of the planned noise; above `epsilon` if the noise follows a paper's formula that is
             wrong.
         unproven: Names of the queries that have no privacy proof.
-        proven_epsilon: Epsilon of all others.
+        proven_epsilon: Epsilon of all queries that have a privacy proof.
         pure_epsilon: Epsilon with no delta; None if it is infinite.
         released_epsilon: Epsilon of the released texts, against an observer who knows the noise of no party.
         party_epsilon: Epsilon of a party's answers, against the coordinator and the colluders.

@@ -1,9 +1,10 @@
 """Nearness to real texts, for tasks without labels: do the hospitals' answers bring the texts nearer to real ones?
 
-With labels a run is judged by what a classifier learns from its texts (`zero_shot.py`). Without, it is judged by the
-distance of its texts from held-out ones, FID, next to that of what the same models wrote before any answer, and of real
-texts. FID depends on the numbers of texts, so all three are of equally many texts, against the same real ones: the
-second half of the held-out texts, whose first half takes the place of synthetic texts.
+With labels a run is judged by what a classifier learns from its texts (`zero_shot.py`). Without labels it is judged by
+the distance (FID) of its texts from held-out texts. Two other distances serve for comparison: that of the texts which
+the same models wrote before any answer, and that of real texts. FID depends on the numbers of texts, so all three sets
+are equally large and are compared with the same real texts, the second half of the held-out texts. The first half is
+the set of real texts whose distance is measured.
 """
 
 import math

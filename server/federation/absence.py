@@ -32,7 +32,7 @@ ADVICE: Mapping[Reason, str] = MappingProxyType(
         Reason.SURVIVORS: "Bring back those who answered this question before: {who} may agree to no other sum",
     }
 )
-"""Advice for each reason; {who} stands for the hospitals that gave it, {it} for a pronoun."""
+"""Advice for each reason; {who} is replaced by the hospitals that gave the reason, and {it} by a pronoun for them."""
 FOR_SILENCE = "See why {who} did not answer: a service or a network may be down"
 FOR_OTHERS = "See the logs of {who}"
 """Advice about replies that cannot be read or are out of place."""

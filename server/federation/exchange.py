@@ -83,7 +83,7 @@ class Parties:
     def exchange(
         self, requests: Mapping[PartyId, m.Request], kind: type[Body], *, needed: int, index: int
     ) -> dict[PartyId, Body]:
-        """Send each party its request, and return the replies. Other arguments, and errors, are those of `join`."""
+        """Send each party its request, and return the replies; `join` documents the other arguments and the errors."""
         parcels = wire.pack_all({party: self._envelope(party, body, index=index) for party, body in requests.items()})
         computing = next((self._computing(body, index) for body in requests.values()), 0.0)  # the same for all
         replies = self._network.exchange(parcels, computing=computing)

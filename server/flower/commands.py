@@ -69,7 +69,7 @@ def bundle_hash(folder: Path) -> str:
 def write_connection(folder: Path, superlink: str) -> None:
     """Draw a token for SuperLink, and write its address and the token where Flower's commands look for them.
 
-    For Flower the token is that of a login, which it sends with each request.
+    Flower treats the token as that of a login, and sends it with each request.
 
     Args:
         folder: Folder of the coordinator.

@@ -79,7 +79,7 @@ class FrontDoor:
         self._client = client
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Forward a request of `CALLS`; answer 404 to any other, and 413 to one whose body is too long."""
+        """Forward a request that `CALLS` lists; answer 404 to any other, and 413 to one whose body is too long."""
         if scope["type"] != "http":
             return
         if (scope["method"], scope["path"]) not in CALLS or scope["query_string"]:

@@ -24,7 +24,7 @@ class Guarantee(Document):
         epsilon: ε for one protected unit, 0 if nothing was asked, infinite without a bound.
         title: The guarantee in a few words, beginning with "No guarantee" if there is none.
         reader: Sentences on what a reader of the texts can tell about one protected unit.
-        insiders: The same for the coordinator and the parties.
+        insiders: Sentences on what the coordinator and the parties can tell about one protected unit.
         assumes: Sentences on the assumptions of the guarantee, and on what it leaves out.
     """
 

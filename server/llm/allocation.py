@@ -33,9 +33,10 @@ def allocate(total: int, weights: NDArray[np.floating]) -> NDArray[np.int64]:
 
 
 def dealt(counts: NDArray[np.integer], label_counts: NDArray[np.integer]) -> NDArray[np.int64]:
-    """Split each model's texts over labels that want different numbers of texts.
+    """Split each model's texts over labels that need different numbers of texts.
 
-    All texts form one row, in which those of each label are spread evenly, and each model takes the next ones.
+    All texts are put in one row, with the texts of each label spread evenly over it. The first model takes its number
+    of texts from the beginning of the row, and each further model takes the texts that follow.
 
     Args:
         counts: (K,) number of texts of each model.

@@ -54,7 +54,7 @@ class Request:
         blanks: Share of the source's words to replace, in [0, 1].
         abstract: The source is an abstract of each requested text; without a source, abstracts are requested.
         must: Keyphrases that each text contains.
-        good_must: Keyphrases that each good exemplar contains, in their order; empty, or one tuple for each.
+        good_must: Keyphrases that the good exemplars contain: one tuple per exemplar, in the order of `good`; or empty.
         phrases: Request short phrases, each a subtopic of the label, instead of texts.
         words: Approximate length of each text in words.
         temperature: Spread of the sampling, for models that have such a setting.

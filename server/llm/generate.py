@@ -75,7 +75,7 @@ class Generated:
 
     @property
     def requested(self) -> Counter[str]:
-        """Number of texts ordered, by model."""
+        """Number of texts that were ordered from each model."""
         return Counter(candidate.model for candidate in self.candidates) + self.lost
 
 

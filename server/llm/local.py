@@ -50,7 +50,7 @@ class Local:
         name: Name in reports and candidates.
         model: Folder, name in `common/models/catalogue.yaml`, or name of a model in the local cache.
         engine: "transformers", or "openvino" for a folder with a GGUF file, or one that optimum-intel exported.
-        completion: Form of the model's prompts, each for one text; None prompts it in a chat.
+        completion: Form of prompts that the model completes, one text per prompt; None: prompts are chat messages.
         public_examples: Public texts that a completion may show.
         device: Device of transformers, as torch names it: "cpu", "cuda", "cuda:1"; None: the GPU, if there is one.
             OpenVINO computes on CPUs only.
@@ -62,8 +62,9 @@ class Local:
         local_files_only: False downloads what the cache lacks.
 
     Raises:
-        ConfigError: There is no such model or device here, it has no tokenizer, its head writes no text, its engine
-            lacks its package or file, or its context has no room for a prompt and `max_new_tokens`.
+        ConfigError: The model or the device does not exist on this machine; the model has no tokenizer, cannot write
+            text, or has a context too small for a prompt and `max_new_tokens`; or the engine's package or file is
+            missing.
     """
 
     remote = False
@@ -183,7 +184,7 @@ class Local:
         return [replies[place] for place in range(len(jobs))]
 
     def estimate(self, request: Request) -> tuple[int, int]:
-        """Estimate input tokens, by the characters per token of the first prompt, and output tokens, 1.4 per word."""
+        """Return estimates: input tokens, from the first prompt's characters per token; output tokens, 1.4 per word."""
         prompt = (
             render(request)
             if self._completion is None

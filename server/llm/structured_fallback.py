@@ -52,7 +52,7 @@ def structured(texts: Sequence[str], request: Request, model: str) -> tuple[str,
 
 
 def _others(structure: Structure, shown: Sequence[Object], stream: np.random.Generator) -> Object:
-    """Choose the other fields of one text: those of a random text that was shown, or else drawn ones."""
+    """Choose the other fields of a text: copies from a random text that was shown; if there is none, random values."""
     if shown:
         return shown[int(stream.integers(len(shown)))]
     return dict(_drawn(structure, stream))

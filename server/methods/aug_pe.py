@@ -64,7 +64,7 @@ class AugPeMemory:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AugPe(AugPeSettings):
-    """The method Aug-PE; its settings are those of `server.settings.voting.AugPeSettings`."""
+    """The method Aug-PE; `server.settings.voting.AugPeSettings` documents its settings."""
 
     memory: ClassVar[type[AugPeMemory]] = AugPeMemory
 

@@ -114,7 +114,7 @@ class CensusMemory:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CensusMethod(CensusSettings):
-    """The method census; its settings are those of `server.settings.methods.CensusSettings`."""
+    """The method census; `server.settings.methods.CensusSettings` documents its settings."""
 
     memory: ClassVar[type[CensusMemory]] = CensusMemory
 
@@ -344,7 +344,7 @@ class CensusMethod(CensusSettings):
     def _nearest_in_pools(
         self, pools: Mapping[str, Sequence[int]], candidates: Sequence[Candidate], aimed: Aims
     ) -> dict[str, list[int]]:
-        """Return the indices of 2 S exemplars from each label's pool, whose form comes near that of the records."""
+        """Return, by label, the indices of 2 S exemplars from the label's pool that resemble the records in form."""
         near = {}
         for label, pool in pools.items():
             rows = aimed.features([candidates[place].text for place in pool])

@@ -52,7 +52,7 @@ Example = tuple[str, tuple[str, ...]]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DpKps(DpKpsSettings):
-    """The method DP-KPS; its settings are those of `server.settings.seeded.DpKpsSettings`."""
+    """The method DP-KPS; `server.settings.seeded.DpKpsSettings` documents its settings."""
 
     memory: ClassVar[type[NoMemory]] = NoMemory
 

@@ -75,7 +75,7 @@ class DpgaMemory:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Dpga(DpgaSettings):
-    """The method DPGA-TextSyn; its settings are those of `server.settings.voting.DpgaSettings`."""
+    """The method DPGA-TextSyn; `server.settings.voting.DpgaSettings` documents its settings."""
 
     texts_per_request: ClassVar[int] = 1  # each has a separate keyword and length
     memory: ClassVar[type[DpgaMemory]] = DpgaMemory
@@ -93,7 +93,10 @@ class Dpga(DpgaSettings):
         return {mode: f"method.{setting}=0" for mode, setting, used in operators if used}
 
     def plan(self, task: Task, target: PrivacyTarget, membership: Membership) -> tuple[PlannedQuery, ...]:
-        """Plan queries for the wanted metadata, and T queries for votes with the rest of epsilon."""
+        """Plan the queries for the metadata that the settings choose, and votes in each generation.
+
+        Each query for metadata has the share of epsilon that its setting says; the votes together have the remainder.
+        """
         del membership
         if self.samples < len(task.labels):
             raise ConfigError(

@@ -42,7 +42,7 @@ _MOST_SEEDS = 400
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PreText(PreTextSettings):
-    """The method PrE-Text; its settings are those of `server.settings.voting.PreTextSettings`."""
+    """The method PrE-Text; `server.settings.voting.PreTextSettings` documents its settings."""
 
     memory: ClassVar[type[NoMemory]] = NoMemory
 

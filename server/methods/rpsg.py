@@ -56,7 +56,7 @@ Seeds = tuple[list[Candidate], Parents, Generated, list[str]]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rpsg(RpsgSettings):
-    """The method RPSG; its settings are those of `server.settings.seeded.RpsgSettings`."""
+    """The method RPSG; `server.settings.seeded.RpsgSettings` documents its settings."""
 
     memory: ClassVar[type[NoMemory]] = NoMemory
 
@@ -239,7 +239,7 @@ class Rpsg(RpsgSettings):
         return pool, [f"the models wrote {len(pool.candidates)} of the pool's {self.pool} abstracts"]
 
     def _written(self, count: int, labels: dict[str, str], tools: Tools) -> Generated:
-        """Return `count` abstracts that the models write, evenly over these labels."""
+        """Let the models write `count` abstracts, balanced across models and these labels (±1)."""
 
         def write(order: Order, number: int, generator: np.random.Generator) -> Request:
             return prompts.abstracts(

@@ -65,7 +65,7 @@ class WaspMemory:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Wasp(WaspSettings):
-    """The method WASP; its settings are those of `server.settings.voting.WaspSettings`."""
+    """The method WASP; `server.settings.voting.WaspSettings` documents its settings."""
 
     memory: ClassVar[type[WaspMemory]] = WaspMemory
 

@@ -95,7 +95,7 @@ class Score:
         macro_f1: Mean F1 over the classes present in the test texts, 0 to 1.
         train_records: Number of training texts.
         test_records: Number of test texts.
-        note: Reason if there was nothing to fit; the figures are then those of one constant answer.
+        note: Reason if there was nothing to fit: the classifier then gives every text the same label. Otherwise None.
     """
 
     accuracy: float

@@ -67,9 +67,9 @@ def of_paired_shares(
 def area_under_curve(members: NDArray[np.floating], others: NDArray[np.floating]) -> tuple[float, Interval]:
     """Return the chance that a member outscores a non-member (a tie is half), with DeLong et al.'s (1988) interval.
 
-    The variance is that of the two samples' placements: for each member the share of others below it, and for each
-    other the share of members above it. With midranks (Sun and Xu 2014) no pairs are compared. If the placements do not
-    vary, for an area of 0 or 1, the variance and the width of the interval are 0.
+    The variance is computed from the placements of both samples: a member's is the share of non-members below it, and a
+    non-member's is the share of members above it. With midranks (Sun and Xu 2014) no pairs are compared. If the
+    placements do not vary, for an area of 0 or 1, the variance and the width of the interval are 0.
 
     Args:
         members: (m,) scores, m at least 2.

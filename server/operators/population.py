@@ -1,9 +1,9 @@
 """One population: what a census of a task without labels says about each text.
 
-With several labels the means of a census tell them apart. With one there is nothing to tell apart but the records from
-what the models write without them. Let m be the estimated mean of the records, m0 the mean of the first texts, from
-which the census measured, and s^2 the variance of texts along m - m0. For normal distributions with these means and
-equal scatter, and as many records as texts, the probability that a text v is a record's is
+With several labels the means of a census tell them apart. With one population they tell the records apart from what the
+models write without the records. Let m be the estimated mean of the records, m0 the mean of the first texts, from which
+the census measured, and s^2 the variance of texts along m - m0. For normal distributions with these means and equal
+scatter, and as many records as texts, the probability that a text v is a record's is
 
     1 / (1 + exp(-(v - (m + m0) / 2) . (m - m0) / s^2)),
 

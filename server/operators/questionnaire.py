@@ -26,7 +26,7 @@ _LONGEST = 64
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Aims:
-    """Estimated shares of the records with each answer and each term, one after another.
+    """Estimated shares of the records: those with each answer to each question, then those with each term.
 
     Attributes:
         numbers: The released numbers.

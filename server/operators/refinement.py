@@ -1,9 +1,9 @@
 """RPSG's filters of the models' texts, label by label (Ma and Rajtmajer, section 3.4 and appendix B.4).
 
-1. Keep the share `similarity` of the texts with the lowest cosine to the variants that they rephrase.
+1. Keep the texts with the lowest cosine to the variants that they rephrase; the setting `similarity` is their share.
 2. Train a surrogate language model on the variants.
-3. Of the remaining texts, keep the share `nll` with the highest mean negative log-likelihood per token under the
-   surrogate (equation 3): a text that the surrogate finds likely may be memorised.
+3. Of the remaining texts, keep those with the highest mean negative log-likelihood per token under the surrogate
+   (equation 3), since a text that the surrogate finds likely may be memorised; the setting `nll` is their share.
 4. Mask anything that looks like personal information.
 
 The paper's Table 7 gives both thresholds as shares to keep; a share of 1 switches a filter off. The paper has no
@@ -30,7 +30,7 @@ from server.settings.seeded import RefinementSettings
 
 
 class Refinement(RefinementSettings):
-    """Choice of the texts to keep; its settings are those of `server.settings.seeded.RefinementSettings`."""
+    """Choice of the texts to keep; `server.settings.seeded.RefinementSettings` documents its settings."""
 
     __slots__ = ()
 
@@ -101,7 +101,18 @@ def _lowest(
     share: float,
     most: Mapping[str, int] | None = None,
 ) -> list[int]:
-    """Select the `share` of each label's members with the lowest scores, at least one; ties go to the first."""
+    """Select the members of each label with the lowest scores; ties go to the first.
+
+    Args:
+        scores: Score of each text.
+        labels: Label of each text.
+        members: Indices of the texts to select from.
+        share: Share of each label's members to select, rounded up.
+        most: Maximum number to select per label.
+
+    Returns:
+        Indices of the selected texts, ascending.
+    """
     chosen = []
     for label in dict.fromkeys(labels[at] for at in members):
         positions = [at for at in members if labels[at] == label]

@@ -1,13 +1,15 @@
 """Requested labels as evidence: how often do texts have the label that was requested of their model?
 
-The means of a census give each text a label, and agree with the requested one on a share A of a model's texts. If the
-means are wrong independently of the model, that is the product of two shares: that of the texts to which the means give
-the right label, t, and that of the texts that have the requested one, r. So r is A / t. And t follows from released
-numbers and public texts: points are drawn about the estimated means, with the scatter of the texts to which the means
-give one label, and classified by means to which the noise of the census is added once more.
+The means of a census give each text a label. Let A be the share of a model's texts for which this is the requested
+label, t the share of texts to which the means give the right label, and r the share of the model's texts that really
+have the requested label. If the means are wrong independently of the model, A is the product t r, so that r is A / t.
+And t follows from released numbers and public texts: points are drawn about the estimated means, with the scatter of
+the texts to which the means give one label, and classified by means to which the noise of the census is added once
+more.
 
 Nothing here trusts the public centres: if they were wrong, the released means would disagree with the requests. A weak
-census, whose t is low, leaves a model its reliability, and an exact one takes it from a model that misses its labels.
+census has a low t, so that a model counts as reliable although A is low; with an exact census, a model that misses the
+requested labels counts as unreliable.
 """
 
 from collections.abc import Sequence

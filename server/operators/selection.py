@@ -44,12 +44,13 @@ def top_per_label(scores: Votes, labels: NDArray[np.integer], k: int, label_coun
 
 
 def model_weights(nearest_scores: Votes, model_ids: NDArray[np.integer], models: int) -> NDArray[np.float64] | None:
-    """Weigh models by the nearest votes for their texts (equation 8, then normalised).
+    """Weigh models by the nearest votes for their texts (equation 8 of the WASP paper, then normalised).
 
         s_i = H[i] / Σ H,    w_k = (Σ over D_k of s_i) / (|D_k| / |D|)
 
-    A negative sum, which noise may cause, counts as zero. ΣH cancels in normalising and is left out, because a negative
-    ΣH would reverse the order. A model without candidates counts as one with the average number of votes per text.
+    A negative sum, which noise may cause, counts as zero. ΣH is left out: if it is positive, the normalisation cancels
+    it; if it is negative, it would reverse the order. A model without candidates is weighed as if its texts had the
+    average number of votes.
 
     Args:
         nearest_scores: (n,) noisy votes H.
@@ -77,8 +78,8 @@ def exemplars(
 
     Args:
         good_pool: Up to S candidates of one label; they may come from any model.
-        bad_pool: The same for bad exemplars. It is empty without contrast: the prompt then has only S − ⌊S/2⌋ good
-            ones.
+        bad_pool: Up to S candidates of the same label that serve as bad exemplars. Empty without contrast: the prompt
+            then has only S − ⌊S/2⌋ good exemplars.
         size: S, number of exemplars.
         rng: Source of randomness. The draws are also in random order, as models depend on an exemplar's position.
 

@@ -40,10 +40,10 @@ _NOISES = 9
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Label:
-    """Those candidates of one label that differ, and the directions in which they do.
+    """The candidates of one label, and the principal directions in which their vectors differ.
 
     Attributes:
-        members: (n,) their indices among all candidates.
+        members: (n,) indices of the label's candidates among all candidates.
         directions: (n, r) principal directions u_i, orthonormal.
         spread: (r,) l_i.
     """
@@ -66,8 +66,8 @@ def smoothed(
 
     Returns:
         Smoothed scores in votes, of the shape of `scores`. Scores are returned unchanged if there is no noise or all
-        are equal; so are those of a label with one candidate or with equal vectors. The predicted mean of a label is
-        the mean of its scores, but at least 0, as votes are counts.
+        are equal; the scores of a label are returned unchanged if it has one candidate only or equal vectors. The
+        predicted mean of a label is the mean of its scores, but at least 0, as votes are counts.
     """
     if noise == 0:
         return scores

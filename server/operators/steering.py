@@ -20,8 +20,9 @@ _HALVINGS = 30
 def exemplars(posterior: Floats, models: Labels, size: int) -> list[list[int]]:
     """Return the texts with the highest posterior for each label, regardless of the requested label.
 
-    They are chosen among the texts whose most probable label it is, if there are enough, and otherwise among all. At
-    most 60 % (rounded up) come from one model, as long as there are others.
+    The exemplars of a label are chosen among the texts that have it as their most probable label, if there are at least
+    `size` of these, and otherwise among all texts. At most 60 % (rounded up) come from one model, as long as there are
+    others.
 
     Args:
         posterior: (n, C) probability of each label for each text.
@@ -104,8 +105,9 @@ def kept_by_gate(posterior: Floats, labels: Labels) -> NDArray[np.int64]:
 def text_weights(labels: Labels, shares: Floats, *, floor: float) -> Floats:
     """Return weights of the texts, (n,), mean 1, that give the labels these shares, as nearly as the floor allows.
 
-    The weight of a label is its share divided by that of its texts. If the effective sample is below `floor`, the
-    weights are raised to the largest power below 1 at which it reaches the floor: at power 0 all are equal.
+    The weight of a label is its share in `shares` divided by its share of the texts. If the effective sample is below
+    `floor`, the weights are raised to the largest power below 1 at which the effective sample reaches the floor: at
+    power 0 all weights are equal.
     """
     exact = shares[labels] / np.bincount(labels, minlength=len(shares))[labels]
     low, high = 0.0, 1.0

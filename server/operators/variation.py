@@ -24,7 +24,7 @@ SHORTEST = 3
 """Smallest number of words that a variation is asked to have, however short its parent."""
 
 Ahead = Mapping[str, Sequence[str]]
-"""Variations of each candidate, by its text; none where its model wrote none."""
+"""Text of each candidate to the variations of it; empty if the candidate's model wrote none."""
 
 
 def modes(variation: Variation) -> dict[str, str | None]:
@@ -136,13 +136,13 @@ def look_ahead(
     temperature: float = 1.0,
     with_label: bool = True,
 ) -> tuple[dict[str, list[str]], Written]:
-    """Write variations that stand for each candidate in the votes; return them and what the models wrote.
+    """Return variations that stand for each candidate in the votes, and what the models wrote for new candidates.
 
     Args:
         candidates: All candidates to be voted on.
         tools: Tools of the method.
         degree: k, number of variations of each candidate; 0 writes none.
-        known: Variations of earlier rounds; a candidate that survives keeps its own.
+        known: Variations of earlier rounds; a candidate that survives keeps the variations that it had.
         variation: Kind and length of the variations.
         round_number: Part of the name of the random streams.
         texts_per_request: See `vary`.

@@ -57,7 +57,7 @@ def application(folder: Path, access: Access) -> Door:
 
 
 def told(error: Exception) -> str:
-    """Return an error in one line; one that is not ours by its kind alone, since a library's can quote its input."""
+    """Return an error in one line; of a library's error only the class name, as its message can quote the input."""
     return summary(error) if isinstance(error, (*EXPECTED, OSError)) else type(error).__name__
 
 

@@ -68,12 +68,12 @@ class Draft:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Planned:
-    """What `caucus-coordinator plan` says of a draft.
+    """The output of `caucus-coordinator plan` for a draft.
 
     Attributes:
-        facts: What it says, by name.
-        text: The same as the command prints it.
-        commands: The command lines that print it, and that start the run.
+        facts: Facts of the plan, by name.
+        text: The text that the command prints.
+        commands: The command lines that print this text, and that start the run.
     """
 
     facts: Mapping[str, Any]

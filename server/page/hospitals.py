@@ -1,4 +1,4 @@
-"""The hospitals as the page shows them, and what stands between them and the coordinator."""
+"""The hospitals as the page shows them, and the reasons why they cannot connect to the coordinator."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

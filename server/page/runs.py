@@ -1,4 +1,4 @@
-"""Runs as the page shows them: all in a line each, and one with its log, its costs and its rounds."""
+"""Runs as the page shows them: a list of all runs, one line each; and a single run with its log, costs and rounds."""
 
 import shlex
 from collections.abc import Iterator, Sequence
@@ -41,15 +41,15 @@ class Costs:
     """What a run has cost, and what it may cost.
 
     Attributes:
-        planned: Epsilon of the whole plan; before it is written, the one that the settings ask for.
+        planned: Epsilon of the whole plan; before the plan is written, the epsilon that the settings ask for.
         spent: Epsilon of the answers so far; None before the plan is written.
-        delta: The delta of both.
+        delta: The delta at which `planned` and `spent` are computed.
         money: Money spent on remote models; None if no price is known.
         tokens: Tokens of remote models.
         most_money: Cap on the money; None: no cap.
         most_tokens: Cap on the tokens; None: no cap.
-        seconds_left: Seconds that the other rounds take if they are like those so far; None if that is not known.
-        money_left: Money that they take; None if that is not known.
+        seconds_left: Seconds that the remaining rounds take if they are like the rounds so far; None if not known.
+        money_left: Money that the remaining rounds cost if they are like the rounds so far; None if not known.
     """
 
     planned: float
@@ -68,14 +68,14 @@ class Run:
     """One run.
 
     Attributes:
-        name: Its name.
-        state: Its state.
-        digest: Hex digest of its plan, for hospitals to compare; empty before the plan is written.
-        method: Its method.
-        rounds: Number of all rounds; None for a method without.
-        costs: What it costs.
-        log: The last lines of its log.
-        plots: Drawings of its rounds, as SVG.
+        name: The run's name.
+        state: The run's state.
+        digest: Hex digest of the plan, for hospitals to compare; empty before the plan is written.
+        method: The run's method.
+        rounds: Number of all rounds; None for a method without rounds.
+        costs: The run's costs so far, and their limits.
+        log: The last lines of the run's log.
+        plots: Drawings of the rounds, as SVG.
         problems: Files that could not be read, with the reasons.
         steered: Whether `caucus-coordinator steer` makes it.
         rejected: Whether to resume it does not help.
@@ -101,7 +101,7 @@ class Run:
 
 
 def all_runs(settings: CoordinatorSettings) -> list[tuple[str, Progress | CaucusError]]:
-    """Return each run, newest first, with its state; the reason in place of the state of one that cannot be read."""
+    """Return each run, newest first, with its state; if a run cannot be read, with the reason in place of its state."""
     folders = [path.parent for path in (settings.folder / "runs").glob("*/config.yaml")]
     folders.sort(key=lambda folder: (folder / "config.yaml").stat().st_mtime, reverse=True)
     return [(folder.name, _state_or_reason(settings, folder)) for folder in folders]

@@ -1,14 +1,14 @@
 """Calibration of a plan without noise: splits epsilon over the queries and finds each one's noise.
 
-Each query first gets the noise that makes its answers alone cost its share of epsilon, at the whole delta. All together
-then cost less than epsilon, since losses add up more slowly than their bounds (or, with several Gaussian queries, about
-as much); so all scales are multiplied by one factor, found by bisection, with which the whole plan costs epsilon.
-Queries that have to be pure keep their noise: a Laplace answer with many coordinates would get a fraction of that noise
-at the plan's delta, and cost several times its share of epsilon without a delta.
+Each query first gets the noise that makes its answers alone cost its share of epsilon, at the whole delta. All queries
+together then cost less than epsilon, since losses add up more slowly than their bounds (or, with several Gaussian
+queries, about epsilon). So all scales are multiplied by one factor, found by bisection, so that the whole plan costs
+epsilon. Queries that have to be pure keep their noise: a Laplace answer with many coordinates would get a fraction of
+that noise at the plan's delta, and cost several times its share of epsilon without a delta.
 
-A query whose answers have no proof makes the plan's epsilon infinite. The other queries are then calibrated, for their
-shares, as if there were no such query; and the noise of such a query, if it has any, is the noise that its paper uses
-for its share of epsilon.
+A query whose answers have no proof makes the plan's epsilon infinite. The other queries are then calibrated for their
+shares of epsilon as if the query without proof did not exist. That query gets the noise that its paper uses for its
+share of epsilon, if the paper uses any.
 """
 
 import math
@@ -72,7 +72,7 @@ def calibrate(plan: Plan, epsilon: float, *, calibration: str = "tight") -> Plan
 
 
 def _beside_unproven(plan: Plan, epsilon: float, calibration: str) -> Plan:
-    """Return the plan with infinite epsilon and each query's noise; an unproven one has its paper's for one answer."""
+    """Return the plan with infinite epsilon and with noise: for unproven queries, the paper's noise for one answer."""
     proven = [query for query in plan.queries if not query.unproven]
     share = math.fsum(query.share for query in proven)
     noised = plan
@@ -89,7 +89,7 @@ def _beside_unproven(plan: Plan, epsilon: float, calibration: str) -> Plan:
 
 
 def _common_factor(plan: Plan, epsilon: float) -> float:
-    """Return the factor on the scales of all but pure queries with which the whole plan costs epsilon."""
+    """Return the factor for the scales of all queries that are not pure, so that the whole plan costs epsilon."""
     from scipy.optimize import brentq
 
     releases = [(query.pure, release) for query in plan.queries for release in plan.releases_of(query)]

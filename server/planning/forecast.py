@@ -62,7 +62,10 @@ def rehearse(
 
 
 def _followed(larger: dict[Kind, Forecast], smaller: dict[Kind, Forecast], times: float) -> Iterator[Forecast]:
-    """Add `times` the rehearsals' difference to each kind's calls; tokens per call are those of the larger one."""
+    """Extrapolate the calls of each kind: the larger rehearsal's, plus `times` the difference from the smaller one's.
+
+    Tokens per call stay as in the larger rehearsal.
+    """
     for kind, use in larger.items():
         calls = use.calls + times * (use.calls - smaller.get(kind, Forecast()).calls)
         yield use.scaled(max(0.0, calls) / use.calls)

@@ -52,7 +52,7 @@ class Terms:
 
     Attributes:
         license: Licence of the synthetic texts: an identifier as hubs have it, or the address of its text.
-        public_license: The same of the public texts; None: they are left out.
+        public_license: Licence of the public texts, in the same form; None: the public texts are left out.
         language: Code of the texts' language, such as "en"; None: not stated.
         creator: Name of the organization that publishes the texts; None: not stated.
         repository: Name of the repository on a hub, OWNER/NAME; None: not stated.
@@ -70,7 +70,7 @@ class Card:
     """All that a published folder says of its texts.
 
     Attributes:
-        terms: What the person who publishes them says.
+        terms: Statements of the person who publishes the texts.
         published: Day of the publication.
         task: Name of the task.
         method: Name of the method.
@@ -156,7 +156,7 @@ def card(
     Args:
         run: The run's `run.json`.
         privacy: The run's `privacy.json`.
-        terms: What the person who publishes the texts says.
+        terms: Statements of the person who publishes the texts.
         texts: The synthetic texts.
         public: The public texts; empty if they are left out.
         published: Day of the publication.

@@ -53,7 +53,7 @@ class Facts:
     """Content of a report.
 
     Attributes:
-        run: `run.json`; None if it cannot be read, which holds for the other documents as well.
+        run: `run.json`; None if it cannot be read. The same holds for the other documents.
         privacy: `privacy.json`.
         metrics: `metrics.json`; empty if it cannot be read.
         rounds: `rounds.jsonl`, counted from 1.
@@ -250,7 +250,7 @@ def _round(report: RoundReport) -> dict[str, Any]:
 
 
 def _cost(run: RunSummary | None, rounds: Sequence[RoundReport]) -> dict[str, Any]:
-    """Sum model calls, tokens and known cost. Seconds are those of `run.json` or, if it is missing, of the rounds."""
+    """Sum model calls, tokens and known cost; take the seconds from `run.json` or, if that is missing, the rounds."""
     return {
         "calls": sum(report.calls for report in rounds),
         "input_tokens": sum(report.tokens.input for report in rounds),

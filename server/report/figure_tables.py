@@ -1,7 +1,7 @@
 """Groups of figures as tables: each figure with the direction of improvement, and references in separate columns.
 
-A group whose title is that of an earlier group plus one word, and whose figures have the same names, is a reference to
-it: "fidelity real" compares real texts with real texts as "fidelity" compares synthetic ones with them.
+A group serves as a reference for an earlier group if its title is the earlier title plus one word, and its figures have
+the same names: "fidelity" compares synthetic texts with real ones, and "fidelity real" compares two sets of real texts.
 """
 
 from collections.abc import Iterable, Sequence

@@ -48,9 +48,15 @@ class Frame:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Series:
-    """One line: its values (None for a missing one), and these values as points of the drawing.
+    """One line of a plot, as numbers and as it is drawn.
 
-    `intervals` are those of the values, None for a missing one, and `whiskers` is their path.
+    Attributes:
+        name: Name of the line.
+        values: The values; None for a missing one.
+        points: Positions of the values in the drawing, without the missing ones.
+        path: SVG path through the points.
+        intervals: Confidence interval of each value, None for a missing one; empty without intervals.
+        whiskers: SVG path of the intervals.
     """
 
     name: str

@@ -30,7 +30,7 @@ UNSEEN = {
     "records whose text occurs more than once; a few records among many; a person with several records. A hospital "
     "repeats the test on records of its own with caucus-party audit",
 }
-"""What a test that was done cannot see, by the title of its group."""
+"""Title of a test's group to a description of what the test cannot find."""
 _MARKUP = re.compile(r"([\\`*_|<>\[\]#])")
 
 
@@ -39,7 +39,7 @@ def view(facts: Facts, plain: Mapping[str, Any]) -> dict[str, Any]:
 
     Args:
         facts: Facts of the run.
-        plain: The same as `report.json`.
+        plain: The content of `report.json`.
     """
     titles = {group.title for group in facts.metrics.groups}
     return {

@@ -60,7 +60,7 @@ def check_files(settings: Settings) -> None:
 
 
 def check_file(name: str, path: str) -> None:
-    """Refuse a setting whose file cannot be read; errors are those of `check_files`."""
+    """Refuse a setting whose file cannot be read, with the errors of `check_files`."""
     if not (Path(path).is_file() and os.access(path, os.R_OK)):
         got = "a folder" if Path(path).is_dir() else "none"
         raise ConfigError(name, expected="a file that can be read", got=got, where=path, do=on_folder(Path(path)))

@@ -64,9 +64,10 @@ class CensusSettings(PromptingSettings):
         model_weighting: Weigh models by the estimates; off for the ablation.
         steering: Choose exemplars by the estimates; off for the ablation: all rounds are zero-shot.
         need: Labels get texts according to need; off for the ablation: all get the same number.
-        labels: Labels of released texts: "probabilities", of each label, and the most probable one; "census", only the
-            most probable one; "requested", for models that write what they are asked for; or "gate": as requested,
-            without the texts to which another label is more probable.
+        labels: Labels of released texts: "probabilities": the most probable label, and the probability of each label;
+            "census": the most probable label only; "requested": the label that was requested, for models that write
+            what they are asked for; or "gate": as "requested", without the texts for which another label is more
+            probable.
         evidence: Count the requested label as evidence for the probabilities of a text, where the released numbers
             support that its model writes what is requested; off for the ablation.
         share_weights: Weigh the released texts by the estimated shares of the labels; off for the ablation.

@@ -93,7 +93,7 @@ def no_choice(group: str) -> ConfigError:
 
 
 def is_group(name: str) -> bool:
-    """Return whether the name is that of a group, whose value chooses one of our files."""
+    """Return whether this is the name of a group of settings, one of whose files the value chooses."""
     return (files(CONFIGS) / name.partition("@")[0]).is_dir()
 
 
@@ -118,7 +118,7 @@ def _unknown(name: str, known: Collection[str]) -> ConfigError:
 
 
 def _choices(group: str) -> dict[str, set[str]]:
-    """Return the choices of a group, each with the names of its settings; none if it is not a group."""
+    """Return the choices of a group with the names of the settings of each; empty if it is not a group."""
     folder = files(CONFIGS) / group
     names = sorted(path.name for path in folder.iterdir() if path.is_file()) if group and is_group(group) else []
     loaded = {name.removesuffix(".yaml"): OmegaConf.create((folder / name).read_text("utf-8")) for name in names}

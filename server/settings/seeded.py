@@ -1,4 +1,4 @@
-"""Settings of the methods that start from the records' choices: keyphrases (DP-KPS) or abstracts (RPSG)."""
+"""Settings of the methods whose texts start from keyphrases (DP-KPS) or abstracts (RPSG) chosen by private records."""
 
 from dataclasses import dataclass, field
 from typing import ClassVar

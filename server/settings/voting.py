@@ -46,7 +46,7 @@ class WaspSettings(PromptingSettings):
         shots: S, exemplars in a prompt, and size of each pool, at least 2.
         contrast: Bad exemplars in addition to good ones, and furthest votes to find them; off for the ablation.
         weighting: Weigh models by votes; off for the ablation.
-        look_ahead: k, paraphrases whose mean embedding stands for a candidate in votes (Aug-PE); 0: its own does.
+        look_ahead: k, paraphrases whose mean embedding stands for a candidate in votes (Aug-PE); 0: its own embedding.
         smoothing: Noised votes are smoothed over the embeddings, which costs no privacy
             (`server/operators/smoothing.py`).
     """
@@ -90,7 +90,7 @@ class AugPeSettings(PromptingSettings):
             threshold.
         threshold: Votes that a survivor must exceed; where none do, survivors are drawn uniformly, and a note says so.
         expansion: L, at least 2: one text in L of the next population is a survivor, the others are variations.
-        look_ahead: k, variations whose mean embedding stands for a text in votes; 0: its own does.
+        look_ahead: k, variations whose mean embedding stands for a text in votes; 0: the text's own embedding.
         variation: Kind and length of the variations.
         words: Length of a first text to ask for; None leaves it open.
         fine: Grid units in a vote: lower it if sums grow too large; raise it for many parties, whose shares of noise
@@ -154,7 +154,7 @@ class PreTextSettings(PromptingSettings):
             seed costs 1 + k texts in every round: 400 would write 20,000 texts to release N = 100.
         rounds: T, each with a private query.
         threshold: Votes that a survivor must exceed; where none do, survivors are drawn uniformly, and a note says so.
-        look_ahead: k, variations whose mean embedding stands for a candidate in votes; 0: its own does.
+        look_ahead: k, variations whose mean embedding stands for a candidate in votes; 0: the candidate's own.
         shots: Seeds in a prompt of the last phase.
         variation: Kind and length of the variations.
         words: Length of a first or last text to ask for; None leaves it open.

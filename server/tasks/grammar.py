@@ -1,6 +1,6 @@
-"""The tables of a grammar of demo notes, which each language fills in; `demo_notes` writes with them.
+"""The tables of a grammar of demo notes, which each language fills in; `demo_notes` generates the notes from them.
 
-What is said of a patient is the same in each language: the findings, their sections and frequencies stand here once.
+The findings, their sections and their frequencies are the same in all languages, and are listed in this module alone.
 Sections are H, the history; B, the background; E, the examination; T, the tests; P, the plan. There are three ways of
 writing: plain, clipped and formal.
 """

@@ -67,7 +67,7 @@ class DemoNotes(DemoNotesSettings):
         return _records(notes, self.labels)
 
     def private(self, hospital: int, count: int) -> list[Record]:
-        """Return `count` private notes of one hospital, numbered from 0."""
+        """Return `count` private notes of one hospital; hospitals are numbered from 0."""
         return _records(demo_notes.private_notes(hospital, count, self.corpus_seed, self.language), self.labels)
 
 
@@ -92,7 +92,7 @@ class DemoMessages(DemoMessagesSettings):
         return _records(demo_messages.held_out_messages(self.test_records, self.corpus_seed), self.labels)
 
     def private(self, hospital: int, count: int) -> list[Record]:
-        """Return `count` private messages to one hospital, numbered from 0."""
+        """Return `count` private messages to one hospital; hospitals are numbered from 0."""
         return _records(demo_messages.private_messages(hospital, count, self.corpus_seed), self.labels)
 
 

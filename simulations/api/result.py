@@ -54,12 +54,12 @@ class Result:
         folder: The run folder.
         status: "complete"; "partial" for a run that can be resumed, whose last figures are missing; "refused" for a
             complete run whose texts disclose private records, or could not be tested for that.
-        texts: The synthetic texts: columns text, label, model, round (from 1; 0 before any vote), weight, and where the
-            method has them `probabilities.LABEL` for each label.
+        texts: The synthetic texts, with the columns text, label, model, round (from 1; 0 before any vote) and weight.
+            Methods that estimate labels add the column `probabilities.LABEL` for each label.
         metrics: `metrics.json`: accuracy and all other figures; empty for a partial run.
         privacy: `privacy.json`: the guarantee, what was spent, what is not covered.
         rounds: A row for each round, from 1, with columns such as `candidates`, `fid`, `epsilon` and `tokens.output`.
-        report: The page, which a notebook displays.
+        report: The HTML report of the run; a notebook displays it.
     """
 
     folder: Path

@@ -86,7 +86,7 @@ class Distances:
 
     @property
     def ratio(self) -> float:
-        """Ratio of the medians, members over others; infinite if only that of the others is 0, NaN if both are."""
+        """Median of members divided by median of others; infinite if only the latter is 0, NaN if both are 0."""
         if self.others == 0:
             return math.nan if self.members == 0 else math.inf
         return self.members / self.others

@@ -107,7 +107,10 @@ def figures(
 
 
 def of_group(epsilon: float, delta: float, size: int) -> tuple[float, float]:
-    """Return the (ε, δ) of a group of k = `size` records: (k ε, k δ e^((k - 1) ε)), with δ ≤ 1; δ itself at ε = ∞."""
+    """Return the (ε, δ) of a group of k = `size` records: (k ε, min(1, k δ e^((k - 1) ε))).
+
+    If ε is infinite, δ is returned unchanged.
+    """
     if delta == 0 or size == 1 or math.isinf(epsilon):
         return size * epsilon, delta
     exponent = math.log(delta) + (size - 1) * epsilon + math.log(size)

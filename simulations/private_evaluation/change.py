@@ -47,8 +47,8 @@ def before_and_after(
 ) -> tuple[Labelled, Labelled]:
     """Return the texts to compare with, and the texts that the private answers may have steered.
 
-    They are the texts of the first round, and those of later rounds. If all texts are of one round, they are the
-    held-out texts, and all texts.
+    The texts to compare with are those of the first round, and the others are those of all later rounds. If all texts
+    are of one round, all may have been steered, and they are compared with the held-out texts.
     """
     labels = np.array([candidate.label for candidate in candidates])
     rounds = np.array([candidate.round for candidate in candidates])

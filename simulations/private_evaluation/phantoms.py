@@ -1,6 +1,6 @@
 """Disclosures of records compared with those of phantoms, test texts that no party has (arXiv 2606.16952).
 
-Features and tests are those of a hospital's own `caucus-party audit`; `client/disclosures/learning.py` says what is
+A hospital's own `caucus-party audit` uses the same features and tests; `client/disclosures/learning.py` says what is
 tested. Test texts stand for the control records. The test of "no learning" is exact if they are a random part of the
 same source, as with `task=csv` and a random split; otherwise a difference of source is taken for a disclosure.
 """

@@ -55,8 +55,8 @@ class SiteOfRecord:
     """Whether each record, while it was held back, was attributed to its own hospital.
 
     Attributes:
-        known_records: (records,) whether it was with the known records alone.
-        with_texts: (records,) whether it was with the known records and the released texts.
+        known_records: (records,) for an attacker with the known records alone.
+        with_texts: (records,) for an attacker with the known records and the released texts.
     """
 
     known_records: NDArray[np.bool_]

@@ -43,7 +43,7 @@ def run_names(experiment: Mapping[str, Any] | None) -> list[str]:
 
 
 def _repeated(name: str, row: Mapping[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Yield the name and content of a row once for each of its values in `each`, with the value filled in."""
+    """Yield a row's name and content, once for each repetition that `each` defines, with its values filled in."""
     if "each" not in row:
         yield name, dict(row)
         return
@@ -57,7 +57,7 @@ def _repeated(name: str, row: Mapping[str, Any]) -> Iterator[tuple[str, dict[str
 
 
 def _repetitions(name: str, group: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """Return for each repetition its values by name; without `each`, one repetition without values."""
+    """Return a list of repetitions, each a dictionary of values by name; without `each`, one that is empty."""
     columns = group.get("each", {})
     lengths = {len(column) for column in columns.values()} or {1}
     if len(lengths) > 1:

@@ -365,7 +365,7 @@ class TestRupta(FromParties):
         return lambda **changes: Rupta(**{"samples": 13} | changes)
 
     def test_ends_with_as_many_texts_as_were_asked_for_labels_balanced(self, method):
-        """As many: but labels are those of the records."""
+        """As many texts as were asked for; their labels are the records' labels, not balanced."""
         assert len(run(method, World(method)).candidates) == method.samples
 
     def test_is_unproven(self, method):

@@ -21,7 +21,7 @@ from tests.support import asking
 DIRECTIONS = np.array([[1, 0], [0.8, 0.6], [0, 1], [-0.6, 0.8]], dtype=np.float32)
 TEXTS = ("", "fever", "cough and chest pain", "fever fever cough pain relief drug")
 OWN = ("flu", "cold", UNLABELLED)
-"""Labels of the hospital's file; the last one is that of a file without labels."""
+"""Labels of the hospital's file; the last one stands for a file without labels."""
 KINDS = list(itertools.product(range(4), OWN))
 """Direction and text by the first number, and the label in the hospital's file."""
 ENCODER = Encoder.hashed_ngrams(dimensions=32, bits=10)

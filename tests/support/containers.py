@@ -146,7 +146,7 @@ class Containers:
         return int(self.podman("image", "inspect", "--format", "{{.Size}}", image).stdout)
 
     def flags(self, name, *, once=False):
-        """Return podman's options for a service; `once` omits those of a long-running one, such as its ports."""
+        """Return podman's options for a service; `once` omits options for long-running services, such as ports."""
         service = {key: value for key, value in SERVICES[name].items() if key not in {"image", "command"}}
         health = service.pop("healthcheck")
         assert set(health) == {"test", "start_period"}

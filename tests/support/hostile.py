@@ -55,7 +55,7 @@ def outcomes(path, step):
 
 
 def install(path):
-    """Replace the messages of FlowerNetwork by those of the act, from now on."""
+    """Replace the messages of FlowerNetwork by the act's messages, from now on."""
     honest = FlowerNetwork._send
 
     def send(network, parcels, timeout):

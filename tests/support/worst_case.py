@@ -80,7 +80,7 @@ def questions(encode):
 
 @dataclass(frozen=True, kw_only=True)
 class WorstCase:
-    """A method that asks each question as often as planned; its settings are those of any method."""
+    """A method that asks each question as often as planned; it has only the settings that all methods have."""
 
     memory: ClassVar[type[NoMemory]] = NoMemory
     modes: ClassVar[dict] = {}

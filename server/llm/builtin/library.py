@@ -47,15 +47,15 @@ class Library:
     """The texts that a model has read.
 
     Args:
-        texts: All texts that it may read.
-        encoder: Gives their vectors.
+        texts: All texts that the model may read.
+        encoder: Encoder of the texts.
         share: Share of the texts that is read; below 1, the texts nearest to a few random ones.
-        seed: Experiment seed of that draw.
+        seed: Experiment seed by which the random texts are drawn.
         name: The model's name, so that models of one experiment read different shares.
 
     Attributes:
         vectors: (texts, dimensions) float32, unit norm, after subtraction of the mean of all.
-        whole: The same vectors as integers of norm `NORM`.
+        whole: `vectors` as integers, with norm `NORM`.
         parts: The sentences of each text.
         words: The normalised words of each text.
         times: Number of texts in which each word occurs.
@@ -89,8 +89,8 @@ class Library:
     def sense(self, labels: tuple[tuple[str, str], ...]) -> dict[str, Sense]:
         """Return the sense of each label's description, computed once for a set of labels.
 
-        It is taken from the passages nearest to the description (relevance feedback: Rocchio 1971 for the vector,
-        Lavrenko and Croft 2001 for the words), each relative to that of the other labels.
+        The vector and the words are taken from the passages nearest to the description, relative to the passages of the
+        other labels (relevance feedback: Rocchio 1971 for the vector, Lavrenko and Croft 2001 for the words).
         """
         if labels not in self._senses:
             raw = self.centred(self._encoder.encode([described(*label) for label in labels]))
@@ -165,7 +165,7 @@ def described(label: str, description: str) -> str:
 
 
 def _apart(vectors: Vector) -> Vector:
-    """Subtract from each vector a part of the others' mean, then scale it: (labels, dimensions) float32, unit norm."""
+    """Subtract from each vector a part of the mean of all others; return (labels, dimensions) float32, unit norm."""
     rest = (vectors.sum(axis=0) - vectors) / max(1, len(vectors) - 1)
     return unit(vectors - np.float32(_AGAINST_OTHERS) * rest)
 

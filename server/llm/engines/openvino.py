@@ -1,7 +1,7 @@
 """OpenVINO GenAI on the processors of this machine: it reads a GGUF file itself and reuses common prefixes.
 
-It reads GGUF files of a few architectures alone (Llama, Qwen); a model of any other it reads as optimum-intel exported
-it, for which ../README.md has an example.
+It reads GGUF files of a few architectures alone (Llama, Qwen). A model of any other architecture has to be exported by
+optimum-intel first; ../README.md has an example.
 
 Measured against transformers and others by `make bench-models`. Continuous batching needs no sorting of prompts; the
 keys and values of a prompt's beginning are computed once, for all continuations of a job and for later jobs.

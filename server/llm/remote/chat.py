@@ -108,7 +108,7 @@ class Chat(Protocol):
 
     @property
     def errors(self) -> tuple[type[Exception], ...]:
-        """Exceptions of the SDK, and those of unreadable answers."""
+        """Exceptions that the SDK raises, and exceptions that an unreadable answer causes."""
 
     def client(self) -> AbstractAsyncContextManager[Any]:
         """Return a new client of the SDK, with the SDK's own retries off."""

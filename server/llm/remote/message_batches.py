@@ -139,7 +139,7 @@ class MessageBatches:
         reservations: dict[str, Usage],
         deliver: Callable[[str, Reply], None],
     ) -> None:
-        """Wait for a batch to end, then read its results and record their cost, that of unwanted ones included."""
+        """Wait for a batch to end, then read its results and record the cost of all, including unwanted ones."""
         while (await self._answer(partial(client.messages.batches.retrieve, batch))).processing_status != "ended":
             await self._clock.sleep(self._poll)
         for line in await self._answer(partial(self._results, client, batch)):

@@ -1,1 +1,1 @@
-"""Benchmarks of single parts, most of them in CPU time."""
+"""Benchmarks of the project's parts, one module for each; most of them measure CPU time."""

@@ -97,19 +97,19 @@ def main(arguments: Sequence[str] | None = None) -> list[Ratio]:
 
 
 def different(tokens: Callable[[str], list[int]], texts: int, seed: int) -> list[Job]:
-    """Return `texts` prompts that are all different, each a list of notes, and each for one text."""
+    """Return `texts` jobs for one text each, with prompts (lists of notes) that are all different."""
     return [_job(_notes(tokens, seed + nth)[:_PROMPT], seed + nth) for nth in range(texts)]
 
 
 def several(tokens: Callable[[str], list[int]], texts: int, seed: int) -> list[Job]:
-    """Return prompts that are all different, a quarter as many as `texts`, each for four texts."""
+    """Return `texts` / 4 jobs for four texts each, with prompts that are all different."""
     return [
         replace(job, count=_TEXTS_PER_PROMPT) for job in different(tokens, max(1, texts // _TEXTS_PER_PROMPT), seed)
     ]
 
 
 def shared(tokens: Callable[[str], list[int]], texts: int, seed: int) -> list[Job]:
-    """Return `texts` prompts of 248 tokens, of which the first 233 are the same, each for one text."""
+    """Return `texts` jobs for one text each, with prompts of 248 tokens whose first 233 tokens are the same."""
     beginning = _notes(tokens, seed)[:_SHARED]
     endings = [_notes(tokens, seed + 1 + nth)[: _LONG - _SHARED] for nth in range(texts)]
     return [_job(beginning + ids, seed + nth) for nth, ids in enumerate(endings)]

@@ -93,7 +93,7 @@ def laplaces(scale: float, shares: int) -> list[Sampler]:
 
 
 def bench(noise: str, samplers: Iterable[Sampler], size: int) -> Ratio:
-    """Print a line for each sampler; return the time of the first, a table, relative to that of the last."""
+    """Print a line for each sampler; return the time of the first one (a table) divided by the time of the last one."""
     table = 0.0
     for sampler in samplers:
         draws = max(1, int(size * sampler.part))

@@ -98,7 +98,7 @@ class Cost:
     Attributes:
         wall: Wall seconds.
         cpu: CPU seconds of the process.
-        parts: CPU seconds of all parties by the kind of their reply, and those of the rest as `elsewhere`.
+        parts: CPU seconds of all parties, by the kind of their reply; `elsewhere` is the CPU time spent outside them.
         kilobytes: Bytes that a party sends and receives, in thousands.
         question: Bytes of the question, with its arrays, in thousands; a part of `kilobytes`.
         mebibytes: Peak memory of the process so far.
@@ -202,7 +202,7 @@ def _growth(title: str, sizes: Sequence[int], values: Mapping[str, Sequence[floa
 
 
 def _of_each(seconds: float | None, parties: int) -> float | None:
-    """Return the milliseconds per party; None without a measurement."""
+    """Return `seconds` in all as milliseconds per party; None without a measurement."""
     return None if seconds is None else 1000 * seconds / parties
 
 

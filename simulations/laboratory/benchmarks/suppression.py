@@ -27,7 +27,7 @@ _POPULATIONS = {"tight": (0.05, 0.5), "loose": (0.25, 0.3), "no centres": (1.0, 
 
 
 def main(arguments: Sequence[str] | None = None) -> list[Ratio]:
-    """Print the table; return our time for each population relative to that of the plain definition."""
+    """Print the table; return, for each population, our time divided by the time of the plain definition."""
     parser = argparse.ArgumentParser(prog="bench_suppression", description=__doc__.split("\n", 1)[0])
     parser.add_argument("--candidates", type=int, default=10_000)
     parser.add_argument("--elites", type=int, default=2000)

@@ -86,7 +86,7 @@ def vectors(rows: int, dimensions: int, seed: int, spread: float | None) -> NDAr
 def votes(
     records: NDArray[np.float32], candidates: NDArray[np.float32], top: int, *, furthest: bool
 ) -> NDArray[np.int64]:
-    """Return the votes of all records for the candidates, all of one label."""
+    """Return the records' votes for the candidates; all records and candidates have the same label."""
     spec = VotesSpec(top=top, furthest=furthest)
     query = Votes(spec=spec, vectors=candidates, labels=np.zeros(len(candidates), dtype=np.int32))
     return votes_of(query, records, np.zeros(len(records), dtype=np.int32))

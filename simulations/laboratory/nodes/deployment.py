@@ -44,15 +44,15 @@ def completed(
 
     Args:
         program: Name of the program.
-        arguments: Its arguments.
-        environment: Its whole environment.
+        arguments: The program's arguments.
+        environment: All environment variables of the program.
         machine: Words before the command that run it elsewhere, such as `ip netns exec NAME`.
         code: Expected exit code.
-        timeout: Largest number of seconds that it may take.
+        timeout: Largest number of seconds that the program may take.
 
     Raises:
         RuntimeError: The program ended with another exit code; the message has its output.
-        TimeoutExpired: It took longer.
+        TimeoutExpired: The program took longer than `timeout`.
     """
     ended = subprocess.run(
         [*machine, processes.program(program), *map(str, arguments)],

@@ -58,7 +58,7 @@ _CORRUPT = 0.3
 
 
 class Ending(NamedTuple):
-    """End of a run: whether it was complete, the number of phases that lacked a reply, and that of all phases."""
+    """End of a run: whether it was complete, the number of phases that lacked a reply, and the number of all phases."""
 
     whole: bool
     waits: int

@@ -7,8 +7,8 @@ The hospitals' processes are those of `federation.py`; the runs have two queries
 When a message comes to a hospital's relay, the relay stops itself (SIGSTOP) with the given probability, before anything
 is answered. A hospital that is `away` continues a second after `federation.timeout`, and then answers too late. If it
 is `gone`, all of its processes are killed (SIGKILL). Before the next run every hospital is running again. The lost
-seconds are those of a complete run minus those of a run without faults. They are predicted as well, from waits for the
-timeout and repeated phases.
+seconds are the duration of a complete run with faults minus the duration of a run without faults. They are predicted as
+well, from waits for the timeout and repeated phases.
 """
 
 import argparse

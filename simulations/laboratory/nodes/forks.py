@@ -63,7 +63,7 @@ class Forks:
             function: One of the functions that were named.
             arguments: Arguments of the command.
             folder: The command's working directory.
-            environment: Its whole environment.
+            environment: All environment variables of the command.
             log: File to which its output is added.
         """
         request = {

@@ -37,13 +37,13 @@ class Run:
     """A finished Aug-PE run of ours, with the records that its parties had.
 
     Attributes:
-        parts: The objects that are built from its settings, such as its plan.
-        method: Its method.
-        tools: Its language models and encoder, without a federation.
+        parts: The objects that are built from the run's settings, such as the plan.
+        method: The run's method.
+        tools: The run's language models and encoder, without a federation.
         private: The records of all parties.
         test: Held-out records.
-        candidates: Its first population, before any answer.
-        texts: Its synthetic texts.
+        candidates: The first population, before any answer.
+        texts: The synthetic texts.
     """
 
     parts: Parts

@@ -47,7 +47,7 @@ class Preset:
         of_data: Overrides of each data set.
         seeds: Largest number of seeds of each claim, and only claims that are `small` or computed are measured. None:
             all claims are measured, with their own numbers of seeds.
-        data: Data sets in place of those of the claims; None keeps those of the claims.
+        data: Data sets that replace the claims' own; None keeps the claims' own.
     """
 
     name: str

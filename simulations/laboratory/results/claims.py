@@ -41,7 +41,7 @@ class Claim:
         compare: The row that the claim favours, and the row that it is compared with.
         expects: The claim about the figure of the favoured row: "higher" or "lower" than the other's, or "within" a
             margin of it.
-        margin: Largest difference that still counts as none, if `expects` is "within".
+        margin: Largest difference at which the two figures still count as equal, if `expects` is "within".
         figure: Dotted name of a figure in `metrics.json`; or "accuracy", "fid" (of the last round) or "seconds".
         epsilons: Values of epsilon at which every row is run; empty if the rows set their own.
         data: Names of the data sets.

@@ -36,7 +36,7 @@ def is_there(data: str) -> bool:
 
 
 def whole_set(data: str) -> list[Record]:
-    """Return the records of a data set, those of its training file before those of its test file."""
+    """Return all records of a data set: first the training file's, then the test file's."""
     return [record for part in ("train", "test") for record in read_records(data_folder() / data / f"{part}.csv")]
 
 

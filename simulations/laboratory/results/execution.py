@@ -131,7 +131,7 @@ def run_one(blank: Result, overrides: Sequence[str], folder: Path) -> Result:
 
 
 def measured(blank: Result, folder: Path) -> Result:
-    """Return `blank` with the figures of the run in this folder, its accuracy and its last FID, and its epsilon."""
+    """Return `blank` with epsilon and the figures (accuracy and last FID included) of the run in this folder."""
     from simulations.sweeps.runs import read_rounds, read_run
 
     run = read_run(folder)

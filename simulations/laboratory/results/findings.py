@@ -81,7 +81,7 @@ class Finding:
         figures: Figure of each row at each epsilon.
         differences: Difference of the favoured row from the other, at each epsilon.
         verdict: One of `claims.VERDICTS`, or `NOT_RUN`.
-        from_epsilon: Smallest epsilon from which the claim holds; None if it holds at all of them, or at none.
+        from_epsilon: Epsilon from which on the claim holds; None if it holds at each epsilon or at none.
         why: The verdict's explanation, if the claim has one for this verdict.
         failures: Reasons of failed runs.
     """
@@ -143,8 +143,8 @@ def verdict(claim: Claim, differences: Sequence[Difference]) -> tuple[str, float
     """Return the verdict on a claim by the differences at each epsilon.
 
     Returns:
-        One of `VERDICTS` or `NOT_RUN`, and the smallest epsilon from which on the claim holds; None if it holds at all
-        of them, or at none.
+        One of `VERDICTS` or `NOT_RUN`; and the epsilon from which on the claim holds, or None if it holds at each
+        epsilon or at none.
     """
     known = [difference for difference in differences if difference.interval is not None]
     private = [difference for difference in known if difference.epsilon is None or math.isfinite(difference.epsilon)]

@@ -12,7 +12,7 @@ from simulations.laboratory.results.claims import RECORDS
 
 FILE = "accuracy.svg"
 _Measured = Mapping[str, Sequence[Mapping[str, Any]]]
-"""Figures of each line, one for each epsilon, by the name of the line."""
+"""Name of each line to its figures, one per epsilon."""
 
 
 def draw(findings: Sequence[Mapping[str, Any]]) -> str | None:

@@ -1,4 +1,4 @@
-"""Encoders that torch computes: those of another form than BERT's mean."""
+"""Encoders that torch computes, as their form differs from BERT with a mean over the tokens."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""The pages' sentences: each that a template names exists, each that exists is named, and all languages have them."""
+"""The pages' sentences: those that templates name exist, no others exist, and all languages have all of them."""
 
 import re
 from importlib import resources
@@ -33,7 +33,7 @@ def templates(package):
 
 
 def groups(say):
-    """Names of the sentences; those of a group within a group belong to the group, which a template indexes."""
+    """Names of the sentences; sentences of a group within a group count as the group, which a template indexes."""
     for name, value in vars(say).items():
         if isinstance(value, SimpleNamespace) and name != "tabs":
             yield from (f"{name}.{inner}" for inner in vars(value))

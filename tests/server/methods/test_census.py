@@ -95,7 +95,7 @@ def test_later_prompts_show_texts_of_the_pool_and_the_first_ones_none():
 
 
 def apart(world, stray):
-    """Embeddings in which a text lies at the axis of its label, and one that `stray` names at that of the other."""
+    """Embeddings in which each text lies on the axis of its label; texts that `stray` names lie on the other axis."""
     axes = {"a": 0, "b": 1}
 
     def placed(written):

@@ -22,7 +22,7 @@ def written(right, *, count=600, seed=0):
 
 
 def census(noise):
-    """A census of records whose means are those of the labels, about centres that say nothing."""
+    """A census that measured the labels' true means with this noise, from centres that say nothing about labels."""
     space = Subspace(
         basis=np.eye(DIMENSIONS, dtype=np.float32)[:8], centres=np.zeros((LABELS, DIMENSIONS), np.float32), radius=1.0
     )

@@ -1,4 +1,4 @@
-"""The forecast of large runs against that of the same runs rehearsed in full."""
+"""The forecast of large runs, compared with a forecast for which the same runs are rehearsed in full."""
 
 import pytest
 

@@ -174,7 +174,7 @@ def test_the_facts_are_json_and_hold_the_statement():
 
 
 class Model:
-    """Says that each request reads 10 tokens and one more for each word it shows, and writes 20 for each text."""
+    """A model by whose estimate a request reads 10 tokens plus one per word shown, and writes 20 tokens per text."""
 
     declines = frozenset()
 

@@ -79,7 +79,7 @@ def parts(values, above=""):
 
 
 def of_signature(target):
-    """The defaults of what makes a part; a remote model's settings are those of all such models, and its own."""
+    """The defaults of the function that makes a part; a remote model has the settings of all such models as well."""
     signed = signature(get_object(target)).parameters
     known = {name: parameter.default for name, parameter in signed.items() if parameter.default is not Parameter.empty}
     shared = fields(RemoteSettings) if any(one.kind is Parameter.VAR_KEYWORD for one in signed.values()) else ()

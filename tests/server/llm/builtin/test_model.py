@@ -88,7 +88,7 @@ def changed(source, text):
 
 
 def cosines(texts, *others):
-    """Cosine of each text to its partner in each of some lists, off the mean of all."""
+    """Cosines between each text and its partners in several lists, after subtraction of the mean of all texts."""
     raw = np.stack([Hashed().encode(list(group)) for group in (texts, *others)])
     raw -= raw.mean(axis=(0, 1))
     raw /= np.linalg.norm(raw, axis=2, keepdims=True)
