@@ -162,8 +162,8 @@ def test_a_run_is_planned_decided_and_made_on_pages_until_a_budget_is_spent(depl
 
     coordinator.get_by_role("link", name="All runs").click()
     coordinator.get_by_role("link", name="pilot").click()
-    coordinator.get_by_role("link", name="Open the report").click()
-    coordinator.wait_for_url("**/report?name=pilot")
-    assert "a test of triage by texts of no patient" in coordinator.inner_text("body")
+    with coordinator.expect_popup() as beside:
+        coordinator.get_by_role("link", name="Open the report").click()
+    assert "a test of triage by texts of no patient" in beside.value.inner_text("body")
     assert [page.said for page in pages] == [[], [], []]
     measured("a run drafted, decided and made on pages, and another beyond a budget", begin)
