@@ -95,8 +95,8 @@ def _safe(privacy: Privacy) -> str:
     whose = "one user's records were" if privacy.by_user else "one record was"
     right = right_guesses(privacy.released_epsilon, privacy.delta)
     return (
-        f"Whoever reads the texts, and knows all else, can tell whether {whose} used in at most {right:g} % of cases; "
-        "a coin toss is right in 50 %."
+        f"Whoever reads the texts, and knows all else, is right in at most {right:g} % of cases about whether {whose} "
+        "used; a coin toss is right in 50 %."
     )
 
 
