@@ -56,8 +56,8 @@ def test_all_four_options_or_none(files):
     [
         (lambda files: files.update(address="0.0.0.0:8470"), "expected one name or address, as browsers will use it"),
         (lambda files: files.update(address="localhost"), "expected host:port"),
-        (lambda files: files["key"].chmod(0o640), "secret file; expected mode 0600; got 0640"),
-        (lambda files: files["password-file"].chmod(0o644), "secret file; expected mode 0600; got 0644"),
+        (lambda files: files["key"].chmod(0o640), "mode 0600; got 0640"),
+        (lambda files: files["password-file"].chmod(0o644), "mode 0600; got 0644"),
         (lambda files: files["password-file"].write_text("short"), "at least 12 printable characters; got another"),
         (lambda files: files["password-file"].write_text("two lines of\nwords"), "one line of at least 12"),
         (lambda files: files.update(certificate=files["password-file"]), "a certificate in PEM form and its key"),
