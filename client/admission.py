@@ -88,7 +88,12 @@ class Admission:
             what = "encoder: weights, tokenizer, prompt, pooling and longest text must be the coordinator's"
             raise RefusalError(Reason.ENCODER, what, expected=repr(plan.encoder[:64]), got=self._encoder)
         check_parties(plan, self._party, self._roster)
-        terms.limits.check(plan, self._ledger.charged(self.data_set(plan), but=run))
+        try:
+            terms.limits.check(plan, self._ledger.charged(self.data_set(plan), but=run))
+        except RefusalError:
+            if self._approvals:
+                self._approvals.beyond(run, plan)
+            raise
         writers.check(plan, self._writers)
         self._approved(run, plan, terms)
         return terms.limits
@@ -103,6 +108,11 @@ class Admission:
             terms.limits.check(plan, self._ledger.charged(self.data_set(plan), but=run))
         self._approved(run, plan, terms)
         return terms.limits
+
+    def ended(self, run: str) -> None:
+        """Note that the coordinator has ended a run."""
+        if self._approvals:
+            self._approvals.ended(run)
 
     def data_set(self, plan: Plan) -> str:
         """Return the ledger's name for the records' data set; empty at user level, as a user may be in any data set."""

@@ -12,6 +12,10 @@ A coordinator asks as often as it likes, so the number of files is bounded, and 
 the hospital refuses, and its log says so, until a person has moved old files away. The service and a person's command
 each lock the folder while they read and write an entry, so that neither loses what the other wrote.
 
+A plan beyond the limits is kept as one that the limits refuse, so that people can look at it, and waits for nobody. A
+coordinator can tell that a run has ended, but need not, and a run that failed or was cancelled is one that it may
+resume: of a plan that it does not ask for any more, that is all that is known here (`quiet`).
+
 A file holds the last decision; each one, by a person or by the limits, is also a line of the audit log, written first.
 
 A run is bound to the bytes of the file of records that it was admitted with, by a keyed digest: after a change the
@@ -24,9 +28,10 @@ import hmac
 import json
 import os
 import pwd
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 from client.audit_log import AuditLog, now
@@ -35,6 +40,7 @@ from common.errors import ConfigError, PlanError
 from common.messages import Reason
 from common.plan.plan import Plan
 from common.system.files import SECRET, write_atomic
+from common.system.log_lines import printable_line
 from common.validate import printable
 
 MODES = ("manual", "auto")
@@ -42,6 +48,10 @@ LIMITS = "limits"
 """Value of `by` for a decision that no person made."""
 MOST_AWAITING = 20
 """Largest number of plans that wait for a person, so that a coordinator cannot fill the disk with them."""
+MOST_BEYOND = 20
+"""Largest number of plans that are kept though the limits refuse them; the audit log names any further ones."""
+QUIET = timedelta(days=7)
+"""Time after which a plan that nobody has asked for is shown apart from those that wait."""
 MOST_APPROVALS = 1000
 """Largest number of stored decisions: where the limits decide, each new name of a run adds one."""
 
@@ -60,6 +70,8 @@ class PlanApproval:
         first_seen: Time of the first request, UTC.
         decided: Time of the decision, UTC; empty before, and for one that an earlier version stored.
         reason: The person's reason, for this hospital alone; may be empty.
+        asked: Time of the last request for a plan that was not approved, UTC; empty in an earlier version's entry.
+        ended: Time at which the coordinator told that the run has ended, UTC; empty if it did not.
     """
 
     run: str
@@ -71,6 +83,8 @@ class PlanApproval:
     first_seen: str = ""
     decided: str = ""
     reason: str = ""
+    asked: str = ""
+    ended: str = ""
 
     def read_plan(self) -> Plan | None:
         """Return the plan; None if it is of another version, as after an upgrade, or not that of the digest."""
@@ -121,8 +135,9 @@ class Approvals:
             known = _find(self._folder, run, plan.digest().hex())
             approval = known or self._first_seen(run, plan, automatic=automatic)
             if approval.by in {"", LIMITS}:  # no person's decision: that of the file as it is now
-                now = {"decision": "approved", "by": LIMITS} if automatic else {"decision": "awaiting", "by": ""}
-                approval = replace(approval, **now)
+                current = {"decision": "approved", "by": LIMITS} if automatic else {"decision": "awaiting", "by": ""}
+                approval = replace(approval, **current)
+            approval = _asked_for(approval)
             if approval.decision == "approved" and not approval.data:
                 approval = replace(approval, data=self._data)
             before = known.decision if known else "awaiting"
@@ -136,6 +151,26 @@ class Approvals:
             raise RefusalError(Reason.AWAITING, "plan", expected="approved: caucus-party approve", got="awaiting")
         if approval.data != self._data:
             raise RefusalError(Reason.RECORDS, "file of records", expected="the one that this run began with")
+
+    def beyond(self, run: str, plan: Plan) -> None:
+        """Keep a plan that the limits refuse; one that is known stays as it is, but for the time of this request."""
+        with _locked(self._folder):
+            known = _find(self._folder, run, plan.digest().hex())
+            if known:
+                _store(self._folder, _asked_for(known))
+                return
+            entries = approvals(self._folder)
+            refused = sum((entry.decision, entry.by) == ("refused", LIMITS) for entry in entries)
+            if refused < MOST_BEYOND and len(entries) < MOST_APPROVALS:
+                entry = replace(_entry(run, plan), decision="refused", by=LIMITS)
+                _store(self._folder, _noted(self._folder, entry, before="awaiting", by=LIMITS))
+
+    def ended(self, run: str) -> None:
+        """Note that the coordinator has ended a run; it may open the run again all the same."""
+        with _locked(self._folder):
+            for entry in approvals(self._folder):
+                if entry.run == run:
+                    _store(self._folder, replace(entry, ended=now()))
 
     def unchanged(self) -> None:
         """Refuse to continue if the file of records has changed since this service read it.
@@ -166,12 +201,7 @@ class Approvals:
         if not automatic and len(awaiting(self._folder)) >= MOST_AWAITING:
             limit = f"below {MOST_AWAITING}: decide about some with caucus-party approve"
             raise RefusalError(Reason.FULL, "plans that await approval", expected=limit, got=MOST_AWAITING)
-        return PlanApproval(
-            run=run,
-            plan_digest=plan.digest().hex(),
-            plan=plan.to_json().decode(),
-            first_seen=now(),
-        )
+        return _entry(run, plan)
 
 
 def approvals(folder: Path) -> list[PlanApproval]:
@@ -181,18 +211,43 @@ def approvals(folder: Path) -> list[PlanApproval]:
 
 
 def awaiting(folder: Path) -> list[PlanApproval]:
-    """Return approvals that wait for a person's decision."""
-    return [approval for approval in approvals(folder) if approval.decision == "awaiting"]
+    """Return approvals that wait for a person's decision, without those of runs that the coordinator has ended."""
+    return [entry for entry in approvals(folder) if entry.decision == "awaiting" and not entry.ended]
+
+
+def quiet(approval: PlanApproval, known: Sequence[PlanApproval]) -> str:
+    """Return why the run of a plan may be over; empty if it was asked for last, and lately, or is approved.
+
+    Args:
+        approval: The plan's entry.
+        known: All plans that this hospital was asked about.
+    """
+    no_harm = "Approving it does no harm: nothing is answered unless it is asked for again"
+    if approval.decision == "approved":
+        return ""
+    if approval.ended:
+        return f"the coordinator ended this run, {approval.ended}. {no_harm}"
+    asked = approval.asked or approval.first_seen
+    others = [(other.asked, other.run) for other in known if other.run != approval.run and other.asked > asked]
+    if not others and datetime.now(UTC) - datetime.fromisoformat(asked) < QUIET:
+        return ""
+    since = f"; run {printable_line(max(others)[1])} was, {max(others)[0]}" if others else ""
+    return f"not asked for since {asked}{since}. Only the coordinator knows whether it goes on. {no_harm}"
 
 
 def account() -> str:
-    """Return the name of the account that runs this process, whatever its environment says."""
+    """Return the account that runs this process, whatever its environment says, and its full name if the system has it.
+
+    An account that several people share, such as root, names none of them: a reason can.
+    """
     number = os.geteuid()
     try:
-        name = pwd.getpwuid(number).pw_name
+        entry = pwd.getpwuid(number)
     except KeyError:  # as in a container that runs under a number of its own
         return f"user {number}"
-    return f"user {name}" if name == LIMITS else name  # a person's decision is never taken for one of the limits
+    full_name = printable_line(entry.pw_gecos.partition(",")[0].strip())
+    known = entry.pw_name if full_name in {"", entry.pw_name} else f"{entry.pw_name} ({full_name})"
+    return f"user {known}" if known == LIMITS else known  # a person's decision is never taken for one of the limits
 
 
 def decide(folder: Path, approval: PlanApproval, *, approve: bool, by: str, reason: str = "") -> PlanApproval:
@@ -238,6 +293,17 @@ def _noted(folder: Path, approval: PlanApproval, *, before: str, by: str) -> Pla
         when=decided.decided,
     )
     return decided
+
+
+def _entry(run: str, plan: Plan) -> PlanApproval:
+    """Return a new entry of a plan, without a decision."""
+    digest, seen = plan.digest().hex(), now()
+    return PlanApproval(run=run, plan_digest=digest, plan=plan.to_json().decode(), first_seen=seen, asked=seen)
+
+
+def _asked_for(approval: PlanApproval) -> PlanApproval:
+    """Return the entry after a request; of an approved plan the time is not kept, as each question would be one."""
+    return replace(approval, asked=approval.asked if approval.decision == "approved" else now(), ended="")
 
 
 @contextmanager

@@ -259,6 +259,7 @@ class PartyService:
     def _close(self, envelope: m.Envelope) -> m.Closed:
         # Needs no session: a coordinator that resumes after its last answer has nothing to open. It can only erase.
         self._ledger.forget(envelope.run)
+        self._admission.ended(envelope.run)
         if self._run and self._run.session.run == envelope.run:
             self._run = None
         return m.Closed()

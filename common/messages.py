@@ -114,7 +114,7 @@ class AskUnmask:
 
 @dataclass(frozen=True, slots=True)
 class Close:
-    """End of the run: the party forgets its keys."""
+    """End of the run: the party forgets its keys, and no plan of the run waits for a decision there any more."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,7 +1,8 @@
 """`caucus-party page`: a hospital's page on this machine, for those who decide and do not use a terminal.
 
-It is served on 127.0.0.1 alone, and there is no option for another address: from another machine, an SSH tunnel to the
-same port leads to it. The link is printed once, and opens the page for one browser (`common/page/access.py`).
+It is served on 127.0.0.1, to which an SSH tunnel leads from another machine, or on an address that is given together
+with a certificate and a password (`common/page/address.py`). The link is printed once, and opens the page for one
+browser (`common/page/access.py`).
 """
 
 import argparse
@@ -10,6 +11,7 @@ from functools import partial
 from pathlib import Path
 
 from client.deploy.settings import HospitalSettings
+from common.page.address import add_options, address_of
 from common.system.commands import add_command
 from common.system.extras import needs
 from common.validate import integers_in
@@ -32,6 +34,7 @@ def register(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") ->
     )
     parser.add_argument("folder", metavar="FOLDER", type=Path, help="made by caucus-party init")
     parser.add_argument("--port", type=int, default=PORT, help="on 127.0.0.1; 0 for any that is free (%(default)s)")
+    add_options(parser)
 
 
 def _page(chosen: argparse.Namespace) -> Iterator[str]:
@@ -40,5 +43,6 @@ def _page(chosen: argparse.Namespace) -> Iterator[str]:
     from common.page.serve import served
 
     integers_in(0, 2**16 - 1, port=chosen.port)
+    address = address_of(chosen)
     HospitalSettings.load(chosen.folder)  # a wrong folder is told here, not in a browser
-    yield from served(partial(application, chosen.folder), chosen.port)
+    yield from served(partial(application, chosen.folder), chosen.port, address)

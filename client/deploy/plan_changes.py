@@ -1,4 +1,6 @@
-"""Differences between a plan and the last approved plan of the same name: who approved that one need only read these.
+"""Differences between a plan and the last approved one of the same name: who approved that one need only read these.
+
+The same plan, which has the same digest, may have been approved under another name; then there is none.
 
 A run's name is chosen by the coordinator, which appends random letters and digits: "pilot-1a2b3c4d" and
 "pilot-99887766" have the same name. Like the purpose, it is the coordinator's claim, which nothing verifies.
@@ -36,13 +38,11 @@ NAMES = {
 
 
 def previous(approval: PlanApproval, known: Sequence[PlanApproval]) -> PlanApproval | None:
-    """Return the last approved plan of another run of the same name, if this version can read it; otherwise None."""
-    others = [
-        other
-        for other in known
-        if other.decision == "approved" and other.run != approval.run and _name(other.run) == _name(approval.run)
-    ]
-    last = max(others, key=lambda other: other.decided or other.first_seen, default=None)
+    """Return the last approved run of the same plan or, without one, of the same name; None if it cannot be read."""
+    others = [other for other in known if other.decision == "approved" and other.run != approval.run]
+    same = [other for other in others if other.plan_digest == approval.plan_digest]
+    named = [other for other in others if _name(other.run) == _name(approval.run)]
+    last = max(same or named, key=lambda other: other.decided or other.first_seen, default=None)
     return last if last and last.read_plan() else None
 
 

@@ -8,13 +8,15 @@ from dataclasses import dataclass, replace
 from typing import Self
 
 from client.admission import check_parties
-from client.approvals import PlanApproval
+from client.approvals import PlanApproval, quiet
 from client.deploy.plan_changes import changes, previous
+from client.deploy.plan_fit import largest_epsilon
 from client.deploy.settings import HospitalSettings
 from client.deploy.status import opened
 from client.guard import Limits
 from client.session import RefusalError
 from common.domain import UNLABELLED, Record, is_one_population
+from common.messages import Reason
 from common.plan.guarantee import epsilon_against, epsilon_alone, epsilon_released
 from common.plan.not_covered import Scope, not_covered
 from common.plan.plan import Plan
@@ -34,7 +36,7 @@ class Budget:
         limit: Largest epsilon of all runs; None for no limit.
         delta: The delta at which the figures are computed: the limit's, or the plan's if there is no limit.
         before: Epsilon of all other runs.
-        after: Epsilon if this run is answered to its end as well.
+        after: Epsilon if this run is answered to its end as well; it takes the difference.
         apart: Whether the service counts only data sets that share a record with the present one. The service's figures
             may then be lower than these, which count all data sets.
         problem: Why the service does not start with this ledger; the figures may then be too low. Empty if it starts.
@@ -84,7 +86,9 @@ class PlanFacts:
         records: This hospital's records.
         not_covered: What the guarantee does not cover; each item reads "Heading: explanation.".
         beyond: Why the plan is refused even when approved; empty if it is not.
-        before: The last approved plan of another run of the same name; None if there is none.
+        fits: The largest epsilon of the same plan that the limits allow; None if it is within them, or if none helps.
+        quiet: Why the plan's run may be over (`client.approvals.quiet`); empty if nothing says so.
+        before: The last approved plan of another run that is this plan or has its name; None if there is none.
         changes: What has changed since that plan, in clauses.
     """
 
@@ -101,6 +105,8 @@ class PlanFacts:
     records: OwnRecords
     not_covered: tuple[str, ...]
     beyond: str
+    fits: float | None
+    quiet: str
     before: PlanApproval | None
     changes: tuple[str, ...]
 
@@ -133,12 +139,14 @@ class PlanFacts:
         ledger, problem = opened(settings.private / "ledger.db", settings.noted_head)
         charged = ledger.charged("", but=approval.run) if ledger else ()
         budget = _budget(plan, limits, charged, problem)
+        counted = () if budget.apart else tuple(charged)
+        beyond, fits = "", None
         try:
             check_parties(plan, number, roster)
-            limits.check(plan, () if budget.apart else charged)
-            beyond = ""
+            limits.check(plan, counted)
         except RefusalError as error:
             beyond = str(error)
+            fits = largest_epsilon(plan, limits, counted) if error.reason is Reason.OVER_LIMIT else None
         before = previous(approval, known)
         earlier = before.read_plan() if before else None
         return cls(
@@ -155,6 +163,8 @@ class PlanFacts:
             records=_own_records(plan, private),
             not_covered=tuple(not_covered(Scope.of(plan, up))),
             beyond=beyond,
+            fits=fits,
+            quiet=quiet(approval, known),
             before=before,
             changes=tuple(changes(earlier, plan)) if earlier else (),
         )
@@ -253,6 +263,8 @@ class PlanFacts:
                 "not_asked_for": records.unasked,
             },
             "beyond_limits": self.beyond,
+            "largest_epsilon_within_limits": self.fits,
+            "may_be_over": self.quiet,
         }
 
 

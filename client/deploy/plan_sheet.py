@@ -52,6 +52,7 @@ def sheet(facts: PlanFacts) -> tuple[Part, ...]:
                 Fact("plan", f"{approval.plan_digest[:16]}, first seen {approval.first_seen}"),
                 Fact("digest", in_fours(approval.plan_digest)),
                 Fact("", "compare it by telephone with the coordinator and with other hospitals"),
+                *((Fact("over?", facts.quiet, folded=True),) if facts.quiet else ()),
                 *_changes(facts),
             ),
         ),
@@ -78,6 +79,14 @@ def decision(approval: PlanApproval) -> str:
     return f"run {plain(approval.run)}: {approval.decision}{by}{when}{why}"
 
 
+def amounts(budget: Budget) -> str:
+    """Return what of a limited budget is left and what a plan takes, in epsilon at the delta of `budget`."""
+    assert budget.limit is not None
+    left, taken = down(max(0.0, budget.limit - budget.before)), up(budget.after - budget.before)
+    counted = "as the limit on all runs counts it, by its own delta"
+    return f"of epsilon {budget.limit:g}, {left} is left and this run takes up to {taken}, {counted}"
+
+
 def plain(word: str) -> str:
     """Return a word as one printable line, with unprintable and blank characters escaped."""
     return word if word.isprintable() and BLANK.isdisjoint(word) else ascii(word)
@@ -85,13 +94,13 @@ def plain(word: str) -> str:
 
 def _changes(facts: PlanFacts) -> Iterator[Fact]:
     if facts.before is None:
-        yield Fact("changes", "no earlier run of this name was approved here")
+        yield Fact("changes", "no earlier run of this name, or of this same plan, was approved here")
         return
     yield Fact("changes", f"since run {plain(facts.before.run)}, approved {facts.before.decided or 'earlier'}:")
     for change in facts.changes:
         yield Fact("", f"- {plain(change)}", folded=True)
     if not facts.changes:
-        yield Fact("", "none: the plan is the same")
+        yield Fact("", "none: it is this same plan, with the same digest")
 
 
 def _purpose(plan: Plan) -> Iterator[Fact]:
@@ -148,8 +157,16 @@ def _here(facts: PlanFacts) -> Iterator[Fact]:
         yield Fact("", unsure, folded=True)
     yield from _named("records", _records(facts.records, facts.plan))
     yield Fact("limits", beyond if facts.beyond else "within this hospital's limits")
+    if facts.beyond:
+        yield Fact("", _fits(facts))
     learns = "the coordinator learns it, a refusal too, and when it was made; never who made it, or why"
     yield Fact("decision", learns)
+
+
+def _fits(facts: PlanFacts) -> str:
+    if facts.fits is None:
+        return "no smaller epsilon would make it fit"
+    return f"the same plan would fit at epsilon {down(facts.fits)} or less (known here alone: tell it, or do not)"
 
 
 def _named(name: str, sentences: Iterable[str]) -> Iterator[Fact]:
@@ -189,7 +206,7 @@ def _query(query: PlannedQuery, plan: Plan) -> Iterator[Fact]:
 
 
 def _lifetime(budget: Budget) -> Iterator[str]:
-    # The limit has a delta of its own, so that its share is shown: two deltas on one sheet would be compared.
+    # The limit has a delta of its own, so that shares of it are shown first: two deltas on one sheet would be compared.
     if budget.limit is None:
         before, after = (f"epsilon {up(epsilon)}" for epsilon in (budget.before, budget.after))
         yield f"NO limit on all runs: {before} by other runs, up to {after} with this one"
@@ -198,6 +215,7 @@ def _lifetime(budget: Budget) -> Iterator[str]:
         yield f"{before} is used by other runs, up to {after} with this one"
         left = down(100 * (1 - budget.after / budget.limit), 1)
         yield "NOT enough" if budget.after > budget.limit else f"{left} % is left afterwards"
+        yield amounts(budget)
     if budget.apart:
         yield "of all data sets; the service counts those alone that share a record with the present one"
 

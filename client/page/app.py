@@ -3,13 +3,14 @@
 Each request reads the hospital's files again, as a command does, with the rights of the account that runs the page.
 """
 
+import logging
 from collections.abc import Callable
 from functools import partial
 from http import HTTPStatus
 from pathlib import Path
 
 from starlette.requests import Request
-from starlette.responses import RedirectResponse, Response
+from starlette.responses import PlainTextResponse, RedirectResponse, Response
 from starlette.routing import Route
 
 from client import refusals
@@ -20,13 +21,16 @@ from client.page.budget import budget
 from client.page.limits import in_force
 from client.page.now import PARTS, now, way_to_coordinator
 from client.page.plans import card, decided, plans, state
-from client.page.release import looked_at
+from client.page.release import looked_at, receive
 from client.page.render import PAGES
 from common.page import app
-from common.page.access import Access, Door
+from common.page.access import BYTES, Access, Door
 from common.system.certificates import SOON
 
 page = PAGES.page
+RECEIVE = "/receive"
+"""Path to which the page's script sends a file of texts."""
+log = logging.getLogger("caucus.page")
 
 
 def application(folder: Path, access: Access) -> Door:
@@ -35,6 +39,17 @@ def application(folder: Path, access: Access) -> Door:
     def reading(answer: Callable[[Request, HospitalSettings], Response]) -> Callable[[Request], Response]:
         load = partial(HospitalSettings.load, folder)
         return app.answering(PAGES, load, answer, owner=lambda settings: settings.name, told=refusals.detail)
+
+    async def received(request: Request) -> Response:
+        """Store a file of texts, and return its path, or what is wrong, to the page's script."""
+        if request.headers.get("content-type") != BYTES:
+            return PlainTextResponse("a file's bytes were expected", HTTPStatus.UNSUPPORTED_MEDIA_TYPE)
+        try:
+            return PlainTextResponse(str(await receive(HospitalSettings.load(folder), request.stream())))
+        except Exception as error:  # noqa: BLE001 an error's text could quote a text
+            problem = refusals.detail(error)
+            log.warning("received: %s", problem)
+            return PlainTextResponse(problem, HTTPStatus.BAD_REQUEST)
 
     routes = [
         Route("/", reading(_plans)),
@@ -45,10 +60,11 @@ def application(folder: Path, access: Access) -> Door:
         Route("/now", reading(_now)),
         Route("/coordinator", reading(_coordinator)),
         Route("/release", reading(_release)),
+        Route(RECEIVE, received, methods=["POST"]),
         Route("/look", reading(_look), methods=["POST"]),
         Route("/decide", reading(_decide), methods=["POST"]),
     ]
-    return app.application(access, PAGES, routes)
+    return app.application(access, PAGES, routes, receives=(RECEIVE,))
 
 
 def _plans(request: Request, settings: HospitalSettings) -> Response:
@@ -84,11 +100,11 @@ def _coordinator(request: Request, settings: HospitalSettings) -> Response:
 
 
 def _release(request: Request, _: HospitalSettings) -> Response:
-    return page(request, "release", looked=None)
+    return page(request, "release", scripted=True, looked=None)
 
 
 def _look(request: Request, settings: HospitalSettings) -> Response:
-    return page(request, "release", looked=looked_at(settings, request.state.form))
+    return page(request, "release", scripted=True, looked=looked_at(settings, request.state.form))
 
 
 def _decide(request: Request, settings: HospitalSettings) -> Response:

@@ -28,17 +28,21 @@ class Now:
         status: As `caucus-party status` has it.
         lines: Last lines of the audit log, newest first.
         logs: Last lines of each log that exists.
+        connected: Whether the last that SuperNode's log says is that it is connected.
     """
 
     status: Status
     lines: tuple[LogLine, ...]
     logs: dict[str, tuple[str, ...]]
+    connected: bool
 
 
 def now(settings: HospitalSettings) -> Now:
     """Return the present state; `client.deploy.status.status_of` documents the errors."""
+    status = status_of(settings, AuditReader(settings.private / "audit.jsonl"))
     return Now(
-        status=status_of(settings, AuditReader(settings.private / "audit.jsonl")),
+        status=status,
+        connected="SuperNode ID" in status.node,
         lines=last_of_audit(settings.private)[:MOST_LINES],
         logs={
             name: lines for name in LOGS if (lines := last_lines(settings.folder / "logs" / f"{name}.log", MOST_LINES))

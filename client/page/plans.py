@@ -42,6 +42,7 @@ class Plans:
 
     Attributes:
         waiting: Cards of the plans that wait, oldest first.
+        quiet: Cards of the plans that wait and whose runs may be over, oldest first.
         refused: Plans that were refused, newest first, and their decisions in a line.
         approved: Plans that were approved, newest first, and their decisions in a line.
         unreadable: Plans that wait but cannot be read, since they are of another version or were changed on this
@@ -51,6 +52,7 @@ class Plans:
     """
 
     waiting: tuple[Card, ...]
+    quiet: tuple[Card, ...]
     refused: tuple[tuple[PlanApproval, str], ...]
     approved: tuple[tuple[PlanApproval, str], ...]
     unreadable: tuple[PlanApproval, ...]
@@ -62,8 +64,10 @@ def plans(settings: HospitalSettings) -> Plans:
     known = approvals(settings.private)
     waiting = [approval for approval in known if approval.decision == "awaiting"]
     readable = [approval for approval in waiting if approval.read_plan()]
+    cards = _cards(settings, readable, known)
     return Plans(
-        waiting=tuple(_cards(settings, readable, known)),
+        waiting=tuple(card for card in cards if not card.facts.quiet),
+        quiet=tuple(card for card in cards if card.facts.quiet),
         refused=_lines(known, "refused"),
         approved=_lines(known, "approved"),
         unreadable=tuple(approval for approval in waiting if approval not in readable),

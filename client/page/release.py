@@ -1,11 +1,13 @@
-"""The audit of a release, the one of `caucus-party audit`, for files of this machine that a person names.
+"""The audit of a release, the one of `caucus-party audit`, for files of this machine that a person names or sends.
 
 The page reads them with the rights of the account that runs it, and nothing of them leaves or is shown: a table of
-counts and test results is all that there is.
+counts and test results is all that there is. Texts that a browser sends are kept in one private file until they have
+been looked at, or others come. Control records are named only: they never leave the machine that they are on.
 """
 
+import os
 import threading
-from collections.abc import Mapping
+from collections.abc import AsyncIterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -13,9 +15,12 @@ from client.deploy.audit import Audited, audit
 from client.deploy.settings import HospitalSettings
 from client.disclosures import learning
 from common.errors import ConfigError
+from common.system.files import SECRET
 
 MOST_BYTES = 200_000_000
 """Largest size of a file that the page reads: it reads a file whole, and a received one may be of any size."""
+RECEIVED = "received.jsonl"
+"""File in the private folder with the texts that a browser sent, until they have been looked at."""
 _looking = threading.Lock()
 
 
@@ -32,6 +37,29 @@ class Looked:
     fewest: int
 
 
+async def receive(settings: HospitalSettings, parts: AsyncIterator[bytes]) -> Path:
+    """Store the texts that a browser sends, part by part, and return their file.
+
+    Raises:
+        ConfigError: They are too large, or an audit is running.
+    """
+    path, size = settings.private / RECEIVED, 0
+    if not _looking.acquire(blocking=False):
+        raise _busy()
+    try:
+        path.unlink(missing_ok=True)
+        with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, SECRET), "wb") as file:
+            async for part in parts:
+                size += len(part)
+                file.write(_bounded(part, size))
+    except BaseException:
+        path.unlink(missing_ok=True)
+        raise
+    finally:
+        _looking.release()
+    return path
+
+
 def looked_at(settings: HospitalSettings, form: Mapping[str, str]) -> Looked:
     """Run the audit that a form asks for.
 
@@ -44,7 +72,8 @@ def looked_at(settings: HospitalSettings, form: Mapping[str, str]) -> Looked:
         CaucusError: As in `client.deploy.audit.audit`.
     """
     if not _looking.acquire(blocking=False):
-        raise ConfigError("release", expected="one at a time", got="another that is still being looked at")
+        raise _busy()
+    received = settings.private / RECEIVED
     try:
         audited = audit(
             settings,
@@ -54,6 +83,8 @@ def looked_at(settings: HospitalSettings, form: Mapping[str, str]) -> Looked:
             delta=_number("delta", form.get("delta", "")),
         )
     finally:
+        if form.get("texts", "").strip() == str(received):
+            received.unlink(missing_ok=True)
         _looking.release()
     found = audited.audit
     return Looked(audited=audited, fewest=learning.fewest(found.records, found.control, features=len(found.learning)))
@@ -66,8 +97,22 @@ def _path(what: str, text: str) -> Path:
     if not path.is_file():  # a pipe or a device of a received archive would hold the page for ever
         raise ConfigError(what, expected="an existing file", got="none, or something else", where=path)
     if path.stat().st_size > MOST_BYTES:
-        raise ConfigError(what, expected=f"a file of at most {MOST_BYTES:,} bytes", got=path.stat().st_size, where=path)
+        raise _too_large(what, path.stat().st_size)
     return path
+
+
+def _bounded(part: bytes, size: int) -> bytes:
+    if size > MOST_BYTES:
+        raise _too_large("synthetic texts", "more")
+    return part
+
+
+def _too_large(what: str, got: object) -> ConfigError:
+    return ConfigError(what, expected=f"a file of at most {MOST_BYTES:,} bytes", got=got)
+
+
+def _busy() -> ConfigError:
+    return ConfigError("release", expected="one at a time", got="another that is still being looked at")
 
 
 def _number(what: str, text: str) -> float | None:

@@ -13,10 +13,23 @@ def utc(time: str) -> str:
     return time[:19].replace("T", " ")
 
 
+def sentence(clause: str) -> str:
+    """Return a clause of the sheet as the beginning of a sentence."""
+    return clause[:1].upper() + clause[1:]
+
+
 PAGES = Pages(
     __package__,
     tabs=("plans", "budget", "limits", "now", "release"),
-    filters={"days": in_words, "down": down, "fours": in_fours, "plain": plain, "up": up, "utc": utc},
+    filters={
+        "days": in_words,
+        "down": down,
+        "fours": in_fours,
+        "plain": plain,
+        "sentence": sentence,
+        "up": up,
+        "utc": utc,
+    },
     values={
         "width": steps.WIDTH,
         "height": steps.HEIGHT,

@@ -1,7 +1,8 @@
 """Who may see the page: a door before all routes, so that no route can be without it.
 
-`caucus-party page` and `caucus-coordinator page` bind 127.0.0.1 alone and print one link, once. The first browser that
-opens it within `LINK_LIFE` gets a session: a cookie that no script can read (HttpOnly), that no other site's link or
+`caucus-party page` and `caucus-coordinator page` bind 127.0.0.1, or an address that was given with a certificate and a
+password (`address.py`), and print one link, once. The first browser that opens it within `LINK_LIFE`, and knows the
+password if there is one, gets a session: a cookie that no script can read (HttpOnly), that no other site's link or
 form sends (SameSite=Strict), and that ends after `SESSION_LIFE` or when the person logs out. Browsers send the cookies
 of an address to all of its ports, so that another user of this machine could collect them with a server of their own:
 the pages therefore stand under a path of random letters, and the cookie is sent there only. Nor can such a server lock
@@ -10,17 +11,20 @@ Each request is checked in this order:
 
 1. `Host` is exactly ours: a name of somebody else's that leads to 127.0.0.1 is refused.
 2. The method is GET, which changes nothing, or POST.
-3. The link's token is right, not used yet and not too old; all other paths need the cookie of a living session.
-4. A POST has exactly our `Origin`, a form of a known kind and bounded size, and the session's own form token.
+3. The link's token is right, not used yet and not too old; all other paths need the cookie of a living session. After
+   `MOST_TRIES` wrong passwords the link opens nothing any more.
+4. A POST has exactly our `Origin`, a form of a known kind and bounded size, and the session's own form token. A file
+   comes as bare bytes with the token in a header, to the paths alone that expect one, and the route bounds its size.
 
-Each response forbids scripts, frames, foreign content and caching; a report alone may run its script, in a sandbox
-(`SANDBOXED`). A refusal is the same page for all requests of a browser, so that it tells nobody which routes there are.
+Each response forbids scripts, frames, foreign content and caching, apart from the page's own script file where a page
+has one (`SCRIPTED`), and a report's in a sandbox (`SANDBOXED`). A refusal is the same page for all requests of a
+browser, so that it tells nobody which routes there are.
 """
 
 import hmac
 import secrets
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from http import HTTPStatus
 from urllib.parse import parse_qs
 
@@ -36,8 +40,12 @@ SESSION_LIFE = 8 * 3600.0
 LARGEST_FORM = 2**16
 """Largest number of bytes of a form: a decision, its reason, or the names of two files."""
 MOST_FIELDS = 20
+MOST_TRIES = 5
+"""Number of wrong passwords after which the link is closed."""
 FORM_TOKEN = "form_token"  # noqa: S105 the name of a form's field
+TOKEN_HEADER = "x-form-token"  # noqa: S105 the name of a header
 FORM = "application/x-www-form-urlencoded"
+BYTES = "application/octet-stream"
 
 HEADERS = {
     "Content-Security-Policy": "default-src 'none'; style-src 'self'; form-action 'self'; base-uri 'none'; "
@@ -50,6 +58,10 @@ HEADERS = {
     "Cross-Origin-Resource-Policy": "same-origin",
 }
 """Headers of each response."""
+SCRIPTED = {
+    "Content-Security-Policy": f"{HEADERS['Content-Security-Policy']}; script-src 'self'; connect-src 'self'",
+}
+"""Headers of a page that has a script file of its own, which may ask this page for more."""
 SANDBOXED = {
     "Content-Security-Policy": "sandbox allow-scripts; default-src 'none'; style-src 'unsafe-inline'; script-src "
     "'unsafe-inline'; form-action 'none'; base-uri 'none'; frame-ancestors 'none'",
@@ -64,15 +76,19 @@ class Access:
 
     Args:
         host: Address and port, as a browser names them, such as "127.0.0.1:8470".
+        password: Password that opens the page together with the link, over TLS; empty: the link alone opens it.
         clock: Function that returns monotonic time in seconds.
     """
 
-    def __init__(self, host: str, *, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(self, host: str, *, password: str = "", clock: Callable[[], float] = time.monotonic) -> None:
         self.host = host
-        self.origin = f"http://{host}"
+        self.asks_password = bool(password)
+        self.origin = f"{'https' if password else 'http'}://{host}"
         self.root = f"/{secrets.token_hex(16)}"
         self._clock = clock
         self._key = secrets.token_bytes(32)
+        self._password = password
+        self._tries = 0
         self._token: str | None = secrets.token_urlsafe(32)
         self._link_ends = clock() + LINK_LIFE
         self._cookie: str | None = None
@@ -81,9 +97,17 @@ class Access:
         self.entrance = f"{self.root}/enter/"
         self.link = f"{self.origin}{self.entrance}{self._token}"
 
-    def enter(self, token: str) -> str | None:
-        """Return the cookie of a new session if the token is the link's, unused and not too old; otherwise None."""
-        if self._token is None or self._clock() >= self._link_ends or not _equal(token, self._token):
+    def holds(self, token: str) -> bool:
+        """Return whether the token is the link's, unused and not too old."""
+        return self._token is not None and self._clock() < self._link_ends and _equal(token, self._token)
+
+    def enter(self, token: str, password: str = "") -> str | None:
+        """Return the cookie of a new session if the link holds and the password is right; otherwise None."""
+        if not self.holds(token):
+            return None
+        if not _equal(password, self._password):
+            self._tries += 1
+            self._token = None if self._tries == MOST_TRIES else self._token
             return None
         self._token = None
         self._cookie = secrets.token_urlsafe(32)
@@ -112,15 +136,26 @@ class Door:
         access: Token and session.
         refused: Makes the body of the page that a request without a session gets, in the browser's language.
         entered: Makes the body of the page that is shown while a browser enters.
+        password: Makes the body of the page that asks for the password, of which one was wrong or not.
+        receives: Paths below the root that expect a file's bytes, which the route reads itself.
     """
 
     def __init__(
-        self, app: ASGIApp, access: Access, *, refused: Callable[[Request], str], entered: Callable[[Request], str]
+        self,
+        app: ASGIApp,
+        access: Access,
+        *,
+        refused: Callable[[Request], str],
+        entered: Callable[[Request], str],
+        password: Callable[[Request, bool], str],
+        receives: Collection[str] = (),
     ) -> None:
         self._app = app
         self._access = access
         self._refused = refused
         self._entered = entered
+        self._password = password
+        self._receives = {f"{access.root}{path}" for path in receives}
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request."""
@@ -128,10 +163,11 @@ class Door:
         async def headed(message: Message) -> None:
             if message["type"] == "http.response.start":
                 policy = Headers(raw=message["headers"]).get("content-security-policy")
-                chosen = HEADERS | SANDBOXED if policy == SANDBOXED["Content-Security-Policy"] else HEADERS
+                others = (own for own in (SANDBOXED, SCRIPTED) if own["Content-Security-Policy"] == policy)
+                chosen = HEADERS | next(others, {})
                 ours = {name.lower().encode(): value.encode() for name, value in chosen.items()}
-                others = [(name, value) for name, value in message["headers"] if name not in ours]
-                message["headers"] = [*others, *ours.items()]
+                rest = [(name, value) for name, value in message["headers"] if name not in ours]
+                message["headers"] = [*rest, *ours.items()]
             await send(message)
 
         request = Request(scope, receive)
@@ -145,18 +181,37 @@ class Door:
             return self._page(request, HTTPStatus.MISDIRECTED_REQUEST)
         if request.method not in {"GET", "POST"}:
             return self._page(request, HTTPStatus.METHOD_NOT_ALLOWED)
-        if path.startswith(access.entrance) and request.method == "GET":
-            return self._enter(request, path.removeprefix(access.entrance))
+        if path.startswith(access.entrance) and (request.method == "GET" or access.asks_password):
+            return await self._at_entrance(request, path.removeprefix(access.entrance))
         cookie = next(filter(access.knows, _cookies(request, access.cookie_name)), None)
         if cookie is None:
             return self._page(request, HTTPStatus.FORBIDDEN)
         request.state.form_token = access.form_token(cookie)
-        return await self._bad_form(request) if request.method == "POST" else None
+        return await self._bad_post(request) if request.method == "POST" else None
 
-    def _enter(self, request: Request, token: str) -> Response:
-        cookie = self._access.enter(token)
+    async def _bad_post(self, request: Request) -> Response | None:
+        """Check a POST of a session: a form, or a file's bytes where they are expected."""
+        if request.url.path in self._receives and _kind(request) == BYTES:
+            return self._bad_origin(request) or self._bad_token(request, request.headers.get(TOKEN_HEADER, ""))
+        refusal = await self._bad_form(request)
+        return refusal or self._bad_token(request, request.state.form.pop(FORM_TOKEN, ""))
+
+    async def _at_entrance(self, request: Request, token: str) -> Response:
+        access, password = self._access, ""
+        if access.asks_password and access.holds(token):
+            if request.method == "GET":
+                return HTMLResponse(self._password(request, False))
+            if refusal := await self._bad_form(request):
+                return refusal
+            password = request.state.form.get("password", "")
+        cookie = access.enter(token, password)
+        if cookie is None and access.asks_password and access.holds(token):
+            return HTMLResponse(self._password(request, True), HTTPStatus.FORBIDDEN)
         if cookie is None:
             return self._page(request, HTTPStatus.FORBIDDEN)
+        return self._enter(request, cookie)
+
+    def _enter(self, request: Request, cookie: str) -> Response:
         # A link in a letter is another site's: after a redirect the browser would not send a strict cookie yet.
         root = self._access.root
         response = HTMLResponse(self._entered(request), headers={"Refresh": f"0; url={root}/"})
@@ -167,14 +222,23 @@ class Door:
             path=f"{root}/",
             httponly=True,
             samesite="strict",
+            secure=self._access.asks_password,
         )
         return response
 
+    def _bad_origin(self, request: Request) -> Response | None:
+        right = request.headers.getlist("origin") == [self._access.origin]
+        return None if right else self._page(request, HTTPStatus.FORBIDDEN)
+
+    def _bad_token(self, request: Request, token: str) -> Response | None:
+        right = _equal(token, request.state.form_token)
+        return None if right else self._page(request, HTTPStatus.FORBIDDEN)
+
     async def _bad_form(self, request: Request) -> Response | None:
         """Check a form. Return the refusal of a wrong one; otherwise keep its fields for the route, and return None."""
-        if request.headers.getlist("origin") != [self._access.origin]:
-            return self._page(request, HTTPStatus.FORBIDDEN)
-        if request.headers.get("content-type", "").partition(";")[0] != FORM:
+        if refusal := self._bad_origin(request):
+            return refusal
+        if _kind(request) != FORM:
             return self._page(request, HTTPStatus.UNSUPPORTED_MEDIA_TYPE)
         body = b""
         async for part in request.stream():
@@ -185,14 +249,16 @@ class Door:
             fields = parse_qs(body.decode(errors="replace"), keep_blank_values=True, max_num_fields=MOST_FIELDS)
         except ValueError:
             return self._page(request, HTTPStatus.BAD_REQUEST)
-        form = {name: values[-1] for name, values in fields.items()}
-        if not _equal(form.pop(FORM_TOKEN, ""), request.state.form_token):
-            return self._page(request, HTTPStatus.FORBIDDEN)
-        request.state.form = form
+        request.state.form = {name: values[-1] for name, values in fields.items()}
         return None
 
     def _page(self, request: Request, status: HTTPStatus) -> Response:
         return HTMLResponse(self._refused(request), status)
+
+
+def _kind(request: Request) -> str:
+    """Return the kind of a request's body."""
+    return request.headers.get("content-type", "").partition(";")[0]
 
 
 def _cookies(request: Request, wanted: str) -> Iterator[str]:

@@ -2,7 +2,7 @@
 
 import functools
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from http import HTTPStatus
 from typing import TypeVar
 
@@ -20,8 +20,15 @@ log = logging.getLogger("caucus.page")
 S = TypeVar("S")
 
 
-def application(access: Access, pages: Pages, routes: Sequence[Route]) -> Door:
-    """Return a page as an ASGI application: its own routes and the shared ones, behind the door."""
+def application(access: Access, pages: Pages, routes: Sequence[Route], *, receives: Collection[str] = ()) -> Door:
+    """Return a page as an ASGI application: its own routes and the shared ones, behind the door.
+
+    Args:
+        access: Who may enter.
+        pages: The templates.
+        routes: The page's own routes.
+        receives: Paths of routes that expect a file's bytes.
+    """
 
     def leave(request: Request) -> Response:
         access.leave()
@@ -29,13 +36,22 @@ def application(access: Access, pages: Pages, routes: Sequence[Route]) -> Door:
         response.delete_cookie(access.cookie_name, path=f"{access.root}/", httponly=True, samesite="strict")
         return response
 
-    shared = [Route("/style.css", _style), Route("/leave", leave, methods=["POST"])]
+    def script(_: Request) -> Response:
+        return Response(pages.script, media_type="text/javascript")
+
+    shared = [
+        Route("/style.css", _style),
+        Route("/page.js", script),
+        Route("/leave", leave, methods=["POST"]),
+    ]
     app = Starlette(routes=[Mount(access.root, routes=[*routes, *shared])])
     return Door(
         app,
         access,
         refused=lambda request: pages.render(request, "refused.html"),
         entered=lambda request: pages.render(request, "entered.html", root=access.root),
+        password=lambda request, wrong: pages.render(request, "password.html", wrong=wrong),
+        receives=receives,
     )
 
 

@@ -11,6 +11,7 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse
 
 from common import look
+from common.page.access import SCRIPTED
 from common.page.words import ENGLISH, preferred, sentences
 
 
@@ -25,6 +26,7 @@ class Pages:
 
     Attributes:
         say: The page's sentences in English.
+        script: The page's script file, `page.js`, with which some of its pages work better.
     """
 
     def __init__(
@@ -37,6 +39,7 @@ class Pages:
     ) -> None:
         self._spoken = sentences(package)
         self.say: SimpleNamespace = self._spoken[ENGLISH]
+        self.script = (resources.files(package) / "page.js").read_text("utf-8")
         folders = [resources.files(name) / "templates" for name in (package, __package__)]
         self._environment = jinja2.Environment(
             loader=jinja2.ChoiceLoader([jinja2.FunctionLoader(partial(_source, folder)) for folder in folders]),
@@ -54,7 +57,14 @@ class Pages:
         return self._environment.get_template(template).render(view, say=say)
 
     def page(
-        self, request: Request, tab: str, *, status: int = 200, headers: Mapping[str, str] | None = None, **view: object
+        self,
+        request: Request,
+        tab: str,
+        *,
+        status: int = 200,
+        headers: Mapping[str, str] | None = None,
+        scripted: bool = False,
+        **view: object,
     ) -> HTMLResponse:
         """Return one of the pages.
 
@@ -63,10 +73,12 @@ class Pages:
             tab: Name of a template, without its ending.
             status: Status of the response.
             headers: Further headers.
+            scripted: Whether it loads the script file.
             view: Values for the template.
         """
         shared = {"tab": tab, "form_token": request.state.form_token, "owner": request.state.owner, "problem": ""}
-        return HTMLResponse(self.render(request, f"{tab}.html", **shared | view), status, headers=headers)
+        body = self.render(request, f"{tab}.html", **shared | {"scripted": scripted} | view)
+        return HTMLResponse(body, status, headers={**(headers or {}), **(SCRIPTED if scripted else {})})
 
 
 @cache

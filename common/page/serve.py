@@ -8,39 +8,47 @@ import uvicorn
 from starlette.types import ASGIApp
 
 from common.page.access import Access
+from common.page.address import Address
 
 HOST = "127.0.0.1"
 BUSIEST = 32
 """Connections at a time; a browser opens about six."""
 
 
-def served(application: Callable[[Access], ASGIApp], port: int) -> Iterator[str]:
-    """Serve a page on loopback until Ctrl-C; yield what its command prints, the link among it.
+def served(application: Callable[[Access], ASGIApp], port: int, address: Address | None = None) -> Iterator[str]:
+    """Serve a page until Ctrl-C; yield what its command prints, the link among it.
 
     Args:
         application: Makes the page from who may enter it.
         port: On `HOST`; 0 for any that is free.
+        address: Address for other machines, in place of loopback.
 
     Raises:
-        OSError: The port is taken.
+        OSError: The port is taken, or the address is not this machine's.
     """
-    with socket.create_server((HOST, port)) as listening:
-        access, server = serving(application, f"{HOST}:{listening.getsockname()[1]}")
-        yield "open this link in a browser; Ctrl-C ends the page"
+    bound = (address.host, address.port) if address else (HOST, port)
+    family = socket.getaddrinfo(*bound, type=socket.SOCK_STREAM)[0][0]
+    with socket.create_server(bound, family=family) as listening:
+        named = address.named if address else f"{HOST}:{listening.getsockname()[1]}"
+        access, server = serving(application, named, address)
+        yield f"open this link in a browser{', with the password' if address else ''}; Ctrl-C ends the page"
         yield access.link
         with contextlib.suppress(KeyboardInterrupt):
             server.run(sockets=[listening])
     yield "the page is closed"
 
 
-def serving(application: Callable[[Access], ASGIApp], host: str) -> tuple[Access, uvicorn.Server]:
+def serving(
+    application: Callable[[Access], ASGIApp], host: str, address: Address | None = None
+) -> tuple[Access, uvicorn.Server]:
     """Return who may enter a page, and a server that is ready to run on a socket.
 
     Args:
         application: Makes the page from who may enter it.
         host: Address and port, as a browser names them.
+        address: Its certificate and password, if the page is for other machines.
     """
-    access = Access(host)
+    access = Access(host, password=address.password if address else "")
     config = uvicorn.Config(
         application(access),
         access_log=False,
@@ -51,6 +59,8 @@ def serving(application: Callable[[Access], ASGIApp], host: str) -> tuple[Access
         log_level="warning",
         proxy_headers=False,
         server_header=False,
+        ssl_certfile=address.certificate if address else None,
+        ssl_keyfile=address.key if address else None,
         timeout_graceful_shutdown=1,
         ws="none",
     )

@@ -85,6 +85,27 @@ def _target(chosen: argparse.Namespace) -> float:
     return target
 
 
+def at_a_glance(settings: Settings) -> dict[str, Any]:
+    """Return queries, noise, signal, guarantee and advice as `forwards` does, within a second: no model is loaded.
+
+    What depends on the models is not in it: the forecast, and whether they and the encoder can be loaded at all.
+    """
+    from server.planning.guarantee_facts import describe
+    from server.planning.make_plan import EXPECTED_RECORDS, large_delta
+    from server.planning.signal import advice, signals, with_weakest_parts
+    from server.settings.automatic import expected_records, settled
+    from server.settings.build import build, drafted
+
+    task, records = build(settings.task).task(), expected_records(settings)
+    plan, compared = drafted(settled(settings, task), task)
+    facts = describe(plan).before_asking([estimate.to_dict() for estimate in signals(plan, compared, records)])
+    weak = advice(with_weakest_parts(plan, compared, records))
+    return facts | {
+        "expected_records": records,
+        "advice": [*weak, *large_delta(plan.delta, records, EXPECTED_RECORDS)],
+    }
+
+
 def forwards(settings: Settings) -> dict[str, Any]:
     """Return the settings' queries, noise, signal, guarantee and forecast, as `plan` prints without `--signal`."""
     from server.llm.base import forms_of

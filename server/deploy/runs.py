@@ -10,6 +10,7 @@ import contextlib
 import fcntl
 import os
 import secrets
+import shlex
 import shutil
 import time
 from collections.abc import Generator, Iterator, Sequence
@@ -45,6 +46,8 @@ from server.settings.sections import changed, setting
 
 ENDING_SECONDS = 60.0
 """Seconds to wait for the process of a failed or cancelled run to end, as two must not work in one folder."""
+OVERRIDES = "overrides.txt"
+"""File of a deployed run with the overrides that it was started with, as one would type them in a shell."""
 LONGEST_FILE_NAME = 255
 """Largest number of bytes in a file name."""
 
@@ -171,6 +174,7 @@ def start(settings: CoordinatorSettings, name: str, overrides: list[str], *, wai
     yield f"{run.method.name} with {hospitals}: epsilon {parts.epsilon:g}"
     yield taking_part(parts.plan.labels)
     store(run, folder)
+    write_atomic(folder / OVERRIDES, shlex.join(overrides).encode())
     try:
         with _alone(folder):
             submit(settings, folder)
@@ -247,7 +251,8 @@ def cancel(settings: CoordinatorSettings, folder: Path) -> Iterator[str]:
             (folder / CANCELLED).unlink()
             do = "See that caucus-coordinator serve runs, and cancel again"
             raise CaucusError("run", expected="one that Flower stops", got="no end of it", where=folder, do=do)
-    yield f"{folder.name} is cancelled; {command(settings, 'resume', folder.name)} goes on where it stopped"
+    resumed = command(settings, "resume", folder.name)
+    yield f"{folder.name} is cancelled; to resume it goes on where it stopped ({resumed})"
     yield "until then the hospitals keep their answers, so that none is paid for twice"
     if not _ended(folder):
         yield "its process is still running, and ends after the current step"

@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 
 from common import messages as m
 from common.domain import PartyId
-from common.errors import DropoutError, ProtocolError
+from common.errors import DropoutError, ProtocolError, RejectedError
 from common.ledger.ledger import Ledger
 from common.phrases import Party
 from common.plan.aggregation import aggregation_setup
@@ -142,7 +142,12 @@ class Federation:
             self._parties.join(m.Close(), m.Closed, needed=0, index=0)
             return Joined(parties=frozenset())
         opening, needed = m.Open(self._plan.to_json(), first), self._plan.survivors
-        opened = self._parties.join(opening, m.Opened, needed=needed, index=first)
+        try:
+            opened = self._parties.join(opening, m.Opened, needed=needed, index=first)
+        except RejectedError:
+            if not self._ledger.entries(self._run):  # no answer is kept anywhere that a resumed run could use
+                self._parties.dismiss()
+            raise
         return self._exchange_keys(opened, first) if self._plan.secure else Joined(parties=frozenset(opened))
 
     def _exchange_keys(self, opened: Mapping[PartyId, m.Opened], first: int) -> Joined:

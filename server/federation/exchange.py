@@ -91,6 +91,13 @@ class Parties:
         where = f"query {index}, {kind.__name__}"
         return self._read(replies, silent, kind, needed=needed, index=index, where=where)
 
+    def dismiss(self) -> None:
+        """Tell the parties that replied to an opening that the run has ended, so that nobody there decides about it."""
+        silent = {party for party, absence in self._absences.items() if absence.silent}
+        requests = dict.fromkeys(sorted(set(range(self._plan.parties)) - silent), m.Close())
+        self._absences.clear()  # they are told by the error that is raised
+        self.exchange(requests, m.Closed, needed=0, index=0)
+
     def _computing(self, request: m.Request, index: int) -> float:
         """Return the seconds after which a hospital replies, by the public schedule; 0 if it replies at once."""
         return seconds(request, self._plan.max_records_per_party, self._plan, index) or 0.0

@@ -26,6 +26,7 @@ class Guarantee(Document):
         reader: Sentences on what a reader of the texts can tell about one protected unit.
         insiders: Sentences on what the coordinator and the parties can tell about one protected unit.
         assumes: Sentences on the assumptions of the guarantee, and on what it leaves out.
+        safe: One sentence for those who ask whether the texts are safe; figures and conditions are in the others.
     """
 
     kind: Kind
@@ -34,6 +35,7 @@ class Guarantee(Document):
     reader: str
     insiders: str
     assumes: str = ""
+    safe: str = ""
 
 
 def guarantee(privacy: Privacy | None) -> Guarantee:
@@ -50,6 +52,7 @@ def guarantee(privacy: Privacy | None) -> Guarantee:
             title="No guarantee is known",
             reader="No readable privacy statement was found. Treat these texts as private data.",
             insiders="What the coordinator and the parties saw is unknown.",
+            safe="Nobody can tell from this folder whether the texts are safe.",
         )
     assumes = " ".join(_assumes(privacy, kind))
     epsilon = effective_epsilon(privacy)
@@ -62,6 +65,7 @@ def guarantee(privacy: Privacy | None) -> Guarantee:
             "private data.",
             insiders=_without_bound(privacy),
             assumes=assumes,
+            safe="The texts are not safe to pass on: nothing limits what they give away.",
         )
     if kind is Kind.NOT_ASKED:
         return Guarantee(
@@ -73,6 +77,7 @@ def guarantee(privacy: Privacy | None) -> Guarantee:
             + ": no party was asked about its records.",
             insiders="The coordinator saw no answer of any party.",
             assumes=assumes,
+            safe="The texts are safe as far as records go: none was asked about.",
         )
     unit = f"all records of one user, at most {privacy.adjacency.max_records}" if privacy.by_user else "one record"
     return Guarantee(
@@ -82,6 +87,16 @@ def guarantee(privacy: Privacy | None) -> Guarantee:
         reader=_reader(privacy),
         insiders=_insiders(privacy, epsilon),
         assumes=assumes,
+        safe=_safe(privacy),
+    )
+
+
+def _safe(privacy: Privacy) -> str:
+    whose = "one user's records were" if privacy.by_user else "one record was"
+    right = right_guesses(privacy.released_epsilon, privacy.delta)
+    return (
+        f"Whoever reads the texts, and knows all else, is right in at most {right:g} % of cases about whether {whose} "
+        "used; a coin toss is right in 50 %."
     )
 
 
@@ -92,9 +107,9 @@ def _reader(privacy: Privacy) -> str:
         known, unknown = "all records but those of one user", "those records"
     apart = f", apart from a chance of at most δ ({one_in(delta)})" if delta else ""
     return (
-        f"For a reader of the texts, even one who knows {known}, no conclusion about {unknown} is more than "
-        f"{at_most_times(epsilon)} as probable if used as if not used, nor the other way round{apart}. Asked yes or "
-        "no, both equally likely, such a reader is right in at most "
+        f"For a reader of the texts, even one who knows {known}, ε is {show_epsilon(epsilon)}: no conclusion about "
+        f"{unknown} is more than {at_most_times(epsilon)} as probable if used as if not used, nor the other way "
+        f"round{apart}. Asked yes or no, both equally likely, such a reader is right in at most "
         f"{right_guesses(epsilon, delta):g} % of cases; a coin toss is right in 50 %."
     )
 
@@ -105,7 +120,8 @@ def _insiders(privacy: Privacy, epsilon: float) -> str:
             f"No party was asked in this run. Its texts are made of what run {privacy.earlier.run} released "
             "under this guarantee, at no further cost."
         )
-    bound = f"ε = {show_epsilon(max(epsilon, privacy.party_epsilon))}"
+    own = max(epsilon, privacy.party_epsilon)
+    bound = f"ε = {show_epsilon(own)}, which is {at_most_times(own)}"
     if not privacy.summed:
         return (
             "The coordinator and the other parties may see each party's answers, with the whole noise already in them: "

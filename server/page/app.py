@@ -11,7 +11,7 @@ from threading import Lock
 from typing import Any
 
 from starlette.requests import Request
-from starlette.responses import FileResponse, Response
+from starlette.responses import FileResponse, HTMLResponse, Response
 from starlette.routing import Route
 
 from common.errors import CheckpointError
@@ -22,7 +22,7 @@ from server.deploy import run_state
 from server.deploy.runs import begun, cancel, resume, start
 from server.deploy.settings import CoordinatorSettings
 from server.failure import EXPECTED, summary
-from server.page.drafts import CHOICES, Draft, planned, start_command
+from server.page.drafts import Draft, explained, glanced, methods, planned, start_command
 from server.page.hospitals import hospitals
 from server.page.render import PAGES
 from server.page.runs import GOES_ON, all_runs, one_run, to_resume
@@ -48,6 +48,7 @@ def application(folder: Path, access: Access) -> Door:
         Route("/report", reading(_report)),
         Route("/hospitals", reading(_hospitals)),
         Route("/plan", reading(_plan)),
+        Route("/figures", reading(_figures), methods=["POST"]),
         Route("/planned", reading(_planned), methods=["POST"]),
         Route("/start", reading(_start), methods=["POST"]),
         Route("/resume", reading(_resume), methods=["POST"]),
@@ -85,8 +86,22 @@ def _hospitals(request: Request, settings: CoordinatorSettings) -> Response:
     return page(request, "hospitals", hospitals=hospitals(settings), soon=SOON, folder=settings.folder)
 
 
-def _plan(request: Request, _: CoordinatorSettings) -> Response:
-    return _form(request, Draft.of({}))
+def _plan(request: Request, settings: CoordinatorSettings) -> Response:
+    run = request.query_params.get("again", "")
+    return _form(request, Draft.again(begun(settings, run)) if run else Draft.of({}))
+
+
+def _figures(request: Request, settings: CoordinatorSettings) -> Response:
+    """Return the figures of a draft alone, for the page's script; nothing while a run is planned or started."""
+    if not _acting.acquire(blocking=False):
+        return Response(status_code=HTTPStatus.NO_CONTENT)
+    try:
+        view: dict[str, Any] = {"facts": glanced(settings, Draft.of(request.state.form)), "problem": ""}
+    except EXPECTED as error:
+        view = {"facts": {}, "problem": summary(error)}
+    finally:
+        _acting.release()
+    return HTMLResponse(PAGES.render(request, "glance.html", **view))
 
 
 def _planned(request: Request, settings: CoordinatorSettings) -> Response:
@@ -100,14 +115,15 @@ def _planned(request: Request, settings: CoordinatorSettings) -> Response:
 
 def _start(request: Request, settings: CoordinatorSettings) -> Response:
     form = request.state.form
-    draft, name, wait = Draft.of(form), form.get("name", "").strip(), "wait" in form
+    draft, wait = Draft.of(form), "wait" in form
     try:
         overrides = draft.overrides()
         with _acting:
-            lines = list(start(settings, name, overrides, wait=wait))
+            lines = list(start(settings, draft.name, overrides, wait=wait))
     except EXPECTED as error:
-        return _form(request, draft, problem=summary(error), again=True, name=name)
-    return _acted(request, "start", name, lines, start_command(settings, name, overrides, wait=wait))
+        return _form(request, draft, problem=summary(error), again=True)
+    command = start_command(settings, draft.name, overrides, wait=wait)
+    return _acted(request, "start", draft.name, lines, command)
 
 
 def _resume(request: Request, settings: CoordinatorSettings) -> Response:
@@ -125,9 +141,10 @@ def _cancel(request: Request, settings: CoordinatorSettings) -> Response:
 
 
 def _form(request: Request, draft: Draft, **view: object) -> Response:
-    shown: dict[str, Any] = {"draft": draft, "planned": None, "again": False, "name": "", **view}
+    shown: dict[str, Any] = {"draft": draft, "planned": None, "again": False, **view}
+    shown |= {"methods": methods(), "explained": explained(draft)}
     status = HTTPStatus.BAD_REQUEST if "problem" in view else HTTPStatus.OK
-    return page(request, "plan", status=status, choices=CHOICES, folder=Path.cwd(), **shown)
+    return page(request, "plan", status=status, scripted=True, folder=Path.cwd(), **shown)
 
 
 def _acted(request: Request, action: str, name: str, lines: list[str], command: str) -> Response:

@@ -1,7 +1,7 @@
 """`caucus-coordinator page`: the coordinator's page on this machine.
 
-It is served on 127.0.0.1 alone, as a hospital's page is, and there is no option for another address
-(`common/page/access.py`). What it starts are Flower's runs, which go on when the page is closed.
+It is served as a hospital's page is, on 127.0.0.1, or on an address that is given with a certificate and a password
+(`common/page/address.py`). What it starts are Flower's runs, which go on when the page is closed.
 """
 
 import argparse
@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
 
+from common.page.address import add_options, address_of
 from common.system.commands import add_command
 from common.system.extras import needs
 from common.validate import integers_in
@@ -33,13 +34,15 @@ def register(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") ->
     )
     parser.add_argument("folder", metavar="FOLDER", type=Path, help="made by caucus-coordinator init")
     parser.add_argument("--port", type=int, default=PORT, help="on 127.0.0.1; 0 for any that is free (%(default)s)")
+    add_options(parser)
 
 
 def _page(chosen: argparse.Namespace) -> Iterator[str]:
     needs("caucus-coordinator page", "jinja2", "starlette", "uvicorn", extra="coordinator")
     integers_in(0, 2**16 - 1, port=chosen.port)
+    address = address_of(chosen)
     CoordinatorSettings.load(chosen.folder)  # a wrong folder is told here, not in a browser
     from common.page.serve import served
     from server.page.app import application
 
-    yield from served(partial(application, chosen.folder), chosen.port)
+    yield from served(partial(application, chosen.folder), chosen.port, address)

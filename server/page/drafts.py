@@ -5,15 +5,20 @@ import re
 import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
-from common.errors import ConfigError
-from server.deploy.plan_command import forwards
-from server.deploy.runs import with_hospitals
+from common.errors import CheckpointError, ConfigError
+from common.system.files import text_of
+from server.deploy.plan_command import at_a_glance, forwards
+from server.deploy.runs import OVERRIDES, with_hospitals
 from server.deploy.settings import CoordinatorSettings
 from server.documents.codec import strict
+from server.settings.compose import load
+from server.settings.described import method_in_a_sentence, setting_in_a_sentence
 from server.settings.methods import METHODS
 from server.settings.reading import defaults
+from server.settings.schema import Federation, Privacy, Settings
 
 SETTINGS = {
     "method": "method",
@@ -27,8 +32,10 @@ SETTINGS = {
 """Field of the form to the setting that it is; an empty field leaves the setting's default."""
 TEXTS = ("purpose", "recipient")
 """Fields with words, which are quoted so that Hydra takes any of them as text."""
-CHOICES = tuple(str(defaults(method)["name"]) for method in METHODS if method.made_by)
-"""Methods that a coordinator can run; the others are baselines of simulations."""
+MADE = {str(defaults(method)["name"]): method for method in METHODS if method.made_by}
+"""Methods that a coordinator can run, by name; the others are baselines of simulations."""
+SECTIONS = {"privacy": Privacy, "federation": Federation, "": Settings}
+"""Section of a setting that no method has, by its name."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,17 +43,40 @@ class Draft:
     """The form as it was filled in.
 
     Attributes:
+        name: What the run will be called; may be empty.
         fields: Value of each field of `SETTINGS`.
         more: All other overrides, as one would type them in a shell.
     """
 
+    name: str
     fields: Mapping[str, str]
     more: str
 
     @classmethod
     def of(cls, form: Mapping[str, str]) -> "Draft":
         """Return the draft of a form, or of an empty one."""
-        return cls(fields={name: form.get(name, "").strip() for name in SETTINGS}, more=form.get("more", ""))
+        fields = {name: form.get(name, "").strip() for name in SETTINGS}
+        return cls(name=form.get("name", "").strip(), fields=fields, more=form.get("more", ""))
+
+    @classmethod
+    def again(cls, run: Path) -> "Draft":
+        """Return a draft without a name, with the overrides that the run in this folder was started with.
+
+        Raises:
+            CheckpointError: They were not kept: `steer` or an earlier version made the run.
+        """
+        if not (run / OVERRIDES).is_file():
+            raise CheckpointError(OVERRIDES, expected="a file", got="none", where=run, do="Draft a new run")
+        fields, more, chosen = {}, [], load(run)
+        field_of = {setting: field for field, setting in SETTINGS.items()}
+        for override in shlex.split(text_of(run / OVERRIDES)):
+            setting, sign, value = override.partition("=")
+            field = field_of.get(setting, "") if sign else ""
+            if field:
+                fields[field] = getattr(chosen, field) if field in TEXTS else value
+            else:
+                more.append(shlex.quote(override))
+        return cls.of({**fields, "more": " ".join(more)})
 
     def overrides(self) -> list[str]:
         """Return the overrides.
@@ -93,8 +123,29 @@ def planned(settings: CoordinatorSettings, draft: Draft) -> Planned:
     return Planned(
         facts=facts,
         text=json.dumps(strict(facts), indent=2, ensure_ascii=False),
-        commands=(plan, start_command(settings, "NAME", overrides)),
+        commands=(plan, start_command(settings, draft.name or "NAME", overrides)),
     )
+
+
+def glanced(settings: CoordinatorSettings, draft: Draft) -> Mapping[str, Any]:
+    """Return what can be said of a draft while somebody types; errors are those of `planned`."""
+    return at_a_glance(with_hospitals(settings, draft.overrides()))
+
+
+def explained(draft: Draft) -> dict[str, str]:
+    """Return a sentence on each field of `SETTINGS` but the method, of the draft's method or the first one."""
+    method = MADE.get(draft.fields["method"], METHODS[0])
+    sentences = {}
+    for field, setting in SETTINGS.items():
+        section, _, name = setting.rpartition(".")
+        if setting != "method":
+            sentences[field] = setting_in_a_sentence(method if section == "method" else SECTIONS[section], name)
+    return sentences
+
+
+def methods() -> dict[str, str]:
+    """Return a sentence on each method that a coordinator can run, by name."""
+    return {name: method_in_a_sentence(method.made_by) for name, method in MADE.items()}
 
 
 def start_command(settings: CoordinatorSettings, name: str, overrides: Sequence[str], *, wait: bool = False) -> str:

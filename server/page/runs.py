@@ -13,7 +13,7 @@ from common.errors import CaucusError, CheckpointError
 from common.system.log_lines import last_lines
 from server.deploy import run_state
 from server.deploy.run_state import Progress, Status, checked
-from server.deploy.runs import begun, steered
+from server.deploy.runs import OVERRIDES, begun, steered
 from server.deploy.settings import CoordinatorSettings
 from server.documents.census import Released
 from server.documents.codec import MALFORMED
@@ -80,6 +80,7 @@ class Run:
         steered: Whether `caucus-coordinator steer` makes it.
         rejected: Whether to resume it does not help.
         has_report: Whether there is a report.
+        can_be_drafted: Whether its settings can be put into a new draft.
         actions: "resume" and "cancel", as far as they can be done now.
         commands: Command lines that do the same, and what the terminal alone does.
     """
@@ -96,6 +97,7 @@ class Run:
     steered: bool
     rejected: bool
     has_report: bool
+    can_be_drafted: bool
     actions: tuple[str, ...]
     commands: tuple[str, ...]
 
@@ -156,6 +158,7 @@ def one_run(settings: CoordinatorSettings, name: str) -> Run:
         steered=made_by_steer,
         rejected=rejected,
         has_report=(folder / "report.html").is_file(),
+        can_be_drafted=(folder / OVERRIDES).is_file(),
         actions=actions,
         commands=tuple(_commands(settings, folder, state, actions)),
     )

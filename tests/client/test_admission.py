@@ -136,6 +136,15 @@ def test_a_run_that_a_person_refuses_after_it_began_stops_at_its_next_question(h
     assert isinstance(send(party, m.Ask(query())), m.Answer)
 
 
+def test_a_plan_beyond_the_limits_is_kept_for_people_and_a_close_ends_it(hospital, tmp_path):
+    file, party, _ = hospital
+    file.edit(limits=LOWER["max_epsilon"])
+    assert send(party, m.Open(PLAIN.to_json())) == m.Refusal(Reason.OVER_LIMIT)
+    assert send(party, m.Close()) == m.Closed()
+    (kept,) = approvals(tmp_path / "private")
+    assert (kept.decision, kept.by, bool(kept.ended)) == ("refused", "limits", True)
+
+
 def test_where_the_limits_no_longer_decide_a_run_waits_for_a_person(hospital):
     file, party, decided = hospital
     file.edit(limits=OPEN, approval="auto")

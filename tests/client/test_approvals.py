@@ -9,7 +9,7 @@ import pytest
 
 from client import approvals as module
 from client import audit_log
-from client.approvals import LIMITS, MOST_AWAITING, Approvals, account, approvals, awaiting, decide
+from client.approvals import LIMITS, MOST_AWAITING, Approvals, account, approvals, awaiting, decide, quiet
 from client.service import LARGEST_PLAN
 from client.session import RefusalError
 from common import messages as m
@@ -208,18 +208,57 @@ def test_a_stored_plan_that_is_not_that_of_its_digest_cannot_be_read(tmp_path, r
 
 def test_who_decides_is_the_account_and_not_what_its_environment_says(monkeypatch):
     monkeypatch.setenv("LOGNAME", "somebody else")
-    assert account() == pwd.getpwuid(os.geteuid()).pw_name
+    assert account().split()[0] == pwd.getpwuid(os.geteuid()).pw_name
+    for gecos, shown in (("Anna Meier,Room 3,,", "anna (Anna Meier)"), ("anna", "anna"), ("\x1b,", "anna (?)")):
+        entry = SimpleNamespace(pw_name="anna", pw_gecos=gecos)
+        with monkeypatch.context() as patched:
+            patched.setattr("pwd.getpwuid", lambda _, entry=entry: entry)
+            assert account() == shown
     monkeypatch.setattr("os.geteuid", lambda: 123_456_789)
     assert account() == "user 123456789"
 
 
 def test_a_person_whose_account_has_the_name_of_the_limits_decides_as_a_person(tmp_path, records, monkeypatch):
-    monkeypatch.setattr("pwd.getpwuid", lambda _: SimpleNamespace(pw_name=LIMITS))
+    monkeypatch.setattr("pwd.getpwuid", lambda _: SimpleNamespace(pw_name=LIMITS, pw_gecos=""))
     wanted = made(tmp_path, records)
     refused(m.Reason.AWAITING, wanted)
     (approval,) = approvals(tmp_path / "private")
     decide(tmp_path / "private", approval, approve=False, by=account())
     refused(m.Reason.DECLINED, wanted, automatic=True)
+
+
+def test_a_plan_beyond_the_limits_is_kept_as_one_that_they_refuse_and_waits_for_nobody(tmp_path, records, monkeypatch):
+    folder, wanted = tmp_path / "private", made(tmp_path, records)
+    monkeypatch.setattr(module, "MOST_BEYOND", 1)
+    wanted.beyond("r", PLAN)
+    wanted.beyond("r2", PLAN)  # the audit log alone names it
+    (kept,) = approvals(folder)
+    assert (kept.run, kept.decision, kept.by, awaiting(folder)) == ("r", "refused", LIMITS, [])
+    wanted.beyond("r", PLAN)
+    assert decisions(folder) == [(LIMITS, "awaiting", "refused", "")]
+    refused(m.Reason.AWAITING, wanted)  # once the limits allow it, a person decides
+    assert awaiting(folder)
+    decide(folder, *awaiting(folder), approve=True, by="anna")
+    wanted.beyond("r", PLAN)
+    assert approvals(folder)[0].by == "anna"
+
+
+def test_a_run_that_ended_or_is_not_asked_for_any_more_says_so(tmp_path, records, monkeypatch):
+    folder, wanted = tmp_path / "private", made(tmp_path, records)
+    refused(m.Reason.AWAITING, wanted)
+    assert quiet(*approvals(folder), approvals(folder)) == ""
+    wanted.ended("r")
+    (over,) = approvals(folder)
+    assert quiet(over, [over]).startswith(f"the coordinator ended this run, {over.ended}. Approving it does no harm")
+    assert awaiting(folder) == []
+    refused(m.Reason.AWAITING, wanted)
+    (again,) = awaiting(folder)
+    other = replace(again, run="another", asked="9999-01-01T00:00:00+00:00")
+    assert "; run another was, 9999-01-01" in quiet(again, [again, other])
+    assert quiet(other, [again, other]) == ""
+    late = replace(again, asked="", first_seen="2026-01-01T00:00:00+00:00")
+    assert quiet(late, [late]).startswith("not asked for since 2026-01-01T00:00:00+00:00. Only the coordinator knows")
+    assert quiet(replace(late, decision="approved"), [late, other]) == ""
 
 
 def test_a_run_does_not_go_on_with_or_without_labels_when_it_began_the_other_way(tmp_path, records):

@@ -110,7 +110,7 @@ def test_a_run_that_is_cancelled_and_resumed(deployed, undisturbed):
     cancelled = time.monotonic()
     output = deployed.coordinator("cancel", deployed.here, "cancelled")
     measured("cancel", cancelled, output)
-    assert "cancelled is cancelled; caucus-coordinator resume" in output
+    assert "cancelled is cancelled; to resume it goes on where it stopped (caucus-coordinator resume" in output
     code, output = deployed.finish("cancelled")
     assert code == 1
     assert "cancelled is cancelled at 20" in output.splitlines()[-1]

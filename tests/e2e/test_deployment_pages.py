@@ -153,15 +153,17 @@ def test_a_run_is_planned_decided_and_made_on_pages_until_a_budget_is_spent(depl
     third.goto(third.root)
     assert "Beyond this hospital's limits, so that it is refused even when approved" in third.inner_text(".banner")
     resumed(coordinator, "another")
-    advice = "Beyond a limit of Hospital 2: ask it, or lower privacy.epsilon in a new run"
+    advice = (
+        "Beyond a limit of Hospital 2: ask it, or lower privacy.epsilon in a new run; the page there shows what fits"
+    )
     said = ended(coordinator)
     assert advice in said
     assert "Resume this run" not in said
 
     coordinator.get_by_role("link", name="All runs").click()
     coordinator.get_by_role("link", name="pilot").click()
-    coordinator.get_by_role("link", name="Open the report").click()
-    coordinator.wait_for_url("**/report?name=pilot")
-    assert "a test of triage by texts of no patient" in coordinator.inner_text("body")
+    with coordinator.expect_popup() as beside:
+        coordinator.get_by_role("link", name="Open the report").click()
+    assert "a test of triage by texts of no patient" in beside.value.inner_text("body")
     assert [page.said for page in pages] == [[], [], []]
     measured("a run drafted, decided and made on pages, and another beyond a budget", begin)

@@ -31,10 +31,10 @@ class Clock:
 class Browser:
     """One browser and the page of one folder, by default a hospital's."""
 
-    def __init__(self, folder, application=application):
+    def __init__(self, folder, application=application, password=""):
         self.folder = folder
         self.clock = Clock()
-        self.access = Access(HOST, clock=self.clock)
+        self.access = Access(HOST, password=password, clock=self.clock)
         self.app = application(folder, self.access)
         self.cookie = ""
 

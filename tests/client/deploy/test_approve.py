@@ -143,6 +143,8 @@ def test_what_is_refused_even_when_approved_is_said(agreed, line, made, capsys):
     assert facts(capsys, made)["limits"][0].startswith(
         f"BEYOND this hospital's limits, refused even when approved: {line}"
     )
+    fits = facts(capsys, made)["limits"][1]
+    assert fits.startswith("the same plan would fit at epsilon 7.9" if agreed.epsilon == 9 else "no smaller epsilon")
     if agreed.parties == 3:
         assert "1 NOT on this hospital's roster" in facts(capsys, made)["hospitals"][0]
 
@@ -158,14 +160,16 @@ def charge(folder, agreed, run):
 def test_the_lifetime_budget_is_that_of_all_other_runs_and_this_one(made, capsys):
     agreed = plan(2)
     opened(made, agreed)
-    (unspent, left) = facts(capsys, made)["lifetime budget"]
+    (unspent, left, amounts) = facts(capsys, made)["lifetime budget"]
     assert unspent == "0.0 % is used by other runs, up to 34.9 % with this one"  # epsilon 3.49 of 10, at its delta
     assert left == "65.1 % is left afterwards"
+    assert amounts.startswith("of epsilon 10, 10.000 is left and this run takes up to 3.4")
+    assert amounts.endswith(", as the limit on all runs counts it, by its own delta")
     charge(made, agreed, RUN)  # this run's own charge is in its plan
-    assert facts(capsys, made)["lifetime budget"] == [unspent, left]
+    assert facts(capsys, made)["lifetime budget"] == [unspent, left, amounts]
     for other in range(30):
         charge(made, agreed, f"other {other}")
-    (spent, not_enough) = facts(capsys, made)["lifetime budget"]
+    (spent, not_enough, _) = facts(capsys, made)["lifetime budget"]
     assert not spent.startswith("0.0 %")
     assert not_enough == "NOT enough"
     assert "epsilon of all runs; expected at most 10.0" in facts(capsys, made)["limits"][0]
@@ -184,7 +188,7 @@ def test_a_budget_by_a_ledger_that_was_replaced_is_not_certain(made, capsys):
     opened(made, plan(2))
     charge(made, plan(2), "other")
     (made / "private" / "ledger.db").unlink()
-    spent, _, *unsure = facts(capsys, made)["lifetime budget"]
+    spent, _, _, *unsure = facts(capsys, made)["lifetime budget"]
     assert spent.startswith("0.0 % is used by other runs")  # what the file says, which is gone
     assert " ".join(unsure).startswith(
         "NOT certain, it may be more; the service does not start with this ledger: the ledger is missing; expected one"
@@ -355,7 +359,7 @@ def test_a_decision_can_be_reconsidered_and_withdrawn(made, capsys):
 
 
 def test_a_refused_plan_stays_visible_with_who_refused_it_when_and_why(made, capsys, monkeypatch):
-    monkeypatch.setattr("pwd.getpwuid", lambda _: SimpleNamespace(pw_name="anna"))
+    monkeypatch.setattr("pwd.getpwuid", lambda _: SimpleNamespace(pw_name="anna", pw_gecos=""))
     opened(made, plan(2))
     approve(capsys, made, "--no", "--reason", "no purpose")
     (kept,) = approvals(made / "private")

@@ -3,7 +3,6 @@
 import re
 
 import httpx
-import pytest
 
 from client.command import main
 from tests.support.browsing import served
@@ -22,10 +21,10 @@ def test_without_the_extra_it_says_what_to_install(made, capsys, monkeypatch):
     )
 
 
-def test_there_is_no_other_address(made, capsys):
-    with pytest.raises(SystemExit):
-        main(["page", str(made), "--address", "0.0.0.0:8470"])
-    assert "unrecognized arguments: --address" in capsys.readouterr().err
+def test_another_address_needs_a_certificate_and_a_password(made, capsys):
+    assert "got no --certificate and no --key and no --password-file" in said(
+        capsys, "page", made, "--address", "localhost:8470"
+    )
 
 
 def test_ctrl_c_ends_it_in_good_order(made, capsys, monkeypatch):
@@ -33,7 +32,8 @@ def test_ctrl_c_ends_it_in_good_order(made, capsys, monkeypatch):
         assert len(sockets) == 1
         raise KeyboardInterrupt
 
-    def serving(application, host):
+    def serving(application, host, address):
+        assert address is None
         assert application.args == (made,)
         assert re.fullmatch(r"127\.0\.0\.1:\d+", host)
         return page_access, type("Server", (), {"run": staticmethod(interrupted)})

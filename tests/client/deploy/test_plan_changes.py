@@ -34,10 +34,16 @@ def test_the_one_before_is_the_last_approved_run_of_the_same_name():
     first, last = entry("pilot-1", decided="2026-01-01"), entry("pilot-2", decided="2026-02-01")
     others = [entry("other-1"), entry("pilot-3", "refused", "2026-03-01"), now]
     assert previous(now, [first, last, *others]) == last
+    others[0] = replace(others[0], plan_digest="another")
     assert previous(now, others) is None
-    assert previous(entry("unnamed", "awaiting"), [entry("unnamed"), entry("named-1")]) is None
+    assert (
+        previous(entry("unnamed", "awaiting"), [entry("unnamed"), replace(entry("named-1"), plan_digest="other")])
+        is None
+    )
     older = replace(last, plan=json.dumps(json.loads(last.plan) | {"purpose": 3}))
     assert previous(now, [first, older]) is None
+    same = entry("other-2", decided="2025-01-01", agreed=plan(2, epsilon=2.0))
+    assert previous(entry("pilot-4", "awaiting", agreed=plan(2, epsilon=2.0)), [last, same, now]) == same
 
 
 def test_the_same_plan_has_no_changes():
@@ -83,13 +89,13 @@ def test_the_terminal_says_what_has_changed_and_has_the_digest_in_fours(made, ca
     change(made, limits={"malicious_coordinator": False, "corrupt": 0.0})
     opened(made, plan(2), "pilot-1")
     main(["approve", str(made), "--yes"])
-    assert "no earlier run of this name was approved here" in capsys.readouterr().out
+    assert "no earlier run of this name, or of this same plan, was approved here" in capsys.readouterr().out
     opened(made, plan(2), "pilot-2")
     opened(made, plan(2, epsilon=2.0), "pilot-3")
     main(["approve", str(made), "--list"])
     output = capsys.readouterr().out
     assert "changes          since run pilot-1, approved 20" in output
-    assert "none: the plan is the same" in output
+    assert "none: it is this same plan, with the same digest" in output
     assert "- epsilon of all that the run releases: 4 before, 2 now" in output
     assert f"digest           {in_fours(plan(2).digest().hex())}\n" in output
     main(["approve", str(made), "--json"])

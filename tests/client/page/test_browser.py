@@ -93,12 +93,26 @@ def test_the_accessibility_check_passes_on_every_page(visit, hospital, scheme):
         page.goto(page.root + path)
         assert barriers(page) == ""
     control = held_back(hospital)
-    page.get_by_label("Synthetic texts").fill(str(copied(hospital)))
+    page.get_by_label("Synthetic texts: whole path").fill(str(copied(hospital)))
     page.get_by_label("Control records").fill(str(control))
     page.get_by_role("button", name="Look at the texts").click()
     page.wait_for_url("**/look")
     assert "the texts disclose records" in page.get_by_role("alert").inner_text()
     assert barriers(page) == ""
+
+
+def test_a_file_on_the_browser_s_own_computer_is_sent_looked_at_and_deleted(visit, hospital, tmp_path):
+    page = visit()
+    page.goto(f"{page.root}release")
+    chosen = tmp_path / "synthetic.jsonl"
+    chosen.write_text("".join(json.dumps({"text": f"a note of nobody {number}"}) + "\n" for number in range(30)))
+    page.get_by_label("Choose synthetic.jsonl").set_input_files(chosen)
+    page.get_by_label("Control records").fill(str(held_back(hospital)))
+    page.get_by_role("button", name="Look at the texts").click()
+    page.wait_for_url("**/look")
+    assert "30 texts were compared" in page.inner_text("main")
+    assert not (hospital / "private" / "received.jsonl").exists()
+    assert page.said == []
 
 
 @pytest.mark.parametrize("pixels", [ZOOMED, 390])

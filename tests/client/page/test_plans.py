@@ -7,7 +7,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from client.approvals import approvals
+from client.approvals import Approvals, approvals
 from client.audit_log import AuditLog
 from client.command import main
 from client.deploy.settings import HospitalSettings
@@ -23,7 +23,7 @@ RUN = "pilot-1a2b3c4d"
 
 @pytest.fixture
 def browser(made, monkeypatch):
-    monkeypatch.setattr("pwd.getpwuid", lambda _: SimpleNamespace(pw_name="anna"))
+    monkeypatch.setattr("pwd.getpwuid", lambda _: SimpleNamespace(pw_name="anna", pw_gecos=""))
     change(made, limits={"malicious_coordinator": False, "corrupt": 0.0})
     entered = Browser(made)
     entered.folder = made
@@ -72,6 +72,24 @@ def test_who_may_help_the_coordinator_is_said_with_the_guess(browser):
 def test_a_plan_beyond_the_limits_says_so_at_its_head(browser):
     opened(browser.folder, plan(2, epsilon=9.0), RUN)
     assert "refused even when approved: plan&#39;s epsilon; expected at most 8.0; got 9.0." in browser.get().text
+
+
+def test_a_run_that_may_be_over_is_apart_from_those_that_wait(browser):
+    opened(browser.folder, plan(2), "over-1")
+    (entry,) = approvals(browser.folder / "private")
+    Approvals(browser.folder / "private", records=browser.folder.parent / "notes.csv", key=b"k").ended("over-1")
+    opened(browser.folder, plan(2), "waits-1")
+    before, _, after = html.unescape(browser.get().text).partition(PAGES.say.plans.quiet)
+    assert ("waits-1" in before, "over-1" in before) == (True, False)
+    assert "The coordinator ended this run, " in after
+    assert entry.plan_digest in after  # it can still be decided about
+
+
+def test_what_fits_and_what_is_left_is_shown_in_figures(browser):
+    opened(browser.folder, plan(2, epsilon=9.0), RUN)
+    text = html.unescape(browser.get().text)
+    assert "The same plan would fit at ε 7.9" in text
+    assert "In figures: ε 10.000 is left of 10, and this run takes up to 8.0" in text
 
 
 def test_a_run_that_the_limits_refused_at_its_opening_is_named_though_nobody_was_asked(browser):

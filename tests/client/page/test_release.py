@@ -1,12 +1,15 @@
 """A release looked at on the page: the audit of the command, its verdict in words, and no text of anybody."""
 
+import csv
 import html
 import json
+import stat
 
 import pytest
 
-from client.page.release import _looking
+from client.page.release import RECEIVED, _looking
 from client.page.render import PAGES
+from common.page.access import BYTES, TOKEN_HEADER
 from tests.support.browsing import Browser
 from tests.support.federations import CANARY
 from tests.support.held_back import copied, held_back, unrelated, write
@@ -101,3 +104,37 @@ def test_one_release_is_looked_at_at_a_time(browser):
     assert response.status_code == 400
     assert "release; expected one at a time" in response.text
     assert look(browser, copied(browser.folder), held_back(browser.folder)).status_code == 200
+
+
+def send(browser, content):
+    """Send a file as the page's script does."""
+    headers = {"content-type": BYTES, TOKEN_HEADER: browser.access.form_token(browser.cookie)}
+    return browser.ask("POST", f"{browser.access.root}/receive", headers=headers, content=content)
+
+
+def lines(folder):
+    """Synthetic texts that copy the hospital's records, as the run's own file has them."""
+    with copied(folder).open(encoding="utf-8", newline="") as file:
+        return "".join(json.dumps(row) + "\n" for row in csv.DictReader(file)).encode()
+
+
+def test_texts_that_a_browser_sends_are_private_and_gone_after_they_were_looked_at(browser):
+    control, texts = held_back(browser.folder), lines(browser.folder)
+    send(browser, b"an earlier file")
+    response = send(browser, texts)
+    received = browser.folder / "private" / RECEIVED
+    assert (response.status_code, response.text, received.read_bytes()) == (200, str(received), texts)
+    assert stat.S_IMODE(received.stat().st_mode) == 0o600
+    assert "the texts disclose records" in look(browser, response.text, control).text
+    assert not received.exists()
+    assert look(browser, send(browser, b"{").text, control).status_code == 400
+    assert not received.exists()
+
+
+def test_what_is_sent_is_bounded_and_waits_for_an_audit(browser, monkeypatch):
+    monkeypatch.setattr("client.page.release.MOST_BYTES", 10)
+    response = send(browser, b"x" * 11)
+    assert (response.status_code, "a file of at most 10 bytes; got more" in response.text) == (400, True)
+    with _looking:
+        assert "one at a time" in send(browser, b"x").text
+    assert not (browser.folder / "private" / RECEIVED).exists()

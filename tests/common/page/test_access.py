@@ -16,6 +16,7 @@ def of_coordinator(folder, monkeypatch):
         raise ConfigError("a plan", got="none, for it takes seconds")
 
     monkeypatch.setattr(coordinator, "planned", planned)
+    monkeypatch.setattr(coordinator, "glanced", planned)
     return Browser(coordinated(folder, monkeypatch).folder, coordinator.application)
 
 
@@ -176,19 +177,34 @@ def test_each_response_forbids_scripts_frames_foreign_content_and_caching(browse
     responses += [browser.ask(method, path) for method, path in routes(browser)]
     responses += [browser.get("no such page"), browser.ask("PUT", "/")]
     for response in responses:
-        for name, value in door.HEADERS.items():
+        scripted = '<script src="page.js" defer></script>' in response.text
+        for name, value in (door.HEADERS | (door.SCRIPTED if scripted else {})).items():
             assert response.headers.get_list(name) == [value]
     policy = door.HEADERS["Content-Security-Policy"]
     assert policy.startswith("default-src 'none'; ")
     assert "unsafe" not in policy
     assert "script" not in policy
+    assert door.SCRIPTED["Content-Security-Policy"] == f"{policy}; script-src 'self'; connect-src 'self'"
 
 
-def test_no_page_has_a_script_a_style_of_its_own_or_a_foreign_address(browser):
+def test_bytes_are_taken_where_they_are_expected_with_our_origin_and_token_in_a_header(opened):
+    for number, name in enumerate(("receive", "decide", "start")):
+        browser = opened(str(number))
+        browser.enter()
+        path, token = f"{browser.access.root}/{name}", browser.access.form_token(browser.cookie)
+        right = {"content-type": door.BYTES, door.TOKEN_HEADER: token}
+        expected = any(path == known for _, known in routes(browser)) and name == "receive"
+        response = browser.ask("POST", path, headers=right, content=b"texts")
+        assert response.status_code == (200 if expected else 415)
+        for change in ({"origin": None}, {door.TOKEN_HEADER: None}, {door.TOKEN_HEADER: "x"}, {"cookie": None}):
+            assert is_refused(browser.ask("POST", path, headers=right | change, content=b"texts"), (403, 415))
+
+
+def test_no_page_has_another_script_a_style_of_its_own_or_a_foreign_address(browser):
     browser.enter()
     for method, path in routes(browser):
         if method == "GET" and "html" in (response := browser.ask(method, path)).headers["content-type"]:
-            assert "<script" not in response.text
+            assert "<script" not in response.text.replace('<script src="page.js" defer></script>', "")
             assert "style=" not in response.text
             assert "<style" not in response.text
             assert " on" not in "".join(part.partition(">")[0] for part in response.text.split("<form")[1:])

@@ -223,7 +223,7 @@ def test_a_cancelled_run_is_stopped_marked_and_can_be_resumed(flower, capsys):
     capsys.readouterr()
     assert again(flower, "cancel") == 0
     output = capsys.readouterr().out
-    assert "first is cancelled; caucus-coordinator resume" in output
+    assert "first is cancelled; to resume it goes on where it stopped (caucus-coordinator resume" in output
     assert "hospitals keep their answers" in output
     assert "stop" in flower.asked
     line, run = status(flower, capsys)

@@ -88,7 +88,7 @@ KEYS_OF_OTHERS = {
     "server/deploy/enrolment.py": {"status"},  # Flower's nodes
     "server/deploy/run_state.py": {"status"},  # Flower's runs
     "server/page/app.py": {"name"},  # the form of a page
-    "server/page/drafts.py": {"name"},  # the defaults of a method
+    "server/page/drafts.py": {"method", "name"},  # defaults, and fields of the form
     "server/evaluation/of_texts.py": {"rows"},  # a group that is being made
     "server/flower/front_door.py": {"method"},  # a request
     "server/llm/spending.py": {"cost"},  # the account of payments

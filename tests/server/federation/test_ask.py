@@ -120,6 +120,7 @@ def test_a_refusal_is_named_with_its_coarse_reason(tmp_path):
         RejectedError, match=r"at least 3 of 3; got 0 \(party 0 refused: OVER_LIMIT, the plan or the question is beyond"
     ):
         world.coordinator()
+    assert world.network.sent[3:] == ["Close"] * 3  # so that nobody decides about it any more
 
 
 def test_parties_that_await_a_person_alone_are_no_failure(tmp_path):

@@ -75,11 +75,29 @@ def test_a_run_is_drafted_started_and_cancelled_by_keyboard(visit, coordinator):
     assert all(url.startswith(page.root) for url in page.asked)
 
 
+def test_the_figures_follow_while_somebody_types(visit):
+    page = visit()
+    page.goto(f"{page.root}plan")
+    page.get_by_label("A guess of the number").fill("300")
+    page.get_by_label("ε (privacy").press_sequentially("2")
+    page.get_by_text("ε 2 at δ 1e-5 for all answers together").wait_for()
+    assert page.locator("#figures table").is_visible()
+    assert barriers(page) == ""
+    page.get_by_label("ε (privacy").press_sequentially("x")
+    page.get_by_text("privacy.epsilon; expected a number").wait_for()
+    assert page.said == []
+
+
 def test_a_report_runs_its_own_script_and_can_reach_nothing(visit):
     page = visit()
     page.goto(f"{page.root}run?name=whole")
-    page.get_by_role("link", name="Open the report").click()
-    page.wait_for_url("**/report?name=whole")
+    with page.expect_popup() as opened:
+        page.get_by_role("link", name="Open the report").click()
+    report = opened.value
+    report.wait_for_url("**/report?name=whole")
+    assert report.evaluate("() => window.opener") is None
+    page.asked.clear()
+    page.goto(report.url)
     assert page.evaluate("() => window.origin") == "null"
     page.locator("#words").fill("fever")
     assert page.locator("#found li").count() > 0

@@ -3,7 +3,6 @@
 import re
 
 import httpx
-import pytest
 
 from server.command import main
 from tests.support.browsing import served
@@ -26,17 +25,16 @@ def test_without_a_package_it_says_what_to_install(flower, capsys, monkeypatch):
     assert "In the folder of the source: pip install '.[coordinator]'" in said(capsys, flower.folder)
 
 
-def test_there_is_no_other_address(flower, capsys):
-    with pytest.raises(SystemExit):
-        main(["page", str(flower.folder), "--address", "0.0.0.0:8471"])
-    assert "unrecognized arguments: --address" in capsys.readouterr().err
+def test_another_address_needs_a_certificate_and_a_password(flower, capsys):
+    assert "got no --certificate and no --key" in said(capsys, flower.folder, "--address", "localhost:8471")
 
 
 def test_ctrl_c_ends_it_in_good_order(flower, capsys, monkeypatch):
     def interrupted(sockets):
         raise KeyboardInterrupt
 
-    def serving(application, host):
+    def serving(application, host, address):
+        assert address is None
         assert application.args == (flower.folder,)
         return type("Access", (), {"link": "the link"}), type("Server", (), {"run": staticmethod(interrupted)})
 

@@ -10,7 +10,7 @@ import yaml
 
 from server.command import main
 from server.page import app, drafts
-from server.page.drafts import CHOICES, Draft
+from server.page.drafts import MADE, SETTINGS, Draft, explained, methods
 from server.page.render import PAGES
 from server.settings.compose import composed
 from tests.support.browsing import forms
@@ -43,8 +43,31 @@ def commands(text):
 
 
 def test_each_method_of_a_coordinator_can_be_chosen():
-    assert {"wasp", "census", "aug_pe_plus"} < set(CHOICES)
-    assert not {"only_private", "private_exemplars"} & set(CHOICES)
+    assert {"wasp", "census", "aug_pe_plus"} < set(MADE)
+    assert not {"only_private", "private_exemplars"} & set(MADE)
+
+
+def test_each_method_and_field_is_described_by_its_own_docstring():
+    assert methods()["census"].startswith("Census: one noised question on where the records' vectors lie, whose answer")
+    assert all(sentence.endswith(").") for sentence in methods().values())
+    for method in MADE:
+        sentences = explained(Draft.of({"method": method}))
+        assert sentences.keys() == SETTINGS.keys() - {"method"}
+        assert all(sentence.endswith(".") for sentence in sentences.values())
+    assert explained(Draft.of({"method": "census"}))["rounds"].startswith("T, generation rounds; the one private query")
+
+
+def test_figures_are_those_of_the_plan_and_nothing_is_loaded(browser, monkeypatch):
+    monkeypatch.setattr("server.settings.parts.build_parts", lambda *_: 1 / 0)
+    form = {"method": "census", "epsilon": "2", "records": "300", "samples": "50"}
+    text = html.unescape(browser.post("figures", **form).text)
+    assert SAY.cost.format("2", "1e-5") in text
+    assert SAY.records_of.format("300") in text
+    assert "<table>" in text
+    assert "<html" not in text
+    assert "privacy.epsilon; expected a number" in browser.post("figures", epsilon="four").text
+    with app._acting:
+        assert browser.post("figures").status_code == 204
 
 
 @pytest.mark.parametrize("text", TEXTS)
@@ -145,6 +168,14 @@ def test_a_run_is_started_as_the_command_starts_it(browser, flower, unplanned):
     settings = yaml.safe_load((flower.folder / "runs" / "first" / "config.yaml").read_text())
     assert settings["purpose"] == "it's a trial"
     assert flower.asked.count("run") == 1
+    draft = Draft.again(flower.folder / "runs" / "first")
+    assert (draft.name, draft.more) == ("", "secagg=none")
+    assert {name: value for name, value in draft.fields.items() if value} == {
+        "method": "fusegen",
+        "purpose": "it's a trial",
+    }
+    assert "it&#39;s a trial" in browser.get("plan?again=first").text
+    assert "plan?again=first" in browser.get("run?name=first").text
     again = browser.post("start", **SMALL, name="first")
     assert again.status_code == 400
     assert "name of the run; expected a new one" in again.text

@@ -152,7 +152,7 @@ def test_cancel_and_resume_are_those_of_the_commands(browser, flower):
     response = browser.post("cancel", name="first")
     assert response.status_code == 200
     text = html.unescape(response.text)
-    assert "first is cancelled; caucus-coordinator resume" in text
+    assert "first is cancelled; to resume it goes on where it stopped (caucus-coordinator resume" in text
     assert f"caucus-coordinator cancel {flower.folder} first" in text
     assert text_of(browser).count("cancelled</strong> at 20") == 1
     flower.online = {"7"}

@@ -9,8 +9,11 @@ TEMPLATES = Path("server/report/templates")
 
 def test_every_template_is_part_of_the_package():
     data = tomllib.loads(Path("pyproject.toml").read_text("utf-8"))["tool"]["setuptools"]["package-data"]
-    packed = {path for pattern in data["server"] for path in Path("server").glob(pattern)}
-    assert set(TEMPLATES.iterdir()) <= packed
+    packed = {
+        path for part in ("client", "common", "server") for given in data[part] for path in Path(part).glob(given)
+    }
+    of_pages = [path for part in ("client", "common", "server") for path in Path(part, "page").iterdir()]
+    assert {*TEMPLATES.iterdir(), *(path for path in of_pages if path.suffix in {".css", ".js", ".yaml"})} <= packed
 
 
 def test_no_page_and_no_picture_is_written_in_python():

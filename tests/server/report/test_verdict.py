@@ -58,7 +58,11 @@ def test_both_sides_are_told_their_own_epsilon():
         "over at least 3 of 3 parties: the same holds against it, with 1 party that tell it all they know, with "
         in (card.insiders)
     )
-    assert "with ε = 4. More colluding parties" in card.insiders
+    assert "who knows all records but one, ε is 1: " in card.reader
+    assert "with ε = 4, which is 54.6 times (e to the power ε). More colluding parties" in card.insiders
+    assert card.safe.endswith(
+        "right in at most 73.11 % of cases about whether one record was used; a coin toss is right in 50 %."
+    )
     assert "2 or more may see single answers" in card.insiders
     assert card.assumes.endswith("that the coordinator follows the protocol.")
 

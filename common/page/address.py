@@ -1,0 +1,101 @@
+"""`--address`: a page that other machines may open, over TLS and with a password; without it a page is on loopback.
+
+All four options belong together: without a certificate the link and the cookie could be read on the way, and without a
+password whoever reads the link, in a letter perhaps, has the page.
+"""
+
+import argparse
+import ipaddress
+import ssl
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from common.errors import ConfigError
+from common.system.files import check_secret
+from common.validate import host_and_port
+
+OPTIONS = ("address", "certificate", "key", "password_file")
+SHORTEST = 12
+"""Smallest number of characters of a password, which has five tries (`access.py`)."""
+HTTPS = 443
+"""Port that a browser leaves out of an address."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Address:
+    """An address for other machines, and what protects it.
+
+    Attributes:
+        host: Name or IP address that browsers use, and that belongs to this machine.
+        port: Port.
+        certificate: File with the certificate of the host, in PEM form, and those that signed it.
+        key: File with its key, which only this account may read.
+        password: Password that opens the page together with the link.
+    """
+
+    host: str
+    port: int
+    certificate: Path
+    key: Path
+    password: str = field(repr=False)
+
+    @property
+    def named(self) -> str:
+        """The address as a browser names it in `Host` and `Origin`."""
+        host = f"[{self.host}]" if ":" in self.host else self.host
+        return host if self.port == HTTPS else f"{host}:{self.port}"
+
+
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """Add the four options."""
+    parser.add_argument("--address", metavar="HOST:PORT", help="open to other machines; needs the three options below")
+    parser.add_argument("--certificate", metavar="FILE", type=Path, help="certificate of HOST, in PEM form")
+    parser.add_argument("--key", metavar="FILE", type=Path, help="its key, with mode 0600")
+    parser.add_argument("--password-file", metavar="FILE", type=Path, help="a password in one line, with mode 0600")
+
+
+def address_of(chosen: argparse.Namespace) -> Address | None:
+    """Return the address that was chosen; None for loopback.
+
+    Raises:
+        ConfigError: Options are missing, the address is not one that a browser can name, or a file is wrong or open to
+            other accounts.
+    """
+    given = {name: getattr(chosen, name) for name in OPTIONS}
+    missing = [f"--{name.replace('_', '-')}" for name, value in given.items() if value is None]
+    if len(missing) == len(OPTIONS):
+        return None
+    if missing:
+        expected = "--address, --certificate, --key and --password-file together"
+        do = "Without all four the page is for this machine alone; an SSH tunnel leads to it from another one"
+        raise ConfigError("address of the page", expected=expected, got=f"no {' and no '.join(missing)}", do=do)
+    host_and_port("--address", chosen.address)
+    host, _, port = chosen.address.rpartition(":")
+    host = host.removeprefix("[").removesuffix("]").lower()
+    if _is_every_address(host):
+        raise ConfigError("--address", expected="one name or address, as browsers will use it", got=chosen.address)
+    check_secret(chosen.key)
+    check_secret(chosen.password_file)
+    _check_pair(chosen.certificate, chosen.key)
+    password = chosen.password_file.read_text("utf-8").strip()
+    if len(password) < SHORTEST or not password.isprintable():
+        expected = f"one line of at least {SHORTEST} printable characters"
+        raise ConfigError("password", expected=expected, got="another", where=chosen.password_file)
+    return Address(host=host, port=int(port), certificate=chosen.certificate, key=chosen.key, password=password)
+
+
+def _is_every_address(host: str) -> bool:
+    try:
+        return ipaddress.ip_address(host).is_unspecified
+    except ValueError:
+        return False
+
+
+def _check_pair(certificate: Path, key: Path) -> None:
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    try:
+        context.load_cert_chain(certificate, key, password="")  # without one it would ask at the terminal
+    except OSError as error:  # an SSLError is one
+        got = error.strerror or type(error).__name__
+        expected = "a certificate in PEM form and its key, without a passphrase"
+        raise ConfigError("certificate", expected=expected, got=got, where=certificate) from None

@@ -1,0 +1,36 @@
+"""Settings and methods in a sentence each, from the docstrings that define them, for forms and other pages."""
+
+import ast
+import re
+from functools import cache
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+
+def setting_in_a_sentence(schema: type[Any], name: str) -> str:
+    """Return the first sentence of a setting's description, from its class or the nearest parent that describes it."""
+    described = re.compile(rf"^ {{8}}{name}: (.+?)(?=^ {{8}}\S|^ {{0,4}}\S|\Z)", re.MULTILINE | re.DOTALL)
+    for parent in schema.__mro__:
+        if found := described.search(parent.__doc__ or ""):
+            return _line(found[1].partition(". ")[0].partition(".\n")[0].rstrip(". \n") + ".")
+    return ""
+
+
+@cache
+def method_in_a_sentence(made_by: str) -> str:
+    """Return the first sentence of a method's own file, which is read and not imported, as it may need large packages.
+
+    Args:
+        made_by: Full name of the method's class (`MethodSettings.made_by`).
+    """
+    module = find_spec(made_by.rpartition(".")[0])
+    if module is None or module.origin is None:
+        return ""
+    docstring = ast.get_docstring(ast.parse(Path(module.origin).read_text("utf-8"))) or ""
+    return _line(docstring.partition("\n\n")[0])
+
+
+def _line(text: str) -> str:
+    """Return a text as one line, without the marks of code."""
+    return " ".join(text.replace("`", "").split())
