@@ -162,7 +162,7 @@ def _knowledge(
 ) -> tuple[LinearClassifier | None, list[Candidate]]:
     """Write and return the released numbers' classifier, None if there is none, and its labels of public texts."""
     structured = tools.task.structure is not None  # whole objects are embedded, and fields are tested
-    if not isinstance(method, Labelling) or structured or not tools.task.labelled:
+    if not isinstance(method, Labelling) or structured or not tools.task.labelled or tools.task.several:
         return None, []
     classifier = method.classifier(state)
     transfer = released_classifier.transfer_set(
