@@ -57,7 +57,7 @@ class Candidate(Document):
         made = Document.to_json(self)  # super() does not work in a dataclass with slots
         if made.pop("more", None) is None:
             return made
-        return {**{"text": self.text, "labels": list(self.labels)}, **{k: v for k, v in made.items() if k != "label"}}
+        return {"labels" if name == "label" else name: made[name] for name in made} | {"labels": list(self.labels)}
 
     @classmethod
     def from_json(cls, value: object) -> Self:

@@ -24,6 +24,7 @@ from server.evaluation import (
     federated_count,
     fields,
     figures,
+    label_sets,
     nearness,
     of_texts,
     projection,
@@ -130,6 +131,7 @@ def run(
         | count
         | of_texts.of_texts(measured)
         | zero_shot.compared(measured, without)
+        | label_sets.compared(measured, without)
         | nearness.nearness(measured, without)
         | released_classifier.measured_with(measured, classifier, task.classifier_inputs(transfer))
         | fields.of_run(measured.whole_texts, task.structure, (report.cleaned for report in state.rounds))

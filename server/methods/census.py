@@ -19,8 +19,8 @@ One round t of T:
    reliable model is evidence too. Weights give the labels their shares.
 
 Texts with several labels (`server/operators/label_sets.py`): one more query asks which labels occur together, and sets
-of labels are ordered by its answer. A text stands under each of its labels in 4 and 5; the probability in 6 is, label by
-label, that of being a record with it rather than a first text; and 7 leaves the texts as they are.
+of labels are ordered by its answer. A text stands under each of its labels in 4 and 5; the probability in 6 is, label
+by label, that of being a record with it rather than a first text; and 7 leaves the texts as they are.
 
 A task without labels is one label: the probability in 6 is that of being a record rather than a first text
 (`server/operators/population.py`), and 7 leaves the texts as they are.

@@ -184,7 +184,7 @@ class Wasp(WaspSettings):
         return write
 
     def _vote(self, nth: int, candidates: Sequence[Candidate], ahead: Ahead, tools: Tools) -> NDArray[np.float64]:
-        """Ask for nearest and, for contrast, furthest votes: (1 or 2, candidates), or rows of `label_sets.label_rows`."""
+        """Ask for nearest and, for contrast, furthest votes: (1 or 2, rows of `label_sets.label_rows`)."""
         places, numbers = label_sets.label_rows(candidates, tools.task)
         embedded = vectors(candidates, tools, ahead)[places]
         votes = tools.ask(VOTES, nth, vectors=embedded, labels=numbers).reshape(-1, len(places))

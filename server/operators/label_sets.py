@@ -149,7 +149,7 @@ def label_rows(candidates: Sequence[Candidate], task: Task) -> tuple[NDArray[np.
 
 
 def pooled(pools: Mapping[str, Sequence[int]], labels: Sequence[str], candidates: Sequence[Candidate]) -> Sequence[int]:
-    """Return the exemplars of a set of labels: as many as one label has, of those of its labels the most alike in labels.
+    """Return the exemplars of a set of labels: of those of its labels the ones with the most similar sets.
 
     Args:
         pools: Exemplars of each label, best first, as indices.

@@ -10,8 +10,8 @@ equal scatter, and as many records as texts, the probability that a text v is a 
 Fisher's discriminant. It takes the place of the probability of a label: texts with the highest are the next exemplars,
 and models with a higher mean write more texts. Where shrinkage leaves no offset it is 1/2 for all texts.
 
-Where texts have several labels, each label is such a population: its records against the first texts that were requested
-with it. The labels of a text do not exclude one another, so none is compared with another.
+Where texts have several labels, each label is such a population: its records against the first texts that were
+requested with it. The labels of a text do not exclude one another, so none is compared with another.
 
 It is a function of public texts and of noised numbers, and costs no privacy.
 """

@@ -83,8 +83,8 @@ class CensusSettings(PromptingSettings):
         best_of: Texts that later rounds order for each one kept, if a questionnaire was answered: those that come near
             the answers are kept, label by label. 1: no choice.
         census: `census.json` of a finished run, to be used instead of asking.
-        label_sets_share: Share of epsilon for the question which labels occur together, in (0, 1); asked only where texts
-            have several labels (`task.labels_per_text`).
+        label_sets_share: Share of epsilon for the question which labels occur together, in [.01, .99]; asked only
+            where texts have several labels (`task.labels_per_text`).
     """
 
     made_by: ClassVar[str] = "server.methods.census.CensusMethod"

@@ -49,8 +49,8 @@ class WaspSettings(PromptingSettings):
         look_ahead: k, paraphrases whose mean embedding stands for a candidate in votes (Aug-PE); 0: its own does.
         smoothing: Noised votes are smoothed over the embeddings, which costs no privacy
             (`server/operators/smoothing.py`).
-        label_sets_share: Share of epsilon for the question which labels occur together, in (0, 1); asked only where texts
-            have several labels (`task.labels_per_text`).
+        label_sets_share: Share of epsilon for the question which labels occur together, in [.01, .99]; asked only
+            where texts have several labels (`task.labels_per_text`).
     """
 
     made_by: ClassVar[str] = "server.methods.wasp.Wasp"
