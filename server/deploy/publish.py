@@ -108,6 +108,7 @@ def _write_parquet(path: Path, rows: list[dict[str, Any]], columns: Sequence[str
     from pyarrow import parquet
 
     types = {"round": pa.int64(), "weight": pa.float64(), "probabilities": pa.list_(pa.float64())}
+    types["labels"] = pa.list_(pa.string())
     schema = pa.schema([(name, types.get(name, pa.string())) for name in columns])
     parquet.write_table(pa.Table.from_pylist(rows, schema), path)
 

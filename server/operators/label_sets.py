@@ -8,7 +8,8 @@ together (`common/queries/label_sets.py`). From the noised answer sets are drawn
    the set already has: how much more often than independent labels of sets of these sizes the two occur together.
 
 Numbers of pairs are shrunk towards those of independent labels, by the share of their scatter about these that noise
-explains (empirical Bayes): a noisy answer leaves independent labels. What is lost are ties of three and more labels at
+explains (empirical Bayes), and a lift is taken of at least as many records as the noise is: a noisy answer leaves
+independent labels. What is lost are ties of three and more labels at
 once, and which labels make small sets. The first round asks nothing, and has sets of any size and labels alike: the
 later rounds make up for them, so that all texts together have the drawn sets as nearly as possible.
 
@@ -72,7 +73,7 @@ class Distribution:
         scatter = float(((counted - independent) ** 2).mean()) if len(counted) else 0.0
         kept = max(0.0, 1 - noise**2 / scatter) if scatter else 0.0
         lifts = np.ones((spec.labels, spec.labels))
-        lifts[upper] = np.maximum(1 + kept * (counted / independent - 1), 0)
+        lifts[upper] = np.maximum(1 + kept * (counted - independent) / (independent + noise), 0)
         lifts.T[upper] = lifts[upper]
         return cls(
             sizes=sizes.tolist() if sizes.sum() else [1.0] * len(sizes),

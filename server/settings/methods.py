@@ -108,7 +108,7 @@ class CensusSettings(PromptingSettings):
     questionnaire: str = "none"
     best_of: int = 2
     census: str | None = None
-    label_sets_share: float = 0.1
+    label_sets_share: float = 0.2
 
     def __post_init__(self) -> None:
         PromptingSettings.__post_init__(self)  # super() does not work in a dataclass with slots

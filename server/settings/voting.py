@@ -64,7 +64,7 @@ class WaspSettings(PromptingSettings):
     texts_per_request: int = 5
     look_ahead: int = 0
     smoothing: bool = False
-    label_sets_share: float = 0.1
+    label_sets_share: float = 0.2
 
     def __post_init__(self) -> None:
         PromptingSettings.__post_init__(self)  # super() does not work in a dataclass with slots
