@@ -9,7 +9,12 @@ from common.models.encoder import Encoder
 from common.queries.votes import VotesSpec
 from server.domain import Membership, PrivacyTarget, Task
 from server.llm.render import render
+from server.methods.aug_pe import AugPe
 from server.methods.census import CensusMethod
+from server.methods.dpga import Dpga
+from server.methods.fusegen import FuseGen
+from server.methods.pre_text import PreText
+from server.methods.rpsg import Rpsg
 from server.methods.wasp import Wasp
 from server.operators import label_sets
 from server.planning.make_plan import make_plan
