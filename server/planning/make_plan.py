@@ -76,8 +76,8 @@ def make_plan(
         task.check_labelled("evaluation.federated", "which a classifier gets right", do)
         task.check_single("evaluation.federated", "which a classifier gets right", do)
     if not isinstance(method, SeveralLabels):
-        purpose = "for its numbers and prompts are of one label"
-        task.check_single(f"method {method.name}", purpose, "Choose method=census or method=wasp")
+        one = "for its numbers and prompts are of one label"
+        task.check_single(f"method {method.name}", one, "Choose method=census or method=wasp")
     graph = _graph(secagg, membership) if secagg.secure and parties > 1 else _Graph()
     draft = Plan(
         method=method.name,
