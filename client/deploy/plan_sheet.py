@@ -137,10 +137,10 @@ def _cost(facts: PlanFacts) -> Iterator[Fact]:
     if is_one_population(plan.labels):
         yield Fact("labels", "none: what is asked for each label is asked once, for all records together", folded=True)
     if plan.labels_per_record > 1:
-        most = plan.labels_per_record
+        number = plan.labels_per_record
         several = (
-            f"a record counts under up to {most} of its labels, the first {most} that the plan has; the noise covers "
-            "all of them together"
+            f"a record counts under up to {number} of its labels, the first {number} that the plan has; the noise "
+            "covers all of them together"
         )
         yield Fact("labels", several, folded=True)
     for query in plan.queries:

@@ -206,10 +206,10 @@ def rows(texts: Sequence[Candidate], columns: Sequence[str], labels: Sequence[st
         columns: Names of the columns.
         labels: The labels in the order of the column `probabilities`.
     """
-    special = {"probabilities": lambda text: _probabilities(text, labels), "labels": lambda text: list(text.labels)}
+    listed = ({"probabilities": _probabilities(text, labels), "labels": list(text.labels)} for text in texts)
     return [
-        {name: value(text) if (value := special.get(name)) else getattr(text, name) for name in columns}
-        for text in texts
+        {name: lists[name] if name in lists else getattr(text, name) for name in columns}
+        for text, lists in zip(texts, listed, strict=True)
     ]
 
 

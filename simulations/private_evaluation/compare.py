@@ -35,7 +35,7 @@ def compare(folder: Path, measured: MeasuredWithRecords) -> None:
     single = measured.labelled and not measured.several
     if single and not measured.evaluation.uses_endpoint:
         scores = real_private(measured.private, measured.test, measured.evaluation, measured.encoder)
-    shares = {"label_shares": _label_shares(measured.private)} if measured.labelled else {}
+    shares: dict[str, Any] = {"label_shares": _label_shares(measured.private)} if measured.labelled else {}
     shares |= {"real_private": scores} if single else label_sets.of_records(measured, measured.private)
     Metrics.load(folder).adding(shares | of_records(measured)).save(folder)
     _map(folder, measured)
