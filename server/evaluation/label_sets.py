@@ -127,4 +127,5 @@ def _scores(answers: Marks, right: Marks) -> dict[str, Figure]:
 
 def _labels(measured: Measured) -> list[str]:
     """Return the labels of all texts, in a fixed order."""
-    return sorted({label for text in (*measured.candidates, *measured.test) for label in text.labels})
+    ours = {label for candidate in measured.candidates for label in candidate.labels}
+    return sorted(ours | {label for record in measured.test for label in record.labels})

@@ -25,7 +25,7 @@ _LEAST = 1e-9
 """Length of an offset, and variance, below which there is no direction to measure along."""
 
 
-def under_label(vectors: Vectors, labels: Labels, records: Floats, first: Floats) -> Floats:
+def under_label(vectors: Vectors, labels: Labels, records: Floats, first: Vectors) -> Floats:
     """Return, for each text under a label, the probability to be a record's with that label, (n, C); 0 for all others.
 
     Args:

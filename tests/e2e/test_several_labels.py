@@ -88,8 +88,6 @@ def test_it_is_refused_where_it_cannot_be(task, tmp_path):
         tiny(tmp_path / "three", *task, "task.labels_per_text=4")
     with pytest.raises(ConfigError, match=r"labels_per_text; expected 1 with task.labels=unlabelled"):
         tiny(tmp_path / "four", *task, "task.labels=unlabelled")
-    with pytest.raises(ConfigError, match="names without ';'"):
-        tiny(tmp_path / "five", *task, "task.labels={'a;b': x, b: y, c: z}")
     assert not (tmp_path / "one" / "synthetic.jsonl").exists()
 
 
