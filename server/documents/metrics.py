@@ -117,7 +117,7 @@ class LabelSets(Document):
         trained_on: Number of the synthetic texts.
         without: The same, of what the same models wrote without the hospitals.
         real: The same, of all private records; only in a simulation.
-        constant: That of the best answer that is the same for all texts.
+        constant_answer: That of the best answer that is the same for all texts.
         gain: `synthetic` minus `without`, for equally many texts; None if there is no interval.
     """
 
@@ -125,7 +125,7 @@ class LabelSets(Document):
     trained_on: int | None
     without: Estimate
     real: Estimate
-    constant: Estimate
+    constant_answer: Estimate
     gain: Gain | None
 
 
@@ -249,7 +249,7 @@ class Metrics(Document):
             trained_on=_whole(group.get("trained_on")),
             without=_estimate(measured["zero_shot"].get("micro_f1")),
             real=_estimate(measured["real"].get("micro_f1")),
-            constant=_estimate(measured["constant"].get("micro_f1")),
+            constant_answer=_estimate(measured["constant"].get("micro_f1")),
             gain=_gain(group.get("difference"), _whole(measured["zero_shot"].get("trained_on"))),
         )
 

@@ -102,7 +102,7 @@ def accuracies(metrics: Metrics) -> Accuracies:
             zero_shot=sets.without.value,
             gain=sets.gain,
             real=sets.real.value,
-            majority=sets.constant.value,
+            majority=sets.constant_answer.value,
             tested=metrics.test_records,
         )
     # Several trainings have a mean, of which the plain figure is the first.

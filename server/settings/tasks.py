@@ -21,7 +21,7 @@ def check_labels_per_text(number: int, labels: object) -> None:
     Raises:
         ConfigError: It is refused.
     """
-    validate.integers_in(1, MOST_LABELS, **{"task.labels_per_text": number})
+    validate.integers_in(1, MOST_LABELS, labels_per_text=number)
     if number > 1 and labels == NO_LABELS:
         raise ConfigError("task.labels_per_text", expected=f"1 with task.labels={NO_LABELS}", got=number)
 
