@@ -124,7 +124,7 @@ def answer(
     if entry.answer is not None:
         return _words(entry.answer)
 
-    units = records.limited(planned.spec.max_records)
+    units = records.limited(planned.spec.max_records, planned.spec.labels_per_record)
     if (draw := plan.draw(index)) and not isinstance(query, Texts):
         units = units.sampled(planned.rate, party.ledger.sample_key(run, draw, secure_bytes(32)))
     if isinstance(query, Texts):

@@ -20,6 +20,7 @@ from common.secagg.graph import GRINDING_BITS
 UNNAMED = (
     "votes",
     "label histogram",
+    "label sets",
     "length histogram",
     "vocabulary histogram",
     "density sketch",

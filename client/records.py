@@ -39,38 +39,44 @@ class EmbeddedRecords:
         texts: The records' texts.
         owners: The user that each record belongs to, by name or number: owners of equal `repr` are the same. None if
             each record is a separate unit.
+        parts: (records,) for a record with several labels, which stands here once under each: the number of the record,
+            rising, and no label twice within one. None if each has one label.
 
     Raises:
-        InternalError: The numbers of vectors, labels, texts and owners differ.
+        InternalError: The numbers of vectors, labels, texts, owners and parts differ.
     """
 
     vectors: NDArray[np.float32] = field(repr=False)
     labels: NDArray[np.int32] = field(repr=False)
     texts: tuple[str, ...] = field(repr=False)
     owners: tuple[Hashable, ...] | None = field(default=None, repr=False)
+    parts: NDArray[np.int64] | None = field(default=None, repr=False)
 
     def __post_init__(self) -> None:
         counts = {len(self.vectors), len(self.labels), len(self.texts)}
-        if self.owners is not None:
-            counts.add(len(self.owners))
+        counts |= {len(given) for given in (self.owners, self.parts) if given is not None}
         if len(counts) > 1:
             raise InternalError("vectors, labels, texts and owners of records disagree in number")
         if self.vectors.size and not (self.vectors.min() >= -LARGEST_ENTRY and self.vectors.max() <= LARGEST_ENTRY):
             sound = np.all(np.abs(self.vectors) <= LARGEST_ENTRY, axis=1, keepdims=True)  # which NaN is not either
             object.__setattr__(self, "vectors", np.where(sound, self.vectors, np.float32(0)))
 
-    def limited(self, max_records: int) -> Self:
+    def limited(self, max_records: int, labels_per_record: int = 1) -> Self:
         """Keep only the first `max_records` records of each owner, in their order; without owners, keep all records.
 
-        Which these are depends on that owner's records alone, as the sensitivities require, and is always the same.
+        Of a record with several labels, only the first `labels_per_record` are kept. Which all these are depends on
+        that owner's records alone, as the sensitivities require, and is always the same.
         """
-        if self.owners is None:
+        if self.owners is None and self.parts is None:
             return self
-        seen: Counter[Hashable] = Counter()
-        mask = np.zeros(len(self.owners), dtype=np.bool_)
-        for record, owner in enumerate(self.owners):
-            seen[repr(owner)] += 1
-            mask[record] = seen[repr(owner)] <= max_records
+        places = np.arange(len(self.texts))
+        parts = places if self.parts is None else self.parts
+        mask = places - np.searchsorted(parts, parts) < labels_per_record
+        seen: dict[str, set[int]] = {}
+        for place, owner in enumerate(self.owners or ()):
+            records = seen.setdefault(repr(owner), set())
+            records.add(int(parts[place]))
+            mask[place] &= len(records) <= max_records
         return self._only(mask)
 
     def sampled(self, rate: float, key: bytes) -> Self:
@@ -108,6 +114,12 @@ class EmbeddedRecords:
             seen[content] += 1
         return digests
 
+    def label_sets(self) -> list[list[int]]:
+        """Return the indices of each record's labels."""
+        if self.parts is None:
+            return [[label] for label in self.labels.tolist()]
+        return [part.tolist() for part in np.split(self.labels, np.flatnonzero(np.diff(self.parts)) + 1) if len(part)]
+
     def _only(self, kept: NDArray[np.bool_]) -> Self:
         places = np.flatnonzero(kept).tolist()
         return type(self)(
@@ -115,6 +127,7 @@ class EmbeddedRecords:
             labels=self.labels[kept],
             texts=tuple(self.texts[place] for place in places),
             owners=None if self.owners is None else tuple(self.owners[place] for place in places),
+            parts=None if self.parts is None else self.parts[kept],
         )
 
 
@@ -135,14 +148,20 @@ class PartyRecords:
     def __len__(self) -> int:
         return len(self.records)
 
-    def for_plan(self, labels: Sequence[str], *, unit: str = "sample") -> EmbeddedRecords:
+    def for_plan(self, labels: Sequence[str], *, unit: str = "sample", labels_per_record: int = 1) -> EmbeddedRecords:
         """Return the records that take part in a plan with these public labels and this unit, "sample" or "user".
 
         Records of other labels do not take part. Refusing the plan for them would tell the coordinator, without noise,
         which labels this party holds; leaving them out looks at each record alone, so that no sensitivity grows.
         Records that name no user belong to one user, the party. In a plan without labels all records take part, as one
         population, whatever their labels are here: each still adds to one label alone, so that no sensitivity grows.
+
+        In a plan with several labels a record (`labels_per_record`), a record stands here under each of its labels that
+        the plan knows, in its file's order and each once; of more than that many, the first. In any other plan it takes
+        part under its first label alone, or not at all.
         """
+        if labels_per_record > 1 and not is_one_population(labels):
+            return self._under_several(labels, unit, labels_per_record)
         one = is_one_population(labels)
         number = {label: position for position, label in enumerate(labels)}
         places = [place for place, record in enumerate(self.records) if one or record.label in number]
@@ -155,6 +174,22 @@ class PartyRecords:
             labels=np.array([0 if one else number[record.label] for record in records], dtype=np.int32),
             texts=tuple(record.text for record in records),
             owners=tuple(record.user or "" for record in records) if unit == "user" else None,
+        )
+
+    def _under_several(self, labels: Sequence[str], unit: str, most: int) -> EmbeddedRecords:
+        number = {label: position for position, label in enumerate(labels)}
+        known = [
+            [number[label] for label in dict.fromkeys(record.labels) if label in number][:most]
+            for record in self.records
+        ]
+        parts = np.repeat(np.arange(len(known)), [len(mine) for mine in known])
+        records = [self.records[part] for part in parts.tolist()]
+        return EmbeddedRecords(
+            vectors=self.vectors[parts],
+            labels=np.array([label for mine in known for label in mine], dtype=np.int32),
+            texts=tuple(record.text for record in records),
+            owners=tuple(record.user or "" for record in records) if unit == "user" else None,
+            parts=parts,
         )
 
 

@@ -15,6 +15,9 @@ UNLABELLED = "all texts"
 No other task may have it. It names the population in notes; prompts and released texts have no label at all.
 """
 
+MOST_LABELS = 64
+"""Largest number of labels under which a plan may let one record count."""
+
 NOT_STATED = "not stated"
 """Text in a plan in place of an unstated purpose or recipient."""
 
@@ -30,10 +33,17 @@ class Record:
 
     Attributes:
         text: The text of the record.
-        label: The class of the record; `UNLABELLED` if its file has none.
+        label: The class of the record, or the first of several; `UNLABELLED` if its file has none.
         user: The user whose record it is, if its file names users.
+        more: Its further labels, in the file's order; None if its file names one label a record.
     """
 
     text: str = field(repr=False)
     label: str = field(repr=False)
     user: str | None = field(default=None, repr=False)
+    more: tuple[str, ...] | None = field(default=None, repr=False)
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """All labels of the record."""
+        return self.label, *(self.more or ())

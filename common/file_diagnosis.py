@@ -17,6 +17,8 @@ from common.errors import DataError
 Row = tuple[str, dict[str, str]]
 """A row's place in its file, for messages, such as "notes.csv:3" by its first line, and the requested columns."""
 
+SEPARATOR = ";"
+"""Character between the labels of a text, which no label's name contains."""
 LONGEST_NAME = 30
 """Largest number of characters of a column's name that may be shown."""
 
@@ -153,6 +155,26 @@ def _advice(names: Sequence[str], wanted: Sequence[str], shape: Shape, header: s
     if [name for name in wanted if name not in names] == ["label"]:
         advice += " Or say that texts have no labels: task.labels=unlabelled, or labelled: false in client.yaml."
     return advice
+
+
+def label_columns(wanted: Sequence[str], names: Sequence[str]) -> tuple[str, ...]:
+    """Return the wanted columns, with `labels` in place of `label` for a table that has only the former."""
+    several = "label" not in names and "labels" in names
+    return tuple("labels" if several and name == "label" else name for name in wanted)
+
+
+def joined(name: str, value: object) -> object:
+    """Return a list of `labels` as one text, with `SEPARATOR` between them; anything else unchanged."""
+    if name != "labels" or not isinstance(value, list):
+        return value
+    return SEPARATOR.join(value) if all(isinstance(one, str) and SEPARATOR not in one for one in value) else value
+
+
+def wrong_type(name: str, value: object, *, expected: str, other: str, where: str) -> DataError:
+    """Make the error about a value that is no text; `other` says what a value of no usual type is."""
+    if name == "labels":
+        expected = f"a list of texts without semicolons, or a text of labels with {SEPARATOR} between them"
+    return DataError(f"wrong {name}", expected=expected, got=TYPES.get(type(value), other), where=where)
 
 
 def look_like_names(names: Sequence[object]) -> bool:

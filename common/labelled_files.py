@@ -13,7 +13,7 @@ import logging
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from common import fhir, file_diagnosis, parquet
 from common.domain import UNLABELLED, Record, is_one_population
@@ -45,8 +45,9 @@ def read_records(
 
     Args:
         path: A `.csv` with a header, a `.jsonl` with one object per line, both UTF-8, or a `.parquet`, with `text` and
-            `label`; and `user`, in all rows or in none. Further columns are ignored. Or FHIR's `.json` or `.ndjson`
-            (`common/fhir.py`).
+            `label`; and `user`, in all rows or in none. Further columns are ignored. In place of `label` there may be
+            `labels`, for texts with several: a text with `;` between them or, except in CSV, a list. Or FHIR's `.json`
+            or `.ndjson` (`common/fhir.py`).
         labels: The labels allowed; None allows any that is not empty. The one label `UNLABELLED`: as without labels.
         labelled: Whether rows need a label; if not, labels are ignored like any further column.
         may_be_empty: Accept a file without rows; a CSV needs its header, and FHIR its Bundle.
@@ -65,11 +66,12 @@ def read_records(
     labelled = labelled and not (labels and is_one_population(labels))
     columns, optional = (("text", "label") if labelled else ("text",)), ("user",)
     for place, row in _rows(file, columns, optional, may_be_empty=may_be_empty, show_names=show_names):
-        label = row.get("label", UNLABELLED)
-        if labels is not None and label not in labels:
+        first, *more = _label_set(row["labels"], place) if "labels" in row else (row.get("label", UNLABELLED),)
+        if labels is not None and not {first, *more} <= set(labels):
             expected = f"one of {', '.join(labels)}"
             raise DataError("unknown label", expected=expected, got="another (not shown)", where=place)
-        records.append(Record(text=row["text"], label=label, user=row.get("user")))
+        further = tuple(more) if "labels" in row else None
+        records.append(Record(text=row["text"], label=first, user=row.get("user"), more=further))
         if (records[-1].user is None) != (records[0].user is None):
             raise DataError("user", expected="one in each row, or in none", where=place)
     return records
@@ -134,6 +136,20 @@ def named_by(setting: str) -> Iterator[None]:
 def duplicates(records: Sequence[Record]) -> int:
     """Count records equal to an earlier one in text and label. The count is private: only a simulation reports it."""
     return len(records) - len(set(records))
+
+
+def _label_set(joined: str, place: str) -> tuple[str, ...]:
+    """Return the labels of a text, each once, in their order."""
+    names = [name.strip() for name in joined.split(file_diagnosis.SEPARATOR)]
+    if not all(names):
+        raise DataError(
+            "labels",
+            expected=f"names with {file_diagnosis.SEPARATOR} between them",
+            got="an empty one",
+            where=place,
+            do="Take out the separator that is too many.",
+        )
+    return tuple(dict.fromkeys(names))
 
 
 def _public_rows(file: Path, optional: tuple[str, ...]) -> Iterator[Row]:
@@ -222,6 +238,7 @@ def _csv(
             continue
         if header is None:
             header = [name.strip() for name in fields]
+            columns = file_diagnosis.label_columns(columns, header)
             if any(header.count(column) != 1 for column in columns):
                 first = content.split("\n")[line - 1]
                 shape, where = file_diagnosis.HEADER, f"{file}:{line}"
@@ -249,15 +266,17 @@ def _json_lines(
         if row is None:
             got = "a list" if text_line.lstrip().startswith("[") else "something else"
             raise DataError("malformed JSON", expected="one JSON object a line", got=got, where=where)
-        names = (*columns, *(column for column in optional if column in row))
-        if not row.keys() >= set(columns):
+        wanted = file_diagnosis.label_columns(columns, list(row))
+        if not row.keys() >= set(wanted):
             shape = file_diagnosis.OBJECT
-            raise file_diagnosis.missing_columns(list(row), columns, where=where, shape=shape, show_names=show_names)
-        for name in names:
-            if not isinstance(row[name], str):
-                got = file_diagnosis.TYPES.get(type(row[name]), "an object")
-                raise DataError(f"wrong {name}", expected="a text, in quotes", got=got, where=where)
-        yield where, {column: row[column] for column in names}
+            raise file_diagnosis.missing_columns(list(row), wanted, where=where, shape=shape, show_names=show_names)
+        names = (*wanted, *(column for column in optional if column in row))
+        texts = {name: file_diagnosis.joined(name, row[name]) for name in names}
+        for name, value in texts.items():
+            if not isinstance(value, str):
+                expected, other = "a text, in quotes", "an object"
+                raise file_diagnosis.wrong_type(name, value, expected=expected, other=other, where=where)
+        yield where, cast("dict[str, str]", texts)
 
 
 def _object(content: str) -> dict[str, Any] | None:

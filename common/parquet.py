@@ -6,7 +6,7 @@ block: pyarrow's errors can carry values.
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from common import file_diagnosis
 from common.errors import DataError
@@ -46,16 +46,18 @@ def rows(
             "no Parquet file", expected="a file that pyarrow reads", got="another or a damaged one", where=file
         )
     names, table = read
+    columns = file_diagnosis.label_columns(columns, names)
     if any(names.count(column) != 1 for column in columns):
         raise file_diagnosis.missing_columns(
             names, columns, where=str(file), shape=file_diagnosis.TABLE, show_names=show_names
         )
     for number, row in enumerate(table, start=1):
-        for name, value in row.items():
+        place = f"{file}, row {number}"
+        texts = {name: file_diagnosis.joined(name, value) for name, value in row.items()}
+        for name, value in texts.items():
             if not isinstance(value, str):
-                got = file_diagnosis.TYPES.get(type(value), "another type")
-                raise DataError(f"wrong {name}", expected="a text", got=got, where=f"{file}, row {number}")
-        yield f"{file}, row {number}", row
+                raise file_diagnosis.wrong_type(name, value, expected="a text", other="another type", where=place)
+        yield place, cast("dict[str, str]", texts)
 
 
 def _table(content: bytes, wanted: tuple[str, ...]) -> tuple[list[str], list[dict[str, Any]]] | None:
@@ -67,6 +69,7 @@ def _table(content: bytes, wanted: tuple[str, ...]) -> tuple[list[str], list[dic
         # From memory: pyarrow would read a folder as one table, and a path as an address.
         opened = parquet.ParquetFile(pa.BufferReader(content))
         names = list(opened.schema_arrow.names)
+        wanted = file_diagnosis.label_columns(wanted, names)
         table = opened.read(columns=[name for name in dict.fromkeys(wanted) if names.count(name) == 1])
         table.validate(full=True)  # else a text that is no UTF-8 ends in an error that quotes it
         return names, table.to_pylist()

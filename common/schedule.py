@@ -21,6 +21,7 @@ from common.privacy.samplers import LAPLACE_REACH, LARGEST_TABLE, REACH
 from common.queries.class_sums import ClassSums
 from common.queries.correct_count import CorrectCount
 from common.queries.histograms import LabelHistogram, LengthHistogram, Vocabulary
+from common.queries.label_sets import LabelSets
 from common.queries.length_range import LengthRange
 from common.queries.page import Query
 from common.queries.questionnaire import Questionnaire
@@ -67,6 +68,8 @@ def seconds(body: m.Request | m.Reply, records: int, plan: Plan | None, index: i
     if isinstance(body, m.Open):
         work = _ROUND * plan.total_queries if plan.secure else 0
     else:
+        # A record with several labels counts under each.
+        records *= body.query.spec.labels_per_record
         work = operations(body.query, records) + _noise(body.query, plan, plan.query(index))
     return BASE_SECONDS + OPERATION_SECONDS * (_RECORD * records + work)
 
@@ -164,6 +167,11 @@ def _(query: LengthHistogram, records: int) -> int:
 @operations.register
 def _(query: LengthRange, records: int) -> int:
     return _TEXT * records + _STEP * query.spec.cap
+
+
+@operations.register
+def _(query: LabelSets, records: int) -> int:
+    return _PAIR * query.spec.labels_per_record * records
 
 
 @operations.register(LabelHistogram)

@@ -3,13 +3,14 @@
 import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import TypeVar
+from typing import Any, Self, TypeVar
 
 from common import validate
 from common.domain import UNLABELLED, Record, is_one_population
 from common.errors import ConfigError
+from common.file_diagnosis import SEPARATOR
 from common.structure import Structure
-from server.documents.codec import ABSENT
+from server.documents.codec import ABSENT, from_json
 from server.documents.files import Document
 from server.documents.privacy import Privacy
 
@@ -29,6 +30,8 @@ class Candidate(Document):
         round: Generation round, from 0.
         weight: Weight of the text in training; 1 unless the method weighs its texts.
         probabilities: Probability of each label, for training in place of `label`; None if the method has none.
+        more: The further labels that were requested with it; None if texts have one label each. In JSON, `labels` has
+            all of them in place of `label`.
     """
 
     text: str
@@ -37,6 +40,37 @@ class Candidate(Document):
     round: int
     weight: float = 1.0
     probabilities: Mapping[str, float] | None = field(default=None, metadata=ABSENT)
+    more: tuple[str, ...] | None = field(default=None, metadata=ABSENT)
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """All labels of the text."""
+        return self.label, *(self.more or ())
+
+    @property
+    def named(self) -> str:
+        """The text's label, or its labels in one text."""
+        return label_set(self.labels)
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the text as strict JSON, with the fields in their order."""
+        made = Document.to_json(self)  # super() does not work in a dataclass with slots
+        if made.pop("more", None) is None:
+            return made
+        return {"labels" if name == "label" else name: made[name] for name in made} | {"labels": list(self.labels)}
+
+    @classmethod
+    def from_json(cls, value: object) -> Self:
+        """Read the text back, as `Document.from_json` does."""
+        if isinstance(value, Mapping) and isinstance(labels := value.get("labels"), list):
+            first, *more = labels
+            value = {**value, "label": first, "more": more}
+        return from_json(cls, value)
+
+
+def label_set(labels: Iterable[str]) -> str:
+    """Return the labels of one text as a text; one label is its own name."""
+    return f"{SEPARATOR} ".join(labels)
 
 
 ClassifierInput = TypeVar("ClassifierInput", Candidate, Record)
@@ -86,6 +120,10 @@ class Task:
         structure: The fields of each text, if it is a JSON object; None for plain texts.
         language: Language of the texts, from `common.personal_patterns.LANGUAGES`: it decides what looks like personal
             information.
+        labels_per_text: Largest number of labels of a text; 1: each has one, as everywhere else.
+
+    Raises:
+        ConfigError: Texts cannot have so many labels.
     """
 
     name: str
@@ -95,6 +133,20 @@ class Task:
     wording: Wording = field(default_factory=Wording)
     structure: Structure | None = None
     language: str = "english"
+    labels_per_text: int = 1
+
+    def __post_init__(self) -> None:
+        if self.labels_per_text > max(1, len(self.labels)):
+            expected = f"at most the number of labels, {len(self.labels)}"
+            raise ConfigError("task.labels_per_text", expected=expected, got=self.labels_per_text)
+        if self.several and any(SEPARATOR in label for label in self.labels):
+            expected = f"names without {SEPARATOR!r}, which stands between the labels of a text"
+            raise ConfigError("task.labels", expected=expected, got="one with it")
+
+    @property
+    def several(self) -> bool:
+        """Whether a text may have several labels."""
+        return self.labels_per_text > 1
 
     @property
     def labelled(self) -> bool:
@@ -118,6 +170,12 @@ class Task:
         """
         if not self.labelled:
             raise ConfigError(setting, expected=f"labels, {purpose}", got=f"none (task.labels={NO_LABELS})", do=do)
+
+    def check_single(self, setting: str, purpose: str, do: str) -> None:
+        """Refuse a setting that cannot serve texts with several labels; arguments and error as in `check_labelled`."""
+        if self.several:
+            got = f"up to {self.labels_per_text} (task.labels_per_text)"
+            raise ConfigError(setting, expected=f"one label a text, {purpose}", got=got, do=do)
 
     def classifier_inputs(self, texts: Iterable[ClassifierInput]) -> list[ClassifierInput]:
         """Return candidates or records with what a classifier reads as text: the text field, or all of a plain text."""

@@ -85,7 +85,7 @@ class State(Generic[M]):
         """Read the state back from `to_dict`'s form, after a trip through JSON; `memory` is its memory's class."""
         return State(
             round=saved["round"],
-            candidates=tuple(Candidate(**candidate) for candidate in saved["candidates"]),
+            candidates=tuple(map(Candidate.from_json, saved["candidates"])),
             rounds=tuple(RoundReport.from_json(line) for line in saved["rounds"]),
             released=saved.get("released", {}),
             memory=memory.from_dict(saved["memory"]),
@@ -189,6 +189,15 @@ class Reusing(Protocol):
 
     def earlier(self) -> Earlier | None:
         """Return the earlier run; None if the method asks by itself."""
+
+
+@runtime_checkable
+class SeveralLabels(Protocol):
+    """A method that serves texts with several labels (`server/operators/label_sets.py`); any other one is refused."""
+
+    @property
+    def label_sets_share(self) -> float:
+        """Share of epsilon for the question which labels occur together, in (0, 1)."""
 
 
 @runtime_checkable

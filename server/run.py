@@ -24,6 +24,7 @@ from server.evaluation import (
     federated_count,
     fields,
     figures,
+    label_sets,
     nearness,
     of_texts,
     projection,
@@ -130,6 +131,7 @@ def run(
         | count
         | of_texts.of_texts(measured)
         | zero_shot.compared(measured, without)
+        | label_sets.compared(measured, without)
         | nearness.nearness(measured, without)
         | released_classifier.measured_with(measured, classifier, task.classifier_inputs(transfer))
         | fields.of_run(measured.whole_texts, task.structure, (report.cleaned for report in state.rounds))
@@ -162,7 +164,7 @@ def _knowledge(
 ) -> tuple[LinearClassifier | None, list[Candidate]]:
     """Write and return the released numbers' classifier, None if there is none, and its labels of public texts."""
     structured = tools.task.structure is not None  # whole objects are embedded, and fields are tested
-    if not isinstance(method, Labelling) or structured or not tools.task.labelled:
+    if not isinstance(method, Labelling) or structured or not tools.task.labelled or tools.task.several:
         return None, []
     classifier = method.classifier(state)
     transfer = released_classifier.transfer_set(

@@ -190,15 +190,15 @@ MUTATIONS = (
     mutation(
         "the sensitivity forgets the furthest half",
         "common/queries/votes.py",
-        "tuple(sorted(half + half)) if self.furthest else half",
-        "half",
+        "2 * self.labels_per_record if self.furthest else self.labels_per_record",
+        "self.labels_per_record",
         AUDIT + "test_canaries_show_half_of_sigma",
     ),
     mutation(
         "the l2 sensitivity of class sums forgets the count",
         "common/queries/class_sums.py",
-        "l2_squared=(self.grid**2 + self.count**2) * self.max_records**2,",
-        "l2_squared=self.grid**2 * self.max_records**2,",
+        "l2_squared=(self.grid**2 + self.count**2) * blocks * self.max_records**2,",
+        "l2_squared=self.grid**2 * blocks * self.max_records**2,",
         "tests/properties/test_sensitivity.py::test_one_record_reaches_the_bounds_and_never_exceeds_them",
     ),
     mutation(
@@ -239,7 +239,7 @@ MUTATIONS = (
     mutation(
         "a user's records beyond m count",
         "client/answer.py",
-        "units = records.limited(planned.spec.max_records)",
+        "units = records.limited(planned.spec.max_records, planned.spec.labels_per_record)",
         "units = records",
         PEERS + "test_the_factor_for_users_is_in_the_noise_and_in_what_a_user_may_hold",
     ),

@@ -15,6 +15,7 @@ from client.records import EmbeddedRecords
 from common.queries.class_sums import ClassSums
 from common.queries.correct_count import CorrectCount
 from common.queries.histograms import LabelHistogram, LengthHistogram, Vocabulary
+from common.queries.label_sets import LabelSets
 from common.queries.page import Query
 from common.queries.questionnaire import Questionnaire
 from common.queries.self_similarity import SelfSimilarity
@@ -24,6 +25,7 @@ from common.queries.votes import Votes
 CONTRIBUTIONS: Mapping[type[Query], Callable[[Any, EmbeddedRecords], NDArray[np.int64]]] = {
     Votes: votes.contribution,
     LabelHistogram: counts.of_labels,
+    LabelSets: counts.of_sets,
     LengthHistogram: counts.of_lengths,
     Vocabulary: counts.of_terms,
     Sketch: sketch.contribution,
@@ -40,7 +42,7 @@ def contribution(query: Query, records: EmbeddedRecords) -> NDArray[np.int64]:
 
     Args:
         query: The query, one of `CONTRIBUTIONS`.
-        records: This party's records, at most `query.spec.max_records` of each owner (`EmbeddedRecords.limited`).
+        records: This party's records, as `EmbeddedRecords.limited` keeps them for the query.
 
     Returns:
         (query.length,) int64, in grid units.

@@ -5,6 +5,7 @@ classifier.
 """
 
 from collections.abc import Sequence
+from itertools import combinations
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,6 +15,7 @@ from client.records import EmbeddedRecords
 from common.errors import ProtocolError
 from common.queries import closed_set, histograms
 from common.queries.correct_count import CorrectCount
+from common.queries.label_sets import LabelSets
 from common.queries.self_similarity import SelfSimilarity
 from common.queries.terms import Extractor, decode_terms
 
@@ -22,6 +24,23 @@ def of_labels(query: histograms.LabelHistogram, records: EmbeddedRecords) -> NDA
     """Count the records with each label: (labels,) int64."""
     labels = records.labels[records.labels < query.spec.labels]
     return np.bincount(labels, minlength=query.spec.labels).astype(np.int64)
+
+
+def of_sets(query: LabelSets, records: EmbeddedRecords) -> NDArray[np.int64]:
+    """Count the records with each number of labels, each label, and each pair of labels, in grid units.
+
+    Returns:
+        (labels_per_record + labels + pairs,) int64.
+    """
+    spec = query.spec
+    sizes, labels = np.zeros(spec.labels_per_record, np.int64), np.zeros(spec.labels, np.int64)
+    pairs = np.zeros((spec.labels, spec.labels), np.int64)
+    for mine in records.label_sets():
+        sizes[len(mine) - 1] += 1
+        labels[mine] += 1
+        for one, other in combinations(sorted(mine), 2):
+            pairs[one, other] += 1
+    return spec.grid * np.concatenate([sizes, labels, pairs[np.triu_indices(spec.labels, 1)]])
 
 
 def of_lengths(query: histograms.LengthHistogram, records: EmbeddedRecords) -> NDArray[np.int64]:

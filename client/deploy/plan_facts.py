@@ -56,12 +56,14 @@ class OwnRecords:
 
     Attributes:
         total: All of its records.
+        taking_part: Number of those with a label of the plan.
         of_label: Number of records by label of the plan, without labels that have no record.
         without: Labels of the plan that no record has.
         unasked: Number of records by label, for the labels that the plan does not have.
     """
 
     total: int
+    taking_part: int
     of_label: dict[str, int]
     without: tuple[str, ...]
     unasked: dict[str, int]
@@ -281,9 +283,14 @@ def _budget(plan: Plan, limits: Limits, charged: Sequence[Release], problem: str
 
 
 def _own_records(plan: Plan, private: Sequence[Record]) -> OwnRecords:
-    counts = Counter(UNLABELLED if is_one_population(plan.labels) else record.label for record in private)
+    several = plan.labels_per_record > 1
+    sets = [record.labels if several else (record.label,) for record in private]
+    if is_one_population(plan.labels):
+        sets = [(UNLABELLED,)] * len(private)
+    counts = Counter(label for labels in sets for label in labels)
     return OwnRecords(
         total=len(private),
+        taking_part=sum(not set(labels).isdisjoint(plan.labels) for labels in sets),
         of_label={label: counts[label] for label in plan.labels if counts[label]},
         without=tuple(label for label in plan.labels if not counts[label]),
         unasked={label: count for label, count in sorted(counts.items()) if label not in plan.labels},

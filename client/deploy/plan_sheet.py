@@ -145,6 +145,13 @@ def _cost(facts: PlanFacts) -> Iterator[Fact]:
     )
     if is_one_population(plan.labels):
         yield Fact("labels", "none: what is asked for each label is asked once, for all records together", folded=True)
+    if plan.labels_per_record > 1:
+        number = plan.labels_per_record
+        several = (
+            f"a record counts under up to {number} of its labels, the first {number} that the plan has; the noise "
+            "covers all of them together"
+        )
+        yield Fact("labels", several, folded=True)
     for query in plan.queries:
         yield from _query(query, plan)
 
@@ -224,8 +231,8 @@ def _records(records: OwnRecords, plan: Plan) -> Iterator[str]:
     if is_one_population(plan.labels):
         yield f"all {records.total} may take part, as one population: the plan has no labels (known here alone)"
         return
-    taking_part = sum(records.of_label.values())
-    yield f"{taking_part} of {records.total} have one of the plan's labels (known here alone)"
+    each = "; each counts under all of its labels here" if plan.labels_per_record > 1 else ""
+    yield f"{records.taking_part} of {records.total} have one of the plan's labels (known here alone){each}"
     for label, count in records.of_label.items():
         yield f"{plain(label)}: {count}"
     if records.without:

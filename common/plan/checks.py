@@ -109,6 +109,12 @@ def check_query(plan: "Plan", query: PlannedQuery) -> None:
             got=spec.max_records,
             do="Set the unit to user, or max_records to 1.",
         )
+    if spec.labels_per_record > 1 and query.rate < 1:
+        raise PlanError(
+            f"subsampling of {query.name}",
+            expected="none, where a record counts under several labels",
+            got=f"rate {query.rate:g}",
+        )
     spec.check(query.name, len(plan.labels))
     if spec.largest is None:
         return

@@ -185,6 +185,11 @@ class Plan:
         return parties * (self.max_records_per_party * query.spec.largest + NOISE_REACH * query.scale)
 
     @property
+    def labels_per_record(self) -> int:
+        """Largest number of its labels under which one record counts in any answer."""
+        return max((query.spec.labels_per_record for query in self.queries), default=1)
+
+    @property
     def total_queries(self) -> int:
         """Number of answers that are paid for, attempts included."""
         return sum(query.times for query in self.queries) * self.max_attempts

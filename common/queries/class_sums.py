@@ -8,6 +8,7 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from common.domain import MOST_LABELS
 from common.privacy.mechanisms import SUMMED
 from common.privacy.sensitivity import Sensitivity
 from common.queries.arrays import orthogonal_rows, same_labels, shaped, unit_rows, within_unit_ball, wrong
@@ -44,6 +45,9 @@ class ClassSumsSpec(Spec):
     which the plan fixes, and the arrays, of which the ledger keeps the digest, may come later. The proof is for one
     record; m records of a user add up to at most m times as much (`closed_set`), which is reached by m equal ones.
 
+    A record with several labels adds so to the blocks of up to s of them. Blocks share no number, so both bounds grow s
+    times, and l2 itself sqrt(s) times.
+
     Attributes:
         labels: C, number of labels of the plan; the answer has C (k + 1) coordinates, label by label: the sums along
             the directions, then the count.
@@ -51,6 +55,7 @@ class ClassSumsSpec(Spec):
         count: A, grid units that a record adds to the count of its label; A / B of a radius.
         grid: B, grid units in the radius.
         max_records: m, largest number of records of one privacy unit.
+        labels_per_record: s, largest number of its labels to whose blocks a record adds.
     """
 
     kind: ClassVar[str] = "class sums"
@@ -60,11 +65,13 @@ class ClassSumsSpec(Spec):
     count: int
     grid: int = 1024
     max_records: int = 1
+    labels_per_record: int = 1
 
     def __post_init__(self) -> None:
         integers_in(1, 2**20, labels=self.labels, grid=self.grid, max_records=self.max_records)
         integers_in(1, MOST_DIRECTIONS, directions=self.directions)
         integers_in(1, self.grid, count=self.count)
+        integers_in(1, MOST_LABELS, labels_per_record=self.labels_per_record)
 
     def check(self, name: str, labels: int) -> None:
         """Refuse a number of labels other than the plan's, as `Spec` defines."""
@@ -87,10 +94,11 @@ class ClassSumsSpec(Spec):
     @property
     def sensitivity(self) -> Sensitivity:
         """Sensitivity of the sum, on the grid."""
+        blocks = self.labels_per_record
         return Sensitivity(
-            l1=(math.isqrt(self.directions * self.grid**2) + self.count) * self.max_records,
-            l2_squared=(self.grid**2 + self.count**2) * self.max_records**2,
-            touched=(self.directions + 1) * self.max_records,
+            l1=(math.isqrt(self.directions * self.grid**2) + self.count) * blocks * self.max_records,
+            l2_squared=(self.grid**2 + self.count**2) * blocks * self.max_records**2,
+            touched=(self.directions + 1) * blocks * self.max_records,
         )
 
     @property

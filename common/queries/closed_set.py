@@ -6,6 +6,8 @@ Each query has a page in this package, with its specification, the proof of its 
     specification        one record adds                              noise                     answer of L parties
     VotesSpec            integers 2^(Q-q) to its Q nearest (furthest) Gaussian, Laplace         sum
     LabelHistogramSpec   1 to its label                               Laplace, Gaussian         sum
+    LabelSetsSpec        1 to the size of its label set, each label   Gaussian, Laplace         sum
+                         and each pair of labels
     LengthHistogramSpec  1 to the bin of its length                   Laplace, Gaussian         sum
     VocabularySpec       1 to each of its first k terms               Laplace, Gaussian         sum
     SketchSpec           random Fourier features of its phrases       Gaussian, Laplace         sum
@@ -22,9 +24,11 @@ A keyword histogram (each record votes for the nearest keyword of its label) is 
 Two data sets are neighbours if one has one unit more. A unit is a record, or at user level all records of one user, of
 which a party keeps at most m = `max_records` by a rule that looks at that user's records only. If these m records are
 added one after the other, their changes add up, so by the triangle inequality l1 and l2 are at most m times as large as
-for one record. Each proof is therefore for one record. All but the last three are sums over the parties' disjoint
-records; one record is in one party, so the bounds hold unchanged for the sum, and for the parties' answers side by side
-too.
+for one record. Each proof is therefore for one record. A record with several labels counts once, under the first, except
+in the answers whose specification has `labels_per_record`: there it counts under at most that many of its labels.
+
+All but the last three are sums over the parties' disjoint records; one record is in one party, so the bounds hold
+unchanged for the sum, and for the parties' answers side by side too.
 """
 
 import hashlib
@@ -48,6 +52,7 @@ from common.queries.histograms import (
     Vocabulary,
     VocabularySpec,
 )
+from common.queries.label_sets import LabelSets, LabelSetsSpec
 from common.queries.length_range import LengthRange, LengthRangeSpec
 from common.queries.page import Query as Query  # noqa: PLC0414 the types of the closed set's members, exported with it
 from common.queries.page import Spec as Spec  # noqa: PLC0414
@@ -61,6 +66,7 @@ from common.queries.votes import Votes, VotesSpec
 QUERIES: tuple[tuple[type[Spec], type[Query]], ...] = (
     (VotesSpec, Votes),
     (LabelHistogramSpec, LabelHistogram),
+    (LabelSetsSpec, LabelSets),
     (LengthHistogramSpec, LengthHistogram),
     (VocabularySpec, Vocabulary),
     (SketchSpec, Sketch),
@@ -79,13 +85,17 @@ QUERIES: tuple[tuple[type[Spec], type[Query]], ...] = (
 KINDS = tuple(spec.kind for spec, _ in QUERIES)
 """Names of all queries."""
 
+_AS_BEFORE = (("labels_per_record", 1),)
+"""Later fields, with the value that a specification without them has: plans keep their form, and so their digests."""
+
 PROVEN = tuple(spec.kind for spec, _ in QUERIES if not spec.unproven)
 """Names of the queries whose answers have a privacy proof."""
 
 
 def spec_to_dict(spec: Spec) -> dict[str, Any]:
-    """Return plain values, ready for JSON, with the name of the query."""
-    return {"kind": spec.kind, **asdict(spec)}
+    """Return plain values, ready for JSON, with the name of the query; without later fields that change nothing."""
+    plain = {"kind": spec.kind, **asdict(spec)}
+    return {name: value for name, value in plain.items() if (name, value) not in _AS_BEFORE}
 
 
 def spec_from_dict(plain: Mapping[str, Any]) -> Spec:
@@ -97,7 +107,8 @@ def spec_from_dict(plain: Mapping[str, Any]) -> Spec:
     values = dict(plain)
     kind = values.pop("kind", "")
     for spec, _ in QUERIES:
-        if spec.kind == kind and set(values) == {field.name for field in fields(spec)}:
+        names = {field.name for field in fields(spec)}
+        if spec.kind == kind and names >= set(values) >= names - dict(_AS_BEFORE).keys():
             return spec(**values)
     raise ConfigError("query", expected=f"one of {', '.join(KINDS)}, with its fields", got="another")
 

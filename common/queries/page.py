@@ -42,6 +42,11 @@ class Spec(Protocol):
         ...
 
     @property
+    def labels_per_record(self) -> int:
+        """Largest number of its labels under which one record counts; 1: under the first alone."""
+        return 1
+
+    @property
     def grid(self) -> int:
         """Number of integer units of an answer in one vote, record, cosine, feature or radius."""
         ...

@@ -65,6 +65,8 @@ class QuestionnaireSpec(ClassSumsSpec):
         integers_in(0, self.grid, term=self.term)
         if bool(self.first) != bool(self.term):
             raise ConfigError("first and term", expected="both 0 or neither", got=f"{self.first} and {self.term}")
+        if self.labels_per_record != 1:  # its form would count once for each label
+            raise ConfigError("labels_per_record of a questionnaire", expected="1", got=self.labels_per_record)
         if not self.questions and not self.first:
             raise ConfigError("questionnaire", expected="a question, or terms", got="neither")
 

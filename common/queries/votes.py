@@ -7,6 +7,7 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from common.domain import MOST_LABELS
 from common.privacy.mechanisms import SUMMED
 from common.privacy.sensitivity import Sensitivity
 from common.queries.arrays import fitting, labelled_rows
@@ -35,12 +36,17 @@ class VotesSpec(Spec):
 
     in votes l2^2 = (k 4/3)(1 - 4^-Q). Both are reached as soon as n >= Q.
 
+    A record with several labels votes so under each of up to s of them. A candidate of the query has one label, and a
+    text with several is a candidate under each: labels share no coordinate, so both bounds grow s times, and l2 itself
+    sqrt(s) times.
+
     Attributes:
         top: Q >= 1, votes of one record in each direction.
         furthest: Whether the furthest candidates are voted on too.
         fine: f >= 1, grid units in the smallest vote: with few votes and many parties, shares of noise would otherwise
             be too small on the integer grid.
         max_records: m, the records that one privacy unit may hold; 1 is sample level.
+        labels_per_record: s, the labels of its own under which a record votes at most.
     """
 
     kind: ClassVar[str] = "votes"
@@ -50,9 +56,11 @@ class VotesSpec(Spec):
     furthest: bool = True
     fine: int = 1
     max_records: int = 1
+    labels_per_record: int = 1
 
     def __post_init__(self) -> None:
         integers_in(1, MOST_VOTES, top=self.top)
+        integers_in(1, MOST_LABELS, labels_per_record=self.labels_per_record)
         integers_in(1, 2**20, max_records=self.max_records)
         integers_in(1, 2**10, fine=self.fine)
         flags(furthest=self.furthest)
@@ -66,7 +74,8 @@ class VotesSpec(Spec):
     def sensitivity(self) -> Sensitivity:
         """Sensitivity of the sum, on the grid."""
         half = tuple(self.fine << q for q in range(self.top))
-        return Sensitivity.of(tuple(sorted(half + half)) if self.furthest else half, self.max_records)
+        halves = 2 * self.labels_per_record if self.furthest else self.labels_per_record
+        return Sensitivity.of(tuple(sorted(half * halves)), self.max_records)
 
     @property
     def largest(self) -> int:
@@ -76,7 +85,8 @@ class VotesSpec(Spec):
     @property
     def paper_l1(self) -> float:
         """The bound, in votes, that WASP's paper takes for the l2 sensitivity: 2 for each direction, 1 for Top-1."""
-        return (1.0 if self.top == 1 else 2.0) * (2 if self.furthest else 1) * self.max_records
+        under = self.max_records * self.labels_per_record
+        return (1.0 if self.top == 1 else 2.0) * (2 if self.furthest else 1) * under
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

@@ -107,7 +107,8 @@ def _write_parquet(path: Path, rows: list[dict[str, Any]], columns: Sequence[str
     import pyarrow as pa
     from pyarrow import parquet
 
-    types = {"round": pa.int64(), "weight": pa.float64(), "probabilities": pa.list_(pa.float64())}
+    lists = {"probabilities": pa.list_(pa.float64()), "labels": pa.list_(pa.string())}
+    types = {"round": pa.int64(), "weight": pa.float64(), **lists}
     schema = pa.schema([(name, types.get(name, pa.string())) for name in columns])
     parquet.write_table(pa.Table.from_pylist(rows, schema), path)
 

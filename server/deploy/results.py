@@ -14,6 +14,7 @@ from server.documents.metrics import Metrics
 from server.documents.run import RunSummary
 from server.evaluation import (
     figures,
+    label_sets,
     nearness,
     of_texts,
     released_classifier,
@@ -106,7 +107,7 @@ def _measured(run: Path, test: Path, chosen: Sequence[str] | None) -> Metrics:
     task, texts = build(settings.task).task(), read_candidates(run)
     with named_by("--test"):
         held_out = read_records(test, labelled=task.labelled, show_names=True)
-        if not {record.label for record in held_out} & set(task.labels):
+        if not {label for record in held_out for label in record.labels} & set(task.labels):
             expected = f"texts with labels of the run: {', '.join(task.labels)}"
             raise DataError("labels", expected=expected, got="none with one of them", where=test)
     measured = figures.Measured(
@@ -127,6 +128,7 @@ def _measured(run: Path, test: Path, chosen: Sequence[str] | None) -> Metrics:
     made = (
         of_texts.of_texts(measured)
         | zero_shot.compared(measured, without)
+        | label_sets.compared(measured, without)
         | nearness.nearness(measured, without)
         | released_classifier.measured_with(measured, trained, task.classifier_inputs(read_candidates(run, TRANSFER)))
     )
@@ -136,7 +138,7 @@ def _measured(run: Path, test: Path, chosen: Sequence[str] | None) -> Metrics:
     if tested and Path(tested).is_file() and Path(tested).read_bytes() == test.read_bytes():
         small.pop("real_private", None)  # stays as a simulation has measured it on these texts
     else:
-        small["utility_real"] = None  # as `real_private`, it was measured on other texts
+        small |= {"utility_real": None, label_sets.REAL: None}  # as `real_private`, it was measured on other texts
     before = Metrics.load_if_there(run) or Metrics()
     missing = of_texts.without_records(evaluation.metrics, before.content)
     metrics = before.adding(small | {"test": test.name} | groups | missing)

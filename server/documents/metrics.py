@@ -110,11 +110,33 @@ class Nearness(Document):
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
+class LabelSets(Document):
+    """Micro F1 on held-out texts; the measure of a task whose texts may have several labels.
+
+    Attributes:
+        synthetic: That of classifiers trained on the synthetic texts.
+        trained_on: Number of the synthetic texts.
+        without: The same, of what the same models wrote without the hospitals.
+        real: The same, of all private records; only in a simulation.
+        constant_answer: That of the best answer that is the same for all texts.
+        gain: `synthetic` minus `without`, for equally many texts; None if there is no interval.
+    """
+
+    synthetic: Estimate
+    trained_on: int | None
+    without: Estimate
+    real: Estimate
+    constant_answer: Estimate
+    gain: Gain | None
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
 class LabelShares(Document):
     """Labels of the private records, in a simulation.
 
     Attributes:
-        count: Number of records; None in earlier versions.
+        count: Number of records, each once for each of its labels; None in earlier versions.
         records: Share of each label.
     """
 
@@ -213,6 +235,23 @@ class Metrics(Document):
             real=_estimate(group.get("real")),
             gain=_gain(group.get("difference"), texts),
             texts=texts,
+        )
+
+    @property
+    def label_sets(self) -> LabelSets | None:
+        """Micro F1 in a task whose texts may have several labels, in place of accuracies."""
+        group, real = self.content.get("label_sets"), self.content.get("label_sets_real")
+        if not isinstance(group, Mapping):
+            return None
+        references = {name: group.get(name) for name in ("zero_shot", "constant")} | {"real": real}
+        measured = {name: of if isinstance(of, Mapping) else {} for name, of in references.items()}
+        return LabelSets(
+            synthetic=_estimate(group.get("micro_f1")),
+            trained_on=_whole(group.get("trained_on")),
+            without=_estimate(measured["zero_shot"].get("micro_f1")),
+            real=_estimate(measured["real"].get("micro_f1")),
+            constant_answer=_estimate(measured["constant"].get("micro_f1")),
+            gain=_gain(group.get("difference"), _whole(measured["zero_shot"].get("trained_on"))),
         )
 
     @property

@@ -262,6 +262,11 @@ class Privacy(Document):
         return self.aggregation == MALICIOUS
 
     @property
+    def labels_per_record(self) -> int:
+        """Largest number of its labels under which one record counts."""
+        return max((query.parameters.get("labels_per_record", 1) for query in self.queries), default=1)
+
+    @property
     def by_user(self) -> bool:
         """Whether all records of a user are protected together."""
         return self.adjacency.unit == "user"

@@ -25,8 +25,9 @@ log = logging.getLogger("caucus.measures")
 Figure = dict[str, Any]
 Group = dict[str, Any]
 
+SEVERAL_LABELS = "a text may have several labels: what they teach is in the figures of label sets"
 WITHOUT_LABELS = "the task has no labels, so no classifier learns from the texts"
-"""Reason in place of accuracies."""
+"""Reasons in place of accuracies."""
 _FID = "FID: squared Frechet distance of Gaussians in the encoder's space, biased upward for few texts. "
 
 
@@ -61,6 +62,11 @@ class Measured:
     def labelled(self) -> bool:
         """Whether texts have labels."""
         return not is_one_population({text.label for text in self.candidates} | {record.label for record in self.test})
+
+    @property
+    def several(self) -> bool:
+        """Whether a text may have several labels."""
+        return any(text.more is not None for text in self.candidates)
 
     @property
     def whole_texts(self) -> Sequence[str]:
@@ -123,8 +129,8 @@ def missing(names: Iterable[str], error: Exception, *, rows: int) -> dict[str, F
 
 def classification(measured: Measured, train: Sequence[Candidate | Record], evaluation: Evaluation) -> Group:
     """Measure accuracy and macro-F1, on the test texts, of the small model trained on `train`, if there are labels."""
-    if not measured.labelled:
-        return {"value": None, "reason": WITHOUT_LABELS}
+    if not measured.labelled or measured.several:
+        return {"value": None, "reason": SEVERAL_LABELS if measured.several else WITHOUT_LABELS}
     seeds = evaluation.seeds if evaluation.model != "tfidf" else 1  # the default is deterministic
     right = [record.label for record in measured.test]
     note = None

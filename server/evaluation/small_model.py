@@ -108,11 +108,12 @@ def metrics(
     """Make the fields of `metrics.json` on the small model, trained on the synthetic texts and tested on held-out ones.
 
     A simulation fills in `real_private`, the same model trained on the private records, without adaptation. The result
-    is empty without held-out texts, and has only their number without labels.
+    is empty without held-out texts, and has only their number without labels, or if texts may have several.
     """
     if not held_out:
         return {}
-    if is_one_population({record.label for record in held_out}):
+    several = any(candidate.more is not None for candidate in candidates)
+    if several or is_one_population({record.label for record in held_out}):
         return {"test_records": len(held_out)}
     return {
         "definition": evaluation.definition,

@@ -37,7 +37,7 @@ def compared(measured: Measured, zero_shot: Sequence[Candidate]) -> dict[str, Gr
         zero_shot: Texts that the same models wrote before any answer, with the labels as requested.
     """
     sets = {"zero_shot": zero_shot, "as_many": measured.candidates}
-    if not measured.labelled or not measured.test or not all(sets.values()):
+    if not measured.labelled or measured.several or not measured.test or not all(sets.values()):
         return {}
     texts = min(map(len, sets.values()))
     definition = _DEFINITION.format(texts=texts, written=len(zero_shot), synthetic=len(measured.candidates))

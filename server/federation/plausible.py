@@ -28,6 +28,7 @@ from common.plan.plan import NOISE_REACH, Plan
 from common.queries.class_sums import ClassSums, ClassSumsSpec
 from common.queries.correct_count import CorrectCount
 from common.queries.histograms import LabelHistogram, LengthHistogram, Vocabulary
+from common.queries.label_sets import LabelSets
 from common.queries.page import Query
 from common.queries.questionnaire import Questionnaire
 from common.queries.self_similarity import SelfSimilarity
@@ -147,7 +148,8 @@ def _(query: Votes, values: Floats, honest: Honest) -> Iterator[Finding]:
             yield f"nearest less furthest votes of {name}", difference, honest.room(np.ones(2 * len(columns)))
         records += float(votes[0].sum()) / whole
         weights.append(np.full(len(columns), 1 / whole))
-    yield "records behind the votes", records, honest.records + honest.room(np.concatenate(weights))
+    most = spec.labels_per_record * honest.records
+    yield "records behind the votes", records, most + honest.room(np.concatenate(weights))
 
 
 @_of_kind.register
@@ -171,11 +173,22 @@ def _class_sums(spec: ClassSumsSpec, values: Floats, honest: Honest) -> Iterator
     """Yield the findings on bounded quantities of class sums alone."""
     rows = values.reshape(spec.labels, spec.directions + 1)
     counts = rows[:, -1]
-    yield from _counts(counts, spec.count * honest.records, honest)
+    yield from _counts(counts, spec.count * spec.labels_per_record * honest.records, honest)
     for name, row in zip(honest.labels, rows, strict=True):
         # Each record adds a vector of length `grid` at most, and `count` to the count.
         longest = spec.grid / spec.count * max(0.0, row[-1] + honest.room()) + honest.length(spec.directions)
         yield f"length of the vectors of {name} relative to its count", float(np.linalg.norm(row[:-1])), longest
+
+
+@_of_kind.register
+def _(query: LabelSets, values: Floats, honest: Honest) -> Iterator[Finding]:
+    spec, most = query.spec, query.spec.labels_per_record
+    sizes, labels, pairs = np.split(values, [most, most + spec.labels])
+    records = spec.grid * honest.records
+    yield from _counts(sizes, records, honest)
+    yield from _counts(labels, most * records, honest)
+    if len(pairs):
+        yield from _counts(pairs, most * (most - 1) / 2 * records, honest)
 
 
 @_of_kind.register(LabelHistogram)

@@ -152,6 +152,8 @@ def _guarantee(privacy: Privacy) -> list[str]:
         f"and δ = {show_delta(delta)}. Adding or removing {unit} makes no result of the run more than {factor} as "
         f"probable{extra}."
     )
+    if (most := privacy.labels_per_record) > 1:
+        first += f" A record counts under up to {most} of its labels, and this holds for all of them together."
     second = (
         "What this means: suppose somebody knows everything else and has to guess from the released texts whether "
         f"{given} used, with yes and no equally likely. At worst that guess is right in {right:g} % of cases; a coin "

@@ -61,6 +61,7 @@ class Request:
         seed: Distinguishes this request from equal ones, and seeds models that take a seed; 64 bits.
         wording: Terms for the texts in a chat model's prompt.
         structure: The fields of each requested text, and of the texts shown; None asks for plain texts.
+        more: Further labels that each new text has together with `label`.
     """
 
     task_kind: str
@@ -81,6 +82,7 @@ class Request:
     seed: int = 0
     wording: Wording = field(default_factory=Wording)
     structure: Structure | None = None
+    more: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         """Refuse an ambiguous combination of fields."""
@@ -94,8 +96,11 @@ class Request:
         names = [label for label, _ in self.labels]
         if len(set(names)) < len(names):
             raise ConfigError("labels", expected="each label once", got=f"{len(names) - len(set(names))} repeated")
-        if self.label is not None and self.label not in names:
-            raise ConfigError("label", expected=f"one of {', '.join(names)}", got=repr(self.label))
+        for label in (self.label, *self.more):
+            if label is not None and label not in names:
+                raise ConfigError("label", expected=f"one of {', '.join(names)}", got=repr(label))
+        if self.more and self.label is None:
+            raise ConfigError("more", expected="a label before the further ones", got="none")
         self._fit_together()
         fields = [(name, getattr(self, name)) for name in _TEXTS]
         for name, texts in [*fields, *(("good_must", phrases) for phrases in self.good_must)]:
@@ -120,9 +125,15 @@ class Request:
             raise ConfigError("phrases", expected="no texts, keyphrases or length in the same request", got="some")
 
     @property
+    def requested(self) -> tuple[tuple[str, str], ...]:
+        """The requested label, or labels, each with its public description; empty if there is none."""
+        described = dict(self.labels)
+        return tuple((label, described[label]) for label in (self.label, *self.more) if label is not None)
+
+    @property
     def description(self) -> str:
-        """Public description of the requested label; empty if there is no label."""
-        return dict(self.labels)[self.label] if self.label is not None else ""
+        """Public description of the requested label, or of all of them; empty if there is none."""
+        return "; ".join(description for _, description in self.requested)
 
     @property
     def modes(self) -> frozenset[str]:
@@ -153,6 +164,8 @@ class Request:
         fields = asdict(self)
         if self.structure is None:
             del fields["structure"]  # the form from before there were structures: caches keep their replies
+        if not self.more:
+            del fields["more"]  # and from before texts had several labels
         if not self.wording.plural:
             del fields["wording"]["plural"]  # and from before plurals
         return json.dumps(fields, sort_keys=True, separators=(",", ":"))

@@ -186,7 +186,7 @@ def _described(request: Request, *, kind: bool) -> list[str]:
 
 def _topic(request: Request) -> str:
     """Return the label with its description, and the attribute; empty if the prompt must name neither."""
-    parts = [] if request.label is None else [_named(request.label, request.description)]
+    parts = [" and ".join(_named(*label) for label in request.requested)] if request.requested else []
     return ", ".join([*parts, *([request.attribute] if request.attribute else [])])
 
 

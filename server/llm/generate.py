@@ -118,12 +118,12 @@ def generate(
     for attempt in range(PASSES_OF_A_LABEL):
         requests: list[tuple[str, Request]] = []
         owners: list[int] = []
-        written = {order.label for order, of_order in zip(orders, texts, strict=True) if of_order}
+        written = {order.named for order, of_order in zip(orders, texts, strict=True) if of_order}
         for at, order in enumerate(orders):
-            if attempt >= MOST_PASSES and order.label in written:
+            if attempt >= MOST_PASSES and order.named in written:
                 continue
             for i, size in enumerate(_sizes(order.count - len(texts[at]), texts_per_request)):
-                stream = rng.experiment(experiment_seed, "prompt", round_number, order.model, order.label, attempt, i)
+                stream = rng.experiment(experiment_seed, "prompt", round_number, order.model, order.named, attempt, i)
                 requests.append((order.model, write(order, size, stream)))
                 owners.append(at)
         replies = complete(providers, requests, cleaner=cleaner, known=earlier_texts, use=use, progress=progress)
@@ -131,13 +131,14 @@ def generate(
             texts[at] += reply
     generated = Generated(use=use)
     for order, surplus in zip(orders, texts, strict=True):
-        stream = rng.experiment(experiment_seed, "cut", round_number, order.model, order.label)
+        stream = rng.experiment(experiment_seed, "cut", round_number, order.model, order.named)
         order_texts = _cut(surplus, order, stream)
         generated.lost[order.model] += order.count - len(order_texts)
         generated.candidates += [
-            Candidate(text=text, label=order.label, model=order.model, round=round_number) for text in order_texts
+            Candidate(text=text, label=order.label, model=order.model, round=round_number, more=order.more)
+            for text in order_texts
         ]
-    ordered = dict.fromkeys(order.label for order in orders if order.count)
+    ordered = dict.fromkeys(order.named for order in orders if order.count)
     if round_number == 0:
         refuse_missing(ordered, generated.candidates, passes=PASSES_OF_A_LABEL)
     for label in _missing(ordered, generated.candidates):
@@ -247,7 +248,7 @@ def refuse_missing(labels: Iterable[str], candidates: Iterable[Candidate], *, pa
 
 def _missing(labels: Iterable[str], candidates: Iterable[Candidate]) -> list[str]:
     """Return the labels without a candidate."""
-    written = {candidate.label for candidate in candidates}
+    written = {candidate.named for candidate in candidates}
     return [label for label in labels if label not in written]
 
 

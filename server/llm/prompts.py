@@ -30,6 +30,7 @@ def by_example(
     attribute: str | None = None,
     temperature: float = 1.0,
     words: int | None = None,
+    more: Sequence[str] = (),
 ) -> Request:
     """Make a request with task, label, one public attribute, and exemplars.
 
@@ -47,11 +48,12 @@ def by_example(
         attribute: Topic of the texts; None samples one of the task's attributes, if it has any.
         temperature: Temperature of the language model.
         words: Length to ask for; None leaves it open.
+        more: Further labels of the new texts, if they have several.
     """
     if attribute is None and task.attributes:
         attribute = str(rng.choice(np.array(task.attributes)))
     plain = _plain(task, label, texts, rng, temperature=temperature, words=words)
-    return replace(plain, attribute=attribute, good=tuple(good), bad=tuple(bad))
+    return replace(plain, attribute=attribute, good=tuple(good), bad=tuple(bad), more=tuple(more))
 
 
 def paraphrase(

@@ -72,7 +72,7 @@ def _task(request: Request) -> str:
         lines.append(f"Manner of writing: {wording.style}.")
     if request.label is not None:
         labels = "; ".join(_label_text(*label) for label in request.labels)
-        lines.append(f"{_capitalised(wording.label)} of each is one of: {labels}.")
+        lines.append(f"{_capitalised(wording.label)} of each is {'several' if request.more else 'one'} of: {labels}.")
     if structure := request.structure:
         lines.append(f"Each is one JSON object that follows this JSON Schema: {structure.schema}")
         lines.append(
@@ -150,8 +150,12 @@ def _conditions(request: Request) -> str:
     lines = []
     if request.label is not None:
         term = request.wording.label
-        lines.append(f"{_capitalised(term)} of each: {_label_text(request.label, request.description)}.")
-        if len(request.labels) > 1:
+        lines.append(
+            f"{_capitalised(term)} of each: {' and '.join(_label_text(*label) for label in request.requested)}."
+        )
+        if request.more:
+            lines.append(f"It shows all {len(request.requested)} together, and no other {term}. Do not write them out.")
+        elif len(request.labels) > 1:
             lines.append(f"It must not be taken for another {term}. Do not write the {term} itself as a heading.")
     if request.attribute is not None:
         lines.append(f"About: {request.attribute}.")

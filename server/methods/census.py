@@ -18,6 +18,10 @@ One round t of T:
    most, and corrected to the labels' shares (`server/operators/distillation.py`); the label that was requested of a
    reliable model is evidence too. Weights give the labels their shares.
 
+Texts with several labels (`server/operators/label_sets.py`): one more query asks which labels occur together, and sets
+of labels are ordered by its answer. A text stands under each of its labels in 4 and 5; the probability in 6 is, label
+by label, that of being a record with it rather than a first text; and 7 leaves the texts as they are.
+
 A task without labels is one label: the probability in 6 is that of being a record rather than a first text
 (`server/operators/population.py`), and 7 leaves the texts as they are.
 
@@ -47,7 +51,7 @@ from server.llm.base import Request
 from server.llm.orders import Order, RequestMaker, make_orders
 from server.method import State, Tools
 from server.metrics.linear import LinearClassifier, by_label
-from server.operators import census_file, distillation, selection, steering
+from server.operators import census_file, distillation, label_sets, steering
 from server.operators.census import (
     Census,
     Estimates,
@@ -59,7 +63,7 @@ from server.operators.census import (
     softness,
     subspace,
 )
-from server.operators.population import likeness
+from server.operators.population import under_label
 from server.operators.questionnaire import (
     Aims,
     aims_of,
@@ -95,12 +99,14 @@ class CensusMemory:
         needs: Relative number of the next round's texts that each label needs; empty: all labels need equally many.
         pool: Indices in D of each label's exemplars of the next round.
         reliable: Models that write what is requested: their prompts stay zero-shot.
+        sets: Which labels occur together, if texts have several.
     """
 
     weights: Mapping[str, float]
     needs: Mapping[str, float] = field(default_factory=dict)
     pool: Mapping[str, Sequence[int]] = field(default_factory=dict)
     reliable: Sequence[str] = ()
+    sets: Mapping[str, Any] = field(default_factory=dict)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the memory as plain values, ready for JSON."""
@@ -128,8 +134,15 @@ class CensusMethod(CensusSettings):
         return None if self.census is None else census_file.read(Path(self.census))[1]
 
     def plan(self, task: Task, target: PrivacyTarget, membership: Membership) -> tuple[PlannedQuery, ...]:
-        """Plan one query, or none with the census of a finished run."""
+        """Plan one query, or none with the census of a finished run; one more where texts have several labels."""
         del membership
+        if self.census is not None:
+            task.check_single(
+                "method.census", "whose census says which labels occur together", "Ask: method.census=null"
+            )
+        if self.questionnaire != "none":
+            do = "Set method.questionnaire=none"
+            task.check_single("method.questionnaire", "so that a record's form counts once", do)
         if self.samples // self.rounds < len(task.labels):
             raise ConfigError(
                 "method.samples",
@@ -163,7 +176,10 @@ class CensusMethod(CensusSettings):
             "max_records": target.max_records,
         }
         if self.questionnaire == "none":
-            return (PlannedQuery(name=CLASS_SUMS, spec=ClassSumsSpec(**sums)),)
+            sets = label_sets.queries(task, self.label_sets_share, target.max_records)
+            share = 1 - self.label_sets_share if sets else 1.0
+            spec = ClassSumsSpec(**sums, labels_per_record=task.labels_per_text)
+            return (*sets, PlannedQuery(name=CLASS_SUMS, spec=spec, share=share))
         weights = {question.name: units for question in QUESTIONS}
         if self.questionnaire == "terms":
             weights |= {"first": FIRST, "term": max(1, units // 2)}
@@ -194,20 +210,22 @@ class CensusMethod(CensusSettings):
         candidates = (*state.candidates, *harvest.candidates)
         written = [candidate.text for candidate in candidates]
         vectors = tools.embed(written)
+        places, requested = label_sets.label_rows(candidates, tools.task)
         texts_so_far = Written(
-            vectors=vectors,
-            requested=selection.label_numbers(candidates, tools.task),
-            models=np.array([tools.models.index(candidate.model) for candidate in candidates]),
+            vectors=vectors[places],
+            requested=requested,
+            models=np.array([tools.models.index(candidate.model) for candidate in candidates])[places],
         )
 
+        sets = state.memory.sets or label_sets.asked(tools)
         released = state.released or _released(self._ask(texts_so_far, written, tools))
         census, aimed = _census(released), self._aims(released)
         estimated = estimates(census, shrinkage=self.shrinkage)
-        labelled = tools.task.labelled
+        labelled = _distinct(tools.task)
         if labelled:
             posterior = posteriors(vectors, estimated.means, census.softness)
         else:
-            posterior = likeness(vectors, estimated.means[0], census.subspace.centres[0])
+            posterior = under_label(texts_so_far.vectors, requested, estimated.means, census.subspace.centres)
         reliability = self._reliability(census, estimated, texts_so_far, tools)
         if aimed and state.round + 1 == self.rounds:
             labels = steering.most_probable_labels(posterior)
@@ -221,6 +239,8 @@ class CensusMethod(CensusSettings):
             )
             if aimed:
                 memory = replace(memory, pool=self._nearest_in_pools(memory.pool, candidates, aimed))
+            pool = {label: [int(places[row]) for row in chosen] for label, chosen in memory.pool.items()}
+            memory = replace(memory, sets=sets, pool=pool)
         else:
             if labelled and self.labels == "probabilities":
                 soft = distillation.student_softness(vectors, estimated.means)
@@ -275,6 +295,8 @@ class CensusMethod(CensusSettings):
     def _order(self, state: State[CensusMemory], tools: Tools) -> list[Order]:
         texts, labels = self._texts(state.round), list(tools.task.labels)
         counts = allocate(texts, np.array([state.memory.weights[model] for model in tools.models]))
+        if tools.task.several:
+            return label_sets.orders(counts, state.memory.sets, state.candidates, tools, total=self.samples)
         if not state.memory.needs:
             shares = per_label(counts, len(labels), len(state.candidates))
         else:
@@ -287,7 +309,7 @@ class CensusMethod(CensusSettings):
 
         def write(order: Order, texts: int, generator: np.random.Generator) -> Request:
             reliable = order.model in state.memory.reliable
-            pool = () if reliable else state.memory.pool.get(order.label, ())
+            pool = () if reliable else label_sets.pooled(state.memory.pool, order.labels, state.candidates)
             shown = [pool[place] for place in generator.permutation(len(pool))[: self.shots]]
             return prompts.by_example(
                 tools.task,
@@ -297,6 +319,7 @@ class CensusMethod(CensusSettings):
                 good=[state.candidates[i].text for i in shown],
                 temperature=self.temperature,
                 words=length(aimed, generator) if aimed and self.words is None else self.words,
+                more=order.more or (),
             )
 
         return write
@@ -309,7 +332,7 @@ class CensusMethod(CensusSettings):
             texts.requested,
             tools.embed(described),
             directions=self.directions,
-            description=self.description if tools.task.labelled else 0.0,
+            description=self.description if _distinct(tools.task) else 0.0,
             quantile=REACH,
         )
         spec = tools.spec(CLASS_SUMS)
@@ -373,7 +396,7 @@ class CensusMethod(CensusSettings):
     def _reliability(self, census: Census, estimated: Estimates, texts: Written, tools: Tools) -> Floats:
         """Estimate the share of each model's texts that have the requested label, (K,); 0 without `evidence`."""
         models = len(tools.models)
-        evidence = self.evidence and tools.task.labelled
+        evidence = self.evidence and _distinct(tools.task)
         return reliabilities(census, estimated, texts, models) if evidence else np.zeros(models)
 
     def _final(
@@ -399,6 +422,11 @@ class CensusMethod(CensusSettings):
     def _weights(self, labels: NDArray[np.int64], shares: Floats) -> Floats:
         """Return the weights of texts with these labels, (n,)."""
         return steering.text_weights(labels, shares, floor=FLOOR) if self.share_weights else np.ones(len(labels))
+
+
+def _distinct(task: Task) -> bool:
+    """Return whether each text has one of several labels, which the means of a census can tell apart."""
+    return task.labelled and not task.several
 
 
 def _softness(state: State[CensusMemory], census: Census) -> float:

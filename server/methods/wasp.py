@@ -9,6 +9,10 @@ One round t of T:
 6. Weigh each model by the votes for its texts (eq. 8).
 
 After T rounds, and T - 1 private queries, D is the synthetic data set.
+
+Texts with several labels (`server/operators/label_sets.py`): one more query, before the first votes, asks which labels
+occur together, and sets of labels are ordered by its answer. A text is a candidate under each of its labels, and so in
+the pool of each.
 """
 
 from collections import Counter
@@ -28,7 +32,7 @@ from server.llm.allocation import allocate, per_label
 from server.llm.base import Request
 from server.llm.orders import Order, RequestMaker, make_orders
 from server.method import State, Tools
-from server.operators import selection
+from server.operators import label_sets, selection
 from server.operators.round_report import make_report
 from server.operators.smoothing import smoothed
 from server.operators.variation import Ahead, look_ahead, vectors
@@ -46,12 +50,14 @@ class WaspMemory:
         good: Indices in D of each label's texts with the most nearest votes, best first.
         bad: Indices in D of each label's texts with the most furthest votes, best first.
         ahead: Paraphrases that stood for each candidate's text in the votes.
+        sets: Which labels occur together, if texts have several (`server/operators/label_sets.py`).
     """
 
     weights: Mapping[str, float]
     good: Mapping[str, Sequence[int]] = field(default_factory=dict)
     bad: Mapping[str, Sequence[int]] = field(default_factory=dict)
     ahead: Ahead = field(default_factory=dict)
+    sets: Mapping[str, Any] = field(default_factory=dict)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the memory as plain values, ready for JSON."""
@@ -87,17 +93,27 @@ class Wasp(WaspSettings):
         # On a grid of 128 to a vote, as at Q = 8, so that shares of noise are whole numbers' worth for a small Q too.
         fine = max(1, 128 >> (self.top - 1))
         # Furthest votes serve the bad exemplars alone; without them the same ε has less noise.
-        spec = VotesSpec(top=self.top, furthest=self.contrast, fine=fine, max_records=target.max_records)
-        return (PlannedQuery(name=VOTES, spec=spec, times=self.rounds - 1),)
+        spec = VotesSpec(
+            top=self.top,
+            furthest=self.contrast,
+            fine=fine,
+            max_records=target.max_records,
+            labels_per_record=task.labels_per_text,
+        )
+        sets = label_sets.queries(task, self.label_sets_share, target.max_records)
+        share = 1 - self.label_sets_share if sets else 1.0
+        return (*sets, PlannedQuery(name=VOTES, spec=spec, times=self.rounds - 1, share=share))
 
     def max_texts(self, task: Task, models: Sequence[str]) -> int:
         """Count N texts with their paraphrases, and the texts that rounding up for each model and label may add."""
         return max(self.samples * (1 + self.look_ahead), self.rounds * len(task.labels) * len(models))
 
     def compared(self, task: Task) -> dict[str, int]:
-        """Return the number of texts that the last vote compares: all those written before the last round."""
-        del task
-        return {VOTES: self.samples * (self.rounds - 1) // self.rounds}
+        """Return the number of texts that the last vote compares, at most: all those written before the last round.
+
+        A text with several labels is compared under each.
+        """
+        return {VOTES: self.samples * (self.rounds - 1) // self.rounds * task.labels_per_text}
 
     def start(self, tools: Tools) -> State[WaspMemory]:
         """Return a state without texts, with equal weights."""
@@ -118,6 +134,7 @@ class Wasp(WaspSettings):
             round_number=state.round,
             temperature=self.temperature,
         )
+        sets = state.memory.sets or label_sets.asked(tools)
         votes = None if last else self._vote(state.round, candidates, ahead, tools)
         memory, more = self._remember(state.memory, candidates, votes, tools)
         report = make_report(
@@ -134,18 +151,22 @@ class Wasp(WaspSettings):
             round=state.round + 1,
             candidates=candidates,
             rounds=(*state.rounds, report),
-            memory=replace(memory, ahead=ahead),
+            memory=replace(memory, ahead=ahead, sets=sets),
         )
 
     def _order(self, state: State[WaspMemory], tools: Tools) -> list[Order]:
         before, after = (self.samples * done // self.rounds for done in (state.round, state.round + 1))
         weights = np.array([state.memory.weights[model] for model in tools.models])
-        shares = per_label(allocate(after - before, weights), len(tools.task.labels), before)
+        counts = allocate(after - before, weights)
+        if tools.task.several:
+            return label_sets.orders(counts, state.memory.sets, state.candidates, tools, total=self.samples)
+        shares = per_label(counts, len(tools.task.labels), before)
         return make_orders(shares, tools.task, tools.models)
 
     def _writer(self, state: State[WaspMemory], tools: Tools) -> RequestMaker:
         def write(order: Order, texts: int, generator: np.random.Generator) -> Request:
-            good, bad = (pool.get(order.label, ()) for pool in (state.memory.good, state.memory.bad))
+            pools = (state.memory.good, state.memory.bad)
+            good, bad = (label_sets.pooled(pool, order.labels, state.candidates) for pool in pools)
             chosen = selection.exemplars(good, bad, self.shots, generator)
             shown = [[state.candidates[i].text for i in pool] for pool in chosen]
             return prompts.by_example(
@@ -157,15 +178,16 @@ class Wasp(WaspSettings):
                 bad=shown[1],
                 temperature=self.temperature,
                 words=self.words,
+                more=order.more or (),
             )
 
         return write
 
     def _vote(self, nth: int, candidates: Sequence[Candidate], ahead: Ahead, tools: Tools) -> NDArray[np.float64]:
-        """Ask for nearest and, for contrast, furthest votes: (1 or 2, candidates)."""
-        numbers = selection.label_numbers(candidates, tools.task)
-        embedded = vectors(candidates, tools, ahead)
-        votes = tools.ask(VOTES, nth, vectors=embedded, labels=numbers).reshape(-1, len(candidates))
+        """Ask for nearest and, for contrast, furthest votes: (1 or 2, rows of `label_sets.label_rows`)."""
+        places, numbers = label_sets.label_rows(candidates, tools.task)
+        embedded = vectors(candidates, tools, ahead)[places]
+        votes = tools.ask(VOTES, nth, vectors=embedded, labels=numbers).reshape(-1, len(places))
         return smoothed(votes, embedded, numbers, noise=tools.noise(VOTES, nth)) if self.smoothing else votes
 
     def _remember(
@@ -178,15 +200,15 @@ class Wasp(WaspSettings):
         """Return the memory with exemplars and weights by these votes, or unchanged without votes; and notes."""
         if votes is None:
             return memory, []
-        labels, numbers = list(tools.task.labels), selection.label_numbers(candidates, tools.task)
+        labels, (places, numbers) = list(tools.task.labels), label_sets.label_rows(candidates, tools.task)
         good, *bad = (
-            {label: best.tolist() for label, best in zip(labels, pools, strict=True)}
+            {label: places[best].tolist() for label, best in zip(labels, pools, strict=True)}
             for pools in (selection.top_per_label(scores, numbers, self.shots, len(labels)) for scores in votes)
         )
         memory = replace(memory, good=good, bad=bad[0] if bad else {})
         if not self.weighting:
             return memory, []
-        models = np.array([tools.models.index(candidate.model) for candidate in candidates])
+        models = np.array([tools.models.index(candidate.model) for candidate in candidates])[places]
         weights, notes = selection.model_weights(votes[0], models, len(tools.models)), []
         if weights is None:
             notes.append("no votes above zero for any model: equal weights in the next round")
@@ -194,7 +216,7 @@ class Wasp(WaspSettings):
         return replace(memory, weights=dict(zip(tools.models, weights.tolist(), strict=True))), notes
 
     def _notes(self, candidates: Sequence[Candidate], task: Task) -> list[str]:
-        sizes = Counter(candidate.label for candidate in candidates)
+        sizes = Counter(label for candidate in candidates for label in candidate.labels)
         return [
             f"{label}: {sizes[label]} candidates, fewer than Q = {self.top}, so a record votes for all of them"
             for label in task.labels

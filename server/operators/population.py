@@ -10,16 +10,35 @@ scatter, and as many records as texts, the probability that a text v is a record
 Fisher's discriminant. It takes the place of the probability of a label: texts with the highest are the next exemplars,
 and models with a higher mean write more texts. Where shrinkage leaves no offset it is 1/2 for all texts.
 
+Where texts have several labels, each label is such a population: its records against the first texts that were
+requested with it. The labels of a text do not exclude one another, so none is compared with another.
+
 It is a function of public texts and of noised numbers, and costs no privacy.
 """
 
 import numpy as np
 from scipy.special import expit
 
-from server.operators.census import Floats, Vectors
+from server.operators.census import Floats, Labels, Vectors
 
 _LEAST = 1e-9
 """Length of an offset, and variance, below which there is no direction to measure along."""
+
+
+def under_label(vectors: Vectors, labels: Labels, records: Floats, first: Vectors) -> Floats:
+    """Return, for each text under a label, the probability to be a record's with that label, (n, C); 0 for all others.
+
+    Args:
+        vectors: (n, dim) texts.
+        labels: (n,) in [0, C).
+        records: (C, dim) estimated means of the records.
+        first: (C, dim) means of the first texts.
+    """
+    made = np.zeros((len(vectors), len(records)))
+    for label in np.unique(labels):
+        rows = labels == label
+        made[rows, label] = likeness(vectors[rows], records[label], first[label])[:, 0]
+    return made
 
 
 def likeness(vectors: Vectors, records: Floats, first: Vectors) -> Floats:

@@ -12,6 +12,7 @@ are taken to be spread evenly over labels, candidates and parties; with Poisson 
     its questionnaire     M / a records with one of the a answers to a question,   s divided by the weight
                           M / 4 records with a term of the list
     label histogram       M / C records of a label                                 s
+    label sets            M / C records of a label, if each has one                s
     length histogram      M / bins records in a bin                                s
     vocabulary histogram  M k / n records with one of the n terms that are kept    s
     density sketch        M / (C k) for a term that all records of a label have,   that of the density times M / C
@@ -43,6 +44,7 @@ from common.queries.class_sums import ClassSumsSpec
 from common.queries.closed_set import Spec
 from common.queries.correct_count import CorrectCountSpec
 from common.queries.histograms import LabelHistogramSpec, LengthHistogramSpec, VocabularySpec
+from common.queries.label_sets import LabelSetsSpec
 from common.queries.length_range import LengthRangeSpec
 from common.queries.questionnaire import QuestionnaireSpec
 from common.queries.seed_choice import SeedChoiceSpec
@@ -145,7 +147,7 @@ def _(spec: QuestionnaireSpec, setting: Setting) -> Expected | str:
 
 
 @expected.register
-def _(spec: LabelHistogramSpec, setting: Setting) -> Expected:
+def _(spec: LabelHistogramSpec | LabelSetsSpec, setting: Setting) -> Expected:
     return Expected(setting.records / spec.labels, setting.noise, "records a label")
 
 

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Mapping
-from dataclasses import asdict, replace
+from dataclasses import replace
 from typing import Any
 
 from common.ledger.ledger import Ledger
@@ -11,6 +11,7 @@ from common.plan.plan import Plan
 from common.plan.planned import PlannedQuery
 from common.privacy import accountant, gaussian_max
 from common.privacy.gaussian import gaussian_mu
+from common.queries.closed_set import spec_to_dict
 from common.queries.sketch import SketchSpec
 from common.queries.texts import AbstractedSeedsSpec, FineTunedSpec
 from server.documents.census import Released
@@ -127,7 +128,7 @@ def _query(plan: Plan, planned: PlannedQuery) -> StatedQuery:
         name=planned.name,
         times=planned.times,
         kind=spec.kind,
-        parameters=asdict(spec),
+        parameters={name: value for name, value in spec_to_dict(spec).items() if name != "kind"},
         mechanism=planned.mechanism,
         summed=planned.summed,
         share_of_epsilon=planned.share,

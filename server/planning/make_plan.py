@@ -11,7 +11,7 @@ from common.secagg.graph import coalition, rounded_up, threshold_of_full_graph
 from common.secagg.graph import parameters as graph_parameters
 from server.domain import Membership, PrivacyTarget, Task
 from server.evaluation.federated_count import with_evaluation
-from server.method import Method
+from server.method import Method, SeveralLabels
 from server.planning.calibration import calibrate
 from server.settings.schema import Secagg
 
@@ -72,7 +72,12 @@ def make_plan(
     if secagg.secure and parties == 1:
         log.warning("one party alone: it adds all the noise itself, and no masks are made")
     if evaluation_share:
-        task.check_labelled("evaluation.federated", "which a classifier gets right", "Set evaluation.federated=0")
+        do = "Set evaluation.federated=0"
+        task.check_labelled("evaluation.federated", "which a classifier gets right", do)
+        task.check_single("evaluation.federated", "which a classifier gets right", do)
+    if not isinstance(method, SeveralLabels):
+        one = "for its numbers and prompts are of one label"
+        task.check_single(f"method {method.name}", one, "Choose method=census or method=wasp")
     graph = _graph(secagg, membership) if secagg.secure and parties > 1 else _Graph()
     draft = Plan(
         method=method.name,

@@ -110,7 +110,9 @@ def _responsible(card: Card) -> dict[str, Any]:
         "rai:dataCollection": card.collection,
         "rai:dataCollectionType": ["Others"],
         "rai:dataAnnotationProtocol": [
-            f"Label: {COLUMNS['label']}. No person has checked the labels." if card.labels else "There are no labels."
+            f"Label: {COLUMNS['labels' if card.several else 'label']}. No person has checked the labels."
+            if card.labels
+            else "There are no labels."
         ],
         "rai:machineAnnotationTools": list(card.models),
         "rai:personalSensitiveInformation": [card.guarantee.title, card.guarantee.reader, card.attested],
@@ -167,7 +169,7 @@ def _field(part: str, column: str) -> dict[str, Any]:
         "name": column,
         "description": COLUMNS[column],
         "dataType": _TYPES.get(column, "sc:Text"),
-        **({"repeated": True} if column == "probabilities" else {}),
-        **({"references": {"field": {"@id": "labels/name"}}} if column == "label" else {}),
+        **({"repeated": True} if column in {"probabilities", "labels"} else {}),
+        **({"references": {"field": {"@id": "labels/name"}}} if column in {"label", "labels"} else {}),
         "source": {"fileObject": {"@id": f"{part}/{PARQUET}"}, "extract": {"column": column}},
     }

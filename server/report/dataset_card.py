@@ -28,6 +28,7 @@ PARQUET, JSON_LINES = f"{SPLIT}.parquet", f"{SPLIT}.jsonl"
 COLUMNS = {
     "text": "the text",
     "label": "the label that a language model was asked for, or the most probable one where there are probabilities",
+    "labels": "the labels that a language model was asked for",
     "model": "the language model that wrote it",
     "round": "the round in which it was written",
     "weight": "its weight in training, 1 unless the method weighs its texts",
@@ -118,6 +119,11 @@ class Card:
     not_covered: Sequence[str]
 
     @property
+    def several(self) -> bool:
+        """Whether a text may have several labels."""
+        return "labels" in self.columns
+
+    @property
     def name(self) -> str:
         """Name of the data set."""
         return f"{self.task}: synthetic texts"
@@ -163,6 +169,7 @@ def card(
     """
     labels = run.labels or dict.fromkeys(sorted({text.label for text in texts}))
     absent = set() if any(text.probabilities for text in [*texts, *public]) else {"probabilities"}
+    absent |= {"label"} if any(text.more is not None for text in texts) else {"labels"}
     if is_one_population(labels):
         labels, absent = {}, absent | {"label"}
     return Card(
@@ -199,9 +206,10 @@ def rows(texts: Sequence[Candidate], columns: Sequence[str], labels: Sequence[st
         columns: Names of the columns.
         labels: The labels in the order of the column `probabilities`.
     """
+    listed = ({"probabilities": _probabilities(text, labels), "labels": list(text.labels)} for text in texts)
     return [
-        {name: _probabilities(text, labels) if name == "probabilities" else getattr(text, name) for name in columns}
-        for text in texts
+        {name: lists[name] if name in lists else getattr(text, name) for name in columns}
+        for text, lists in zip(texts, listed, strict=True)
     ]
 
 

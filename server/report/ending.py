@@ -10,7 +10,7 @@ from server.documents.metrics import Gain, Metrics, Nearness
 from server.documents.privacy import Privacy
 from server.documents.run import REFUSED, RunSummary
 from server.guarantee.statement import cost
-from server.report.utility import RELEASED, WITHOUT, accuracies
+from server.report.utility import ACCURACY, RELEASED, WITHOUT, Accuracies, accuracies
 from server.report.verdict import points
 from server.run_folder import TEXTS
 
@@ -28,7 +28,8 @@ def ending(run: Path, following: str | None = None) -> Iterator[str]:
         found = f"the texts disclose records, by {metrics.disclosed}" if metrics.disclosed else "this was not tested"
         yield f"refused:  {found} (refuse_disclosures); they may not be passed on"
     yield f"privacy:  {cost(Privacy.read(run, []))}"
-    yield f"distance: {_distance(metrics.nearness)}" if metrics.nearness else f"accuracy: {_accuracy(metrics)}"
+    near, measured = metrics.nearness, accuracies(metrics)
+    yield f"distance: {_distance(near)}" if near else f"{measured.measure}: {_accuracy(measured)}"
     texts = run / TEXTS
     count = len(split(text_of(texts)))
     yield f"texts:    {texts} ({count:,})" if count else "texts:    none"
@@ -38,9 +39,9 @@ def ending(run: Path, following: str | None = None) -> Iterator[str]:
     yield f"next:     {following or shlex.join(evaluation)}"
 
 
-def _accuracy(metrics: Metrics) -> str:
+def _accuracy(measured: Accuracies) -> str:
     """Return the accuracies of models trained on the texts and on references, and of the most frequent label."""
-    measured = accuracies(metrics)
+    constant = "the most frequent label" if measured.measure == ACCURACY else "the best constant answer"
     shown = [
         f"{words} {100 * share:.1f} %{more}"
         for words, share, more in (
@@ -48,7 +49,7 @@ def _accuracy(metrics: Metrics) -> str:
             (WITHOUT, measured.zero_shot, _gain(measured.gain)),
             (RELEASED, measured.released, ""),
             ("real records", measured.real, ""),
-            ("the most frequent label", measured.majority, ""),
+            (constant, measured.majority, ""),
         )
         if share is not None
     ]

@@ -132,7 +132,7 @@ class Facts:
             "privacy": privacy and {"earlier": None} | privacy.to_json(),
             "released": {
                 "texts": len(texts),
-                "label": Counter(text.label for text in texts if self.labelled),
+                "label": Counter(label for text in texts if self.labelled for label in text.labels),
                 "model": Counter(text.model for text in texts),
                 "round": Counter(text.round for text in texts),
                 "words": self.words,

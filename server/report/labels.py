@@ -39,7 +39,7 @@ class LabelRow(Document):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LabelTable(Document):
-    """The table of labels, with their texts and records.
+    """The table of labels, with their texts and records. Texts and records with several labels count under each.
 
     Attributes:
         records: "counted" for exact numbers of private records, only in a simulation; "noised" for shares that the
@@ -84,10 +84,11 @@ def by_label(
 
 
 def weights_of(texts: Sequence[Candidate]) -> Counter[str]:
-    """Return the sum of the texts' weights by label."""
+    """Return the sum of the texts' weights by label; a text with several labels counts under each."""
     weights: Counter[str] = Counter()
     for text in texts:
-        weights[text.label] += text.weight  # type: ignore[assignment]
+        for label in text.labels:
+            weights[label] += text.weight  # type: ignore[assignment]
     return weights
 
 
@@ -117,5 +118,6 @@ def _number(metrics: Metrics) -> int | None:
 def _words(texts: Sequence[Candidate]) -> dict[str, list[int]]:
     lengths: dict[str, list[int]] = {}
     for text in texts:
-        lengths.setdefault(text.label, []).append(len(text.text.split()))
+        for label in text.labels:
+            lengths.setdefault(label, []).append(len(text.text.split()))
     return lengths

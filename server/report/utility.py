@@ -13,15 +13,18 @@ from server.metrics.intervals import of_share
 
 RELEASED = "the released numbers alone, no texts"
 """Name of the classifier that consists of a census's numbers."""
+ACCURACY, MICRO_F1 = "accuracy", "micro F1"
+"""What `Accuracies` has."""
 WITHOUT = "the same models without the hospitals"
 """Name of what a run's language models write before any answer."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Accuracies(Document):
-    """Accuracy, 0 to 1, on the held-out texts; None if it was not measured.
+    """Accuracy, 0 to 1, on the held-out texts; None if it was not measured. For texts with several labels: micro F1.
 
     Attributes:
+        measure: `ACCURACY`, or `MICRO_F1` in its place.
         synthetic: Accuracy of the small model trained on the synthetic texts.
         interval: 95 % interval of `synthetic`.
         trained_on: Number of the synthetic texts.
@@ -29,10 +32,11 @@ class Accuracies(Document):
         released: Accuracy of the classifier that consists of the released numbers, without any text.
         gain: The synthetic texts' accuracy minus `zero_shot`, for equally many texts.
         real: Accuracy of the same model trained on all private records: only in a simulation.
-        majority: Share of the test texts' most frequent label.
+        majority: Share of the test texts' most frequent label; of micro F1, that of the best constant answer.
         tested: Number of test texts.
     """
 
+    measure: str = ACCURACY
     synthetic: float | None = None
     interval: tuple[float, float] | None = None
     trained_on: int | None = None
@@ -48,6 +52,8 @@ class Accuracies(Document):
         """Whether the lower end of the 95 % interval over test texts is above the most frequent label's share."""
         if self.synthetic is None or self.majority is None or not self.tested:
             return False
+        if self.measure != ACCURACY:
+            return self.interval is not None and self.interval[0] > self.majority
         low, _ = of_share(round(self.synthetic * self.tested), self.tested)
         return low > self.majority
 
@@ -86,7 +92,19 @@ class Utility(Document):
 
 
 def accuracies(metrics: Metrics) -> Accuracies:
-    """Return the accuracies that were measured."""
+    """Return the accuracies that were measured or, of texts with several labels, the micro F1."""
+    if sets := metrics.label_sets:
+        return Accuracies(
+            measure=MICRO_F1,
+            synthetic=sets.synthetic.value,
+            interval=sets.synthetic.interval,
+            trained_on=sets.trained_on,
+            zero_shot=sets.without.value,
+            gain=sets.gain,
+            real=sets.real.value,
+            majority=sets.constant_answer.value,
+            tested=metrics.test_records,
+        )
     # Several trainings have a mean, of which the plain figure is the first.
     synthetic = _first(_accuracy(metrics.utility), _accuracy(metrics.synthetic))
     return Accuracies(

@@ -14,7 +14,7 @@ from server.documents.files import Document
 from server.documents.metrics import Gain, Metrics, Nearness
 from server.guarantee.case import Kind
 from server.guarantee.sides import Guarantee
-from server.report.utility import WITHOUT, Accuracies, accuracies, counted
+from server.report.utility import ACCURACY, WITHOUT, Accuracies, accuracies, counted
 
 NEARLY = 0.9
 """Share of the way from guessing to real records from which texts count as nearly as good as real records."""
@@ -74,7 +74,7 @@ def _taught(measured: Accuracies, share: float | None, texts: int, *, asked: boo
         return "There are no texts" + (f": {compared}" if compared else "")
     if synthetic is None:
         return _counted(share)
-    said = f"The texts teach {_percent(synthetic)}"
+    said = f"{'The' if measured.measure == ACCURACY else 'By micro F1, the'} texts teach {_percent(synthetic)}"
     said += f" where {compared}" if compared else ""
     return f"{said}: {_judged(measured, synthetic, asked=asked)}"
 

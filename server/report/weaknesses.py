@@ -36,7 +36,7 @@ from server.guarantee.case import Kind, guarantee_kind
 from server.guarantee.rounding import show_epsilon
 from server.planning.signal import HOPELESS
 from server.report.labels import record_shares, weights_of
-from server.report.utility import WITHOUT, accuracies
+from server.report.utility import ACCURACY, WITHOUT, accuracies
 from server.report.verdict import gained, nearer, points
 from server.report.vote_distributions import Votes
 
@@ -121,6 +121,9 @@ def _accuracy(
     if measured.clearly_above_guessing:
         return
     what, teach = ("below", "teach less") if accuracy < majority else ("not clearly above", "may teach no more")
+    guess = "the share of the most frequent label"
+    if measured.measure != ACCURACY:
+        guess = "that of the best constant answer"
     labels = run.labels or {}
     bare = sum(not description for description in labels.values())
     models = sorted(rounds[0].requested) if rounds else []
@@ -132,8 +135,8 @@ def _accuracy(
         f"take larger language models (now {_listed(models)})" if models else "take larger language models",
     ]
     yield Weakness(
-        what=f"accuracy {accuracy:.2f} on {tested} test texts is {what} the share of the most frequent label, "
-        f"{majority:.2f}: the texts {teach} than guessing",
+        what=f"{measured.measure} {accuracy:.2f} on {tested} test texts is {what} {guess}, {majority:.2f}: the texts "
+        f"{teach} than guessing",
         do=_either(steps),
     )
 
@@ -271,7 +274,8 @@ def _crowded(
     records, exact = shares
     if not records or not texts:
         return
-    counts, total = Counter(text.label for text in texts), len(texts)
+    counts = Counter(label for text in texts for label in text.labels)
+    total = counts.total()
     crowded = {}
     for label, count in counts.items():
         share = records.get(label, 0.0) + (0.0 if exact else 2 * share_noise)

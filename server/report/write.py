@@ -123,7 +123,7 @@ def _columns(texts: Sequence[Candidate], *, labelled: bool) -> dict[str, Any]:
     labels, models, rounds = (
         {name: at for at, name in enumerate(dict.fromkeys(names))}
         for names in (
-            (text.label for text in texts),
+            (text.named for text in texts),
             (text.model for text in texts),
             (str(text.round) for text in texts),
         )
@@ -135,7 +135,7 @@ def _columns(texts: Sequence[Candidate], *, labelled: bool) -> dict[str, Any]:
         "models": list(models),
         "rounds": list(rounds),
         "long": LONG,
-        "rows": [[text.text, labels[text.label], models[text.model], rounds[str(text.round)]] for text in texts],
+        "rows": [[text.text, labels[text.named], models[text.model], rounds[str(text.round)]] for text in texts],
     }
 
 
@@ -143,7 +143,7 @@ def _examples(texts: Sequence[Candidate]) -> dict[str, dict[str, Any]]:
     """Return the number of texts of each label and a few of them, at even distances over the run."""
     by_label: dict[str, list[Candidate]] = {}
     for text in texts:
-        by_label.setdefault(text.label, []).append(text)
+        by_label.setdefault(text.named, []).append(text)
     return {label: {"total": len(of_label), "rows": evenly(of_label, EXAMPLES)} for label, of_label in by_label.items()}
 
 

@@ -7,7 +7,13 @@ from common import validate
 from common.errors import ConfigError
 from common.queries.class_sums import MOST_DIRECTIONS
 from common.queries.texts import LONGEST, MOST_ROUNDS, MOST_TEXTS, FineTunedSpec
-from server.settings.sections import MethodSettings, PromptingSettings, SynthesisSettings, has
+from server.settings.sections import (
+    MethodSettings,
+    PromptingSettings,
+    SynthesisSettings,
+    check_label_sets_share,
+    has,
+)
 from server.settings.seeded import DpKpsSettings, RpsgSettings
 from server.settings.voting import AugPePlusSettings, AugPeSettings, DpgaSettings, PreTextSettings, WaspSettings
 
@@ -78,6 +84,8 @@ class CensusSettings(PromptingSettings):
         best_of: Texts that later rounds order for each one kept, if a questionnaire was answered: those that come near
             the answers are kept, label by label. 1: no choice.
         census: `census.json` of a finished run, to be used instead of asking.
+        label_sets_share: Share of epsilon for the question which labels occur together, in [.01, .99]; asked only
+            where texts have several labels (`task.labels_per_text`).
     """
 
     made_by: ClassVar[str] = "server.methods.census.CensusMethod"
@@ -101,6 +109,7 @@ class CensusSettings(PromptingSettings):
     questionnaire: str = "none"
     best_of: int = 2
     census: str | None = None
+    label_sets_share: float = 0.2
 
     def __post_init__(self) -> None:
         PromptingSettings.__post_init__(self)  # super() does not work in a dataclass with slots
@@ -110,6 +119,7 @@ class CensusSettings(PromptingSettings):
         validate.integers(1, section="method", best_of=self.best_of)
         validate.in_range(1 / GRID, 1, section="method", count=self.count)
         validate.in_range(0, 1, section="method", description=self.description)
+        check_label_sets_share(self.label_sets_share)
         validate.one_of("method.labels", self.labels, among=("probabilities", "census", "requested", "gate"))
         validate.one_of("method.questionnaire", self.questionnaire, among=("none", "questions", "terms"))
 

@@ -85,6 +85,11 @@ class PromptingSettings(SynthesisSettings):
         validate.in_range(0, 2, section=self.place, temperature=self.temperature)
 
 
+def check_label_sets_share(share: float) -> None:
+    """Refuse a share of epsilon for label sets that leaves nothing for it or for the other questions."""
+    validate.in_range(0.01, 0.99, section="method", label_sets_share=share)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FineTuning:
     """Training of a small language model from a checkpoint.

@@ -5,12 +5,25 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from common import validate
+from common.domain import MOST_LABELS
+from common.errors import ConfigError
 from common.personal_patterns import LANGUAGES
 from server.domain import NO_LABELS
 from server.settings.sections import TaskSettings
 
 NOTES_LANGUAGES = ("english", "german", "french")
 """Languages that the demo notes have a grammar for."""
+
+
+def check_labels_per_text(number: int, labels: object) -> None:
+    """Refuse a number of labels of a text that is out of range, or above 1 where texts have none.
+
+    Raises:
+        ConfigError: It is refused.
+    """
+    validate.integers_in(1, MOST_LABELS, labels_per_text=number)
+    if number > 1 and labels == NO_LABELS:
+        raise ConfigError("task.labels_per_text", expected=f"1 with task.labels={NO_LABELS}", got=number)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,17 +57,20 @@ class DemoNotesSettings(DemoSettings):
         records_per_party, test_records, corpus_seed, labels: See `DemoSettings`.
         public_notes: Notes of other wards and guideline-like prose, at least 1.
         language: Language of the notes: "english", "german" or "french" (`server/tasks/README.md`).
+        labels_per_text: Largest number of diagnoses of a note, at most 4; above 1, a patient may have several.
     """
 
     made_by: ClassVar[str] = "server.tasks.sources.DemoNotes"
 
     public_notes: int = 3000
     language: str = "english"
+    labels_per_text: int = 1
 
     def __post_init__(self) -> None:
         DemoSettings.__post_init__(self)
         validate.integers(1, public_notes=self.public_notes)
         validate.one_of("task.language", self.language, among=NOTES_LANGUAGES)
+        check_labels_per_text(self.labels_per_text, self.labels)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -95,6 +111,8 @@ class LabelledFilesSettings(TaskSettings):
         structure: `text_field` and `schema` of texts that are JSON objects (`common.structure.Structure`).
         language: Language of the texts, which decides what looks like personal information: "english", "german",
             "french", "spanish" or "italian".
+        labels_per_text: Largest number of labels of a text, from 1 to 64. Above 1, files may have `labels` in place of
+            `label`; of a record with more labels, the first ones count (`server/tasks/SEVERAL_LABELS.md`).
     """
 
     made_by: ClassVar[str] = "server.tasks.sources.LabelledFiles"
@@ -109,9 +127,11 @@ class LabelledFilesSettings(TaskSettings):
     wording: Any = None
     structure: Mapping[str, Any] | None = None
     language: str = "english"
+    labels_per_text: int = 1
 
     def __post_init__(self) -> None:
         validate.one_of("task.language", self.language, among=LANGUAGES)
+        check_labels_per_text(self.labels_per_text, self.labels)
 
 
 TASKS: tuple[type[TaskSettings], ...] = (DemoNotesSettings, DemoMessagesSettings, LabelledFilesSettings)

@@ -7,7 +7,7 @@ from common import validate
 from common.errors import ConfigError
 from common.queries.length_range import LARGEST_CAP
 from common.queries.votes import MOST_VOTES
-from server.settings.sections import PromptingSettings, SynthesisSettings, given
+from server.settings.sections import PromptingSettings, SynthesisSettings, check_label_sets_share, given
 
 WAYS = ("rank", "sample")
 KINDS = ("paraphrase", "fill_in")
@@ -49,6 +49,8 @@ class WaspSettings(PromptingSettings):
         look_ahead: k, paraphrases whose mean embedding stands for a candidate in votes (Aug-PE); 0: its own embedding.
         smoothing: Noised votes are smoothed over the embeddings, which costs no privacy
             (`server/operators/smoothing.py`).
+        label_sets_share: Share of epsilon for the question which labels occur together, in [.01, .99]; asked only
+            where texts have several labels (`task.labels_per_text`).
     """
 
     made_by: ClassVar[str] = "server.methods.wasp.Wasp"
@@ -62,10 +64,12 @@ class WaspSettings(PromptingSettings):
     texts_per_request: int = 5
     look_ahead: int = 0
     smoothing: bool = False
+    label_sets_share: float = 0.2
 
     def __post_init__(self) -> None:
         PromptingSettings.__post_init__(self)  # super() does not work in a dataclass with slots
         validate.integers_in(1, MOST_VOTES, top=self.top)
+        check_label_sets_share(self.label_sets_share)
         validate.integers(2, shots=self.shots)
         validate.integers(0, look_ahead=self.look_ahead)
         if self.rounds < 2:

@@ -9,6 +9,7 @@ learnable and not trivial; they are not a medical reference.
 The words are a language's own (`grammar_english.py` and so on), all else is the same in every language.
 """
 
+from collections.abc import Sequence
 from functools import lru_cache
 
 import numpy as np
@@ -27,13 +28,22 @@ TASK = ENGLISH.task
 LABELS = ENGLISH.labels
 
 _MOST_FINDINGS = {"H": 5, "B": 2, "E": 3, "T": 2, "P": 2}  # maximum number of findings in each section of a note
+_SIZES = (0.4, 0.4, 0.15, 0.05)  # shares of patients with one to four diagnoses, where they may have several
+_TOGETHER = (
+    (0, 1, 6, 1),
+    (1, 0, 2, 6),
+    (6, 2, 0, 1),
+    (1, 6, 1, 0),
+)  # relative chance of a further diagnosis, by the last
 _ON_CONDITIONS = 0.12  # share of the public texts that are on the four conditions
 _BESIDES = 0.6  # share of other wards' patients who also have one of the four conditions
 _ALLOWED_ABSENT = 0.3  # share of absent findings that are mentioned
 _COMMON, _RARE = 45, 8  # frequencies in percent that public texts call usual and unusual
 
 
-def private_notes(hospital: int, count: int, experiment_seed: int, language: str = "english") -> list[Record]:
+def private_notes(
+    hospital: int, count: int, experiment_seed: int, language: str = "english", diagnoses: int = 1
+) -> list[Record]:
     """Write `count` notes of one hospital, in its style, with all four diagnoses about equally often.
 
     Args:
@@ -41,9 +51,11 @@ def private_notes(hospital: int, count: int, experiment_seed: int, language: str
         count: Number of notes.
         experiment_seed: Seed. The notes of each hospital and the test notes are independent samples.
         language: Name of the grammar.
+        diagnoses: Largest number of diagnoses of a patient. Above 1, pneumonia often comes with COPD, and heart failure
+            with an embolism; a finding is then as frequent as under the one of them that has it most often.
     """
     rng = experiment(experiment_seed, "private notes", hospital)
-    return [_record(rng, _style(hospital), GRAMMARS[language]) for _ in range(count)]
+    return [_record(rng, _style(hospital), GRAMMARS[language], diagnoses) for _ in range(count)]
 
 
 def test_notes(
@@ -51,10 +63,11 @@ def test_notes(
     experiment_seed: int,
     hospitals: int = 3,  # noqa: PT028 — no test
     language: str = "english",  # noqa: PT028
+    diagnoses: int = 1,  # noqa: PT028
 ) -> list[Record]:
     """Write `count` notes for testing, each in the style of one of the first `hospitals` hospitals, drawn at random."""
     rng = experiment(experiment_seed, "test notes")
-    return [_record(rng, _style(int(rng.integers(hospitals))), GRAMMARS[language]) for _ in range(count)]
+    return [_record(rng, _style(int(rng.integers(hospitals))), GRAMMARS[language], diagnoses) for _ in range(count)]
 
 
 def public_text(count: int, experiment_seed: int, language: str = "english") -> list[str]:
@@ -85,19 +98,29 @@ def _style(hospital: int) -> tuple[int, int, bool]:
     return hospital % 3, (hospital + hospital // 3) % 3, hospital // 9 % 2 == 1
 
 
-def _record(rng: np.random.Generator, style: tuple[int, int, bool], grammar: Grammar) -> Record:
-    label = int(rng.integers(len(grammar.labels)))
-    findings = _draw_findings(rng, label, style[0], grammar)
-    return Record(_note(rng, style, findings, grammar.complaint, grammar), grammar.labels[label])
+def _record(rng: np.random.Generator, style: tuple[int, int, bool], grammar: Grammar, diagnoses: int) -> Record:
+    columns = [int(rng.integers(len(grammar.labels)))]
+    if diagnoses > 1:
+        shares = np.array(_SIZES[:diagnoses])
+        for _ in range(int(rng.choice(diagnoses, p=shares / shares.sum()))):
+            chances = np.where(np.isin(range(len(_TOGETHER)), columns), 0, _TOGETHER[columns[-1]])
+            columns.append(int(rng.choice(len(chances), p=chances / chances.sum())))
+    note = _note(rng, style, _draw_findings(rng, columns, style[0], grammar), grammar.complaint, grammar)
+    first, *more = (grammar.labels[column] for column in columns)
+    return Record(note, first, more=tuple(more) if diagnoses > 1 else None)
 
 
-def _draw_findings(rng: np.random.Generator, column: int, wording: int, grammar: Grammar) -> dict[str, list[str]]:
-    """Return the present and absent findings by section, in one wording; the column gives the frequencies."""
+def _draw_findings(
+    rng: np.random.Generator, columns: Sequence[int], wording: int, grammar: Grammar
+) -> dict[str, list[str]]:
+    """Return the present and absent findings by section, in one wording; the columns give the frequencies."""
     findings: dict[str, list[str]] = {section: [] for section in SECTIONS}
     for place in rng.permutation(len(grammar.findings)):
         section, percents, ways = grammar.findings[place]
-        present = rng.random() < percents[column] / 100
-        if len(findings[section]) < _MOST_FINDINGS[section] and (present or rng.random() < _ALLOWED_ABSENT):
+        present = rng.random() < max(percents[column] for column in columns) / 100
+        if len(findings[section]) < _MOST_FINDINGS[section] + len(columns) - 1 and (
+            present or rng.random() < _ALLOWED_ABSENT
+        ):
             findings[section].append(ways[wording][0 if present else 1])
     return findings
 
@@ -106,7 +129,7 @@ def _elsewhere(rng: np.random.Generator, grammar: Grammar) -> Example:
     """Write a note of another ward, in a random style. The patient may also have one of the four conditions."""
     style, labels = (int(rng.integers(3)), int(rng.integers(3)), bool(rng.integers(2))), len(grammar.labels)
     column = int(rng.integers(labels)) if rng.random() < _BESIDES else labels
-    findings = _draw_findings(rng, column, style[0], grammar)
+    findings = _draw_findings(rng, [column], style[0], grammar)
     for section, phrases in findings.items():
         ward_phrases = [ways[style[0]] for at, *ways in grammar.elsewhere if at == section]
         findings[section] = [ward_phrases[int(rng.integers(len(ward_phrases)))], *phrases][: _MOST_FINDINGS[section]]

@@ -10,7 +10,7 @@ from common.errors import ConfigError
 from common.structure import Structure
 from server.domain import NO_LABELS, Task, Wording
 
-_KEYS = ("name", "kind", "labels", "attributes", "wording", "structure", "language")
+_KEYS = ("name", "kind", "labels", "attributes", "wording", "structure", "language", "labels_per_text")
 _WORDING = tuple(field.name for field in fields(Wording))
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]*")
 
@@ -22,7 +22,8 @@ def task_from(settings: Mapping[str, Any]) -> Task:
         settings: `name`, which must be valid in a file name; `kind`, the kind of one text; `labels`, a mapping of at
             least two labels to public descriptions, a list of labels, or "unlabelled"; optionally `attributes`, a list,
             `wording`, a mapping with the fields of `Wording`, and `structure`, a mapping for `Structure.of`, and
-            `language`. The default description of a label is its name, with spaces for underscores.
+            `language` and `labels_per_text`. The default description of a label is its name, with spaces for
+            underscores.
 
     Raises:
         ConfigError: A setting is missing, unknown or invalid.
@@ -42,6 +43,7 @@ def task_from(settings: Mapping[str, Any]) -> Task:
         wording=_wording(settings.get("wording")),
         structure=None if structure is None else Structure.of(structure, "task.structure"),
         language=_text(settings.get("language", "english"), "task.language"),
+        labels_per_text=1 if unlabelled else settings.get("labels_per_text", 1),
     )
     return task.without_labels() if unlabelled else task
 

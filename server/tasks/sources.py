@@ -51,7 +51,8 @@ class DemoNotes(DemoNotesSettings):
 
     def task(self) -> Task:
         """Return the public description of the notes."""
-        return _as_set(demo_notes.GRAMMARS[self.language].task, self.labels)
+        task = replace(demo_notes.GRAMMARS[self.language].task, labels_per_text=self.labels_per_text)
+        return _as_set(task, self.labels)
 
     def public_texts(self) -> list[str]:
         """Return texts from which the built-in models may learn."""
@@ -63,12 +64,16 @@ class DemoNotes(DemoNotesSettings):
 
     def held_out(self) -> list[Record]:
         """Return notes that do not belong to any party."""
-        notes = demo_notes.test_notes(self.test_records, self.corpus_seed, language=self.language)
+        notes = demo_notes.test_notes(
+            self.test_records, self.corpus_seed, language=self.language, diagnoses=self.labels_per_text
+        )
         return _records(notes, self.labels)
 
     def private(self, hospital: int, count: int) -> list[Record]:
         """Return `count` private notes of one hospital; hospitals are numbered from 0."""
-        return _records(demo_notes.private_notes(hospital, count, self.corpus_seed, self.language), self.labels)
+        diagnoses = self.labels_per_text
+        notes = demo_notes.private_notes(hospital, count, self.corpus_seed, self.language, diagnoses)
+        return _records(notes, self.labels)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -136,6 +141,7 @@ class LabelledFiles(LabelledFilesSettings):
                 "wording": self.wording,
                 "structure": self.structure,
                 "language": self.language,
+                "labels_per_text": self.labels_per_text,
             }
         )
 

@@ -106,6 +106,9 @@ class Result:
 
 def _table(texts: Sequence[Candidate]) -> pd.DataFrame:
     table = pd.DataFrame(texts, columns=_TEXTS)
+    if any(text.more is not None for text in texts):
+        table["label"] = pd.Series([list(text.labels) for text in texts], dtype=object)
+        table = table.rename(columns={"label": "labels"})
     if is_one_population({text.label for text in texts}):
         table = table.drop(columns="label")
     if not any(text.probabilities for text in texts):

@@ -15,13 +15,13 @@ import pandas as pd
 
 from common.domain import Record
 from common.errors import DataError
-from common.file_diagnosis import look_like_names
+from common.file_diagnosis import joined, label_columns, look_like_names
 from common.system.files import SECRET
 
 Table = pd.DataFrame | Iterable[Mapping[str, Any] | tuple[str, str] | Record] | str | PathLike[str]
 """Labelled texts: a frame with the columns `text` and `label`, perhaps `user`; rows as mappings with these names, as
-pairs (text, label) or as `Record`; or the path of a file as in `task.train`. Without labels, `text` is enough, and rows
-may be texts."""
+pairs (text, label) or as `Record`; or the path of a file as in `task.train`. Texts with several labels have `labels`, a
+list, in place of `label`. Without labels, `text` is enough, and rows may be texts."""
 
 Texts = pd.DataFrame | Iterable[Mapping[str, Any] | str] | str | PathLike[str]
 """Public texts: a frame with the column `text`, perhaps `topic` or `label`; rows as mappings or as texts; or a path."""
@@ -70,7 +70,7 @@ def _checked(name: str, table: object, columns: Columns) -> Iterator[dict[str, s
     rows = _of_frame(name, table, columns) if isinstance(table, pd.DataFrame) else _of_rows(name, table, columns)
     for where, row in rows:
         for column, value in row.items():
-            _check(column, value, where)
+            _check(column, joined(column, value), where)
         yield row
         empty = False
     if empty:
@@ -79,6 +79,7 @@ def _checked(name: str, table: object, columns: Columns) -> Iterator[dict[str, s
 
 def _of_frame(name: str, frame: pd.DataFrame, columns: Columns) -> Iterator[tuple[str, dict[str, Any]]]:
     there = list(frame.columns)
+    columns = _as_there(columns, there)
     for column in columns.needed:
         if there.count(column) != 1:
             expected = f"a column {column!r}, once"
@@ -101,13 +102,16 @@ def _of_rows(name: str, table: object, columns: Columns) -> Iterator[tuple[str, 
 def _row(where: str, row: object, columns: Columns) -> dict[str, Any]:
     match row:
         case Record():
-            named = {"text": row.text, "label": row.label, "user": row.user}
+            label = {"label": row.label} if row.more is None else {"labels": list(row.labels)}
+            named = {"text": row.text, **label, "user": row.user}
+            columns = _as_there(columns, list(named))
             values: dict[str, Any] = {
                 name: value
                 for name, value in named.items()
                 if name in columns.needed or (name in columns.optional and value)
             }
         case Mapping():
+            columns = _as_there(columns, list(row))
             values = {column: row[column] for column in (*columns.needed, *columns.optional) if column in row}
         case tuple() | list():
             values = dict(zip(columns.needed, row, strict=True)) if len(row) == len(columns.needed) else {}
@@ -120,6 +124,11 @@ def _row(where: str, row: object, columns: Columns) -> dict[str, Any]:
             got = _column_names(list(row)) if isinstance(row, Mapping) else type(row).__name__
             raise DataError("row", expected=f"{' and '.join(columns.needed)}", got=got, where=where)
     return values
+
+
+def _as_there(columns: Columns, names: Sequence[str]) -> Columns:
+    """Return the columns, with `labels` for `label` where a table or row has only the former."""
+    return columns._replace(needed=label_columns(columns.needed, names))
 
 
 def _check(column: str, value: object, where: str) -> None:

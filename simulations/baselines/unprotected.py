@@ -30,9 +30,10 @@ def records_of(settings: SimulationSettings) -> tuple[Source, list[Record], list
     """Return the task, the private records of all parties together, and the held-out records.
 
     Raises:
-        ConfigError: There are no held-out texts to measure on.
+        ConfigError: There are no held-out texts to measure on, or texts may have several labels.
     """
     source: Source = build(settings.task)
+    source.task().check_single("method", "for a baseline's prompts and figures", "Choose method=census or method=wasp")
     held_out = source.held_out()
     if not held_out:
         raise ConfigError("task.test", expected="held-out records to measure on", got="none")

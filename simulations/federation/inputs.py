@@ -62,7 +62,7 @@ def _dealing(settings: SimulationSettings, source: Source, dealt: Sequence[Seque
 
 
 def _labels(source: Source, private: Sequence[Record]) -> Iterator[str]:
-    labels, counts = source.task().labels, Counter(record.label for record in private)
+    labels, counts = source.task().labels, Counter(label for record in private for label in record.labels)
     if is_one_population(labels):
         return
     if absent := [label for label in labels if not counts[label]]:

@@ -45,7 +45,7 @@ def with_labels(settings: SimulationSettings) -> SimulationSettings:
     if not train or setting(settings, "task.labels"):
         return settings
     with named_by("task.train"):
-        labels = sorted({record.label for record in read_records(train, show_names=True)})
+        labels = sorted({label for record in read_records(train, show_names=True) for label in record.labels})
     if len(labels) < 2:
         do = f"task.labels={NO_LABELS} makes all texts one population"
         raise DataError("task.train: labels", expected="at least two", got=len(labels), where=train, do=do)

@@ -17,7 +17,7 @@ from common.errors import ConfigError
 from common.models.encoder import Encoder
 from server.documents.maps import Point, PrivateMap, TextMap
 from server.documents.metrics import Metrics
-from server.evaluation import projection, small_model
+from server.evaluation import label_sets, projection, small_model
 from server.evaluation.small_model import Evaluation
 from server.report import read_weaknesses, write_report
 from simulations.private_evaluation.of_records import MeasuredWithRecords, of_records
@@ -32,9 +32,11 @@ def compare(folder: Path, measured: MeasuredWithRecords) -> None:
     """Add the comparison to `metrics.json`, write `map_private.json`, and write the report again."""
     log.info("comparing with the private records, for this simulation alone")
     scores = None
-    if measured.labelled and not measured.evaluation.uses_endpoint:
+    single = measured.labelled and not measured.several
+    if single and not measured.evaluation.uses_endpoint:
         scores = real_private(measured.private, measured.test, measured.evaluation, measured.encoder)
-    shares = {"real_private": scores, "label_shares": _label_shares(measured.private)} if measured.labelled else {}
+    shares: dict[str, Any] = {"label_shares": _label_shares(measured.private)} if measured.labelled else {}
+    shares |= {"real_private": scores} if single else label_sets.of_records(measured, measured.private)
     Metrics.load(folder).adding(shares | of_records(measured)).save(folder)
     _map(folder, measured)
     write_report(folder)
@@ -63,12 +65,12 @@ def real_private(
 
 
 def _label_shares(private: Sequence[Record]) -> dict[str, Any]:
-    counts = Counter(record.label for record in private)
+    counts = Counter(label for record in private for label in record.labels)
     return {
         "definition": "Share of each label among the private records.",
         "simulation_only": True,
-        "count": len(private),
-        "records": {label: count / len(private) for label, count in sorted(counts.items())},
+        "count": counts.total(),
+        "records": {label: count / counts.total() for label, count in sorted(counts.items())},
     }
 
 

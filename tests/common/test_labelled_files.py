@@ -38,6 +38,18 @@ def test_mark_endings_and_further_columns_are_tolerated(write, ending):
     assert [record.text for record in read_records(path, LABELS)] == ["wheeze", "cough"]
 
 
+def test_a_text_may_have_several_labels_joined_or_as_a_list(write):
+    joined = write("a.csv", "labels,text\nasthma; pneumonia;asthma,wheeze\npneumonia,cough\n")
+    listed = write(
+        "a.jsonl", '{"text": "wheeze", "labels": ["asthma", "pneumonia"]}\n{"text": "cough", "labels": "pneumonia"}'
+    )
+    expected = [Record("wheeze", "asthma", more=("pneumonia",)), Record("cough", "pneumonia", more=())]
+    assert read_records(joined, LABELS) == read_records(listed, LABELS) == expected
+    assert [record.labels for record in expected] == [("asthma", "pneumonia"), ("pneumonia",)]
+    one = write("b.csv", "text,label,labels\nwheeze,asthma,pneumonia\n")
+    assert read_records(one, LABELS) == [Record("wheeze", "asthma")]
+
+
 def test_repeated_rows_are_kept_and_counted(write):
     path = write("a.csv", "text,label\nx,asthma\nx,asthma\nx,pneumonia\nx,asthma\n")
     records = read_records(path)
@@ -49,6 +61,10 @@ BAD = {
     "unknown label": ("a.csv", f"text,label\nx,asthma\ny,{SECRET}\n", 3, "unknown label"),
     "unknown label, JSON": ("a.jsonl", f'{{"text": "x", "label": "{SECRET}"}}', 1, "unknown label"),
     "label in other case": ("a.csv", "text,label\nx,Asthma\n", 2, "unknown label"),
+    "unknown among several labels": ("a.csv", f"text,labels\nx,asthma;{SECRET}\n", 2, "unknown label"),
+    "empty among several labels": ("a.csv", f"text,labels\n{SECRET},asthma;;pneumonia\n", 2, "an empty one"),
+    "semicolon in a listed label": ("a.jsonl", f'{{"text": "{SECRET}", "labels": ["a;b"]}}', 1, "without semicolons"),
+    "no label listed": ("a.jsonl", f'{{"text": "{SECRET}", "labels": []}}', 1, "empty labels"),
     "header alone": ("a.csv", "text,label\n", 1, "no data"),
     "empty file": ("a.csv", "", 1, "no data"),
     "empty JSON file": ("a.jsonl", "\n\n", 1, "no data"),

@@ -19,6 +19,7 @@ from common.queries.class_sums import ClassSumsSpec
 from common.queries.closed_set import PROVEN, make_query
 from common.queries.correct_count import CorrectCountSpec
 from common.queries.histograms import LabelHistogramSpec, LengthHistogramSpec, VocabularySpec
+from common.queries.label_sets import LabelSetsSpec
 from common.queries.length_range import LengthRangeSpec
 from common.queries.questionnaire import QuestionnaireSpec
 from common.queries.seed_choice import SeedChoiceSpec
@@ -100,6 +101,7 @@ def each_kind(max_records=1, seed=0):
             {"vectors": pool, "labels": np.arange(6, dtype=np.int32) % 2},
         ),
         (LabelHistogramSpec(labels=2, max_records=max_records), {}),
+        (LabelSetsSpec(labels=2, labels_per_record=2, max_records=max_records), {}),
         (LengthHistogramSpec(bins=4, max_records=max_records), {"edges": edges}),
         (VocabularySpec(first=2, max_records=max_records), {"terms": terms["terms"]}),
         (

@@ -54,7 +54,7 @@ class TextComposer:
         known: Normal forms of the public texts, none of which may be returned.
         shapes: Number of passages, at the end of `passages`, that serve only as patterns of a text's shape.
         meaning: Ratio of each word's frequency under the label to that under the other labels.
-        terms: Rare words of the label's name and description, as runs of tokens.
+        terms: Rare words of each label's name and description, as runs of tokens.
         common: Words that occur in many texts.
         focus: Inverse temperature of the cosine similarities.
         noise: Share of words that depend on the preceding word only.
@@ -71,7 +71,7 @@ class TextComposer:
         known: frozenset[str],
         shapes: int,
         meaning: Mapping[str, float],
-        terms: Sequence[Sentence],
+        terms: Sequence[Sequence[Sentence]],
         common: frozenset[str],
         focus: float,
         noise: float,
@@ -121,7 +121,9 @@ class TextComposer:
         elif request.source and not request.abstract:
             parts = self._refill(self._imitate(self._anchors[0]), _PARAPHRASE_BLANKS, strict=True)
         else:
-            parts = self._insert_term(self._imitate(self._rng.choice(self._anchors) if self._anchors else None))
+            parts = self._imitate(self._rng.choice(self._anchors) if self._anchors else None)
+            for terms in self._terms:
+                parts = self._insert_term(parts, terms)
         text = untokenise([token for part in parts for token in part])
         missing = [self._around(tokenise(phrase)) for phrase in request.must if phrase not in text]
         return untokenise([text, *(token for part in missing for token in part)])
@@ -157,10 +159,10 @@ class TextComposer:
             parts.append(self._drafts.best(start[:2], local_weights, self._loose, self._rng))
         return parts
 
-    def _insert_term(self, parts: list[Sentence]) -> list[Sentence]:
-        """Replace an uncommon word by a random term of the label, unless the text contains one of its terms."""
+    def _insert_term(self, parts: list[Sentence], terms: Sequence[Sentence]) -> list[Sentence]:
+        """Replace an uncommon word by a random term of a label, unless the text contains one of its terms."""
         stems = {bare(token)[:_STEM] for part in parts for token in part}
-        if not self._terms or any(stems.issuperset(bare(token)[:_STEM] for token in term) for term in self._terms):
+        if not terms or any(stems.issuperset(bare(token)[:_STEM] for token in term) for term in terms):
             return parts
         words = [
             (at, place)
@@ -173,7 +175,7 @@ class TextComposer:
         if not places:
             return parts
         at, place = self._rng.choice(places)
-        parts[at] = parts[at][:place] + self._rng.choice(self._terms) + parts[at][place + 1 :]
+        parts[at] = parts[at][:place] + self._rng.choice(terms) + parts[at][place + 1 :]
         return parts
 
     def _lean(self, leader: Passage | None, shaped: float) -> NDArray[np.float64]:

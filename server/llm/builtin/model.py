@@ -153,7 +153,7 @@ class BuiltinModel:
     def _write(self, request: Request, near: Vector, vectors: dict[str, Vector]) -> tuple[str, ...]:
         """Answer one request: draw passages near the target, then write."""
         library = self._library
-        sense = None if request.label is None else library.sense(request.labels)[request.label]
+        senses = [library.sense(request.labels)[label] for label, _ in request.requested]
         rng = experiment(self._seed, "embedded model", self.name, request.seed)
         passages_at = self._drawn(near, _PASSAGES, rng)
         shown = request.good + request.source  # of which a text of the kind takes its shape
@@ -173,8 +173,8 @@ class BuiltinModel:
                 Passage(parts=library.parts[at], vector=library.vectors[at], near=float(near[at])) for at in passages_at
             ],
             shapes=min(_SHAPES, len(near)) if shapeless else 0,
-            meaning={} if sense is None else sense.words,
-            terms=() if sense is None else sense.terms,
+            meaning=_meaning(senses),
+            terms=[sense.terms for sense in senses],
             common=library.common,
             anchors=anchors,
             between=library.between,
@@ -240,9 +240,17 @@ def _target(request: Request, vectors: dict[str, Vector], sense: dict[str, Sense
         target += vectors["; ".join(request.must)]
     if request.attribute is not None:
         target += _DESCRIPTION * vectors[request.attribute]
-    if request.label is not None:
-        target += weight * sense[request.label].vector
+    for label, _ in request.requested:
+        target += weight / len(request.requested) * sense[label].vector
     return unit(target)
+
+
+def _meaning(senses: Sequence[Sense]) -> dict[str, float]:
+    """Return the ratio of each word's frequency under a label to that under others, the largest of several labels."""
+    merged: dict[str, float] = {}
+    for sense in senses:
+        merged |= {word: max(ratio, merged.get(word, ratio)) for word, ratio in sense.words.items()}
+    return merged
 
 
 def _mean(vectors: Iterable[Vector]) -> Vector:

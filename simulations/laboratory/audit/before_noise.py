@@ -73,7 +73,9 @@ class Replay:
             run="replay",
             index=self._index,
             plan=replace(self._plan, max_records_per_party=most),
-            records=private.for_plan(self._plan.labels, unit=self._plan.unit),
+            records=private.for_plan(
+                self._plan.labels, unit=self._plan.unit, labels_per_record=self._plan.labels_per_record
+            ),
             party=self._party,
         )
         return np.array(self._rows, dtype=np.int64) if self._rows else values[None]

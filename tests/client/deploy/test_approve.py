@@ -455,6 +455,22 @@ def test_a_plan_without_labels_is_described_as_it_is(made, capsys):
     assert plain["records"]["not_asked_for"] == {}
 
 
+def test_a_plan_for_several_labels_says_under_how_many_a_record_counts(made, capsys):
+    HospitalSettings.load(made).records.write_text("text,labels\nwet cough,flu;asthma;flu\nrash,measles\n")
+    spec = VotesSpec(top=2, fine=64, labels_per_record=2)
+    opened(made, plan(2, labels=("flu", "asthma"), queries=[PlannedQuery(name="votes", spec=spec, scale=5000.0)]))
+    output = facts(capsys, made)
+    assert " ".join(output["labels"]) == (
+        "a record counts under up to 2 of its labels, the first 2 that the plan has; the noise covers all of them "
+        "together"
+    )
+    assert output["records"][:3] == [
+        "1 of 2 have one of the plan's labels (known here alone); each counts under all of its labels here",
+        "flu: 1",
+        "asthma: 1",
+    ]
+
+
 def test_records_without_labels_have_no_part_in_a_plan_with_labels(made, capsys):
     change(made, labelled=False)
     HospitalSettings.load(made).records.write_text("text\nwet cough\nrash\n")

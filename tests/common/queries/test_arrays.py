@@ -9,6 +9,7 @@ from common.queries import (
     closed_set,
     correct_count,
     histograms,
+    label_sets,
     length_range,
     questionnaire,
     seed_choice,
@@ -20,6 +21,7 @@ from common.queries import (
 from common.queries.class_sums import ClassSumsSpec
 from common.queries.correct_count import CorrectCountSpec
 from common.queries.histograms import LabelHistogramSpec, LengthHistogramSpec, VocabularySpec
+from common.queries.label_sets import LabelSetsSpec
 from common.queries.length_range import LengthRangeSpec
 from common.queries.questionnaire import QuestionnaireSpec
 from common.queries.seed_choice import SeedChoiceSpec
@@ -90,6 +92,7 @@ _QUERIES = {
     "votes": (_votes(), 4),
     "nearest votes": (_votes(furthest=False), 2),
     "label histogram": (histograms.LabelHistogram(spec=LabelHistogramSpec(labels=3)), 3),
+    "label sets": (label_sets.LabelSets(spec=LabelSetsSpec(labels=3, labels_per_record=2)), 2 + 3 + 3),
     "length histogram": (_lengths(), 3),
     "one bin": (histograms.LengthHistogram(spec=LengthHistogramSpec(bins=1), edges=np.zeros(0, np.int32)), 1),
     "vocabulary": (_vocabulary(), 2),

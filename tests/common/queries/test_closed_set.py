@@ -13,6 +13,7 @@ from common.queries.class_sums import ClassSumsSpec
 from common.queries.closed_set import KINDS, spec_from_dict, spec_to_dict
 from common.queries.correct_count import CorrectCountSpec
 from common.queries.histograms import LabelHistogramSpec, LengthHistogramSpec, VocabularySpec
+from common.queries.label_sets import LabelSetsSpec
 from common.queries.length_range import LengthRangeSpec
 from common.queries.questionnaire import QuestionnaireSpec
 from common.queries.questions import QUESTIONS
@@ -25,6 +26,7 @@ from common.queries.votes import MOST_VOTES, VotesSpec
 _ALL = [
     VotesSpec(top=8, furthest=False, fine=3, max_records=2),
     LabelHistogramSpec(labels=4, max_records=2),
+    LabelSetsSpec(labels=4, labels_per_record=3, max_records=2),
     LengthHistogramSpec(bins=7, max_records=2),
     VocabularySpec(first=10, max_records=2),
     SketchSpec(labels=2, features=100, paired=False, first=5, prefix=4, grid=16, max_records=2),
@@ -148,8 +150,9 @@ def test_plain_values_and_back(spec):
     plain = spec_to_dict(spec)
     assert spec_from_dict(plain) == spec
     assert plain["kind"] == spec.kind
-    assert set(plain) == {"kind"} | {field.name for field in dataclasses.fields(spec)}
-    for name in set(plain) - {"kind"}:
+    later = {"labels_per_record"}
+    assert set(plain) | later == {"kind"} | {field.name for field in dataclasses.fields(spec)} | later
+    for name in set(plain) - {"kind"} - later:
         with pytest.raises(ConfigError, match="query"):
             spec_from_dict({key: value for key, value in plain.items() if key != name})
     for wrong in (
@@ -163,9 +166,18 @@ def test_plain_values_and_back(spec):
         spec_from_dict(plain | {"max_records": 0})
 
 
+def test_a_plan_for_one_label_a_record_keeps_the_form_that_it_had_before_there_were_several():
+    for spec in (VotesSpec(top=2), ClassSumsSpec(labels=2, directions=2, count=5), LabelSetsSpec(labels=2)):
+        several = dataclasses.replace(spec, labels_per_record=3)
+        assert "labels_per_record" not in spec_to_dict(spec)
+        assert spec_from_dict(spec_to_dict(spec)) == spec
+        assert spec_from_dict(spec_to_dict(several)) == several
+    assert spec_to_dict(VotesSpec(top=2)) == {"kind": "votes", "top": 2, "furthest": True, "fine": 1, "max_records": 1}
+
+
 def test_the_set_is_closed_and_complete():
     assert {spec.kind for spec in _ALL} == set(KINDS)
-    assert len(KINDS) == len(set(KINDS)) == 14
+    assert len(KINDS) == len(set(KINDS)) == 15
     assert set(closed_set.PROVEN) == set(KINDS) - {"abstracted seeds", "rewritten records"}
     for spec in _ALL:
         assert spec.mechanisms

@@ -87,6 +87,7 @@ def test_json_to_document_to_json_is_the_identity(kind, full):
 KEYS_OF_OTHERS = {
     "server/deploy/enrolment.py": {"status"},  # Flower's nodes
     "server/deploy/run_state.py": {"status"},  # Flower's runs
+    "server/domain.py": {"labels"},  # a text with several
     "server/page/app.py": {"name"},  # the form of a page
     "server/page/drafts.py": {"method", "name"},  # defaults, and fields of the form
     "server/evaluation/of_texts.py": {"rows"},  # a group that is being made

@@ -83,3 +83,15 @@ def test_a_setting_that_needs_labels_is_refused_with_its_reason():
     assert str(refused.value) == (
         "method x; expected labels, which it learns; got none (task.labels=unlabelled). Choose y"
     )
+
+
+def test_texts_may_have_several_labels_whose_names_have_no_semicolon():
+    known = {"name": "t", "kind": "note", "labels": {"a": "x", "b": "y", "c": "z"}, "labels_per_text": 2}
+    assert (task_from(known).labels_per_text, task_from(known).several) == (2, True)
+    for wrong, message in (
+        ({"labels": ["a;b", "c"]}, "names without ';'"),
+        ({"labels_per_text": 4}, "at most the number"),
+    ):
+        with pytest.raises(ConfigError, match=message):
+            task_from(known | wrong)
+    assert not task_from(known | {"labels": ["a;b", "c"], "labels_per_text": 1}).several

@@ -1,0 +1,76 @@
+"""How often labels occur together, where a text has several: sizes of label sets, labels, and pairs of labels."""
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from common.domain import MOST_LABELS
+from common.privacy.mechanisms import SUMMED
+from common.privacy.sensitivity import Sensitivity
+from common.queries.arrays import same_labels
+from common.queries.page import Query, Spec
+from common.validate import integers_in
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LabelSetsSpec(Spec):
+    """Number of records with each number of labels, with each label, and with each pair of labels.
+
+    A record with k of the plan's labels, of which at most s count, adds 1 to the one number of its size k, 1 to each of
+    k labels and 1 to each of k (k - 1) / 2 pairs. These are different numbers, and k = s is the worst case:
+
+        l1 = l2^2 = 1 + s + s (s - 1) / 2.
+
+    Attributes:
+        labels: C, number of labels of the plan. The answer has s + C + C (C - 1) / 2 numbers: sizes from 1, labels, and
+            pairs in the order (0, 1), (0, 2), ..., (1, 2), ...
+        labels_per_record: s, largest number of labels of a record that count.
+        max_records: m, largest number of records of one privacy unit.
+    """
+
+    kind: ClassVar[str] = "label sets"
+    mechanisms: ClassVar[tuple[str, ...]] = SUMMED
+    grid: ClassVar[int] = 16
+    largest: ClassVar[int] = 16
+    labels: int
+    labels_per_record: int = 1
+    max_records: int = 1
+
+    def __post_init__(self) -> None:
+        integers_in(1, 2**12, labels=self.labels)
+        integers_in(1, 2**20, max_records=self.max_records)
+        integers_in(1, MOST_LABELS, labels_per_record=self.labels_per_record)
+
+    def check(self, name: str, labels: int) -> None:
+        """Refuse a number of labels other than the plan's, as `Spec` defines."""
+        same_labels(name, self.labels, labels)
+
+    @property
+    def asks(self) -> str:
+        """The question in words, for a person at a hospital."""
+        return (
+            f"the number of records with one label, with two, and so on up to {self.labels_per_record}; with each "
+            "label; and with each two labels together"
+        )
+
+    @property
+    def sensitivity(self) -> Sensitivity:
+        """Sensitivity of the sum, on the grid."""
+        most = self.labels_per_record
+        return Sensitivity.of((self.grid,) * (1 + most + most * (most - 1) // 2), self.max_records)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class LabelSets(Query):
+    """The query for label sets. It has no arrays.
+
+    Attributes:
+        spec: The planned specification.
+    """
+
+    spec: LabelSetsSpec
+
+    @property
+    def length(self) -> int:
+        """Number of coordinates of an answer: sizes, labels, pairs."""
+        labels = self.spec.labels
+        return self.spec.labels_per_record + labels + labels * (labels - 1) // 2

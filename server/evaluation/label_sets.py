@@ -1,0 +1,131 @@
+"""What texts with several labels teach, and how well they keep which labels occur together: a group of `metrics.json`.
+
+As for texts with one label (`zero_shot.py`), the same classifiers are trained on the synthetic texts, on what the same
+models wrote before any answer and, in a simulation, on the private records, and tested on the same held-out texts.
+"""
+
+from collections.abc import Sequence
+from functools import partial
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from common import rng
+from common.domain import Record
+from common.errors import CaucusError, ConfigError
+from server.domain import Candidate
+from server.evaluation.figures import Figure, Group, Measured, figure, missing
+from server.metrics import intervals, multilabel
+from server.metrics.multilabel import Marks
+
+NAME, REAL = "label_sets", "label_sets_real"
+"""Names of the groups; only a simulation has the second."""
+
+_DEFINITION = multilabel.DEFINITION + (
+    " zero_shot: trained on {texts} texts that the language models wrote before any answer; as_many: on as many of the "
+    "synthetic texts; difference: the latter's micro_f1 minus the former's. constant: the best answer that is the same "
+    "for all texts. Intervals of 95 % over the test texts (bootstrap, 500 draws). pair_distance: total variation "
+    "between the shares that each two labels have among all pairs of labels of a text, of the synthetic and the test "
+    "texts; independent: of labels that are independent, with the test texts' frequencies."
+)
+_TEXTS = Sequence[Candidate] | Sequence[Record]
+
+
+def compared(measured: Measured, zero_shot: Sequence[Candidate]) -> dict[str, Group]:
+    """Return the group for `metrics.json`; empty unless texts have several labels and there are held-out ones.
+
+    Args:
+        measured: The synthetic texts, the test texts and the settings.
+        zero_shot: Texts that the same models wrote before any answer; may be empty.
+    """
+    if not measured.several or not measured.test or not measured.candidates:
+        return {}
+    texts, rows = min(len(zero_shot), len(measured.candidates)), len(measured.test)
+    sets = [record.labels for record in measured.test]
+    ours = [candidate.labels for candidate in measured.candidates]
+    group: Group = {"definition": _DEFINITION.format(texts=texts), "trained_on": len(measured.candidates)}
+    group |= taught(measured, measured.candidates)
+    right = multilabel.marks(sets, _labels(measured))
+    group["constant"] = {"micro_f1": figure(partial(multilabel.best_constant, right), rows=rows)}
+    if zero_shot:
+        group |= _gained(measured, zero_shot, texts, right)
+    group["pair_distance"] = figure(partial(multilabel.pair_distance, ours, sets), rows=len(ours))
+    group["independent"] = figure(partial(multilabel.distance_of_independent, sets), rows=rows)
+    return {NAME: group}
+
+
+def taught(measured: Measured, train: _TEXTS) -> dict[str, Figure]:
+    """Measure micro and macro F1 on the test texts after training on these, with intervals."""
+    right = multilabel.marks([record.labels for record in measured.test], _labels(measured))
+    try:
+        return _scores(_answers(measured, train), right)
+    except CaucusError as error:
+        return missing(("micro_f1", "macro_f1"), error, rows=len(right))
+
+
+def of_records(measured: Measured, private: Sequence[Record]) -> dict[str, Group]:
+    """Return what the private records teach, for a simulation alone; empty as in `compared`."""
+    if not measured.several or not measured.test or measured.evaluation.uses_endpoint:
+        return {}
+    about: dict[str, Any] = {"definition": multilabel.DEFINITION, "trained_on": len(private), "simulation_only": True}
+    return {REAL: about | taught(measured, private)}
+
+
+def _gained(measured: Measured, zero_shot: Sequence[Candidate], texts: int, right: Marks) -> Group:
+    draw = partial(rng.experiment, measured.experiment_seed, "label sets, as many")
+    parts = {
+        name: [members[at] for at in draw(name).permutation(len(members))[:texts]]
+        for name, members in (("zero_shot", zero_shot), ("as_many", measured.candidates))
+    }
+    try:
+        before, after = (_answers(measured, part) for part in parts.values())
+    except CaucusError as error:
+        return missing(("zero_shot", "difference"), error, rows=len(right))
+
+    def difference(at: NDArray[np.intp]) -> float:
+        return multilabel.micro_f1(after[at], right[at]) - multilabel.micro_f1(before[at], right[at])
+
+    gain = figure(
+        lambda: difference(np.arange(len(right))),
+        rows=len(right),
+        interval=lambda: intervals.over_rows(difference, len(right)),
+    )
+    return {
+        "zero_shot": {"trained_on": texts} | _scores(before, right),
+        "as_many": _scores(after, right),
+        "difference": gain,
+    }
+
+
+def _answers(measured: Measured, train: _TEXTS) -> Marks:
+    evaluation = measured.evaluation
+    if evaluation.model not in {"tfidf", "encoder"}:
+        do = "Set evaluation.model=tfidf or encoder"
+        raise ConfigError("evaluation.model", expected="one that learns several labels", got=evaluation.model, do=do)
+    return multilabel.predict(
+        [text.text for text in train],
+        multilabel.marks([text.labels for text in train], _labels(measured)),
+        [record.text for record in measured.test],
+        weights=[text.weight for text in train if isinstance(text, Candidate)] or None,
+        encoder=(evaluation.embedding or measured.encoder) if evaluation.model == "encoder" else None,
+    )
+
+
+def _scores(answers: Marks, right: Marks) -> dict[str, Figure]:
+    return {
+        name: figure(
+            lambda score=score: score(answers, right),  # type: ignore[misc]
+            rows=len(right),
+            interval=lambda score=score: intervals.over_rows(  # type: ignore[misc]
+                lambda at: score(answers[at], right[at]), len(right)
+            ),
+        )
+        for name, score in (("micro_f1", multilabel.micro_f1), ("macro_f1", multilabel.macro_f1))
+    }
+
+
+def _labels(measured: Measured) -> list[str]:
+    """Return the labels of all texts, in a fixed order."""
+    ours = {label for candidate in measured.candidates for label in candidate.labels}
+    return sorted(ours | {label for record in measured.test for label in record.labels})

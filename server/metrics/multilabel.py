@@ -1,0 +1,130 @@
+"""Classifiers of texts with several labels, one for each label, and how often two labels occur together."""
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from itertools import combinations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from common.errors import DataError
+from server.metrics.accuracy import TextEncoder, logistic_regression
+
+DEFINITION = (
+    "One logistic regression (L2, C = 10) for each label against all texts without it, on TF-IDF of words and word "
+    "pairs or on the encoder's vectors (evaluation.model); a text gets each label of probability above .5. micro_f1: "
+    "F1 of all pairs of a text and a label together; macro_f1: mean F1 over the labels of the test texts."
+)
+
+Marks = NDArray[np.bool_]
+"""(texts, C): whether a text has a label."""
+LabelSet = tuple[str, ...]
+
+
+def marks(sets: Sequence[LabelSet], labels: Sequence[str]) -> Marks:
+    """Return whether each text has each of these labels, (texts, C)."""
+    return np.array([[label in mine for label in labels] for mine in sets], dtype=np.bool_).reshape(-1, len(labels))
+
+
+def predict(
+    train: Sequence[str],
+    known: Marks,
+    test: Sequence[str],
+    *,
+    weights: Sequence[float] | None = None,
+    encoder: TextEncoder | None = None,
+) -> Marks:
+    """Return the labels of the test texts, (test, C), by the classifiers of `DEFINITION`.
+
+    A label that all or none of the training texts have is the answer for all or none of the test texts.
+
+    Args:
+        train: Training texts, at least one.
+        known: (train, C).
+        test: Test texts, at least one.
+        weights: Weight of each training text; None weighs all equally.
+        encoder: Encoder whose vectors replace TF-IDF.
+
+    Raises:
+        DataError: A set is empty, or no training text has a word.
+    """
+    if not len(train) or not len(test):
+        raise DataError("texts of the classifier", expected="at least one to train on and one to test", got="none")
+    vectors, others = _vectors(train, test, encoder)
+    answers = np.zeros((len(test), known.shape[1]), dtype=np.bool_)
+    for label, mine in enumerate(known.T):
+        if mine.all() or not mine.any():
+            answers[:, label] = mine.all()
+            continue
+        model = logistic_regression(vectors, mine.astype(str).tolist(), weights or [1.0] * len(train))
+        answers[:, label] = model.predict(others) == "True"
+    return answers
+
+
+def micro_f1(predicted: Marks, right: Marks) -> float:
+    """Return F1 over all pairs of a text and a label, 0 to 1; 0 if neither has any."""
+    return _f1((predicted & right).sum(), predicted.sum() + right.sum())
+
+
+def macro_f1(predicted: Marks, right: Marks) -> float:
+    """Return the mean F1 over the labels that a right answer has, 0 to 1."""
+    both, either = (predicted & right).sum(axis=0), predicted.sum(axis=0) + right.sum(axis=0)
+    return float(np.mean([_f1(both[at], either[at]) for at in np.flatnonzero(right.any(axis=0))]))
+
+
+def best_constant(right: Marks) -> float:
+    """Return the highest micro-F1 of one answer for all texts: the most frequent labels, as many as are best."""
+    order = np.argsort(-right.sum(axis=0), kind="stable")
+    answers = [np.isin(np.arange(right.shape[1]), order[:size]) for size in range(1, len(order) + 1)]
+    return max(micro_f1(np.broadcast_to(answer, right.shape), right) for answer in answers)
+
+
+def pair_distance(sets: Iterable[LabelSet], others: Iterable[LabelSet]) -> float:
+    """Return the total variation distance, 0 to 1, between the shares of each two labels among all pairs of a text.
+
+    Raises:
+        DataError: No text of one of the sides has two labels.
+    """
+    ours, theirs = _pairs(sets), _pairs(others)
+    return sum(abs(ours.get(pair, 0.0) - theirs.get(pair, 0.0)) for pair in {*ours, *theirs}) / 2
+
+
+def distance_of_independent(sets: Sequence[LabelSet]) -> float:
+    """Return the same distance between these sets and independent labels of the same frequencies.
+
+    Raises:
+        DataError: No text has two labels.
+    """
+    frequency = Counter(label for mine in sets for label in mine)
+    products = {pair: frequency[pair[0]] * frequency[pair[1]] for pair in combinations(sorted(frequency), 2)}
+    total, counted = sum(products.values()), _pairs(sets)
+    return sum(abs(product / total - counted.get(pair, 0.0)) for pair, product in products.items()) / 2
+
+
+def _pairs(sets: Iterable[LabelSet]) -> dict[LabelSet, float]:
+    counts = Counter(pair for mine in sets for pair in combinations(sorted(mine), 2))
+    if not counts:
+        raise DataError("pairs of labels", expected="texts with two labels on either side", got="none")
+    total = sum(counts.values())
+    return {pair: count / total for pair, count in counts.items()}
+
+
+def _f1(both: int, either: int) -> float:
+    return float(2 * both / either) if either else 0.0
+
+
+def _vectors(
+    train: Sequence[str], test: Sequence[str], encoder: TextEncoder | None
+) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+    from sklearn.feature_extraction.text import TfidfVectorizer
+
+    if encoder is not None:
+        return encoder.encode(train), encoder.encode(test)
+    vectorizer = TfidfVectorizer(ngram_range=(1, 2), sublinear_tf=True)
+    try:
+        fitted = vectorizer.fit_transform(train)
+    except ValueError:  # sklearn's only way to say that no text has a word
+        fitted = None
+    if fitted is None:
+        raise DataError("training texts", expected="words", got="none")
+    return fitted, vectorizer.transform(test)
