@@ -12,6 +12,7 @@ from common.structure import Structure
 from server.documents.codec import ABSENT
 from server.documents.files import Document
 from server.documents.privacy import Privacy
+from server.spans import Spans
 
 NO_LABELS = "unlabelled"
 """Setting `task.labels` of a task without labels: all texts are one population."""
@@ -29,6 +30,7 @@ class Candidate(Document):
         round: Generation round, from 0.
         weight: Weight of the text in training; 1 unless the method weighs its texts.
         probabilities: Probability of each label, for training in place of `label`; None if the method has none.
+        spans: Entities of the text in order; None if the task has no types of spans.
     """
 
     text: str
@@ -37,6 +39,7 @@ class Candidate(Document):
     round: int
     weight: float = 1.0
     probabilities: Mapping[str, float] | None = field(default=None, metadata=ABSENT)
+    spans: Spans | None = field(default=None, metadata=ABSENT)
 
 
 ClassifierInput = TypeVar("ClassifierInput", Candidate, Record)
@@ -49,10 +52,12 @@ class Example:
     Attributes:
         text: The text.
         topic: The text's topic, if the source names one; perhaps one of the task's labels.
+        spans: Entities of the text; None if the source names none.
     """
 
     text: str
     topic: str | None = None
+    spans: Spans | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -86,6 +91,7 @@ class Task:
         structure: The fields of each text, if it is a JSON object; None for plain texts.
         language: Language of the texts, from `common.personal_patterns.LANGUAGES`: it decides what looks like personal
             information.
+        spans: Public description of each type of span that models mark in the texts; empty for texts without spans.
     """
 
     name: str
@@ -95,6 +101,7 @@ class Task:
     wording: Wording = field(default_factory=Wording)
     structure: Structure | None = None
     language: str = "english"
+    spans: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def labelled(self) -> bool:
@@ -118,6 +125,20 @@ class Task:
         """
         if not self.labelled:
             raise ConfigError(setting, expected=f"labels, {purpose}", got=f"none (task.labels={NO_LABELS})", do=do)
+
+    def check_unmarked(self, setting: str, reason: str, do: str) -> None:
+        """Refuse a setting by which nobody marks spans in the texts, if the task has types of spans.
+
+        Args:
+            setting: The setting, such as "method dp_sgd".
+            reason: Why there are no marks, after "no spans, ".
+            do: Advice.
+
+        Raises:
+            ConfigError: The task has types of spans.
+        """
+        if self.spans:
+            raise ConfigError(setting, expected=f"no spans, {reason}", got=f"task.spans={', '.join(self.spans)}", do=do)
 
     def classifier_inputs(self, texts: Iterable[ClassifierInput]) -> list[ClassifierInput]:
         """Return candidates or records with what a classifier reads as text: the text field, or all of a plain text."""

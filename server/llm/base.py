@@ -15,6 +15,7 @@ from common.errors import ConfigError, InternalError
 from common.structure import Structure
 from common.validate import at_least, in_range, not_empty
 from server.domain import Wording
+from server.llm.marks import Marks
 
 _PARENTS = 2
 _SEEDS = 2**64 - 1
@@ -61,6 +62,7 @@ class Request:
         seed: Distinguishes this request from equal ones, and seeds models that take a seed; 64 bits.
         wording: Terms for the texts in a chat model's prompt.
         structure: The fields of each requested text, and of the texts shown; None asks for plain texts.
+        marks: Types of the spans that are marked in each requested text, and in the texts shown; None asks for none.
     """
 
     task_kind: str
@@ -81,6 +83,7 @@ class Request:
     seed: int = 0
     wording: Wording = field(default_factory=Wording)
     structure: Structure | None = None
+    marks: Marks | None = None
 
     def __post_init__(self) -> None:
         """Refuse an ambiguous combination of fields."""
@@ -153,6 +156,8 @@ class Request:
         fields = asdict(self)
         if self.structure is None:
             del fields["structure"]  # the form from before there were structures: caches keep their replies
+        if self.marks is None:
+            del fields["marks"]  # and from before marks
         if not self.wording.plural:
             del fields["wording"]["plural"]  # and from before plurals
         return json.dumps(fields, sort_keys=True, separators=(",", ":"))

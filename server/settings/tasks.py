@@ -1,7 +1,7 @@
 """Settings of the tasks."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 from common import validate
@@ -44,12 +44,14 @@ class DemoNotesSettings(DemoSettings):
         records_per_party, test_records, corpus_seed, labels: See `DemoSettings`.
         public_notes: Notes of other wards and guideline-like prose, at least 1.
         language: Language of the notes: "english", "german" or "french" (`server/tasks/README.md`).
+        spans: Whether the models mark findings, measurements and treatments in their notes (`server/tasks/SPANS.md`).
     """
 
     made_by: ClassVar[str] = "server.tasks.sources.DemoNotes"
 
     public_notes: int = 3000
     language: str = "english"
+    spans: bool = False
 
     def __post_init__(self) -> None:
         DemoSettings.__post_init__(self)
@@ -95,6 +97,8 @@ class LabelledFilesSettings(TaskSettings):
         structure: `text_field` and `schema` of texts that are JSON objects (`common.structure.Structure`).
         language: Language of the texts, which decides what looks like personal information: "english", "german",
             "french", "spanish" or "italian".
+        spans: Public description of each type of span that models mark in the texts, such as `{drug: name of a
+            medicine}`; `test` and `public_text` may have such spans in JSON Lines (`server/tasks/SPANS.md`).
     """
 
     made_by: ClassVar[str] = "server.tasks.sources.LabelledFiles"
@@ -109,6 +113,7 @@ class LabelledFilesSettings(TaskSettings):
     wording: Any = None
     structure: Mapping[str, Any] | None = None
     language: str = "english"
+    spans: Mapping[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         validate.one_of("task.language", self.language, among=LANGUAGES)

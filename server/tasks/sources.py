@@ -6,6 +6,7 @@ Private records are not here: a party reads its own file (`client/records.py`), 
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from itertools import zip_longest
 from pathlib import Path
 from typing import Protocol
 
@@ -15,8 +16,10 @@ from common.labelled_files import named_by, read_records, read_texts, read_topic
 from common.structure import Structure, check_records
 from server.domain import NO_LABELS, Example, Task
 from server.settings.tasks import DemoMessagesSettings, DemoNotesSettings, LabelledFilesSettings
+from server.spans import Spans
 from server.tasks import demo_messages, demo_notes
 from server.tasks.description import task_from
+from server.tasks.span_files import read_spans
 
 
 class Source(Protocol):
@@ -33,6 +36,9 @@ class Source(Protocol):
 
     def held_out(self) -> list[Record]:
         """Return real texts that do not belong to any party; may be empty."""
+
+    def held_out_spans(self) -> list[Example]:
+        """Return those of the held-out texts that have spans; read only if the task has types of spans."""
 
 
 def _as_set(task: Task, labels: str | None) -> Task:
@@ -51,7 +57,8 @@ class DemoNotes(DemoNotesSettings):
 
     def task(self) -> Task:
         """Return the public description of the notes."""
-        return _as_set(demo_notes.GRAMMARS[self.language].task, self.labels)
+        task = _as_set(demo_notes.GRAMMARS[self.language].task, self.labels)
+        return replace(task, spans=demo_notes.SPANS) if self.spans else task
 
     def public_texts(self) -> list[str]:
         """Return texts from which the built-in models may learn."""
@@ -65,6 +72,10 @@ class DemoNotes(DemoNotesSettings):
         """Return notes that do not belong to any party."""
         notes = demo_notes.test_notes(self.test_records, self.corpus_seed, language=self.language)
         return _records(notes, self.labels)
+
+    def held_out_spans(self) -> list[Example]:
+        """Return the same notes with their spans."""
+        return demo_notes.test_spans(self.test_records, self.corpus_seed, self.language)
 
     def private(self, hospital: int, count: int) -> list[Record]:
         """Return `count` private notes of one hospital, numbered from 0."""
@@ -90,6 +101,10 @@ class DemoMessages(DemoMessagesSettings):
     def held_out(self) -> list[Record]:
         """Return messages that do not belong to any party."""
         return _records(demo_messages.held_out_messages(self.test_records, self.corpus_seed), self.labels)
+
+    def held_out_spans(self) -> list[Example]:
+        """Return no text: the messages have no spans."""
+        return []
 
     def private(self, hospital: int, count: int) -> list[Record]:
         """Return `count` private messages to one hospital, numbered from 0."""
@@ -136,6 +151,7 @@ class LabelledFiles(LabelledFilesSettings):
                 "wording": self.wording,
                 "structure": self.structure,
                 "language": self.language,
+                "spans": self.spans,
             }
         )
 
@@ -157,10 +173,15 @@ class LabelledFiles(LabelledFilesSettings):
 
     def public_examples(self) -> list[Example]:
         """Return the public texts that a prompt may show, with their topics; none if `public_text` is not set."""
+        if not self.public_text:
+            return []
         with named_by("task.public_text"):
-            topics = read_topics(self.public_text) if self.public_text else ()
+            topics, spans = read_topics(self.public_text), self._spans(self.public_text)
         reading = self._reading()
-        return [Example(text=reading(text), topic=topic and topic.strip().replace("_", " ")) for text, topic in topics]
+        return [
+            Example(text=reading(text), topic=topic and topic.strip().replace("_", " "), spans=of_text)
+            for (text, topic), of_text in zip_longest(topics, spans)
+        ]
 
     def held_out(self) -> list[Record]:
         """Return the records of the file of test texts; none if `test` is not set."""
@@ -168,6 +189,14 @@ class LabelledFiles(LabelledFilesSettings):
             return []
         with named_by("task.test"):
             return self.checked(read_records(self.test, list(self.task().labels), show_names=True), self.test)
+
+    def held_out_spans(self) -> list[Example]:
+        """Return those rows of the file of test texts that have spans; none if `test` is not set."""
+        if not self.test:
+            return []
+        with named_by("task.test"):
+            rows = zip_longest(read_texts(self.test), self._spans(self.test))
+            return [Example(text=text, spans=spans) for text, spans in rows if spans is not None]
 
     def checked(self, records: list[Record], path: str) -> list[Record]:
         """Return the records of a file of this task.
@@ -178,6 +207,10 @@ class LabelledFiles(LabelledFilesSettings):
         if structure := self.task().structure:
             check_records(records, structure, path)
         return records
+
+    def _spans(self, path: str) -> list[Spans | None]:
+        """Return the spans of each row of a file; none if the task has no types of spans."""
+        return read_spans(path, self.spans) if self.spans else []
 
     def _reading(self) -> Callable[[str], str]:
         """Return the function that extracts what to read from a public text: its text field, or all if unstructured."""
