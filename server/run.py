@@ -88,6 +88,7 @@ def run(
     while state.round < method.rounds:
         tools.start_round(state.candidates)
         state = method.step(state, tools)
+        state = replace(state, candidates=tools.with_spans(state.candidates))
         if state.round == 1:
             folder.keep_zero_shot(tools.zero_shot)
         vectors = tools.embed([candidate.text for candidate in task.classifier_inputs(state.candidates)])

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from server.domain import Candidate, Example, Task
-from server.spans import Marked, Spans, marked, read
+from server.spans import Marked, Spans, marked, read, without_tags
 
 if TYPE_CHECKING:
     from server.llm.base import Request
@@ -44,6 +44,14 @@ class Marks:
 def marks_of(task: Task) -> Marks | None:
     """Return what prompts of a task say on marks, still without an example; None if it has no types of spans."""
     return Marks(types=tuple(task.spans.items())) if task.spans else None
+
+
+def unmarked(request: "Request") -> "Request":
+    """Return the same request without marks, for a model that does not read them."""
+    if request.marks is None:
+        return request
+    good, bad, source = (tuple(map(without_tags, texts)) for texts in (request.good, request.bad, request.source))
+    return replace(request, good=good, bad=bad, source=source, marks=None)
 
 
 class RunMarks:

@@ -30,9 +30,11 @@ def records_of(settings: SimulationSettings) -> tuple[Source, list[Record], list
     """Return the task, the private records of all parties together, and the held-out records.
 
     Raises:
-        ConfigError: There are no held-out texts to measure on.
+        ConfigError: There are no held-out texts to measure on, or the task has types of spans.
     """
     source: Source = build(settings.task)
+    name = settings.method.name
+    source.task().check_unmarked(f"method {name}", "as records have no marks to show or learn", "Choose method=census")
     held_out = source.held_out()
     if not held_out:
         raise ConfigError("task.test", expected="held-out records to measure on", got="none")

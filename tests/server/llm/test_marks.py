@@ -5,13 +5,19 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from common.models.encoder import Encoder
 from common.rng import experiment
 from server.domain import Candidate, Example, Task
 from server.llm import prompts
+from server.llm.builtin.lexicon import Lexicon
+from server.llm.builtin.model import BuiltinModel
 from server.llm.clean import Cleaner
-from server.llm.marks import Marks, RunMarks, marks_of
+from server.llm.completion import Completion, opening_words
+from server.llm.marks import Marks, RunMarks, marks_of, unmarked
+from server.llm.render import render
 from server.settings.schema import Rules
-from server.spans import REASONS, Marked, Span, fit, marked, read, words
+from server.spans import REASONS, Marked, Span, fit, marked, read, without_tags, words
+from server.tasks import demo_notes
 
 TASK = Task(
     name="t", kind="note", labels={"a": "A", "b": "B"}, spans={"drug": "name of a medicine", "dose": "an amount"}
@@ -112,6 +118,71 @@ def test_without_types_requests_are_what_they_were():
     for asked in (prompts.abstracts, prompts.subtopics):
         count = {"texts": 1} if asked is prompts.abstracts else {"phrases": 1}
         assert asked(TASK, "a", rng=experiment(0, "test"), **count).marks is None
+
+
+def test_a_chat_prompt_says_how_to_mark_and_blanks_no_part_of_a_span():
+    marks = RunMarks([Example(text="b 5 g", spans=(Span(start=2, end=5, type="dose"),))])
+    system, _ = render(marks.shown(request()))
+    assert "these stands between tags: <drug> (name of a medicine); <dose> (an amount)." in system
+    assert system.endswith("not of the content: b <dose>5 g</dose>")
+    marks.add(Marked("a b c d", (Span(start=2, end=5, type="drug"),)))
+    for seed in range(9):
+        asked = marks.shown(request(source=("a b c d",), blanks=0.5, seed=seed * 97, n=1))
+        shown = render(asked)[1].split("\n")[1]
+        assert "<drug>b c</drug>" in shown or "drug" not in shown
+        assert opening_words(asked) in ("a <drug>b c</drug>", "a")
+
+
+def test_a_completion_shows_marked_public_texts_or_else_one_example():
+    public = [Example(text=f"word {i} x", topic="t", spans=(Span(start=0, end=4, type="drug"),)) for i in range(9)]
+    prompt = Completion().beginning(request(), public).prompt
+    assert "Marks: <drug> name of a medicine; <dose> an amount.\n" in prompt
+    assert prompt.count("<drug>word</drug>") == 4
+    assert "Marked:" not in prompt
+    bare = [replace(example, spans=None) for example in public]
+    assert "Marked: <drug>name of a medicine</drug>; " in Completion().beginning(request(), bare).prompt
+    assert "Mark" not in Completion().beginning(request(marks=None), public).prompt
+
+
+def test_an_example_is_not_cut_within_a_span():
+    text = "one two <drug>Dr. Strong drops. Forte</drug> three four. five six"
+    for words_asked in (1, 2, 3):
+        prompt = Completion().beginning(request(good=(text,), words=words_asked), []).prompt
+        shown = next(line for line in prompt.splitlines() if line.startswith("- one"))
+        assert isinstance(read(shown, TYPES), Marked)
+
+
+def test_the_builtin_model_marks_what_public_texts_mark_and_writes_what_it_wrote_before():
+    public = demo_notes.public_examples(60, 0)
+    texts = [example.text for example in public]
+    model = BuiltinModel(name="m", public_texts=texts, public_spans=public, encoder=Encoder.hashed_ngrams())
+    plain = BuiltinModel(name="m", public_texts=texts, encoder=Encoder.hashed_ngrams())
+    assert model.identity == f"{plain.identity}/spans={Lexicon(public).digest}"
+    good = tuple(marked(example.text, example.spans) for example in public[:2])
+    asked = request(good=good, n=4, marks=Marks(types=tuple(demo_notes.SPANS.items())))
+    (reply,), (before,) = model.generate([asked]), plain.generate([unmarked(asked)])
+    assert tuple(without_tags(text) for text in reply.texts) == before.texts
+    assert all("<finding>" in text for text in reply.texts)
+    assert all(isinstance(asked.marks.read(text), Marked) for text in reply.texts)
+
+
+def test_a_lexicon_takes_the_longest_phrase_the_word_before_and_any_digit():
+    def example(text):
+        found = read(text, TYPES)
+        return Example(text=found.text, spans=found.spans)
+
+    lexicon = Lexicon(
+        [
+            example("<drug>Acid</drug> and <drug>acid drops</drug>"),
+            *[example("lactic acid at <dose>5 mg</dose> and <drug>x</drug>")] * 3,
+            example("take <drug>acid</drug>"),
+        ]
+    )
+    assert lexicon.mark("take acid, 7 MG") == "take <drug>acid</drug>, <dose>7 MG</dose>"
+    assert lexicon.mark("Acid drops") == "<drug>Acid drops</drug>"
+    assert lexicon.mark("lactic acid") == "lactic acid"
+    assert lexicon.mark("an acid") == "an acid"
+    assert Lexicon([]).digest == Lexicon([Example(text="a")]).digest == ""
 
 
 def test_a_span_is_one_word():
