@@ -90,6 +90,7 @@ def run_with(parts: Parts, settings: Settings, network: Network, folder: Path) -
             task=task.name,
             parties=plan.parties,
             labels=task.labels,
+            spans=task.spans or None,
             seconds=0.0,
             warnings=hopeless(estimates),
             versions=versions(),

@@ -94,9 +94,10 @@ def write(folder: Path, card: Card, parts: Mapping[str, list[Candidate]]) -> Non
         if not texts:
             continue
         (folder / part).mkdir()
-        rows = dataset_card.rows(texts, card.columns, list(card.labels))
+        columns = card.columns_of(part)
+        rows = dataset_card.rows(texts, columns, list(card.labels))
         write_lines(folder / part / JSON_LINES, rows)
-        _write_parquet(folder / part / PARQUET, rows, card.columns)
+        _write_parquet(folder / part / PARQUET, rows, columns)
         for name in (PARQUET, JSON_LINES):
             digests[f"{part}/{name}"] = hashlib.sha256((folder / part / name).read_bytes()).hexdigest()
     write_json(folder / croissant.FILE, croissant.description(card, digests))
@@ -107,7 +108,13 @@ def _write_parquet(path: Path, rows: list[dict[str, Any]], columns: Sequence[str
     import pyarrow as pa
     from pyarrow import parquet
 
-    types = {"round": pa.int64(), "weight": pa.float64(), "probabilities": pa.list_(pa.float64())}
+    span = pa.struct([("start", pa.int64()), ("end", pa.int64()), ("type", pa.string())])
+    types = {
+        "round": pa.int64(),
+        "weight": pa.float64(),
+        "probabilities": pa.list_(pa.float64()),
+        "spans": pa.list_(span),
+    }
     schema = pa.schema([(name, types.get(name, pa.string())) for name in columns])
     parquet.write_table(pa.Table.from_pylist(rows, schema), path)
 
