@@ -135,4 +135,5 @@ def run_with(parts: Parts, settings: Settings, network: Network, folder: Path) -
         public=lambda: [example.text for example in source.public_examples()],
         evaluation=parts.evaluation,
         tracking=settings.tracking,
+        spanned=source.held_out_spans,
     )

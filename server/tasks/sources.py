@@ -16,10 +16,9 @@ from common.labelled_files import named_by, read_records, read_texts, read_topic
 from common.structure import Structure, check_records
 from server.domain import NO_LABELS, Example, Task
 from server.settings.tasks import DemoMessagesSettings, DemoNotesSettings, LabelledFilesSettings
-from server.spans import Spans
 from server.tasks import demo_messages, demo_notes
 from server.tasks.description import task_from
-from server.tasks.span_files import read_spans
+from server.tasks.span_files import read_examples, read_spans
 
 
 class Source(Protocol):
@@ -176,7 +175,8 @@ class LabelledFiles(LabelledFilesSettings):
         if not self.public_text:
             return []
         with named_by("task.public_text"):
-            topics, spans = read_topics(self.public_text), self._spans(self.public_text)
+            topics = read_topics(self.public_text)
+            spans = read_spans(self.public_text, self.spans) if self.spans else []
         reading = self._reading()
         return [
             Example(text=reading(text), topic=topic and topic.strip().replace("_", " "), spans=of_text)
@@ -195,8 +195,7 @@ class LabelledFiles(LabelledFilesSettings):
         if not self.test:
             return []
         with named_by("task.test"):
-            rows = zip_longest(read_texts(self.test), self._spans(self.test))
-            return [Example(text=text, spans=spans) for text, spans in rows if spans is not None]
+            return read_examples(self.test, self.spans)
 
     def checked(self, records: list[Record], path: str) -> list[Record]:
         """Return the records of a file of this task.
@@ -207,10 +206,6 @@ class LabelledFiles(LabelledFilesSettings):
         if structure := self.task().structure:
             check_records(records, structure, path)
         return records
-
-    def _spans(self, path: str) -> list[Spans | None]:
-        """Return the spans of each row of a file; none if the task has no types of spans."""
-        return read_spans(path, self.spans) if self.spans else []
 
     def _reading(self) -> Callable[[str], str]:
         """Return the function that extracts what to read from a public text: its text field, or all if unstructured."""

@@ -8,11 +8,14 @@ in other formats, and rows without the field, have none.
 
 import json
 from collections.abc import Collection
+from itertools import zip_longest
 from pathlib import Path
 from typing import Any
 
 from common.errors import DataError
+from common.labelled_files import read_texts
 from server.documents.codec import MALFORMED
+from server.domain import Example
 from server.spans import Span, Spans, fit
 
 _EXPECTED = "a list of {start, end, type} of the planned types, in order and apart, each on some of the text"
@@ -37,6 +40,18 @@ def read_spans(path: str | Path, types: Collection[str]) -> list[Spans | None]:
     content = file.read_text(encoding="utf-8-sig")
     lines = [(number, line) for number, line in enumerate(content.split("\n"), start=1) if line.strip()]
     return [_spans(json.loads(line), types, where=f"{file}:{number}") for number, line in lines]
+
+
+def read_examples(path: str | Path, types: Collection[str]) -> list[Example]:
+    """Return those texts of a file that have spans; none without types.
+
+    Raises:
+        DataError: As in `read_spans`, or the file cannot be read.
+    """
+    if not types:
+        return []
+    rows = zip_longest(read_texts(path), read_spans(path, types))
+    return [Example(text=text, spans=spans) for text, spans in rows if spans is not None]
 
 
 def _spans(row: dict[str, Any], types: Collection[str], *, where: str) -> Spans | None:
