@@ -1,7 +1,7 @@
 """Settings of the tasks."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from common import validate
@@ -113,7 +113,7 @@ class LabelledFilesSettings(TaskSettings):
     wording: Any = None
     structure: Mapping[str, Any] | None = None
     language: str = "english"
-    spans: Mapping[str, str] = field(default_factory=dict)
+    spans: Mapping[str, Any] | None = None
 
     def __post_init__(self) -> None:
         validate.one_of("task.language", self.language, among=LANGUAGES)

@@ -195,7 +195,7 @@ class LabelledFiles(LabelledFilesSettings):
         if not self.test:
             return []
         with named_by("task.test"):
-            return read_examples(self.test, self.spans)
+            return read_examples(self.test, self.spans or ())
 
     def checked(self, records: list[Record], path: str) -> list[Record]:
         """Return the records of a file of this task.
