@@ -135,5 +135,5 @@ def run_with(parts: Parts, settings: Settings, network: Network, folder: Path) -
         public=lambda: [example.text for example in source.public_examples()],
         evaluation=parts.evaluation,
         tracking=settings.tracking,
-        spanned=source.held_out_spans,
+        spanned=source.held_out_spans if task.spans else tuple,
     )

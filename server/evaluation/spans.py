@@ -22,11 +22,14 @@ from server.spans import REASONS, Marked
 LEARNED, MARKS = "spans", "marks"
 """Names of the groups."""
 
+_DRAWS = 3
+"""Random parts of a set that is larger than the smallest, over which its figures are averaged."""
 _LEARNED = (
     "{model} Trained on all {synthetic} synthetic texts, tested on {tested} held-out ones. as_many: trained on {texts} "
     "of the synthetic texts; zero_shot: on as many texts that the same models wrote before any answer; real: on as "
-    "many other held-out texts. difference: F1 of as_many minus that of zero_shot. F1, precision and recall are over "
-    "all spans of the test texts, intervals over these texts (bootstrap, 500 draws)."
+    "many other held-out texts; of a larger set {draws} random parts in turn. difference: F1 of as_many minus that of "
+    "zero_shot. F1, precision and recall are over all spans of the test texts. Intervals are over the test texts alone "
+    "(bootstrap, 500 draws): other texts to learn from would give other figures."
 )
 _MARKS = "Spans that the language models marked in the synthetic texts."
 _NO_TEST = "no held-out text has spans, or only one: they are in task.test, as JSON Lines"
@@ -72,8 +75,8 @@ def learned(
     if len(held_out) < 2:
         return {LEARNED: {"definition": tagger.DEFINITION, "f1": {"value": None, "reason": _NO_TEST, "rows": 0}}}
 
-    def drawn(texts: Sequence[Marked], most: int) -> list[Marked]:
-        order = rng.experiment(experiment_seed, "spans").permutation(len(texts))
+    def drawn(texts: Sequence[Marked], most: int, number: int = 0) -> list[Marked]:
+        order = rng.experiment(experiment_seed, "spans", number).permutation(len(texts))
         return [texts[at] for at in order[:most]]
 
     real = drawn([Marked(text.text, text.spans or ()) for text in held_out], len(held_out))
@@ -81,11 +84,14 @@ def learned(
     sets = {"as_many": _marked(candidates), "zero_shot": _marked(zero_shot), "real": other}
     sets = {name: texts for name, texts in sets.items() if texts}
     texts = min(map(len, sets.values()))
-    counts = {name: _counts(drawn(members, texts), test) for name, members in sets.items()}
-    everything = _counts(_marked(candidates), test)
+    draws = {name: range(_DRAWS if len(members) > texts else 1) for name, members in sets.items()}
+    counts = {
+        name: _counts([drawn(members, texts, number) for number in draws[name]], test) for name, members in sets.items()
+    }
+    everything = _counts([_marked(candidates)], test)
     group: Group = {
         "definition": _LEARNED.format(
-            model=tagger.DEFINITION, synthetic=len(_marked(candidates)), tested=len(test), texts=texts
+            model=tagger.DEFINITION, synthetic=len(_marked(candidates)), tested=len(test), texts=texts, draws=_DRAWS
         ),
         "trained_on": len(_marked(candidates)),
         **{name: _score(everything, len(test), name) for name in ("f1", "precision", "recall")},
@@ -97,13 +103,14 @@ def learned(
     return {LEARNED: group}
 
 
-def _counts(train: Sequence[Marked], test: Sequence[Marked]) -> NDArray[np.int64] | CaucusError:
-    """Return the counts of `tagger.matches` on the test texts, or why there are none."""
+def _counts(trainings: Sequence[Sequence[Marked]], test: Sequence[Marked]) -> NDArray[np.int64] | CaucusError:
+    """Return the sums over several trainings of the counts of `tagger.matches`, or why there are none."""
+    texts, right = [text.text for text in test], [text.spans for text in test]
     try:
-        found = tagger.Tagger(train).predict([text.text for text in test])
+        counts = [tagger.matches(tagger.Tagger(train).predict(texts), right) for train in trainings]
     except CaucusError as error:
         return error
-    return tagger.matches(found, [text.spans for text in test])
+    return np.asarray(np.sum(counts, axis=0))
 
 
 def _score(counts: NDArray[np.int64] | CaucusError, rows: int, name: str) -> Figure:

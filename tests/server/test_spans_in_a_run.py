@@ -7,11 +7,16 @@ from server.spans import Span, fit
 from tests.support.runs import lines, read, resume, tiny
 
 EXACT = ("privacy.epsilon=inf", "method.rounds=2")  # without noise two runs are equal
+UNMEASURED = "task.test_records=0"
 
 
-def test_the_built_in_models_write_the_same_texts_and_the_hospitals_are_asked_the_same(tmp_path):
-    plain = tiny(tmp_path / "plain", *EXACT)
-    spanned = tiny(tmp_path / "spanned", *EXACT, "task.spans=true")
+@pytest.fixture(scope="module")
+def spanned(tmp_path_factory):
+    return tiny(tmp_path_factory.mktemp("spans") / "run", *EXACT, "task.spans=true", "task.test_records=12")
+
+
+def test_the_built_in_models_write_the_same_texts_and_the_hospitals_are_asked_the_same(spanned, tmp_path):
+    plain = tiny(tmp_path / "plain", *EXACT, UNMEASURED)
     for file in ("synthetic.jsonl", "zero_shot.jsonl"):
         marked = lines(spanned, file)
         spans = [tuple(Span(**span) for span in row.pop("spans")) for row in marked]
@@ -26,8 +31,7 @@ def test_the_built_in_models_write_the_same_texts_and_the_hospitals_are_asked_th
     assert read(spanned, "metrics.json")["spans"]["f1"]["value"] > 0
 
 
-def test_an_interrupted_run_keeps_the_spans_of_its_earlier_rounds(tmp_path, monkeypatch):
-    whole = tiny(tmp_path / "whole", *EXACT, "task.spans=true")
+def test_an_interrupted_run_keeps_the_spans_of_its_earlier_rounds(spanned, tmp_path, monkeypatch):
     generate, rounds = BuiltinModel.generate, []
 
     def interrupted(model, requests, **more):
@@ -39,7 +43,7 @@ def test_an_interrupted_run_keeps_the_spans_of_its_earlier_rounds(tmp_path, monk
     with monkeypatch.context() as patched:
         patched.setattr(BuiltinModel, "generate", interrupted)
         with pytest.raises(KeyboardInterrupt):
-            tiny(tmp_path / "cut", *EXACT, "task.spans=true")
+            tiny(tmp_path / "cut", *EXACT, "task.spans=true", UNMEASURED)
     assert "<finding>" in rounds[0][0].good[0]
     resume(tmp_path / "cut")
-    assert lines(tmp_path / "cut", "synthetic.jsonl") == lines(whole, "synthetic.jsonl")
+    assert lines(tmp_path / "cut", "synthetic.jsonl") == lines(spanned, "synthetic.jsonl")
