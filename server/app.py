@@ -90,6 +90,7 @@ def run_with(parts: Parts, settings: Settings, network: Network, folder: Path) -
             task=task.name,
             parties=plan.parties,
             labels=task.labels,
+            spans=task.spans or None,
             seconds=0.0,
             warnings=hopeless(estimates),
             versions=versions(),
@@ -134,4 +135,5 @@ def run_with(parts: Parts, settings: Settings, network: Network, folder: Path) -
         public=lambda: [example.text for example in source.public_examples()],
         evaluation=parts.evaluation,
         tracking=settings.tracking,
+        spanned=source.held_out_spans if task.spans else tuple,
     )

@@ -13,6 +13,7 @@ from common.structure import Structure
 from server.documents.codec import ABSENT, from_json
 from server.documents.files import Document
 from server.documents.privacy import Privacy
+from server.spans import Spans
 
 NO_LABELS = "unlabelled"
 """Setting `task.labels` of a task without labels: all texts are one population."""
@@ -32,6 +33,7 @@ class Candidate(Document):
         probabilities: Probability of each label, for training in place of `label`; None if the method has none.
         more: The further labels that were requested with it; None if texts have one label each. In JSON, `labels` has
             all of them in place of `label`.
+        spans: Entities of the text in order; None if the task has no types of spans.
     """
 
     text: str
@@ -41,6 +43,7 @@ class Candidate(Document):
     weight: float = 1.0
     probabilities: Mapping[str, float] | None = field(default=None, metadata=ABSENT)
     more: tuple[str, ...] | None = field(default=None, metadata=ABSENT)
+    spans: Spans | None = field(default=None, metadata=ABSENT)
 
     @property
     def labels(self) -> tuple[str, ...]:
@@ -83,10 +86,12 @@ class Example:
     Attributes:
         text: The text.
         topic: The text's topic, if the source names one; perhaps one of the task's labels.
+        spans: Entities of the text; None if the source names none.
     """
 
     text: str
     topic: str | None = None
+    spans: Spans | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -121,6 +126,7 @@ class Task:
         language: Language of the texts, from `common.personal_patterns.LANGUAGES`: it decides what looks like personal
             information.
         labels_per_text: Largest number of labels of a text; 1: each has one, as everywhere else.
+        spans: Public description of each type of span that models mark in the texts; empty for texts without spans.
 
     Raises:
         ConfigError: Texts cannot have so many labels.
@@ -134,6 +140,7 @@ class Task:
     structure: Structure | None = None
     language: str = "english"
     labels_per_text: int = 1
+    spans: Mapping[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         if self.labels_per_text > max(1, len(self.labels)):
@@ -176,6 +183,20 @@ class Task:
         if self.several:
             got = f"up to {self.labels_per_text} (task.labels_per_text)"
             raise ConfigError(setting, expected=f"one label a text, {purpose}", got=got, do=do)
+
+    def check_unmarked(self, setting: str, reason: str, do: str) -> None:
+        """Refuse a setting by which nobody marks spans in the texts, if the task has types of spans.
+
+        Args:
+            setting: The setting, such as "method dp_sgd".
+            reason: Why there are no marks, after "no spans, ".
+            do: Advice.
+
+        Raises:
+            ConfigError: The task has types of spans.
+        """
+        if self.spans:
+            raise ConfigError(setting, expected=f"no spans, {reason}", got=f"task.spans={', '.join(self.spans)}", do=do)
 
     def classifier_inputs(self, texts: Iterable[ClassifierInput]) -> list[ClassifierInput]:
         """Return candidates or records with what a classifier reads as text: the text field, or all of a plain text."""

@@ -6,7 +6,7 @@ experiment seed and the round, so that a repeated step draws the same.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from typing import Any, Generic, Protocol, Self, TypeVar, runtime_checkable
 
 import numpy as np
@@ -74,7 +74,7 @@ class State(Generic[M]):
         """Return the state as plain values, ready for JSON."""
         return {
             "round": self.round,
-            "candidates": [asdict(candidate) for candidate in self.candidates],
+            "candidates": [candidate.to_json() for candidate in self.candidates],
             "rounds": [report.to_json() for report in self.rounds],
             "released": dict(self.released),
             "memory": self.memory.to_dict(),

@@ -19,7 +19,7 @@ from common.domain import Record
 from server.documents.metrics import Metrics
 from server.documents.rounds import Payment, RoundReport
 from server.documents.run import COMPLETE, PARTIAL
-from server.domain import Candidate
+from server.domain import Candidate, Example
 from server.evaluation import (
     federated_count,
     fields,
@@ -30,6 +30,7 @@ from server.evaluation import (
     projection,
     released_classifier,
     small_model,
+    spans,
     zero_shot,
 )
 from server.evaluation.small_model import Evaluation
@@ -57,6 +58,7 @@ def run(
     public: Callable[[], Sequence[str]],
     evaluation: Evaluation,
     tracking: str | None = None,
+    spanned: Callable[[], Sequence[Example]] = tuple,
 ) -> State[Any]:
     """Run to the end, from the beginning or from the last completed step in the run folder.
 
@@ -69,6 +71,7 @@ def run(
         public: Reads the public texts.
         evaluation: Settings of the measurements.
         tracking: "tensorboard", or None.
+        spanned: Reads those of the real texts that have spans.
 
     Returns:
         The last state; all other results are in the folder.
@@ -89,6 +92,7 @@ def run(
     while state.round < method.rounds:
         tools.start_round(state.candidates)
         state = method.step(state, tools)
+        state = replace(state, candidates=tools.with_spans(state.candidates))
         if state.round == 1:
             folder.keep_zero_shot(tools.zero_shot)
         vectors = tools.embed([candidate.text for candidate in task.classifier_inputs(state.candidates)])
@@ -125,7 +129,10 @@ def run(
         public=public,
         language=task.language,
     )
-    without = task.classifier_inputs(read_candidates(folder.path, ZERO_SHOT))
+    before = read_candidates(folder.path, ZERO_SHOT)
+    without = task.classifier_inputs(before)
+    cleaned = [report.cleaned for report in state.rounds]
+    real = spanned() if task.spans else ()
     metrics = Metrics(
         content=small_model.metrics(measured.candidates, test, evaluation, measured.encoder)
         | count
@@ -134,7 +141,8 @@ def run(
         | label_sets.compared(measured, without)
         | nearness.nearness(measured, without)
         | released_classifier.measured_with(measured, classifier, task.classifier_inputs(transfer))
-        | fields.of_run(measured.whole_texts, task.structure, (report.cleaned for report in state.rounds))
+        | fields.of_run(measured.whole_texts, task.structure, cleaned)
+        | spans.of_run(state.candidates, before, real, task, cleaned, experiment_seed=tools.experiment_seed)
     )
     if paid := payments(tools.spending):
         metrics = metrics.adding({"paid": paid})

@@ -60,8 +60,14 @@ class RunTools:
         self.zero_shot: tuple[Candidate, ...] = ()
 
     def start_round(self, candidates: Iterable[Candidate]) -> None:
-        """Set the texts of the run so far; the cleaner refuses duplicates of them."""
-        self._run_texts = frozenset(candidate.text for candidate in candidates)
+        """Set the texts of the run so far; the cleaner refuses duplicates of them, and prompts show their marks."""
+        so_far = tuple(candidates)
+        self._run_texts = frozenset(candidate.text for candidate in so_far)
+        self._cleaner.marks.know(so_far)
+
+    def with_spans(self, candidates: Sequence[Candidate]) -> tuple[Candidate, ...]:
+        """Return the candidates with the spans that their models marked; unchanged if the task has no types."""
+        return self._cleaner.marks.given(candidates) if self.task.spans else tuple(candidates)
 
     def generate(self, orders: Sequence[Order], make_request: RequestMaker, *, round_number: int) -> Generated:
         """Fill orders with texts; see `server/llm/generate.py`."""
@@ -72,7 +78,7 @@ class RunTools:
             nonlocal zero_shot
             request = make_request(order, texts, generator)
             zero_shot = zero_shot and request.zero_shot
-            return request
+            return self._cleaner.marks.shown(request)
 
         with (
             self.meter.timed("generate"),
@@ -90,12 +96,13 @@ class RunTools:
                 progress=arrived,
             )
         if zero_shot:
-            self.zero_shot += tuple(generated.candidates)
+            self.zero_shot += self.with_spans(generated.candidates)
         return generated
 
     def write(self, requests: Sequence[tuple[str, Request]]) -> Written:
         """Send each request to the model named with it; see `server/llm/generate.py`."""
         total = sum(request.n for _, request in requests)
+        requests = [(model, self._cleaner.marks.shown(request)) for model, request in requests]
         with self.meter.timed("generate"), _writing("texts", total, self.spending) as arrived:
             return write(self.providers, requests, cleaner=self._cleaner, run_texts=self._run_texts, progress=arrived)
 

@@ -24,8 +24,8 @@ A keyword histogram (each record votes for the nearest keyword of its label) is 
 Two data sets are neighbours if one has one unit more. A unit is a record, or at user level all records of one user, of
 which a party keeps at most m = `max_records` by a rule that looks at that user's records only. If these m records are
 added one after the other, their changes add up, so by the triangle inequality l1 and l2 are at most m times as large as
-for one record. Each proof is therefore for one record. A record with several labels counts once, under the first, except
-in the answers whose specification has `labels_per_record`: there it counts under at most that many of its labels.
+for one record. Each proof is therefore for one record. A record with several labels counts once, under the first,
+except in answers whose specification has `labels_per_record`: there it counts under at most that many of its labels.
 
 All but the last three are sums over the parties' disjoint records; one record is in one party, so the bounds hold
 unchanged for the sum, and for the parties' answers side by side too.

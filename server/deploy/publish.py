@@ -94,9 +94,10 @@ def write(folder: Path, card: Card, parts: Mapping[str, list[Candidate]]) -> Non
         if not texts:
             continue
         (folder / part).mkdir()
-        rows = dataset_card.rows(texts, card.columns, list(card.labels))
+        columns = card.columns_of(part)
+        rows = dataset_card.rows(texts, columns, list(card.labels))
         write_lines(folder / part / JSON_LINES, rows)
-        _write_parquet(folder / part / PARQUET, rows, card.columns)
+        _write_parquet(folder / part / PARQUET, rows, columns)
         for name in (PARQUET, JSON_LINES):
             digests[f"{part}/{name}"] = hashlib.sha256((folder / part / name).read_bytes()).hexdigest()
     write_json(folder / croissant.FILE, croissant.description(card, digests))
@@ -107,8 +108,9 @@ def _write_parquet(path: Path, rows: list[dict[str, Any]], columns: Sequence[str
     import pyarrow as pa
     from pyarrow import parquet
 
-    lists = {"probabilities": pa.list_(pa.float64()), "labels": pa.list_(pa.string())}
-    types = {"round": pa.int64(), "weight": pa.float64(), **lists}
+    span = pa.struct([("start", pa.int64()), ("end", pa.int64()), ("type", pa.string())])
+    of = {"probabilities": pa.float64(), "labels": pa.string(), "spans": span}
+    types = {"round": pa.int64(), "weight": pa.float64(), **{name: pa.list_(kind) for name, kind in of.items()}}
     schema = pa.schema([(name, types.get(name, pa.string())) for name in columns])
     parquet.write_table(pa.Table.from_pylist(rows, schema), path)
 

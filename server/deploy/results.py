@@ -19,6 +19,7 @@ from server.evaluation import (
     of_texts,
     released_classifier,
     small_model,
+    spans,
     text_classifier,
     zero_shot,
 )
@@ -30,6 +31,7 @@ from server.settings.build import build
 from server.settings.compose import load
 from server.settings.evaluation import METRICS
 from server.settings.sections import setting
+from server.tasks import span_files
 
 
 def register(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
@@ -104,7 +106,8 @@ def _measured(run: Path, test: Path, chosen: Sequence[str] | None) -> Metrics:
     evaluation: Evaluation = build(settings.evaluation)
     if chosen is not None:
         evaluation = replace(evaluation, metrics=tuple(chosen))
-    task, texts = build(settings.task).task(), read_candidates(run)
+    source, texts = build(settings.task), read_candidates(run)
+    task = source.task()
     with named_by("--test"):
         held_out = read_records(test, labelled=task.labelled, show_names=True)
         if not {label for record in held_out for label in record.labels} & set(task.labels):
@@ -117,12 +120,15 @@ def _measured(run: Path, test: Path, chosen: Sequence[str] | None) -> Metrics:
         evaluation=evaluation,
         encoder=build(settings.embedding),
         experiment_seed=settings.experiment_seed,
-        public=lambda: [example.text for example in build(settings.task).public_examples()],
+        public=lambda: [example.text for example in source.public_examples()],
         language=task.language,
     )
     if not measured.candidates:
         raise ConfigError("run folder", expected="synthetic texts", got="none yet", where=run)
-    without = task.classifier_inputs(read_candidates(run, ZERO_SHOT))
+    before_answers = read_candidates(run, ZERO_SHOT)
+    without = task.classifier_inputs(before_answers)
+    with named_by("--test"):
+        spanned = span_files.read_examples(test, task.spans)
     document = text_classifier.of_run(run)
     trained = text_classifier.trained_of(document) if document else None
     made = (
@@ -131,6 +137,7 @@ def _measured(run: Path, test: Path, chosen: Sequence[str] | None) -> Metrics:
         | label_sets.compared(measured, without)
         | nearness.nearness(measured, without)
         | released_classifier.measured_with(measured, trained, task.classifier_inputs(read_candidates(run, TRANSFER)))
+        | spans.learned(texts, before_answers, spanned, task, experiment_seed=settings.experiment_seed)
     )
     groups = {name: group | {"test": test.name} for name, group in made.items()}
     small = small_model.metrics(measured.candidates, measured.test, evaluation, measured.encoder)

@@ -39,6 +39,7 @@ class RunSummary(Document):
         seconds: Wall time, interruptions left out.
         warnings: Advice on each query that noise is expected to drown, by query; a list in earlier versions.
         reason: Why it is partial, in earlier versions.
+        spans: The task's types of spans with their public descriptions; missing if there are none.
         versions: Versions of the program and its libraries.
         started: Day on which it began, such as 2026-11-24; this field and the following ones are missing in earlier
             versions.
@@ -61,6 +62,7 @@ class RunSummary(Document):
     seconds: float
     warnings: Mapping[str, str] | None = field(default=None, metadata=ABSENT)
     reason: str | None = field(default=None, metadata=ABSENT)
+    spans: Mapping[str, str] | None = field(default=None, metadata=ABSENT)
     versions: Mapping[str, str] = field(default_factory=dict)
     started: str | None = field(default=None, metadata=ABSENT)
     models: tuple[str, ...] | None = field(default=None, metadata=ABSENT)

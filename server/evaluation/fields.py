@@ -50,15 +50,24 @@ def shares(texts: Sequence[str], structure: Structure) -> dict[str, Any]:
 
 def _note(cleaned: Cleaned) -> str | None:
     """Return a sentence on what the cleaner repaired and dropped in all rounds, by kind; None if it did neither."""
+    rounds = list(cleaned)
+    said = [counted(rounds, "repaired", "structure: "), counted(rounds, "dropped", "no structure: ")]
+    return f"Of what the models wrote, {'; '.join(filter(None, said))}." if any(said) else None
+
+
+def counted(cleaned: Cleaned, what: str, prefix: str) -> str:
+    """Return the number of the cleaner's changes in all rounds, by kind, after a word for them; empty if none.
+
+    Args:
+        cleaned: The changes.
+        what: Word for the changes, such as "dropped".
+        prefix: Beginning of the names of the rules that count.
+    """
     counts: Counter[str] = Counter()
     for kinds in (kinds for by_model in cleaned for kinds in by_model.values()):
-        counts.update(kinds)
-    said = []
-    for what, prefix in (("repaired", "structure: "), ("dropped", "no structure: ")):
-        kinds = {kind.removeprefix(prefix): count for kind, count in counts.items() if kind.startswith(prefix)}
-        listed = ", ".join(f"{kind} {count:,}" for kind, count in sorted(kinds.items()))
-        said += [f"{what}: {listed}"] if listed else []
-    return f"Of what the models wrote, {'; '.join(said)}." if said else None
+        counts.update({kind.removeprefix(prefix): count for kind, count in kinds.items() if kind.startswith(prefix)})
+    listed = ", ".join(f"{kind} {count:,}" for kind, count in sorted(counts.items()))
+    return f"{what}: {listed}" if listed else ""
 
 
 def _share(count: int, rows: int) -> dict[str, Any]:

@@ -15,6 +15,7 @@ from common.errors import ConfigError, InternalError
 from common.structure import Structure
 from common.validate import at_least, in_range, not_empty
 from server.domain import Wording
+from server.llm.marks import Marks
 
 _PARENTS = 2
 _SEEDS = 2**64 - 1
@@ -62,6 +63,7 @@ class Request:
         wording: Terms for the texts in a chat model's prompt.
         structure: The fields of each requested text, and of the texts shown; None asks for plain texts.
         more: Further labels that each new text has together with `label`.
+        marks: Types of the spans that are marked in each requested text, and in the texts shown; None asks for none.
     """
 
     task_kind: str
@@ -83,6 +85,7 @@ class Request:
     wording: Wording = field(default_factory=Wording)
     structure: Structure | None = None
     more: tuple[str, ...] = ()
+    marks: Marks | None = None
 
     def __post_init__(self) -> None:
         """Refuse an ambiguous combination of fields."""
@@ -166,6 +169,8 @@ class Request:
             del fields["structure"]  # the form from before there were structures: caches keep their replies
         if not self.more:
             del fields["more"]  # and from before texts had several labels
+        if self.marks is None:
+            del fields["marks"]  # and from before marks
         if not self.wording.plural:
             del fields["wording"]["plural"]  # and from before plurals
         return json.dumps(fields, sort_keys=True, separators=(",", ":"))

@@ -2,7 +2,8 @@
 
 Rules change only the form of a text. A text of which nothing remains is lost and requested again. A structured text is
 read by its structure in place of the rules from `fences` to `loops`, even if these are off; each kind of repair is
-counted as "structure: KIND", and the reason for which a text was dropped as "no structure: REASON".
+counted as "structure: KIND", and the reason for which a text was dropped as "no structure: REASON". The marks of a text
+with spans are taken out after these rules (`marks.py`); a text that was dropped for them counts as "no spans: REASON".
 """
 
 import re
@@ -13,8 +14,10 @@ from functools import lru_cache
 
 from common.structure import Structure
 from server.llm.base import Request
+from server.llm.marks import RunMarks
 from server.llm.render import normal, render
 from server.settings.schema import Rules
+from server.spans import Marked, without_tags
 
 _FENCE = re.compile(r"^\s*```[\w-]*[ \t]*\n?|\n?\s*```\s*$")
 _HEADING = re.compile(r"^(?:#{1,6}[ \t]+[^\n]*|\*\*[^*\n]{1,80}\*\*:?[ \t]*|[=-]{3,})\n+", re.MULTILINE)
@@ -43,10 +46,12 @@ class Cleaner:
         rules: Switches of the rules.
         public: Texts in the run's language, such as public texts and the task's descriptions; if empty, no text counts
             as foreign.
+        marks: Receives the spans of the texts that remain.
     """
 
-    def __init__(self, rules: Rules, public: Iterable[str] = ()) -> None:
+    def __init__(self, rules: Rules, public: Iterable[str] = (), marks: RunMarks | None = None) -> None:
         self._rules = rules
+        self.marks = marks or RunMarks()
         self._scripts = _usual_scripts(public)
 
     def clean(
@@ -70,6 +75,11 @@ class Cleaner:
         texts_left: list[str] = []
         for text in stripped:
             bare = _structured(text, request.structure, changed) if request.structure else self._bare(text, changed)
+            marked = request.marks.read(bare) if request.marks else Marked(bare)
+            if isinstance(marked, str):
+                changed[f"no spans: {marked}"] += 1
+                continue
+            bare = marked.text
             rule = self._violation(bare, request, shown)
             if rule is None and self._rules.duplicates and (bare in run_texts or bare in texts_left):
                 rule = "duplicates"
@@ -78,6 +88,8 @@ class Cleaner:
             elif bare:
                 changed["foreign"] += self._is_foreign(bare)
                 texts_left.append(bare)
+                if request.marks:
+                    self.marks.add(marked)
         return texts_left, +changed
 
     def _bare(self, text: str, changed: Counter[str]) -> str:
@@ -124,7 +136,9 @@ def _structured(text: str, structure: Structure, changed: Counter[str]) -> str:
 
 
 def _form(text: str, request: Request) -> str:
-    """Return the normal form of a text, or of the text field of a structured one."""
+    """Return the normal form of a text without its marks, or of the text field of a structured one."""
+    if request.marks:
+        text = without_tags(text)
     return normal(request.structure.reading(text) if request.structure else text)
 
 
@@ -166,6 +180,8 @@ def _prompt(request: Request) -> str:
     prompt = "\n".join(render(request))
     for text in request.shown:
         prompt = prompt.replace(text, "\n")
+    if request.marks:
+        prompt = without_tags(prompt)
     return " ".join(normal(prompt).split())
 
 

@@ -24,6 +24,8 @@ from common.validate import at_least, in_range, one_of
 from server.domain import Example
 from server.llm.base import Request
 from server.llm.forms import FORMS, Form
+from server.spans import marked, without_tags
+from server.spans import words as words_of
 
 WORDING = 3
 """Version of the wording. It is part of a model's identity, so raise it with every change of a prompt."""
@@ -100,7 +102,7 @@ class Completion:
         """
         stream = rng.experiment(request.seed, "completion")
         examples = self._examples(request, public, stream)
-        prompt, before = self._first_line(request), ""
+        prompt, before = self._first_lines(request, examples), ""
         for topic, text in [*examples, (_topic(request), opening_words(request))]:
             title = self._form.title(request, topic)
             prompt += "" if self._form.grouped and title == before else title
@@ -137,8 +139,12 @@ class Completion:
         """Characters between the last word of one text and the next item."""
         return f"{self._form.closing}{_LINE}" + ("" if self.end is None else f"{self.end}{_LINE}")
 
-    def _first_line(self, request: Request) -> str:
+    def _first_lines(self, request: Request, examples: Sequence[tuple[str, str]]) -> str:
         lines = [self.instruction] if self.instruction else _described(request, kind=self._form.described)
+        if marks := request.marks:
+            lines.append(f"Marks: {'; '.join(f'<{name}> {words}' for name, words in marks.types)}.")
+            if all(without_tags(text) == text for _, text in examples):
+                lines.append(f"Marked: {marks.shown_example}")
         return "".join(f"{line}{_LINE}" for line in lines)
 
     def _examples(
@@ -147,7 +153,7 @@ class Completion:
         """Return the pair (topic, text) of each example."""
         exemplars = request.good or request.source
         order = stream.permutation(len(exemplars))[: max(self.examples, len(request.source), 1)]
-        exemplar_pairs = [(_topic(request), _shortened(exemplars[at], request.words)) for at in order]
+        exemplar_pairs = [(_topic(request), _shortened(exemplars[at], request)) for at in order]
         if request.phrases:
             return list(SUBTOPICS)
         if not self.public or request.good:
@@ -156,7 +162,10 @@ class Completion:
         # A model would write on under the last example's topic.
         bare = is_one_population(label for label, _ in request.labels) and not _topic(request)
         return [
-            *(("" if bare else example.topic or "", _shortened(example.text, request.words)) for example in others),
+            *(
+                ("" if bare else example.topic or "", _shortened(_text(example, request), request))
+                for example in others
+            ),
             *exemplar_pairs,
         ]
 
@@ -171,7 +180,10 @@ def with_topics(public: Sequence[Example]) -> list[Example]:
 
 def opening_words(request: Request) -> str:
     """Return the first words of the source, which the new text keeps when its end is replaced; empty without blanks."""
-    words = request.source[0].split() if request.blanks else []
+    if not request.blanks:
+        return ""
+    source = request.source[0]
+    words = [word.group() for word in words_of(source)] if request.marks else source.split()
     return " ".join(words[: round(len(words) * (1 - request.blanks))])
 
 
@@ -195,12 +207,21 @@ def _named(label: str, description: str) -> str:
     return name if described.lower() in ("", name.lower()) else f"{name} ({described})"
 
 
-def _shortened(text: str, words: int | None) -> str:
+def _text(example: Example, request: Request) -> str:
+    """Return a public text, with its marks if texts with marks are requested."""
+    return marked(example.text, example.spans or ()) if request.marks else example.text
+
+
+def _shortened(text: str, request: Request) -> str:
     """Cut an example to at most twice the requested number of words, in whole sentences if it has any."""
-    if words is None or len(text.split()) <= 2 * words:
+    words, found = request.words, words_of(text) if request.marks else list(re.finditer(r"\S+", text))
+    if words is None or len(found) <= 2 * words:
         return text
-    cut = text[: list(re.finditer(r"\S+", text))[2 * words - 1].end()]
-    return whole_sentences(cut) or cut
+    cut = text[: found[2 * words - 1].end()]
+    whole = whole_sentences(cut)
+    if request.marks and isinstance(request.marks.read(whole), str):  # a full stop within a mark
+        return cut
+    return whole or cut
 
 
 def _public(public: Sequence[Example], request: Request, count: int, stream: np.random.Generator) -> list[Example]:

@@ -17,6 +17,7 @@ import numpy as np
 from common.validate import in_range, not_empty, positive
 from server.domain import Task
 from server.llm.base import Request
+from server.llm.marks import marks_of
 
 
 def by_example(
@@ -81,7 +82,7 @@ def abstracts(
 ) -> Request:
     """Request short abstracts of possible texts, RPSG's public pool. Each names one of the task's attributes."""
     plain = by_example(task, label, texts=texts, rng=rng, temperature=temperature, words=words)
-    return replace(plain, abstract=True, structure=None)
+    return replace(plain, abstract=True, structure=None, marks=None)
 
 
 def from_abstract(
@@ -192,7 +193,7 @@ def subtopics(
 ) -> Request:
     """Request short phrases, possible subtopics of a label's texts (DPGA-TextSyn, section 3.2 and appendix I)."""
     plain = _plain(task, label, phrases, rng, temperature=temperature, words=None)
-    return replace(plain, phrases=True, structure=None)
+    return replace(plain, phrases=True, structure=None, marks=None)
 
 
 def _plain(
@@ -209,4 +210,5 @@ def _plain(
         seed=int(rng.integers(2**63)),
         wording=task.wording,
         structure=task.structure,
+        marks=marks_of(task),
     )

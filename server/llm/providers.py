@@ -11,6 +11,7 @@ from server.domain import Example, Task
 from server.llm.base import Provider
 from server.llm.cache import Cached
 from server.llm.clean import Cleaner
+from server.llm.marks import RunMarks
 from server.llm.spending import Spending
 from server.settings.reading import within
 from server.settings.schema import Rules
@@ -24,6 +25,7 @@ def providers(
     use: Sequence[str] | None,
     public_texts: Callable[[], list[str]],
     public_examples: Callable[[], list[Example]],
+    public_spans: Callable[[], list[Example]] = list,
     encoder: Encoder,
     experiment_seed: int,
     spending: Spending,
@@ -33,14 +35,15 @@ def providers(
     """Build the K models of a run.
 
     In addition to its own settings, a constructor receives the following arguments if it has them as parameters:
-    `public_texts` and `public_examples` (each read only if a model asks for it), `encoder`, `experiment_seed`,
-    `spending` and `folder`.
+    `public_texts`, `public_examples` and `public_spans` (each read only if a model asks for it), `encoder`,
+    `experiment_seed`, `spending` and `folder`.
 
     Args:
         models: Constructor by name, with its own settings already bound.
         use: Names of the models to build, all known (`Llm.use`); None builds all.
         public_texts: Reads the texts that a built-in model learns from.
         public_examples: Reads the texts that a prompt may show; there may be none.
+        public_spans: Reads the texts by whose spans a built-in model marks its own; there may be none.
         encoder: Encoder by which a built-in model compares texts.
         experiment_seed: Seed of the built-in models.
         spending: Account of the run.
@@ -63,7 +66,11 @@ def providers(
     path = (folder and folder / "replies.db") if cache is None else cache
     for name in names:
         parameters = inspect.signature(models[name]).parameters
-        for argument, read in (("public_texts", public_texts), ("public_examples", public_examples)):
+        for argument, read in (
+            ("public_texts", public_texts),
+            ("public_examples", public_examples),
+            ("public_spans", public_spans),
+        ):
             if argument in parameters and argument not in arguments:
                 arguments[argument] = read()
         settings = {key: value for key, value in arguments.items() if key in parameters}
@@ -76,18 +83,25 @@ def providers(
     return built
 
 
-def cleaner(rules: Rules | None, task: Task, public_texts: Callable[[], list[str]]) -> Cleaner:
+def cleaner(
+    rules: Rules | None,
+    task: Task,
+    public_texts: Callable[[], list[str]],
+    public_spans: Callable[[], list[Example]] = list,
+) -> Cleaner:
     """Build the cleaner of the models' texts.
 
     Args:
         rules: None for no rules.
         task: The task, whose descriptions tell which scripts are usual.
         public_texts: Reads the public texts, which tell this too.
+        public_spans: Reads the public texts of which one with spans is an example of marks; there may be none.
     """
+    marks = RunMarks(public_spans())
     if rules is None:
-        return Cleaner(Rules.none())
+        return Cleaner(Rules.none(), marks=marks)
     try:
         texts = public_texts()
     except ConfigError:  # remote models need none
         texts = []
-    return Cleaner(rules, [task.kind, *task.labels, *task.labels.values(), *texts])
+    return Cleaner(rules, [task.kind, *task.labels, *task.labels.values(), *texts], marks)

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from server.llm.base import Request
+from server.spans import words as words_of
 
 WORDING = 3
 """Version of the wording. It is part of a chat model's identity, so raise it with every change of a prompt."""
@@ -78,6 +79,11 @@ def _task(request: Request) -> str:
         lines.append(
             f"Its field {json.dumps(structure.text_field)} has the text itself; the other fields agree with it."
         )
+    if marks := request.marks:
+        types = "; ".join(f"<{name}> ({description})" for name, description in marks.types)
+        lines.append(f"In each text all that is one of these stands between tags: {types}.")
+        lines.append("There are no other tags, each is closed, and none stands within another.")
+        lines.append(f"An example of the tags, not of the content: {marks.shown_example}")
     return "\n".join(lines)
 
 
@@ -217,7 +223,7 @@ def _masked(request: Request) -> str:
     if structure and (fields := structure.fields(source)):
         text = structure.text_field
         return structure.canonical(fields | {text: _masked(replace(request, source=(fields[text],), structure=None))})
-    words = source.split(" ")
+    words = [word.group() for word in words_of(source)] if request.marks else source.split(" ")
     shift = request.seed % 997 / 997
     masked = [
         int((place + shift + 1) * request.blanks) > int((place + shift) * request.blanks) for place in range(len(words))

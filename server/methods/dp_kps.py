@@ -66,6 +66,10 @@ class DpKps(DpKpsSettings):
         if self.samples < len(task.labels):
             expected = f"at least one text for each of {len(task.labels)} labels"
             raise ConfigError("method.samples", expected=expected, got=self.samples)
+        if self.ablation == "no_llm":
+            task.check_unmarked(
+                "method.ablation=no_llm", "as no model writes the texts", "Set method.ablation=none or only_llm"
+            )
         if self.ablation == "only_llm":
             return ()
         self._examples(self._terms())

@@ -25,7 +25,7 @@ class DpSgd(DpSgdSettings, PartyTexts):
 
     def plan(self, task: Task, target: PrivacyTarget, membership: Membership) -> tuple[PlannedQuery, ...]:
         """Plan the method's only query."""
-        check(self.samples, task)
+        check(self.name, self.samples, task)
         labels = len(task.labels)
         # A multiple of the labels, so that together all parties have enough of each.
         texts = labels * -(-self.samples // (membership.parties * labels))

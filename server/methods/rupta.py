@@ -30,7 +30,7 @@ class Rupta(RuptaSettings, PartyTexts):
         task.check_labelled(
             "method rupta", "which the rewritten records must still show", "Choose method=census, wasp or aug_pe"
         )
-        check(self.samples, task)
+        check(self.name, self.samples, task)
         return (
             PlannedQuery(
                 name=TEXTS,

@@ -59,12 +59,15 @@ class PartyTexts(PartyTextsSettings):
         return released(answers, spec, tools, name=self.name, samples=self.samples, balanced=self.balanced)
 
 
-def check(samples: int, task: Task) -> None:
-    """Check that there is at least one text for each label.
+def check(name: str, samples: int, task: Task) -> None:
+    """Check that there is at least one text for each label, and that no spans are wanted.
 
     Raises:
-        ConfigError: There are fewer texts than labels.
+        ConfigError: There are fewer texts than labels, or the task has types of spans.
     """
+    task.check_unmarked(
+        f"method {name}", "as the hospitals' own models write the texts and mark none", "Choose method=census or wasp"
+    )
     if samples < len(task.labels):
         expected = f"at least one text for each of {len(task.labels)} labels"
         raise ConfigError("method.samples", expected=expected, got=samples)

@@ -112,7 +112,8 @@ def _responsible(card: Card) -> dict[str, Any]:
         "rai:dataAnnotationProtocol": [
             f"Label: {COLUMNS['labels' if card.several else 'label']}. No person has checked the labels."
             if card.labels
-            else "There are no labels."
+            else "There are no labels.",
+            *[f"Spans: {COLUMNS['spans']}. No person has checked them."] * bool(card.spans),
         ],
         "rai:machineAnnotationTools": list(card.models),
         "rai:personalSensitiveInformation": [card.guarantee.title, card.guarantee.reader, card.attested],
@@ -158,7 +159,29 @@ def _records(card: Card, part: str) -> dict[str, Any]:
         "@id": part,
         "name": part,
         "description": _PARTS[part],
-        "field": [_field(part, column) for column in card.columns],
+        "field": [_spans(part) if column == "spans" else _field(part, column) for column in card.columns_of(part)],
+    }
+
+
+def _spans(part: str) -> dict[str, Any]:
+    """Return the field of spans, a list of objects in one column."""
+    source = {"fileObject": {"@id": f"{part}/{PARQUET}"}, "extract": {"column": "spans"}}
+    return {
+        "@type": "cr:Field",
+        "@id": f"{part}/spans",
+        "name": "spans",
+        "description": COLUMNS["spans"],
+        "repeated": True,
+        "subField": [
+            {
+                "@type": "cr:Field",
+                "@id": f"{part}/spans/{name}",
+                "name": name,
+                "dataType": kind,
+                "source": source | {"transform": {"jsonPath": name}},
+            }
+            for name, kind in (("start", "sc:Integer"), ("end", "sc:Integer"), ("type", "sc:Text"))
+        ],
     }
 
 

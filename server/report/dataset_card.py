@@ -12,6 +12,7 @@ from typing import Any
 import yaml
 
 from common.domain import is_one_population
+from server.documents.codec import strict
 from server.documents.privacy import Privacy
 from server.documents.run import RunSummary
 from server.domain import Candidate
@@ -33,8 +34,10 @@ COLUMNS = {
     "round": "the round in which it was written",
     "weight": "its weight in training, 1 unless the method weighs its texts",
     "probabilities": "the probability of each label, in the order of the labels below",
+    "spans": "the entities that the language model marked, in order: `start` and `end` in Unicode code points of the "
+    "text, and `type`, one of the types below",
 }
-"""Description of each column, by name. Only texts with probabilities of labels have the last column."""
+"""Description of each column, by name. Only texts that have what the last two say have these columns."""
 ATTESTED = (
     "By the coordinator's word alone: no hospital has signed this folder, and nobody can check the guarantee from the "
     "texts."
@@ -83,6 +86,7 @@ class Card:
         encoder: Name of the encoder.
         texts: Number of synthetic texts.
         public_texts: Number of public texts.
+        spans: The types of spans with their public descriptions; may be none.
         columns: Names of the columns of the synthetic texts.
         guarantee: The guarantee in words.
         delta: δ.
@@ -107,6 +111,7 @@ class Card:
     encoder: str | None
     texts: int
     public_texts: int
+    spans: Mapping[str, str]
     columns: Sequence[str]
     guarantee: Guarantee
     delta: float
@@ -127,6 +132,10 @@ class Card:
     def name(self) -> str:
         """Name of the data set."""
         return f"{self.task}: synthetic texts"
+
+    def columns_of(self, part: str) -> list[str]:
+        """Return the names of the columns of a part; nobody marks spans in public texts."""
+        return [name for name in self.columns if name != "spans" or part == SYNTHETIC]
 
     @property
     def attested(self) -> str:
@@ -170,6 +179,8 @@ def card(
     labels = run.labels or dict.fromkeys(sorted({text.label for text in texts}))
     absent = set() if any(text.probabilities for text in [*texts, *public]) else {"probabilities"}
     absent |= {"label"} if any(text.more is not None for text in texts) else {"labels"}
+    if not run.spans:
+        absent |= {"spans"}
     if is_one_population(labels):
         labels, absent = {}, absent | {"label"}
     return Card(
@@ -185,6 +196,7 @@ def card(
         encoder=run.encoder,
         texts=len(texts),
         public_texts=len(public),
+        spans=run.spans or {},
         columns=[name for name in COLUMNS if name not in absent],
         guarantee=guarantee(privacy),
         delta=privacy.delta,
@@ -208,7 +220,7 @@ def rows(texts: Sequence[Candidate], columns: Sequence[str], labels: Sequence[st
     """
     listed = ({"probabilities": _probabilities(text, labels), "labels": list(text.labels)} for text in texts)
     return [
-        {name: lists[name] if name in lists else getattr(text, name) for name in columns}
+        {name: lists[name] if name in lists else strict(getattr(text, name)) for name in columns}
         for text, lists in zip(texts, listed, strict=True)
     ]
 
@@ -233,8 +245,11 @@ def _metadata(shown: Card) -> dict[str, Any]:
         **_license(terms),
         "language": terms.language and [terms.language],
         "size_categories": [_SIZE_NAMES[sum(shown.texts >= size for size in _SIZES)]],
-        "task_categories": ["text-classification" if shown.labels else "text-generation"],
-        "annotations_creators": ["machine-generated" if shown.labels else "no-annotation"],
+        "task_categories": [
+            "text-classification" if shown.labels else "text-generation",
+            *["token-classification"] * bool(shown.spans),
+        ],
+        "annotations_creators": ["machine-generated" if shown.labels or shown.spans else "no-annotation"],
         "language_creators": ["machine-generated", *["found"] * bool(shown.public_texts)],
         "tags": ["synthetic", *["differential-privacy"] * (shown.guarantee.kind is Kind.BOUNDED)],
         "configs": [

@@ -16,7 +16,9 @@ from server.run_folder import TEXTS
 
 
 def ending(run: Path, following: str | None = None) -> Iterator[str]:
-    """Yield six lines about a complete run folder. If its texts are refused, a line that says so precedes them.
+    """Yield six lines about a complete run folder, and one on spans if it has any.
+
+    If its texts are refused, a line that says so precedes them.
 
     Args:
         run: The run folder.
@@ -30,6 +32,8 @@ def ending(run: Path, following: str | None = None) -> Iterator[str]:
     yield f"privacy:  {cost(Privacy.read(run, []))}"
     near, measured = metrics.nearness, accuracies(metrics)
     yield f"distance: {_distance(near)}" if near else f"{measured.measure}: {_accuracy(measured)}"
+    if spans := _spans(metrics):
+        yield f"spans:    {spans}"
     texts = run / TEXTS
     count = len(split(text_of(texts)))
     yield f"texts:    {texts} ({count:,})" if count else "texts:    none"
@@ -61,6 +65,14 @@ def _distance(near: Nearness) -> str:
     shown = ((near.synthetic, "synthetic"), (near.without, WITHOUT), (near.real, "other real texts"))
     fids = ", ".join(f"{words} {fid.value:.3g}" for fid, words in shown if fid.value is not None)
     return f"{fids} (FID from real texts)" if fids else "not measured: that takes more test texts"
+
+
+def _spans(metrics: Metrics) -> str:
+    """Return what a token classifier learns from the texts and from references; empty without held-out spans."""
+    shown = (("synthetic", "f1"), (WITHOUT, "zero shot"), ("other real texts", "real"))
+    found = metrics.finite
+    scores = [f"{words} {100 * found[key]:.1f} %" for words, name in shown if (key := f"spans: {name}") in found]
+    return f"{', '.join(scores)} (F1 on real texts)" if scores else ""
 
 
 def _gain(gain: Gain | None) -> str:

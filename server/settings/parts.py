@@ -75,6 +75,7 @@ def build_parts(settings: Settings, *, folder: Path | None = None) -> Parts:
     roster = roster_of(settings)
     (folder or Path()).mkdir(parents=True, exist_ok=True)
     source: Source = build(settings.task)
+    public_spans = source.public_examples if source.task().spans else list
     encoder: Encoder = build(settings.embedding)
     method = method_of(settings)
     _check_structure(method, source.task())
@@ -95,6 +96,7 @@ def build_parts(settings: Settings, *, folder: Path | None = None) -> Parts:
         use=llm.use,
         public_texts=source.public_texts,
         public_examples=source.public_examples,
+        public_spans=public_spans,
         encoder=encoder,
         experiment_seed=settings.experiment_seed,
         spending=spending,
@@ -111,7 +113,7 @@ def build_parts(settings: Settings, *, folder: Path | None = None) -> Parts:
         plan=plan,
         roster=roster,
         encoder=encoder,
-        cleaner=providers.cleaner(llm.clean, source.task(), source.public_texts),
+        cleaner=providers.cleaner(llm.clean, source.task(), source.public_texts, public_spans),
         providers=models,
         spending=spending,
         evaluation=evaluation,

@@ -58,6 +58,7 @@ class DemoNotesSettings(DemoSettings):
         public_notes: Notes of other wards and guideline-like prose, at least 1.
         language: Language of the notes: "english", "german" or "french" (`server/tasks/README.md`).
         labels_per_text: Largest number of diagnoses of a note, at most 4; above 1, a patient may have several.
+        spans: Whether the models mark findings, measurements and treatments in their notes (`server/tasks/SPANS.md`).
     """
 
     made_by: ClassVar[str] = "server.tasks.sources.DemoNotes"
@@ -65,6 +66,7 @@ class DemoNotesSettings(DemoSettings):
     public_notes: int = 3000
     language: str = "english"
     labels_per_text: int = 1
+    spans: bool = False
 
     def __post_init__(self) -> None:
         DemoSettings.__post_init__(self)
@@ -113,6 +115,8 @@ class LabelledFilesSettings(TaskSettings):
             "french", "spanish" or "italian".
         labels_per_text: Largest number of labels of a text, from 1 to 64. Above 1, files may have `labels` in place of
             `label`; of a record with more labels, the first ones count (`server/tasks/SEVERAL_LABELS.md`).
+        spans: Public description of each type of span that models mark in the texts, such as `{drug: name of a
+            medicine}`; `test` and `public_text` may have such spans in JSON Lines (`server/tasks/SPANS.md`).
     """
 
     made_by: ClassVar[str] = "server.tasks.sources.LabelledFiles"
@@ -128,6 +132,7 @@ class LabelledFilesSettings(TaskSettings):
     structure: Mapping[str, Any] | None = None
     language: str = "english"
     labels_per_text: int = 1
+    spans: Mapping[str, Any] | None = None
 
     def __post_init__(self) -> None:
         validate.one_of("task.language", self.language, among=LANGUAGES)

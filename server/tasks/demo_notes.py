@@ -17,6 +17,7 @@ import numpy as np
 from common.domain import Record
 from common.rng import experiment
 from server.domain import Example
+from server.spans import Marked, read
 from server.tasks.grammar import SECTIONS, Grammar
 from server.tasks.grammar_english import ENGLISH
 from server.tasks.grammar_french import FRENCH
@@ -24,6 +25,13 @@ from server.tasks.grammar_german import GERMAN
 
 GRAMMARS = {"english": ENGLISH, "german": GERMAN, "french": FRENCH}
 """Grammar of each language."""
+SPANS = {
+    "finding": "what a patient has or had: a complaint, a sign, a result or an earlier illness",
+    "absence": "what a patient does not have, or was found to be normal, or is not given",
+    "measurement": "a measured value, with its name",
+    "treatment": "a medicine or another measure that a patient is given",
+}
+"""Types of spans in the notes, with their descriptions."""
 TASK = ENGLISH.task
 LABELS = ENGLISH.labels
 
@@ -70,6 +78,18 @@ def test_notes(
     return [_record(rng, _style(int(rng.integers(hospitals))), GRAMMARS[language], diagnoses) for _ in range(count)]
 
 
+def test_spans(
+    count: int,
+    experiment_seed: int,
+    language: str = "english",  # noqa: PT028 — no test
+    diagnoses: int = 1,  # noqa: PT028
+) -> list[Example]:
+    """Return the notes of `test_notes` with their spans."""
+    rng = experiment(experiment_seed, "test notes")
+    grammar = GRAMMARS[language]
+    return [_marked_record(rng, _style(int(rng.integers(3))), grammar, diagnoses)[0] for _ in range(count)]
+
+
 def public_text(count: int, experiment_seed: int, language: str = "english") -> list[str]:
     """Return the texts of `public_examples`, without their topics."""
     return [example.text for example in public_examples(count, experiment_seed, language)]
@@ -89,8 +109,8 @@ def _public_examples(count: int, experiment_seed: int, language: str) -> tuple[E
     )
 
 
-# pytest would collect a function of this name wherever it is imported.
-test_notes.__test__ = False  # type: ignore[attr-defined]
+# pytest would collect functions of these names wherever they are imported.
+test_notes.__test__ = test_spans.__test__ = False  # type: ignore[attr-defined]
 
 
 def _style(hospital: int) -> tuple[int, int, bool]:
@@ -99,21 +119,47 @@ def _style(hospital: int) -> tuple[int, int, bool]:
 
 
 def _record(rng: np.random.Generator, style: tuple[int, int, bool], grammar: Grammar, diagnoses: int) -> Record:
+    note, (first, *more) = _marked_record(rng, style, grammar, diagnoses)
+    return Record(note.text, first, more=tuple(more) if diagnoses > 1 else None)
+
+
+def _marked_record(
+    rng: np.random.Generator, style: tuple[int, int, bool], grammar: Grammar, diagnoses: int
+) -> tuple[Example, list[str]]:
+    """Write a note of a hospital, and return it with its spans and its labels."""
     columns = [int(rng.integers(len(grammar.labels)))]
     if diagnoses > 1:
         shares = np.array(_SIZES[:diagnoses])
         for _ in range(int(rng.choice(diagnoses, p=shares / shares.sum()))):
             chances = np.where(np.isin(range(len(_TOGETHER)), columns), 0, _TOGETHER[columns[-1]])
             columns.append(int(rng.choice(len(chances), p=chances / chances.sum())))
-    note = _note(rng, style, _draw_findings(rng, columns, style[0], grammar), grammar.complaint, grammar)
-    first, *more = (grammar.labels[column] for column in columns)
-    return Record(note, first, more=tuple(more) if diagnoses > 1 else None)
+    findings = _draw_findings(rng, columns, style[0], grammar)
+    note = _note(rng, style, findings, grammar.complaint, grammar)
+    return _read(note), [grammar.labels[column] for column in columns]
+
+
+def _read(note: str, topic: str | None = None) -> Example:
+    """Take the marks out of what the grammar wrote."""
+    marked = read(note, SPANS)
+    assert isinstance(marked, Marked), "the grammar marks whole phrases"
+    return Example(text=marked.text, topic=topic, spans=marked.spans)
+
+
+def _mark(phrase: str, kind: str) -> str:
+    return f"<{kind}>{phrase}</{kind}>"
+
+
+def _kind(section: str, *, present: bool = True) -> str:
+    """Return the type of a phrase's span."""
+    if not present:
+        return "absence"
+    return "treatment" if section == "P" else "finding"
 
 
 def _draw_findings(
     rng: np.random.Generator, columns: Sequence[int], wording: int, grammar: Grammar
 ) -> dict[str, list[str]]:
-    """Return the present and absent findings by section, in one wording; the columns give the frequencies."""
+    """Return the present and absent findings by section, marked, in one wording; the columns give the frequencies."""
     findings: dict[str, list[str]] = {section: [] for section in SECTIONS}
     for place in rng.permutation(len(grammar.findings)):
         section, percents, ways = grammar.findings[place]
@@ -121,7 +167,8 @@ def _draw_findings(
         if len(findings[section]) < _MOST_FINDINGS[section] + len(columns) - 1 and (
             present or rng.random() < _ALLOWED_ABSENT
         ):
-            findings[section].append(ways[wording][0 if present else 1])
+            phrase = ways[wording][0 if present else 1]
+            findings[section].append(_mark(phrase, _kind(section, present=present)))
     return findings
 
 
@@ -132,9 +179,10 @@ def _elsewhere(rng: np.random.Generator, grammar: Grammar) -> Example:
     findings = _draw_findings(rng, [column], style[0], grammar)
     for section, phrases in findings.items():
         ward_phrases = [ways[style[0]] for at, *ways in grammar.elsewhere if at == section]
-        findings[section] = [ward_phrases[int(rng.integers(len(ward_phrases)))], *phrases][: _MOST_FINDINGS[section]]
+        ward_phrase = _mark(ward_phrases[int(rng.integers(len(ward_phrases)))], _kind(section))
+        findings[section] = [ward_phrase, *phrases][: _MOST_FINDINGS[section]]
     complaint = str(rng.choice(grammar.ward_complaints))
-    return Example(text=_note(rng, style, findings, complaint, grammar), topic=complaint)
+    return _read(_note(rng, style, findings, complaint, grammar), complaint)
 
 
 def _note(
@@ -144,7 +192,10 @@ def _note(
     complaint: str,
     grammar: Grammar,
 ) -> str:
-    """Write one note: patient, measurements, and the sections in the style's wording, layout and order."""
+    """Write one note: patient, measurements, and the sections in the style's wording, layout and order.
+
+    Findings come with their marks, and measurements get theirs.
+    """
     wording, layout, examined_first = style
     order = "EHBTP" if examined_first else SECTIONS
     age, woman, days = int(rng.integers(28, 94)), bool(rng.integers(2)), int(rng.integers(2, 9))
@@ -155,7 +206,8 @@ def _note(
         rate=rate, saturation=saturation, pressure=pressure, heat=str(heat).replace(".", grammar.decimal_sign)
     )
     parts = {section: list(phrases) for section, phrases in findings.items()}
-    parts["E"].insert(int(rng.integers(len(parts["E"]) + 1)), measurements)
+    values = ", ".join(_mark(value, "measurement") for value in measurements.split(", "))
+    parts["E"].insert(int(rng.integers(len(parts["E"]) + 1)), values)
     sections = [section for section in order if parts[section]]
     if layout == 0:
         return f"{opening}. " + " ".join(
@@ -187,11 +239,17 @@ def _about(rng: np.random.Generator, grammar: Grammar) -> Example:
     condition = grammar.conditions[column]
     sentences = []
     for place in rng.permutation(len(grammar.findings))[: len(grammar.findings) // 2]:
-        _, percents, ways = grammar.findings[place]
-        percent, finding = percents[column], ways[wording][0]
+        section, percents, ways = grammar.findings[place]
+        percent, finding = percents[column], _mark(ways[wording][0], _kind(section))
         if percent >= _COMMON:
             sentences.append(grammar.usual[wording][int(rng.integers(3))].format(finding, condition))
         elif percent <= _RARE and rng.random() < 1 / 3:
             sentences.append(grammar.unusual[wording].format(finding, condition))
-    text = " ".join(f"{sentence[0].upper()}{sentence[1:]}." for sentence in sentences[:6])
-    return Example(text=text, topic=grammar.labels[column])
+    text = " ".join(f"{_capitalised(sentence)}." for sentence in sentences[:6])
+    return _read(text, grammar.labels[column])
+
+
+def _capitalised(sentence: str) -> str:
+    """Return the sentence with a capital first letter, which may stand behind a mark."""
+    first = sentence.index(">") + 1 if sentence[0] == "<" else 0
+    return f"{sentence[:first]}{sentence[first].upper()}{sentence[first + 1 :]}"

@@ -9,8 +9,9 @@ from common.domain import UNLABELLED
 from common.errors import ConfigError
 from common.structure import Structure
 from server.domain import NO_LABELS, Task, Wording
+from server.spans import NAME
 
-_KEYS = ("name", "kind", "labels", "attributes", "wording", "structure", "language", "labels_per_text")
+_KEYS = ("name", "kind", "labels", "attributes", "wording", "structure", "language", "labels_per_text", "spans")
 _WORDING = tuple(field.name for field in fields(Wording))
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]*")
 
@@ -21,9 +22,9 @@ def task_from(settings: Mapping[str, Any]) -> Task:
     Args:
         settings: `name`, which must be valid in a file name; `kind`, the kind of one text; `labels`, a mapping of at
             least two labels to public descriptions, a list of labels, or "unlabelled"; optionally `attributes`, a list,
-            `wording`, a mapping with the fields of `Wording`, and `structure`, a mapping for `Structure.of`, and
-            `language` and `labels_per_text`. The default description of a label is its name, with spaces for
-            underscores.
+            `wording`, a mapping with the fields of `Wording`, `structure`, a mapping for `Structure.of`, `language`,
+            `labels_per_text`, and `spans`, a mapping of types to public descriptions. The default description of a
+            label or a type is its name, with spaces for underscores.
 
     Raises:
         ConfigError: A setting is missing, unknown or invalid.
@@ -44,6 +45,7 @@ def task_from(settings: Mapping[str, Any]) -> Task:
         structure=None if structure is None else Structure.of(structure, "task.structure"),
         language=_text(settings.get("language", "english"), "task.language"),
         labels_per_text=1 if unlabelled else settings.get("labels_per_text", 1),
+        spans=_spans(settings.get("spans"), structured=structure is not None),
     )
     return task.without_labels() if unlabelled else task
 
@@ -63,13 +65,32 @@ def _labels(given: object) -> dict[str, str]:
     for name in names:
         if names.count(name) > 1:
             raise ConfigError("task.labels", expected="labels that differ", got=f"{name!r} more than once")
-    return {name: _description(name, text) for name, (_, text) in zip(names, pairs, strict=True)}
+    return {name: _described(name, text, "task.labels") for name, (_, text) in zip(names, pairs, strict=True)}
 
 
-def _description(label: str, text: object) -> str:
+def _described(name: str, text: object, where: str) -> str:
     if text is None or (isinstance(text, str) and not text.strip()):
-        return label.replace("_", " ")
-    return _text(text, f"task.labels.{label}")
+        return name.replace("_", " ")
+    return _text(text, f"{where}.{name}")
+
+
+def _spans(given: object, *, structured: bool) -> dict[str, str]:
+    if not given:
+        return {}
+    if not isinstance(given, Mapping):
+        raise ConfigError("task.spans", expected="type: public description", got=repr(given))
+    if structured:
+        raise ConfigError(
+            "task.spans",
+            expected="no task.structure beside it, as spans are places in a plain text",
+            got="both",
+            do="Set task.structure=null or task.spans={}",
+        )
+    for name in given:
+        if not isinstance(name, str) or not NAME.fullmatch(name):
+            expected = "types whose names are letters, digits, dashes and underscores, a letter first"
+            raise ConfigError("task.spans", expected=expected, got=repr(name))
+    return {name: _described(name, text, "task.spans") for name, text in given.items()}
 
 
 def _wording(given: object) -> Wording:

@@ -6,6 +6,7 @@ Private records are not here: a party reads its own file (`client/records.py`), 
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from itertools import zip_longest
 from pathlib import Path
 from typing import Protocol
 
@@ -17,6 +18,7 @@ from server.domain import NO_LABELS, Example, Task
 from server.settings.tasks import DemoMessagesSettings, DemoNotesSettings, LabelledFilesSettings
 from server.tasks import demo_messages, demo_notes
 from server.tasks.description import task_from
+from server.tasks.span_files import read_examples, read_spans
 
 
 class Source(Protocol):
@@ -33,6 +35,9 @@ class Source(Protocol):
 
     def held_out(self) -> list[Record]:
         """Return real texts that do not belong to any party; may be empty."""
+
+    def held_out_spans(self) -> list[Example]:
+        """Return those of the held-out texts that have spans; read only if the task has types of spans."""
 
 
 def _as_set(task: Task, labels: str | None) -> Task:
@@ -51,7 +56,8 @@ class DemoNotes(DemoNotesSettings):
 
     def task(self) -> Task:
         """Return the public description of the notes."""
-        task = replace(demo_notes.GRAMMARS[self.language].task, labels_per_text=self.labels_per_text)
+        spans = demo_notes.SPANS if self.spans else {}
+        task = replace(demo_notes.GRAMMARS[self.language].task, labels_per_text=self.labels_per_text, spans=spans)
         return _as_set(task, self.labels)
 
     def public_texts(self) -> list[str]:
@@ -68,6 +74,10 @@ class DemoNotes(DemoNotesSettings):
             self.test_records, self.corpus_seed, language=self.language, diagnoses=self.labels_per_text
         )
         return _records(notes, self.labels)
+
+    def held_out_spans(self) -> list[Example]:
+        """Return the same notes with their spans."""
+        return demo_notes.test_spans(self.test_records, self.corpus_seed, self.language, self.labels_per_text)
 
     def private(self, hospital: int, count: int) -> list[Record]:
         """Return `count` private notes of one hospital; hospitals are numbered from 0."""
@@ -95,6 +105,10 @@ class DemoMessages(DemoMessagesSettings):
     def held_out(self) -> list[Record]:
         """Return messages that do not belong to any party."""
         return _records(demo_messages.held_out_messages(self.test_records, self.corpus_seed), self.labels)
+
+    def held_out_spans(self) -> list[Example]:
+        """Return no text: the messages have no spans."""
+        return []
 
     def private(self, hospital: int, count: int) -> list[Record]:
         """Return `count` private messages to one hospital; hospitals are numbered from 0."""
@@ -142,6 +156,7 @@ class LabelledFiles(LabelledFilesSettings):
                 "structure": self.structure,
                 "language": self.language,
                 "labels_per_text": self.labels_per_text,
+                "spans": self.spans,
             }
         )
 
@@ -163,10 +178,16 @@ class LabelledFiles(LabelledFilesSettings):
 
     def public_examples(self) -> list[Example]:
         """Return the public texts that a prompt may show, with their topics; none if `public_text` is not set."""
+        if not self.public_text:
+            return []
         with named_by("task.public_text"):
-            topics = read_topics(self.public_text) if self.public_text else ()
+            topics = read_topics(self.public_text)
+            spans = read_spans(self.public_text, self.spans) if self.spans else []
         reading = self._reading()
-        return [Example(text=reading(text), topic=topic and topic.strip().replace("_", " ")) for text, topic in topics]
+        return [
+            Example(text=reading(text), topic=topic and topic.strip().replace("_", " "), spans=of_text)
+            for (text, topic), of_text in zip_longest(topics, spans)
+        ]
 
     def held_out(self) -> list[Record]:
         """Return the records of the file of test texts; none if `test` is not set."""
@@ -174,6 +195,13 @@ class LabelledFiles(LabelledFilesSettings):
             return []
         with named_by("task.test"):
             return self.checked(read_records(self.test, list(self.task().labels), show_names=True), self.test)
+
+    def held_out_spans(self) -> list[Example]:
+        """Return those rows of the file of test texts that have spans; none if `test` is not set."""
+        if not self.test:
+            return []
+        with named_by("task.test"):
+            return read_examples(self.test, self.spans or ())
 
     def checked(self, records: list[Record], path: str) -> list[Record]:
         """Return the records of a file of this task.

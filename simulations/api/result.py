@@ -13,7 +13,7 @@ from common.domain import is_one_population
 from common.errors import CheckpointError
 from common.system.files import text_of
 from server.documents.classifier import TrainedClassifier
-from server.documents.codec import with_infinities
+from server.documents.codec import strict, with_infinities
 from server.documents.files import split
 from server.documents.metrics import Metrics
 from server.documents.privacy import Privacy
@@ -55,7 +55,8 @@ class Result:
         status: "complete"; "partial" for a run that can be resumed, whose last figures are missing; "refused" for a
             complete run whose texts disclose private records, or could not be tested for that.
         texts: The synthetic texts, with the columns text, label, model, round (from 1; 0 before any vote) and weight.
-            Methods that estimate labels add the column `probabilities.LABEL` for each label.
+            Methods that estimate labels add the column `probabilities.LABEL` for each label; a task with types of spans
+            adds `spans`, a list of mappings.
         metrics: `metrics.json`: accuracy and all other figures; empty for a partial run.
         privacy: `privacy.json`: the guarantee, what was spent, what is not covered.
         rounds: A row for each round, from 1, with columns such as `candidates`, `fid`, `epsilon` and `tokens.output`.
@@ -111,6 +112,8 @@ def _table(texts: Sequence[Candidate]) -> pd.DataFrame:
         table = table.rename(columns={"label": "labels"})
     if is_one_population({text.label for text in texts}):
         table = table.drop(columns="label")
+    if any(text.spans is not None for text in texts):
+        table["spans"] = [None if text.spans is None else strict(text.spans) for text in texts]
     if not any(text.probabilities for text in texts):
         return table
     return table.join(pd.DataFrame([text.probabilities or {} for text in texts]).add_prefix("probabilities."))

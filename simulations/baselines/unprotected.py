@@ -30,10 +30,12 @@ def records_of(settings: SimulationSettings) -> tuple[Source, list[Record], list
     """Return the task, the private records of all parties together, and the held-out records.
 
     Raises:
-        ConfigError: There are no held-out texts to measure on, or texts may have several labels.
+        ConfigError: There are no held-out texts to measure on, or the task has several labels a text or types of spans.
     """
     source: Source = build(settings.task)
-    source.task().check_single("method", "for a baseline's prompts and figures", "Choose method=census or method=wasp")
+    name, task = f"method {settings.method.name}", source.task()
+    task.check_single(name, "for a baseline's prompts and figures", "Choose method=census or method=wasp")
+    task.check_unmarked(name, "as records have no marks to show or learn", "Choose method=census")
     held_out = source.held_out()
     if not held_out:
         raise ConfigError("task.test", expected="held-out records to measure on", got="none")

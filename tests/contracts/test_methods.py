@@ -295,6 +295,8 @@ class TestRpsgUnproven(TestRpsg):
 class FromParties(MethodContract):
     """For methods whose texts are the parties' own: the language models are asked for nothing."""
 
+    marks_nothing = "as the hospitals' own models write the texts and mark none"
+
     def test_candidates_are_texts_of_known_labels_and_models_all_labels_among_them(self, method):
         (state,) = steps(method, World(method))
         assert {candidate.label for candidate in state.candidates} == set(TASK.labels)

@@ -3,6 +3,7 @@
 import json
 import math
 from collections import Counter
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -24,6 +25,7 @@ from server.report import write_report
 
 TASK = Task(name="t", kind="note", labels={"a": "about a", "b": "about b"})
 UNLABELLED = TASK.without_labels()
+SPANNED = replace(TASK, spans={"drug": "name of a medicine"})
 MODELS = ("m", "k")
 PARTIES = 3
 
@@ -142,11 +144,13 @@ class MethodContract:
         wrong: Settings that are refused, and a word of the error.
         too_small: Settings that cannot serve both labels.
         needs_labels: The use of labels that a task without labels cannot serve, in the words of the refusal; else None.
+        marks_nothing: Why nobody marks spans in its texts, in the words of the refusal; else None.
     """
 
     wrong: tuple[tuple[dict[str, object], str], ...] = ()
     too_small: tuple[tuple[str, object], ...] = ()
     needs_labels: str | None = None
+    marks_nothing: str | None = None
 
     @pytest.fixture
     def method(self, build):
@@ -262,6 +266,23 @@ class MethodContract:
         for name, value in self.too_small:
             with pytest.raises(ConfigError, match=name):
                 plan_of(build(**{name: value}))
+
+    def test_spans_change_prompts_and_nothing_that_is_asked_or_are_refused_when_it_is_planned(self, method):
+        if self.marks_nothing:
+            with pytest.raises(ConfigError, match=f"no spans, {self.marks_nothing}.*task.spans=drug"):
+                plan_of(method, task=SPANNED)
+            return
+        assert plan_of(method, task=SPANNED) == plan_of(method)
+        plain, spanned = World(method), World(method, task=SPANNED)
+        last = run(method, plain)
+        assert run(method, spanned).to_dict() == last.to_dict()  # as these models mark nothing
+        assert [closed_set.digest(query) for *_, query in spanned.asked] == [
+            closed_set.digest(query) for *_, query in plain.asked
+        ]
+        for request in spanned.requests:
+            texts = not request.phrases and not (request.abstract and not request.source)
+            assert bool(request.marks) == texts
+            assert ("<drug> (name of a medicine)" in render(request)[0]) == texts
 
     def test_without_labels_it_asks_about_one_population_or_is_refused_when_it_is_planned(self, method):
         if self.needs_labels:

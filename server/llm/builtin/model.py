@@ -18,10 +18,13 @@ from common.errors import ProviderError
 from common.models.encoder import TextEncoder
 from common.rng import experiment, stream
 from common.validate import at_least, in_range, not_empty, positive
+from server.domain import Example
 from server.llm.base import Arrived, Reply, Request
 from server.llm.builtin.composer import Passage, TextComposer
+from server.llm.builtin.lexicon import Lexicon
 from server.llm.builtin.library import NORM, Library, Sense, Vector, unit, whole_numbers
 from server.llm.builtin.ngram import sentences
+from server.llm.marks import unmarked
 from server.llm.structured_fallback import plain, structured
 
 _VERSION = 4  # of what is written for a request; raise it with every change, or caches keep the old texts
@@ -48,6 +51,7 @@ class BuiltinModel:
         name: Name in reports and candidates.
         public_texts: All texts that it may read.
         encoder: Encoder for the similarity of texts.
+        public_spans: Public texts with spans, by which it marks those of its own texts.
         share: Share of the public text that it has read; below 1, the part on topics drawn at random.
         focus: Preference for the nearest passages, as an inverse temperature of cosine similarities.
         noise: Share of words that depend on the preceding word only, in [0, 1].
@@ -66,6 +70,7 @@ class BuiltinModel:
         name: str,
         public_texts: Sequence[str],
         encoder: TextEncoder,
+        public_spans: Sequence[Example] = (),
         share: float = 1.0,
         focus: float = 8.0,
         noise: float = 0.1,
@@ -89,6 +94,9 @@ class BuiltinModel:
         self.name = name
         settings = f"{name}/{share}/{focus}/{noise}/{experiment_seed}"
         self.identity = f"embedded/{settings}/{read}/{getattr(encoder, 'digest', '')}/{_VERSION}"
+        self._lexicon = Lexicon(public_spans)
+        if self._lexicon.digest:
+            self.identity += f"/spans={self._lexicon.digest}"
         self._encoder = encoder
         self._share, self._focus, self._noise, self._seed = share, focus, noise, experiment_seed
 
@@ -99,7 +107,7 @@ class BuiltinModel:
         """Generate the replies (`server.llm.base.Provider`); each is a function of this model and its request alone."""
         if not requests:
             return []
-        asked, requests = requests, [plain(request) for request in requests]
+        asked, requests = requests, [unmarked(plain(request)) for request in requests]
         vectors = self._vectors(requests)
         replies: list[Reply] = []
         for start in range(0, len(requests), _BLOCK):
@@ -111,6 +119,8 @@ class BuiltinModel:
                 written = sum(len(text.split()) for text in texts)
                 read = self.estimate(request)[0]
                 texts = structured(texts, asked[len(replies)], self.name)
+                if asked[len(replies)].marks:
+                    texts = tuple(map(self._lexicon.mark, texts))
                 reply = Reply(texts=texts, input_tokens=read, output_tokens=round(written * _TOKENS_PER_WORD))
                 replies.append(reply)
                 if arrived is not None:

@@ -26,7 +26,8 @@ LICENCES = ("--license", "cc-by-4.0", "--public-license", "cc0-1.0")
 
 @pytest.fixture(scope="module")
 def run(tmp_path_factory):
-    run = tiny(tmp_path_factory.mktemp("publish") / "run", "method=census", "method.samples=60", "method.rounds=2")
+    settings = ("method=census", "method.samples=60", "method.rounds=2", "task.spans=true")
+    run = tiny(tmp_path_factory.mktemp("publish") / "run", *settings)
     assert main(["publish", str(run), *LICENCES, "--language", "en", "--repository", "ward/notes"]) == 0
     return run
 
@@ -71,11 +72,29 @@ def test_croissant_is_valid_and_its_reader_reads_the_texts(run, part, offline, c
     described = mlcroissant.Dataset(run / "dataset" / "croissant.json")
     assert described.metadata.issues.errors == set()
     wanted = published_rows(run, PARTS[part])
-    made = [{key.partition("/")[2]: value for key, value in row.items()} for row in described.records(part)]
-    plain = [
-        {name: value.decode() if isinstance(value, bytes) else value for name, value in row.items()} for row in made
-    ]
-    assert [row | {"probabilities": list(row["probabilities"])} for row in plain] == wanted
+    assert [plain(row) for row in described.records(part)] == wanted
+
+
+def plain(value):
+    """What Croissant's reader has read: texts, lists, and the last parts of names."""
+    match value:
+        case bytes():
+            return value.decode()
+        case dict():
+            return {name.rpartition("/")[2]: plain(inner) for name, inner in value.items()}
+        case str() | int() | float():
+            return value
+    return [plain(inner) for inner in value]
+
+
+def test_spans_are_described_where_there_are_any(run):
+    card = (run / "dataset" / "README.md").read_text("utf-8")
+    assert "- `treatment`: a medicine or another measure that a patient is given\n" in card
+    assert yaml.safe_load(card.split("---\n")[1])["task_categories"] == ["text-classification", "token-classification"]
+    (_, protocol) = read(run / "dataset", "croissant.json")["rai:dataAnnotationProtocol"]
+    assert "`start` and `end` in Unicode code points" in protocol
+    assert any(row["spans"] for row in lines(run / "dataset" / "synthetic", "train.jsonl"))
+    assert not any("spans" in row for row in lines(run / "dataset" / "transfer", "train.jsonl"))
 
 
 def test_it_states_the_guarantee_and_who_attests_it(run):
@@ -139,7 +158,7 @@ class Canaries:
 
 
 PUBLISHED = {
-    RunSummary: {"encoder", "labels{}", "method", "models[]", "purpose", "started", "task"},
+    RunSummary: {"encoder", "labels{}", "method", "models[]", "purpose", "spans{}", "started", "task"},
     Privacy: {
         "adjacency.max_records",
         "adjacency.relation",

@@ -97,7 +97,10 @@ KEYS_OF_OTHERS = {
     "server/run_folder.py": {"seconds"},  # state.json
     "server/settings/reading.py": {"method", "name", "run"},  # settings
     "server/settings/sections.py": {"name"},  # a setting
-    "server/tasks/description.py": {"kind", "labels", "name"},  # YAML
+    "server/report/croissant.py": {"spans"},  # a column
+    "server/tasks/description.py": {"kind", "labels", "name", "spans"},  # YAML
+    "server/tasks/span_files.py": {"spans"},  # a row of a file
+    "simulations/api/result.py": {"spans"},  # a column
     "simulations/laboratory/audit/known_leaks.py": {"rows", "value"},  # a group of figures
     "simulations/laboratory/audit/replay.py": {"index"},  # a message
     "simulations/laboratory/benchmarks/__main__.py": {"name", "value"},  # recorded ratios

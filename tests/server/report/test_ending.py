@@ -41,6 +41,14 @@ def test_the_accuracy_of_the_same_models_without_the_hospitals_is_in_the_six_lin
     )
 
 
+def test_a_run_with_held_out_spans_has_a_line_on_them(tmp_path):
+    group = {"f1": {"value": 0.9}, "zero_shot": {"value": 0.8}, "real": {"value": 0.99}, "precision": {"value": 0.5}}
+    assert lines(tmp_path, metrics=METRICS | {"spans": group})[2] == (
+        "spans:    synthetic 90.0 %, the same models without the hospitals 80.0 %, other real texts 99.0 % (F1 on real "
+        "texts)"
+    )
+
+
 @pytest.mark.parametrize(
     "privacy",
     [

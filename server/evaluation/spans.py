@@ -1,0 +1,153 @@
+"""Figures on spans: what a token classifier learns from the synthetic texts, and what was marked and dropped.
+
+The held-out texts with spans are split at random. From one half a token classifier learns in place of the synthetic
+texts; the other half tests it, and the same trained on the synthetic texts and on what the same models wrote before any
+answer. More texts teach more, so these three trainings use the same number of texts; one more uses all synthetic texts.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from common import rng
+from common.errors import CaucusError
+from server.domain import Candidate, Example, Task
+from server.evaluation.fields import Cleaned, counted
+from server.evaluation.figures import Figure, Group, figure, missing
+from server.metrics import intervals, tagger
+from server.spans import REASONS, Marked
+
+LEARNED, MARKS = "spans", "marks"
+"""Names of the groups."""
+
+_DRAWS = 3
+"""Random parts of a set that is larger than the smallest, over which its figures are averaged."""
+_LEARNED = (
+    "{model} Trained on all {synthetic} synthetic texts, tested on {tested} held-out ones. as_many: trained on {texts} "
+    "of the synthetic texts; zero_shot: on as many texts that the same models wrote before any answer; real: on as "
+    "many other held-out texts; of a larger set {draws} random parts in turn. difference: F1 of as_many minus that of "
+    "zero_shot. F1, precision and recall are over all spans of the test texts. Intervals are over the test texts alone "
+    "(bootstrap, 500 draws): other texts to learn from would give other figures."
+)
+_MARKS = "Spans that the language models marked in the synthetic texts."
+_NO_TEST = "no held-out text has spans, or only one: they are in task.test, as JSON Lines"
+
+
+def of_run(
+    candidates: Sequence[Candidate],
+    zero_shot: Sequence[Candidate],
+    held_out: Sequence[Example],
+    task: Task,
+    cleaned: Cleaned,
+    *,
+    experiment_seed: int,
+) -> dict[str, Group]:
+    """Return both groups of a run; empty if the task has no types of spans.
+
+    Args:
+        candidates: The synthetic texts.
+        zero_shot: Texts that the same models wrote before any answer; may be empty.
+        held_out: Real texts with spans that do not belong to any party; may be empty.
+        task: The task, with the types.
+        cleaned: Number of dropped texts by rule (`fields.Cleaned`).
+        experiment_seed: Seed of all sampling.
+    """
+    if not task.spans:
+        return {}
+    return learned(candidates, zero_shot, held_out, task, experiment_seed=experiment_seed) | {
+        MARKS: _marks(candidates, task, cleaned)
+    }
+
+
+def learned(
+    candidates: Sequence[Candidate],
+    zero_shot: Sequence[Candidate],
+    held_out: Sequence[Example],
+    task: Task,
+    *,
+    experiment_seed: int,
+) -> dict[str, Group]:
+    """Return the group on the token classifier; see `of_run`."""
+    if not task.spans:
+        return {}
+    if len(held_out) < 2:
+        return {LEARNED: {"definition": tagger.DEFINITION, "f1": {"value": None, "reason": _NO_TEST, "rows": 0}}}
+
+    def drawn(texts: Sequence[Marked], most: int, number: int = 0) -> list[Marked]:
+        order = rng.experiment(experiment_seed, "spans", number).permutation(len(texts))
+        return [texts[at] for at in order[:most]]
+
+    real = drawn([Marked(text.text, text.spans or ()) for text in held_out], len(held_out))
+    test, other = real[len(real) // 2 :], real[: len(real) // 2]
+    sets = {"as_many": _marked(candidates), "zero_shot": _marked(zero_shot), "real": other}
+    sets = {name: texts for name, texts in sets.items() if texts}
+    texts = min(map(len, sets.values()))
+    draws = {name: range(_DRAWS if len(members) > texts else 1) for name, members in sets.items()}
+    counts = {
+        name: _counts([drawn(members, texts, number) for number in draws[name]], test) for name, members in sets.items()
+    }
+    everything = _counts([_marked(candidates)], test)
+    group: Group = {
+        "definition": _LEARNED.format(
+            model=tagger.DEFINITION, synthetic=len(_marked(candidates)), tested=len(test), texts=texts, draws=_DRAWS
+        ),
+        "trained_on": len(_marked(candidates)),
+        **{name: _score(everything, len(test), name) for name in ("f1", "precision", "recall")},
+        **{name: _score(of_set, len(test), "f1") for name, of_set in counts.items()},
+    }
+    before, after = counts.get("zero_shot"), counts.get("as_many")
+    if isinstance(before, np.ndarray) and isinstance(after, np.ndarray):
+        group["difference"] = _difference(before, after)
+    return {LEARNED: group}
+
+
+def _counts(trainings: Sequence[Sequence[Marked]], test: Sequence[Marked]) -> NDArray[np.int64] | CaucusError:
+    """Return the sums over several trainings of the counts of `tagger.matches`, or why there are none."""
+    texts, right = [text.text for text in test], [text.spans for text in test]
+    try:
+        counts = [tagger.matches(tagger.Tagger(train).predict(texts), right) for train in trainings]
+    except CaucusError as error:
+        return error
+    return np.asarray(np.sum(counts, axis=0))
+
+
+def _score(counts: NDArray[np.int64] | CaucusError, rows: int, name: str) -> Figure:
+    if isinstance(counts, CaucusError):
+        return missing([name], counts, rows=rows)[name]
+    return figure(
+        lambda: tagger.scores(counts)[name],
+        rows=rows,
+        interval=lambda: intervals.over_rows(lambda at: tagger.scores(counts[at])[name], rows),
+    )
+
+
+def _difference(before: NDArray[np.int64], after: NDArray[np.int64]) -> Figure:
+    """Return the gain in F1, with its interval over the test texts, the same for both."""
+
+    def gain(at: NDArray[np.intp]) -> float:
+        return tagger.scores(after[at])["f1"] - tagger.scores(before[at])["f1"]
+
+    rows = len(before)
+    return figure(lambda: gain(np.arange(rows)), rows=rows, interval=lambda: intervals.over_rows(gain, rows))
+
+
+def _marks(candidates: Sequence[Candidate], task: Task, cleaned: Cleaned) -> dict[str, Any]:
+    texts, rows = _marked(candidates), len(candidates)
+    kinds = [span.type for text in texts for span in text.spans]
+    by_type: Mapping[str, Figure] = {
+        f"{name} in a text": {"value": kinds.count(name) / max(1, rows), "rows": rows} for name in task.spans
+    }
+    dropped = counted(cleaned, "dropped", "no spans: ")
+    return {
+        "definition": _MARKS,
+        "texts without spans": {"value": rows - sum(bool(text.spans) for text in texts), "rows": rows},
+        **by_type,
+        "note": f"Of what the models wrote, {dropped or 'no text was dropped for its marks'}. "
+        f"Reasons to drop a text: {', '.join(REASONS)}.",
+    }
+
+
+def _marked(candidates: Sequence[Candidate]) -> list[Marked]:
+    return [Marked(text.text, text.spans) for text in candidates if text.spans is not None]

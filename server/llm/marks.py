@@ -1,0 +1,98 @@
+"""Marks of spans in prompts and replies: models mark the entities while they write, `<drug>aspirin</drug>`.
+
+Each mark of a reply is verified, and a text with a wrong one is dropped as a whole (`server/spans.py`). The marks of
+all others are taken out before anything else happens: what is embedded, voted on and stored is the text alone, and its
+spans stand beside it. So no hospital sees a mark, no query asks for one, and no answer depends on one. Where a prompt
+shows such a text again, its marks are put back.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from server.domain import Candidate, Example, Task
+from server.spans import Marked, Spans, marked, read, without_tags
+
+if TYPE_CHECKING:
+    from server.llm.base import Request
+
+_EXAMPLE_WORDS = 120  # of the longest public text that is an example
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Marks:
+    """What a prompt says on marks.
+
+    Attributes:
+        types: Each type with its public description.
+        example: A text with marks, never a private one; empty: one is made up from the descriptions.
+    """
+
+    types: tuple[tuple[str, str], ...]
+    example: str = ""
+
+    def read(self, reply: str) -> Marked | str:
+        """Take the marks out of a text: return it with its spans, or the reason for which it is dropped."""
+        return read(reply, [name for name, _ in self.types])
+
+    @property
+    def shown_example(self) -> str:
+        """The example, made up if there is none."""
+        return self.example or "; ".join(f"<{name}>{description}</{name}>" for name, description in self.types)
+
+
+def marks_of(task: Task) -> Marks | None:
+    """Return what prompts of a task say on marks, still without an example; None if it has no types of spans."""
+    return Marks(types=tuple(task.spans.items())) if task.spans else None
+
+
+def unmarked(request: "Request") -> "Request":
+    """Return the same request without marks, for a model that does not read them."""
+    if request.marks is None:
+        return request
+    good, bad, source = (tuple(map(without_tags, texts)) for texts in (request.good, request.bad, request.source))
+    return replace(request, good=good, bad=bad, source=source, marks=None)
+
+
+class RunMarks:
+    """The spans of the texts of one run.
+
+    Args:
+        examples: Public texts, of which one with marks serves as the example of prompts.
+    """
+
+    def __init__(self, examples: Iterable[Example] = ()) -> None:
+        self._example = _example(examples)
+        self._spans: dict[str, Spans] = {}
+
+    def add(self, text: Marked) -> None:
+        """Add the spans of a text, in place of earlier ones of the same text."""
+        self._spans[text.text] = text.spans
+
+    def know(self, candidates: Iterable[Candidate]) -> None:
+        """Add the spans of candidates, which a resumed run brings along."""
+        for candidate in candidates:
+            if candidate.spans is not None:
+                self.add(Marked(candidate.text, candidate.spans))
+
+    def given(self, candidates: Iterable[Candidate]) -> tuple[Candidate, ...]:
+        """Return the candidates with their spans, None for a text that nobody has marked."""
+        return tuple(replace(candidate, spans=self._spans.get(candidate.text)) for candidate in candidates)
+
+    def shown(self, request: "Request") -> "Request":
+        """Return a request with an example of marks, and with the marks of the texts that it shows."""
+        if request.marks is None:
+            return request
+        good, bad, source = (tuple(map(self._marked, texts)) for texts in (request.good, request.bad, request.source))
+        marks = replace(request.marks, example=self._example)
+        return replace(request, good=good, bad=bad, source=source, marks=marks)
+
+    def _marked(self, text: str) -> str:
+        return marked(text, self._spans.get(text, ()))
+
+
+def _example(examples: Iterable[Example]) -> str:
+    """Return the public text with the most types, of those that are not long, with its marks; empty if none has any."""
+    fitting = (text for text in examples if text.spans and len(text.text.split()) <= _EXAMPLE_WORDS)
+    best = max(fitting, key=lambda text: len({span.type for span in text.spans or ()}), default=None)
+    return marked(best.text, best.spans or ()) if best else ""

@@ -1,0 +1,155 @@
+"""A token classifier of spans, trained on one set of texts and tested on another.
+
+Each word or sign of a text is the beginning of a span of some type, its inside, or outside (Ramshaw and Marcus 1995).
+Logistic regression gives the probability of each from the words around it, and the text gets the likeliest sequence in
+which an inside follows the beginning or inside of the same type (Viterbi 1967). A conditional random field would learn
+such sequences too; scikit-learn has none, and one figure is not worth a further dependency.
+"""
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from common.errors import DataError
+from server.spans import Marked, Span, Spans
+
+DEFINITION = (
+    "Logistic regression (L2, C = 10) on each word with its neighbours, its shape and its first and last letters, and "
+    "the likeliest sequence of beginnings and insides. A span is right if its type and both of its borders are."
+)
+"""Definition of the figures, for reports."""
+
+_TOKEN = re.compile(r"\w+|[^\w\s]")
+_OUTSIDE = "O"
+_REACH = 2  # words on either side that a word is judged by
+_ITERATIONS = 200
+
+
+class Tagger:
+    """A trained token classifier.
+
+    Args:
+        texts: Texts with their spans.
+
+    Raises:
+        DataError: No text has a span.
+    """
+
+    def __init__(self, texts: Sequence[Marked]) -> None:
+        from sklearn.feature_extraction.text import CountVectorizer
+        from sklearn.linear_model import LogisticRegression
+
+        self._vocabulary = CountVectorizer(analyzer=list)
+        tags = [tag for text in texts for tag in _tags(text)]
+        if len(set(tags)) == 1 or not tags:
+            raise DataError("spans", expected="some in the texts from which the token classifier learns", got="none")
+        self._model = LogisticRegression(C=10.0, max_iter=_ITERATIONS, tol=1e-3)
+        self._model.fit(self._vocabulary.fit_transform(_rows([text.text for text in texts])), tags)
+        self._names = self._model.classes_.tolist()
+        self._follows = np.array(
+            [[_may_follow(after, name) for name in self._names] for after in [_OUTSIDE, *self._names]]
+        )
+
+    def predict(self, texts: Sequence[str]) -> list[Spans]:
+        """Return the spans of each text."""
+        chances = self._model.predict_log_proba(self._vocabulary.transform(_rows(texts)))
+        ends = np.cumsum([len(_tokens(text)) for text in texts])[:-1]
+        return [self._decoded(_tokens(text), rows) for text, rows in zip(texts, np.split(chances, ends), strict=True)]
+
+    def _decoded(self, tokens: Sequence[tuple[str, int, int]], chances: NDArray[np.float64]) -> Spans:
+        """Return the spans of the likeliest sequence of tags, from the log-probabilities (tokens, tags)."""
+        if not tokens:
+            return ()
+        scores = np.where(self._follows[0], chances[0], -np.inf)
+        steps = []
+        for row in chances[1:]:
+            paths = np.where(self._follows[1:], scores[:, None], -np.inf)
+            steps.append(paths.argmax(axis=0))
+            scores = paths.max(axis=0) + row
+        path = [int(scores.argmax())]
+        for step in reversed(steps):
+            path += [int(step[path[-1]])]
+        return _spans(tokens, [self._names[at] for at in reversed(path)])
+
+
+def matches(found: Sequence[Spans], right: Sequence[Spans], kind: str | None = None) -> NDArray[np.int64]:
+    """Count for each text the right spans among those found, those found, and all that should be: (texts, 3).
+
+    Args:
+        found: Spans that a classifier found in each text.
+        right: The spans that each text has.
+        kind: The type of span to count; None counts all.
+    """
+    counts = []
+    for ours, theirs in zip(found, right, strict=True):
+        first, second = ({span for span in spans if kind in (None, span.type)} for spans in (ours, theirs))
+        counts.append((len(first & second), len(first), len(second)))
+    return np.array(counts, dtype=np.int64).reshape(-1, 3)
+
+
+def scores(counts: NDArray[np.int64]) -> Mapping[str, float]:
+    """Return precision, recall and F1 over all spans of the texts; each is NaN where nothing is divided by nothing."""
+    hits, found, right = map(int, counts.sum(axis=0))
+    return {
+        "f1": 2 * hits / (found + right) if found + right else np.nan,
+        "precision": hits / found if found else np.nan,
+        "recall": hits / right if right else np.nan,
+    }
+
+
+def _tokens(text: str) -> list[tuple[str, int, int]]:
+    """Return the words and signs of a text with their borders."""
+    return [(at.group(), at.start(), at.end()) for at in _TOKEN.finditer(text)]
+
+
+def _tags(text: Marked) -> Iterator[str]:
+    """Yield the tag of each word; a word that a border cuts is outside."""
+    waiting = list(reversed(text.spans))
+    for _, start, end in _tokens(text.text):
+        while waiting and waiting[-1].end <= start:
+            waiting.pop()
+        span = waiting[-1] if waiting and waiting[-1].start <= start and end <= waiting[-1].end else None
+        yield _OUTSIDE if span is None else f"{'B' if start == span.start else 'I'}-{span.type}"
+
+
+def _spans(tokens: Sequence[tuple[str, int, int]], tags: Sequence[str]) -> Spans:
+    """Return the spans of a valid sequence of tags."""
+    spans: list[Span] = []
+    for (_, start, end), tag in zip(tokens, tags, strict=True):
+        place, _, kind = tag.partition("-")
+        if place == "B":
+            spans.append(Span(start=start, end=end, type=kind))
+        elif place == "I":
+            spans[-1] = Span(start=spans[-1].start, end=end, type=kind)
+    return tuple(spans)
+
+
+def _may_follow(before: str, tag: str) -> bool:
+    place, _, kind = tag.partition("-")
+    return place != "I" or before in (f"B-{kind}", f"I-{kind}")
+
+
+def _rows(texts: Sequence[str]) -> Iterator[list[str]]:
+    """Yield the features of each word of all texts."""
+    for text in texts:
+        yield from _features([word for word, *_ in _tokens(text)])
+
+
+def _features(words: Sequence[str]) -> Iterator[list[str]]:
+    """Yield the features of each word of a text."""
+    low = [word.lower() for word in words]
+    shapes = ["".join("0" if c.isdigit() else "A" if c.isupper() else "a" for c in word)[:4] for word in words]
+    padded = ["<"] * _REACH + low + [">"] * _REACH
+    for at, word in enumerate(low):
+        around = padded[at : at + 2 * _REACH + 1]
+        yield [
+            *(f"{place}:{other}" for place, other in enumerate(around)),
+            f"left:{around[_REACH - 1]} {word}",
+            f"right:{word} {around[_REACH + 1]}",
+            f"first:{word[:3]}",
+            f"last:{word[-3:]}",
+            f"shape:{shapes[at]}",
+            f"shapes:{' '.join(shapes[max(0, at - 1) : at + 2])}",
+        ]

@@ -1,0 +1,111 @@
+"""Spans: entities of a text, and their marks in it, `<drug>aspirin</drug>`, which are read, taken out and put back.
+
+Spans never overlap. Only the name of a type in angle brackets is a tag; any name that is not planned, as in `<b>`, is
+refused, and a bracket that surrounds no name, as in "SpO2 <92", is text. A text with a wrong mark has no spans at all,
+since nobody knows what was meant.
+"""
+
+import re
+from collections.abc import Collection, Iterable
+from dataclasses import dataclass, replace
+from itertools import pairwise
+
+from server.documents.files import Document
+
+NAME = re.compile(r"[A-Za-z][A-Za-z0-9_-]*")
+"""Form of the name of a type."""
+REASONS = ("unplanned type", "unbalanced tags", "nested tags", "empty span")
+"""Reasons for which the marks of a text cannot be read."""
+
+_UNPLANNED, _UNBALANCED, _NESTED, _EMPTY = REASONS
+_TAG = re.compile(rf"<(/?)({NAME.pattern})>")
+_WORD = re.compile(rf"(?:<({NAME.pattern})>.*?</\1>|\S)+", re.DOTALL)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Span(Document):
+    """An entity in a text.
+
+    Attributes:
+        start: Place of its first character, in Unicode code points from the beginning of the text.
+        end: Place after its last character.
+        type: One of the task's types (`Task.spans`).
+    """
+
+    start: int
+    end: int
+    type: str
+
+
+Spans = tuple[Span, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Marked:
+    """A text without marks, and its spans in order."""
+
+    text: str
+    spans: Spans = ()
+
+
+def read(reply: str, types: Collection[str]) -> Marked | str:
+    """Take the marks of these types out of a text: return it with its spans, or one of `REASONS`.
+
+    White space at the ends of the text, and of each span, belongs to neither.
+    """
+    text, at, spans = "", 0, []
+    opened: tuple[str, int] | None = None
+    for tag in _TAG.finditer(reply):
+        text += reply[at : tag.start()]
+        at, (closing, name) = tag.end(), tag.groups()
+        if name not in types:
+            return _UNPLANNED
+        if not closing:
+            if opened:
+                return _NESTED
+            opened = name, len(text)
+        elif opened is None or opened[0] != name:
+            return _UNBALANCED
+        else:
+            spans.append(_trimmed(text, opened[1], name))
+            opened = None
+    text += reply[at:]
+    if opened or _TAG.search(text):  # "<<drug>drug</drug>>" would leave a tag
+        return _UNBALANCED
+    if any(span.start >= span.end for span in spans):
+        return _EMPTY
+    shift = len(text) - len(text.lstrip())
+    moved = (replace(span, start=span.start - shift, end=span.end - shift) for span in spans)
+    return Marked(text.strip(), tuple(moved))
+
+
+def marked(text: str, spans: Iterable[Span]) -> str:
+    """Return the text with its marks, the inverse of `read`."""
+    parts, at = [], 0
+    for span in spans:
+        parts += [text[at : span.start], f"<{span.type}>", text[span.start : span.end], f"</{span.type}>"]
+        at = span.end
+    return "".join([*parts, text[at:]])
+
+
+def fit(text: str, spans: Spans) -> bool:
+    """Return whether spans from a file are in order, apart, and each on some of the text, with no tag in the text."""
+    borders = [border for span in spans for border in (span.start, span.end)]
+    rising = all(left <= right for left, right in pairwise([0, *borders, len(text)]))
+    return rising and all(text[span.start : span.end].strip() for span in spans) and not _TAG.search(text)
+
+
+def without_tags(text: str) -> str:
+    """Return a text without any tag, wrong ones included."""
+    return _TAG.sub("", text)
+
+
+def words(text: str) -> list[re.Match[str]]:
+    """Return the words of a text with marks, in which a span counts as one word, so that none is cut apart."""
+    return list(_WORD.finditer(text))
+
+
+def _trimmed(text: str, start: int, name: str) -> Span:
+    """Return the span from `start` to the end of the text so far, without white space at its ends."""
+    inner = text[start:]
+    return Span(start=start + len(inner) - len(inner.lstrip()), end=start + len(inner.rstrip()), type=name)

@@ -1,0 +1,81 @@
+"""Spans of public and held-out texts: those of the demo's notes, and those in files."""
+
+import json
+import re
+
+import pytest
+
+from common.errors import ConfigError, DataError
+from server.spans import Span, fit
+from server.tasks import demo_notes
+from server.tasks.description import task_from
+from server.tasks.sources import DemoMessages, DemoNotes, LabelledFiles
+from tests.support.structures import SETTINGS
+
+DRUG = Span(start=5, end=12, type="drug")
+
+
+@pytest.mark.parametrize("language", demo_notes.GRAMMARS)
+def test_notes_have_the_same_words_with_and_without_spans(language):
+    source = DemoNotes(language=language, test_records=40, public_notes=60, spans=True)
+    spanned, public = source.held_out_spans(), source.public_examples()
+    assert [note.text for note in spanned] == [record.text for record in source.held_out()]
+    assert all(fit(note.text, note.spans) for note in [*spanned, *public])
+    assert {span.type for note in spanned for span in note.spans} == set(source.task().spans)
+    values = [note.text[s.start : s.end] for note in spanned for s in note.spans if s.type == "measurement"]
+    assert all(re.search(r"\d", value) for value in values)
+
+
+def test_only_who_asks_for_spans_gets_types():
+    assert DemoNotes().task().spans == {}
+    assert DemoMessages().held_out_spans() == []
+
+
+def files(folder, *rows, **settings):
+    path = folder / "texts.jsonl"
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows), "utf-8")
+    own = {"name": "t", "kind": "note", "labels": "unlabelled", "spans": {"drug": "a medicine"}}
+    return LabelledFiles(**own | {"test": str(path), "public_text": str(path)} | settings)
+
+
+def test_rows_have_spans_of_the_planned_types_or_none(tmp_path):
+    spans = [{"start": 0, "end": 4, "type": "verb"}, {"start": 5, "end": 12, "type": "drug"}]
+    source = files(tmp_path, {"text": "took aspirin", "spans": spans}, {"text": "nothing"}, {"text": "💊", "spans": []})
+    assert [text.spans for text in source.public_examples()] == [(DRUG,), None, ()]
+    assert [(text.text, text.spans) for text in source.held_out_spans()] == [("took aspirin", (DRUG,)), ("💊", ())]
+    assert [text.spans for text in files(tmp_path, {"text": "a", "spans": "b"}, spans={}).public_examples()] == [None]
+
+
+@pytest.mark.parametrize(
+    "spans",
+    [
+        "drug",
+        [{"start": 5, "end": 12}],
+        [{"start": 5, "end": 13, "type": "drug"}],
+        [{"start": 6, "end": 5, "type": "drug"}],
+        [{"start": 5, "end": 12, "type": "drug"}] * 2,
+        [{"start": 4, "end": 5, "type": "drug"}],
+    ],
+)
+def test_wrong_spans_are_refused_by_their_line_and_not_quoted(tmp_path, spans):
+    source = files(tmp_path, {"text": "fine"}, {"text": "took aspirin", "spans": spans})
+    for read in (source.held_out_spans, source.public_examples):
+        with pytest.raises(DataError, match=r"wrong spans; .*texts\.jsonl:2") as refused:
+            read()
+        assert "aspirin" not in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    ("change", "names"),
+    [
+        ({"spans": ["drug"]}, "type: public description"),
+        ({"spans": {"a b": "x"}}, "letters, digits"),
+        ({"spans": {"drug": 3}}, "task.spans.drug"),
+        ({"spans": {"drug": "x"}, "structure": SETTINGS}, "both"),
+    ],
+)
+def test_wrong_types_are_named(change, names):
+    good = {"name": "t", "kind": "note", "labels": ["a", "b"]}
+    assert task_from(good | {"spans": {"lab_value": None}}).spans == {"lab_value": "lab value"}
+    with pytest.raises(ConfigError, match=names):
+        task_from(good | change)
