@@ -195,6 +195,13 @@ MUTATIONS = (
         AUDIT + "test_canaries_show_half_of_sigma",
     ),
     mutation(
+        "the l2 sensitivity of class sums forgets that a record has several labels",
+        "common/queries/class_sums.py",
+        "l2_squared=(self.grid**2 + self.count**2) * blocks * self.max_records**2,",
+        "l2_squared=(self.grid**2 + self.count**2) * self.max_records**2,",
+        "tests/properties/test_several_labels.py",
+    ),
+    mutation(
         "the l2 sensitivity of class sums forgets the count",
         "common/queries/class_sums.py",
         "l2_squared=(self.grid**2 + self.count**2) * blocks * self.max_records**2,",

@@ -333,6 +333,7 @@ def test_the_page_and_report_json_begin_with_them(tmp_path):
     page, facts = report(run), json.loads((run / "report.json").read_text("utf-8"))
     assert facts["verdict"]["sentence"] in page.text
     assert facts["verdict"]["accuracy"] == {
+        "measure": "accuracy",
         "synthetic": 0.83,
         "interval": None,
         "trained_on": 960,
