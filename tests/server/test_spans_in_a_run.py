@@ -1,9 +1,13 @@
 """A run whose models mark spans is the run without them, with spans beside its texts."""
 
+import json
+
 import pytest
 
+from server.command import main
 from server.llm.builtin.model import BuiltinModel
 from server.spans import Span, fit
+from server.tasks import demo_notes
 from tests.support.runs import lines, read, resume, tiny
 
 EXACT = ("privacy.epsilon=inf", "method.rounds=2")  # without noise two runs are equal
@@ -47,3 +51,19 @@ def test_an_interrupted_run_keeps_the_spans_of_its_earlier_rounds(spanned, tmp_p
     assert "<finding>" in rounds[0][0].good[0]
     resume(tmp_path / "cut")
     assert lines(tmp_path / "cut", "synthetic.jsonl") == lines(spanned, "synthetic.jsonl")
+
+
+def test_later_held_out_texts_test_what_the_spans_teach(spanned, tmp_path):
+    notes = demo_notes.test_notes(20, 9)
+    spans = [note.spans for note in demo_notes.test_spans(20, 9)]
+    rows = [
+        {"text": note.text, "label": note.label, "spans": [span.to_json() for span in of_text]}
+        for note, of_text in zip(notes, spans, strict=True)
+    ]
+    file = tmp_path / "later.jsonl"
+    file.write_text("".join(json.dumps(row) + "\n" for row in rows), "utf-8")
+    before = read(spanned, "metrics.json")
+    assert main(["evaluate", str(spanned), "--test", str(file), "--metrics"]) == 0
+    after = read(spanned, "metrics.json")
+    assert (after["spans"]["test"], after["spans"]["f1"]["rows"]) == ("later.jsonl", 10)
+    assert (before["spans"]["f1"]["rows"], after["marks"]) == (6, before["marks"])

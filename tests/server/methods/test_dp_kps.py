@@ -12,7 +12,7 @@ from common.queries.histograms import VocabularySpec
 from common.queries.sketch import SketchSpec
 from common.queries.terms import decode_terms
 from server.methods.dp_kps import RAW, VOCABULARY, DpKps
-from tests.support.method_contract import TASK, World, plan_of, run
+from tests.support.method_contract import SPANNED, TASK, World, plan_of, run
 
 TERMS = ("Fever", "chest pain", "rash", "itch", "cough", "nobody has this", "stroke", "aspirin")
 
@@ -118,6 +118,8 @@ def test_phrases_follow_the_density_of_their_label_and_the_prompt_never_names_it
 
 def test_without_a_language_model_the_sequences_are_released(terms):
     settings = method(terms, ablation="no_llm")
+    with pytest.raises(ConfigError, match="no_llm; expected no spans, as no model writes the texts"):
+        plan_of(settings, task=SPANNED)
     world = World(settings, answers=counted(9, 8, 7, 6, 0, 0, 0, 0))
     state = run(settings, world)
     assert not world.requests

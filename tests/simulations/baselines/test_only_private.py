@@ -5,7 +5,7 @@ from common.errors import ConfigError
 from server.command import main
 from server.settings.compose import composed
 from server.settings.parts import build_parts
-from simulations.baselines import only_private
+from simulations.baselines import only_private, unprotected
 from tests.support.runs import lines, read, tiny
 
 SMALL = ("method=only_private", "task.records_per_party=16", "task.test_records=24")
@@ -66,3 +66,9 @@ def test_the_run_s_encoder_stands_in_where_the_model_needs_one():
 def test_without_labels_there_is_nothing_to_train(tmp_path):
     with pytest.raises(ConfigError, match=r"labels, which a classifier learns from the records; got none"):
         small(tmp_path / "run", "task.labels=unlabelled")
+
+
+@pytest.mark.parametrize("name", ["only_private", "private_exemplars"])
+def test_baselines_refuse_spans_as_records_have_no_marks(name):
+    with pytest.raises(ConfigError, match=rf"method {name}; expected no spans, as records have no marks"):
+        unprotected.records_of(composed([f"method={name}", "task=demo_notes", "task.spans=true"]))
