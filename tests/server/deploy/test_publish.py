@@ -170,6 +170,7 @@ PUBLISHED = {
         "not_covered[]",
         "parties",
         "plan_digest",
+        "released_epsilon",
     },
 }
 """Document to the fields that everybody may read: a new field of a document is not published until it stands here."""
