@@ -6,7 +6,6 @@ models wrote before any answer and, in a simulation, on the private records, and
 
 from collections.abc import Sequence
 from functools import partial
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,7 +19,7 @@ from server.metrics import intervals, multilabel
 from server.metrics.multilabel import Marks
 
 NAME, REAL = "label_sets", "label_sets_real"
-"""Names of the groups; only a simulation has the second."""
+"""Names of the groups; only a simulation has the second (`simulations/private_evaluation/compare.py`)."""
 
 _DEFINITION = multilabel.DEFINITION + (
     " zero_shot: trained on {texts} texts that the language models wrote before any answer; as_many: on as many of the "
@@ -62,14 +61,6 @@ def taught(measured: Measured, train: _TEXTS) -> dict[str, Figure]:
         return _scores(_answers(measured, train), right)
     except CaucusError as error:
         return missing(("micro_f1", "macro_f1"), error, rows=len(right))
-
-
-def of_records(measured: Measured, private: Sequence[Record]) -> dict[str, Group]:
-    """Return what the private records teach, for a simulation alone; empty as in `compared`."""
-    if not measured.several or not measured.test or measured.evaluation.uses_endpoint:
-        return {}
-    about: dict[str, Any] = {"definition": multilabel.DEFINITION, "trained_on": len(private), "simulation_only": True}
-    return {REAL: about | taught(measured, private)}
 
 
 def _gained(measured: Measured, zero_shot: Sequence[Candidate], texts: int, right: Marks) -> Group:

@@ -18,7 +18,9 @@ from common.models.encoder import Encoder
 from server.documents.maps import Point, PrivateMap, TextMap
 from server.documents.metrics import Metrics
 from server.evaluation import label_sets, projection, small_model
+from server.evaluation.figures import Group
 from server.evaluation.small_model import Evaluation
+from server.metrics import multilabel
 from server.report import read_weaknesses, write_report
 from simulations.private_evaluation.of_records import MeasuredWithRecords, of_records
 
@@ -36,7 +38,7 @@ def compare(folder: Path, measured: MeasuredWithRecords) -> None:
     if single and not measured.evaluation.uses_endpoint:
         scores = real_private(measured.private, measured.test, measured.evaluation, measured.encoder)
     shares: dict[str, Any] = {"label_shares": _label_shares(measured.private)} if measured.labelled else {}
-    shares |= {"real_private": scores} if single else label_sets.of_records(measured, measured.private)
+    shares |= {"real_private": scores} if single else _several_labels(measured)
     Metrics.load(folder).adding(shares | of_records(measured)).save(folder)
     _map(folder, measured)
     write_report(folder)
@@ -62,6 +64,14 @@ def real_private(
         )
     plain = replace(evaluation, domain_adaptation="none", target=None)
     return small_model.score(private, test, evaluation=plain, encoder=encoder) | {"simulation_only": True}
+
+
+def _several_labels(measured: MeasuredWithRecords) -> dict[str, Group]:
+    """Return what the private records teach where they have several labels each; empty without test texts."""
+    if not measured.several or not measured.test or measured.evaluation.uses_endpoint:
+        return {}
+    about = {"definition": multilabel.DEFINITION, "trained_on": len(measured.private), "simulation_only": True}
+    return {label_sets.REAL: about | label_sets.taught(measured, measured.private)}
 
 
 def _label_shares(private: Sequence[Record]) -> dict[str, Any]:

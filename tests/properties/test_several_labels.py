@@ -100,7 +100,7 @@ def test_one_user_with_records_of_several_labels_keeps_to_m_times_the_bounds(nam
     query, (others, owners) = QUERIES[name](2, 2), ([(0, ("a", "b")), (2, ("c",))], ["x", "y"])
     before, found = answer(query, others, owners), []
     for size in (1, 2, 3):
-        for user in itertools.product(KINDS[:: 7 * size], repeat=size):
+        for user in itertools.product(KINDS[:: 7 * size**2], repeat=size):
             data, whose = [*user[:1], *others, *user[1:]], ["u", *owners, *["u"] * (size - 1)]
             found.append(norms(answer(query, data, whose) - before, query.spec))
     assert max(l1 for l1, _ in found) == query.spec.sensitivity.l1

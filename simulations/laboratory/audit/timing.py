@@ -58,6 +58,7 @@ from common.queries.histograms import (
     Vocabulary,
     VocabularySpec,
 )
+from common.queries.label_sets import LabelSets, LabelSetsSpec
 from common.queries.length_range import LengthRange, LengthRangeSpec
 from common.queries.page import Query
 from common.queries.questionnaire import Questionnaire, QuestionnaireSpec
@@ -171,6 +172,7 @@ def _questions(rows: NDArray[np.float32]) -> Iterator[Query]:
     almost = (" ".join((*KNOWN[place : place + MOST_WORDS - 1], "otherwise")) for place in range(len(KNOWN)))
     yield Vocabulary(spec=VocabularySpec(first=10), terms=encode_terms(tuple(almost)))
     yield LabelHistogram(spec=LabelHistogramSpec(labels=1))
+    yield LabelSets(spec=LabelSetsSpec(labels=1))
     yield LengthHistogram(spec=LengthHistogramSpec(bins=4), edges=np.array([3, 5, 9], dtype=np.int32))
     yield SelfSimilarity(spec=SelfSimilaritySpec(buckets=1000))
     yield CorrectCount(spec=CorrectCountSpec(), weights=basis[:10], intercepts=np.zeros(10, dtype=np.float32))

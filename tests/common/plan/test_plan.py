@@ -110,6 +110,12 @@ def test_laplace_noise_of_which_a_part_is_known_is_the_polya_mechanism():
     assert scales[-1] < 9
 
 
+def test_a_record_counts_under_as_many_labels_as_the_query_that_counts_most():
+    two = dataclasses.replace(QUERY, spec=VotesSpec(top=8, labels_per_record=2))
+    assert plan_with(queries=(COUNT, two)).labels_per_record == 2
+    assert plan_with(queries=(COUNT,)).labels_per_record == 1
+
+
 def test_subsamples_have_names():
     once, anew = dataclasses.replace(COUNT, rate=0.5), dataclasses.replace(QUERY, rate=0.25, redraw=True)
     plan = plan_with(queries=(once, anew, OWN), max_attempts=2)
@@ -186,6 +192,10 @@ def test_values_out_of_range_are_refused(changes, message):
         ({"queries": (dataclasses.replace(COUNT, scale=1.001 * LARGEST_LAPLACE_TABLE),)}, "Gaussian noise"),
         ({"queries": (dataclasses.replace(QUERY, scale=4.8),)}, "at least 2 grid units; got 1.96"),
         ({"queries": (dataclasses.replace(QUERY, spec=VotesSpec(top=8, max_records=2)),)}, "1 at sample level"),
+        (
+            {"queries": (dataclasses.replace(QUERY, rate=0.5, spec=VotesSpec(top=8, labels_per_record=2)),)},
+            "several labels",
+        ),
         ({"max_records_per_party": 2**53}, "below 2\\^63"),
         ({"queries": (dataclasses.replace(QUERY, scale=1e18),)}, "below 2\\^63"),
     ],

@@ -71,6 +71,6 @@ def test_an_answer_that_is_no_text_is_refused():
 
 
 def test_fewer_texts_than_labels_are_refused():
-    party_texts.check(2, TASK)
+    party_texts.check("dp_sgd", 2, TASK)
     with pytest.raises(ConfigError, match=r"method\.samples"):
-        party_texts.check(1, TASK)
+        party_texts.check("dp_sgd", 1, TASK)
