@@ -8,13 +8,14 @@ decision itself, but never who made it or why.
 
     FOLDER/runs/HEX.json     one file for each run and plan: the plan, who decided, over which file of records
 
-A coordinator asks as often as it likes, so the number of files is bounded, and none is ever removed here: at the bound
-the hospital refuses, and its log says so, until a person has moved old files away. The service and a person's command
+A coordinator asks as often as it likes, so the number of files is bounded: at the bound the hospital refuses, and its
+log says so, until a person has moved old files away. Only a plan that nobody has decided about, and whose run the
+coordinator has ended, is removed here, the first that ended for a new one. The service and a person's command
 each lock the folder while they read and write an entry, so that neither loses what the other wrote.
 
 A plan beyond the limits is kept as one that the limits refuse, so that people can look at it, and waits for nobody. A
 coordinator can tell that a run has ended, but need not, and a run that failed or was cancelled is one that it may
-resume: of a plan that it does not ask for any more, that is all that is known here (`quiet`).
+resume: of a plan that it does not ask for any more, that is all that is known here (`client.deploy.quiet`).
 
 A file holds the last decision; each one, by a person or by the limits, is also a line of the audit log, written first.
 
@@ -27,11 +28,9 @@ import hashlib
 import hmac
 import json
 import os
-import pwd
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
-from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 from client.audit_log import AuditLog, now
@@ -40,18 +39,15 @@ from common.errors import ConfigError, PlanError
 from common.messages import Reason
 from common.plan.plan import Plan
 from common.system.files import SECRET, write_atomic
-from common.system.log_lines import printable_line
 from common.validate import printable
 
 MODES = ("manual", "auto")
 LIMITS = "limits"
 """Value of `by` for a decision that no person made."""
 MOST_AWAITING = 20
-"""Largest number of plans that wait for a person, so that a coordinator cannot fill the disk with them."""
+"""Largest number of plans that wait for a person, of ended runs too, so that a coordinator cannot fill the disk."""
 MOST_BEYOND = 20
 """Largest number of plans that are kept though the limits refuse them; the audit log names any further ones."""
-QUIET = timedelta(days=7)
-"""Time after which a plan that nobody has asked for is shown apart from those that wait."""
 MOST_APPROVALS = 1000
 """Largest number of stored decisions: where the limits decide, each new name of a run adds one."""
 
@@ -198,9 +194,13 @@ class Approvals:
         if sum(1 for _ in (self._folder / "runs").glob("*.json")) >= MOST_APPROVALS:
             limit = f"below {MOST_APPROVALS}: move old files out of {self._folder / 'runs'}"
             raise RefusalError(Reason.FULL, "runs that are kept", expected=limit, got=MOST_APPROVALS)
-        if not automatic and len(awaiting(self._folder)) >= MOST_AWAITING:
-            limit = f"below {MOST_AWAITING}: decide about some with caucus-party approve"
-            raise RefusalError(Reason.FULL, "plans that await approval", expected=limit, got=MOST_AWAITING)
+        undecided = [entry for entry in approvals(self._folder) if entry.decision == "awaiting"]
+        if not automatic and len(undecided) >= MOST_AWAITING:
+            over = min((entry for entry in undecided if entry.ended), key=lambda entry: entry.ended, default=None)
+            if over is None:
+                limit = f"below {MOST_AWAITING}: decide about some with caucus-party approve"
+                raise RefusalError(Reason.FULL, "plans that await approval", expected=limit, got=MOST_AWAITING)
+            _path(self._folder, over.run, over.plan_digest).unlink()
         return _entry(run, plan)
 
 
@@ -213,41 +213,6 @@ def approvals(folder: Path) -> list[PlanApproval]:
 def awaiting(folder: Path) -> list[PlanApproval]:
     """Return approvals that wait for a person's decision, without those of runs that the coordinator has ended."""
     return [entry for entry in approvals(folder) if entry.decision == "awaiting" and not entry.ended]
-
-
-def quiet(approval: PlanApproval, known: Sequence[PlanApproval]) -> str:
-    """Return why the run of a plan may be over; empty if it was asked for last, and lately, or is approved.
-
-    Args:
-        approval: The plan's entry.
-        known: All plans that this hospital was asked about.
-    """
-    no_harm = "Approving it does no harm: nothing is answered unless it is asked for again"
-    if approval.decision == "approved":
-        return ""
-    if approval.ended:
-        return f"the coordinator ended this run, {approval.ended}. {no_harm}"
-    asked = approval.asked or approval.first_seen
-    others = [(other.asked, other.run) for other in known if other.run != approval.run and other.asked > asked]
-    if not others and datetime.now(UTC) - datetime.fromisoformat(asked) < QUIET:
-        return ""
-    since = f"; run {printable_line(max(others)[1])} was, {max(others)[0]}" if others else ""
-    return f"not asked for since {asked}{since}. Only the coordinator knows whether it goes on. {no_harm}"
-
-
-def account() -> str:
-    """Return the account that runs this process, whatever its environment says, and its full name if the system has it.
-
-    An account that several people share, such as root, names none of them: a reason can.
-    """
-    number = os.geteuid()
-    try:
-        entry = pwd.getpwuid(number)
-    except KeyError:  # as in a container that runs under a number of its own
-        return f"user {number}"
-    full_name = printable_line(entry.pw_gecos.partition(",")[0].strip())
-    known = entry.pw_name if full_name in {"", entry.pw_name} else f"{entry.pw_name} ({full_name})"
-    return f"user {known}" if known == LIMITS else known  # a person's decision is never taken for one of the limits
 
 
 def decide(folder: Path, approval: PlanApproval, *, approve: bool, by: str, reason: str = "") -> PlanApproval:

@@ -20,7 +20,6 @@ from common.secagg.graph import GRINDING_BITS
 UNNAMED = (
     "votes",
     "label histogram",
-    "label sets",
     "length histogram",
     "vocabulary histogram",
     "density sketch",

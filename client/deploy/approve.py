@@ -10,7 +10,8 @@ import textwrap
 from collections.abc import Iterator
 from pathlib import Path
 
-from client.approvals import PlanApproval, account, approvals, decide
+from client.approvals import PlanApproval, approvals, decide
+from client.deploy.account import account
 from client.deploy.plan_facts import PlanFacts
 from client.deploy.plan_sheet import decision, plain, sheet
 from client.deploy.settings import HospitalSettings
@@ -56,7 +57,8 @@ def _approve(chosen: argparse.Namespace) -> Iterator[str]:
     plans = _chosen(chosen, known)
     shown = [approval for approval in plans if approval.read_plan()]
     private = settings.read_records(may_be_empty=True) if shown else []
-    facts = [PlanFacts.gather(approval, settings, private, known=known) for approval in shown]
+    alone = len(shown) == 1
+    facts = [PlanFacts.gather(approval, settings, private, known=known, alone=alone) for approval in shown]
     if chosen.json:
         yield json.dumps([fact.plain() for fact in facts], indent=2, allow_nan=False)
         return

@@ -40,9 +40,14 @@ def register(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") ->
 def _page(chosen: argparse.Namespace) -> Iterator[str]:
     needs("caucus-party page", "jinja2", "starlette", "uvicorn", extra="page")
     from client.page.app import application
+    from client.page.release import forget
     from common.page.serve import served
 
     integers_in(0, 2**16 - 1, port=chosen.port)
     address = address_of(chosen)
     HospitalSettings.load(chosen.folder)  # a wrong folder is told here, not in a browser
-    yield from served(partial(application, chosen.folder), chosen.port, address)
+    forget(chosen.folder)  # a page that was killed may have left something
+    try:
+        yield from served(partial(application, chosen.folder), chosen.port, address)
+    finally:
+        forget(chosen.folder)

@@ -8,9 +8,10 @@ from dataclasses import dataclass, replace
 from typing import Self
 
 from client.admission import check_parties
-from client.approvals import PlanApproval, quiet
+from client.approvals import PlanApproval
 from client.deploy.plan_changes import changes, previous
 from client.deploy.plan_fit import largest_epsilon
+from client.deploy.quiet import quiet
 from client.deploy.settings import HospitalSettings
 from client.deploy.status import opened
 from client.guard import Limits
@@ -88,8 +89,9 @@ class PlanFacts:
         records: This hospital's records.
         not_covered: What the guarantee does not cover; each item reads "Heading: explanation.".
         beyond: Why the plan is refused even when approved; empty if it is not.
-        fits: The largest epsilon of the same plan that the limits allow; None if it is within them, or if none helps.
-        quiet: Why the plan's run may be over (`client.approvals.quiet`); empty if nothing says so.
+        fits: The largest epsilon of the same plan that the limits allow, 0 if none helps; None if it is within them, or
+            if this was not calculated.
+        quiet: Why the plan's run may be over (`client.deploy.quiet`); empty if nothing says so.
         before: The last approved plan of another run that is this plan or has its name; None if there is none.
         changes: What has changed since that plan, in clauses.
     """
@@ -120,6 +122,7 @@ class PlanFacts:
         private: Sequence[Record],
         *,
         known: Sequence[PlanApproval] = (),
+        alone: bool = True,
     ) -> Self:
         """Return the facts of this plan, from the hospital's own files alone.
 
@@ -128,6 +131,7 @@ class PlanFacts:
             settings: The hospital's settings.
             private: The hospital's records.
             known: All plans that the hospital was asked about, to find the previous plan of the same name.
+            alone: Whether no other plan is shown with it; `fits`, which takes seconds, is calculated only then.
 
         Raises:
             ConfigError: The roster is missing or is not this hospital's.
@@ -148,7 +152,8 @@ class PlanFacts:
             limits.check(plan, counted)
         except RefusalError as error:
             beyond = str(error)
-            fits = largest_epsilon(plan, limits, counted) if error.reason is Reason.OVER_LIMIT else None
+            helps = error.reason is Reason.OVER_LIMIT
+            fits = 0.0 if not helps else _fits(plan, limits, counted) if alone else None
         before = previous(approval, known)
         earlier = before.read_plan() if before else None
         return cls(
@@ -268,6 +273,13 @@ class PlanFacts:
             "largest_epsilon_within_limits": self.fits,
             "may_be_over": self.quiet,
         }
+
+
+def _fits(plan: Plan, limits: Limits, charged: tuple[Release, ...]) -> float | None:
+    try:
+        return largest_epsilon(plan, limits, charged)
+    except Exception:  # noqa: BLE001 whatever fails in this figure, a person must be able to refuse the plan
+        return None
 
 
 def _budget(plan: Plan, limits: Limits, charged: Sequence[Release], problem: str) -> Budget:

@@ -6,58 +6,69 @@ noise, if its queries are the same.
 """
 
 import math
+import time
+from collections.abc import Callable
 from dataclasses import replace
 from functools import lru_cache
 
 from client.guard import Limits
 from client.session import RefusalError
+from common.errors import ConfigError, PlanError
 from common.plan.plan import Plan
 from common.privacy.accountant import Release, epsilon
 
 MOST_NOISE = 2.0**10
 """Largest factor of the noise that is tried; a plan that does not fit then is refused for something else."""
-_HALVINGS = 7
-"""Number of times that the interval of the factor is halved, after which its ends differ by less than 0.6 %."""
+SECONDS = 3.0
+"""Time after which the search is given up: one figure must not keep a person from the plan."""
+_HALVINGS = 11
+"""Number of times that the interval of the factor is halved, after which its ends differ by less than 0.4 %."""
 
 
-@lru_cache(maxsize=100)
-def largest_epsilon(plan: Plan, limits: Limits, charged: tuple[Release, ...]) -> float | None:
-    """Return the largest epsilon, of all that the plan releases, that the limits allow; None if none helps.
+def largest_epsilon(
+    plan: Plan, limits: Limits, charged: tuple[Release, ...], *, clock: Callable[[], float] = time.monotonic
+) -> float | None:
+    """Return the largest epsilon, of all that the plan releases, that the limits allow; 0 if none helps.
 
-    It takes seconds, and is kept for the next time.
+    It is None if that takes longer than `SECONDS`; the next search then goes on where this one stopped.
 
     Args:
         plan: The plan, which they refuse.
         limits: The hospital's limits.
         charged: What other runs were charged, of the data sets that the limits count.
+        clock: Function that returns monotonic time in seconds.
     """
-    fitting = _fits(most := MOST_NOISE, plan, limits, charged)
-    if fitting is None:
-        return None
-    least, middle = 1.0, 2.0
-    while middle < most:  # most plans need little more noise
-        found = _fits(middle, plan, limits, charged)
-        if found is None:
-            least, middle = middle, 2 * middle
-        else:
-            most, fitting = middle, found
-    for _ in range(_HALVINGS):
-        middle = math.sqrt(least * most)
-        found = _fits(middle, plan, limits, charged)
-        if found is None:
+    ends = clock() + SECONDS
+    least, most, fitting = 1.0, MOST_NOISE, 0.0
+    middle = most  # so that of a plan that no noise helps no other factor is tried
+    for _ in range(_HALVINGS + 1):
+        if clock() > ends:
+            return None
+        found = _epsilon(middle, plan, limits, charged)
+        if found == math.inf:
             least = middle
         else:
-            most, fitting = middle, found
+            most, fitting = middle, found or fitting
+        if least == most:
+            break
+        middle = math.sqrt(least * most)
     return fitting
 
 
-def _fits(factor: float, plan: Plan, limits: Limits, charged: tuple[Release, ...]) -> float | None:
-    """Return the epsilon of the plan with this many times its noise; None if the limits refuse it."""
+@lru_cache(maxsize=1000)
+def _epsilon(factor: float, plan: Plan, limits: Limits, charged: tuple[Release, ...]) -> float:
+    """Return the epsilon of the plan with this many times its noise.
+
+    It is infinite if the limits refuse that plan, and 0 if there is none with so much noise, as for sums that no longer
+    fit the ring.
+    """
     queries = tuple(replace(query, scale=query.scale * factor) for query in plan.queries)
-    noisier = replace(plan, queries=queries, epsilon=math.inf)
-    noisier = replace(noisier, epsilon=epsilon(noisier.releases(), plan.delta))
     try:
+        noisier = replace(plan, queries=queries, epsilon=math.inf)
+        noisier = replace(noisier, epsilon=epsilon(noisier.releases(), plan.delta))
         limits.check(noisier, charged)
+    except (ConfigError, PlanError):
+        return 0.0
     except RefusalError:
-        return None
+        return math.inf
     return noisier.epsilon

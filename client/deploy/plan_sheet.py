@@ -172,6 +172,8 @@ def _here(facts: PlanFacts) -> Iterator[Fact]:
 
 def _fits(facts: PlanFacts) -> str:
     if facts.fits is None:
+        return "the epsilon at which it would fit is not calculated: it takes too long, or several plans are shown"
+    if facts.fits == 0:
         return "no smaller epsilon would make it fit"
     return f"the same plan would fit at epsilon {down(facts.fits)} or less (known here alone: tell it, or do not)"
 

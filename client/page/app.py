@@ -21,7 +21,7 @@ from client.page.budget import budget
 from client.page.limits import in_force
 from client.page.now import PARTS, now, way_to_coordinator
 from client.page.plans import card, decided, plans, state
-from client.page.release import looked_at, receive
+from client.page.release import forget, looked_at, receive
 from client.page.render import PAGES
 from common.page import app
 from common.page.access import BYTES, Access, Door
@@ -64,7 +64,7 @@ def application(folder: Path, access: Access) -> Door:
         Route("/look", reading(_look), methods=["POST"]),
         Route("/decide", reading(_decide), methods=["POST"]),
     ]
-    return app.application(access, PAGES, routes, receives=(RECEIVE,))
+    return app.application(access, PAGES, routes, receives=(RECEIVE,), forget=partial(forget, folder))
 
 
 def _plans(request: Request, settings: HospitalSettings) -> Response:

@@ -7,7 +7,8 @@ is no longer the one that was on the page: somebody else may have decided meanwh
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from client.approvals import PlanApproval, account, approvals, decide
+from client.approvals import PlanApproval, approvals, decide
+from client.deploy.account import account
 from client.deploy.plan_facts import PlanFacts
 from client.deploy.plan_sheet import Part, decision, sheet
 from client.deploy.settings import HospitalSettings
@@ -126,7 +127,8 @@ def _found(known: Sequence[PlanApproval], run: str, digest: str) -> PlanApproval
 
 def _cards(settings: HospitalSettings, shown: Sequence[PlanApproval], known: Sequence[PlanApproval]) -> list[Card]:
     private = settings.read_records(may_be_empty=True) if shown else []
-    facts = [PlanFacts.gather(approval, settings, private, known=known) for approval in shown]
+    alone = len(shown) == 1
+    facts = [PlanFacts.gather(approval, settings, private, known=known, alone=alone) for approval in shown]
     return [Card(approval=fact.approval, line=decision(fact.approval), facts=fact, parts=sheet(fact)) for fact in facts]
 
 

@@ -2,12 +2,15 @@
 
 The page reads them with the rights of the account that runs it, and nothing of them leaves or is shown: a table of
 counts and test results is all that there is. Texts that a browser sends are kept in one private file until they have
-been looked at, or others come. Control records are named only: they never leave the machine that they are on.
+been looked at, others come, the person logs out, or the page ends. Control records are named only: they never leave the
+machine that they are on.
 """
 
 import os
+import tempfile
 import threading
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -15,12 +18,11 @@ from client.deploy.audit import Audited, audit
 from client.deploy.settings import HospitalSettings
 from client.disclosures import learning
 from common.errors import ConfigError
-from common.system.files import SECRET
 
 MOST_BYTES = 200_000_000
 """Largest size of a file that the page reads: it reads a file whole, and a received one may be of any size."""
 RECEIVED = "received.jsonl"
-"""File in the private folder with the texts that a browser sent, until they have been looked at."""
+"""File in the private folder with the texts that a browser sent; while they come, its name has a further ending."""
 _looking = threading.Lock()
 
 
@@ -43,21 +45,23 @@ async def receive(settings: HospitalSettings, parts: AsyncIterator[bytes]) -> Pa
     Raises:
         ConfigError: They are too large, or an audit is running.
     """
-    path, size = settings.private / RECEIVED, 0
-    if not _looking.acquire(blocking=False):
-        raise _busy()
+    descriptor, name = tempfile.mkstemp(dir=settings.private, prefix=f"{RECEIVED}.")  # for this account alone
+    coming, size = Path(name), 0
     try:
-        path.unlink(missing_ok=True)
-        with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, SECRET), "wb") as file:
+        with os.fdopen(descriptor, "wb") as file:
             async for part in parts:
                 size += len(part)
                 file.write(_bounded(part, size))
-    except BaseException:
-        path.unlink(missing_ok=True)
-        raise
+        with _alone():
+            return coming.replace(settings.private / RECEIVED)  # noqa: ASYNC240 takes no time
     finally:
-        _looking.release()
-    return path
+        coming.unlink(missing_ok=True)  # noqa: ASYNC240 takes no time
+
+
+def forget(folder: Path) -> None:
+    """Remove from a hospital's folder the texts that a browser sent or is sending."""
+    for path in (folder / "private").glob(f"{RECEIVED}*"):
+        path.unlink(missing_ok=True)
 
 
 def looked_at(settings: HospitalSettings, form: Mapping[str, str]) -> Looked:
@@ -71,23 +75,32 @@ def looked_at(settings: HospitalSettings, form: Mapping[str, str]) -> Looked:
         ConfigError: A field is wrong, or another audit is running.
         CaucusError: As in `client.deploy.audit.audit`.
     """
-    if not _looking.acquire(blocking=False):
-        raise _busy()
     received = settings.private / RECEIVED
-    try:
-        audited = audit(
-            settings,
-            _path("synthetic texts", form.get("texts", "")),
-            _path("control records", form.get("control", "")),
-            epsilon=_number("epsilon", form.get("epsilon", "")),
-            delta=_number("delta", form.get("delta", "")),
-        )
-    finally:
-        if form.get("texts", "").strip() == str(received):
-            received.unlink(missing_ok=True)
-        _looking.release()
+    with _alone():
+        try:
+            audited = audit(
+                settings,
+                _path("synthetic texts", form.get("texts", "")),
+                _path("control records", form.get("control", "")),
+                epsilon=_number("epsilon", form.get("epsilon", "")),
+                delta=_number("delta", form.get("delta", "")),
+            )
+        finally:
+            if form.get("texts", "").strip() == str(received):
+                received.unlink(missing_ok=True)
     found = audited.audit
     return Looked(audited=audited, fewest=learning.fewest(found.records, found.control, features=len(found.learning)))
+
+
+@contextmanager
+def _alone() -> Iterator[None]:
+    """Hold the lock of audits, or refuse if another one is running."""
+    if not _looking.acquire(blocking=False):
+        raise ConfigError("release", expected="one at a time", got="another that is still being looked at")
+    try:
+        yield
+    finally:
+        _looking.release()
 
 
 def _path(what: str, text: str) -> Path:
@@ -109,10 +122,6 @@ def _bounded(part: bytes, size: int) -> bytes:
 
 def _too_large(what: str, got: object) -> ConfigError:
     return ConfigError(what, expected=f"a file of at most {MOST_BYTES:,} bytes", got=got)
-
-
-def _busy() -> ConfigError:
-    return ConfigError("release", expected="one at a time", got="another that is still being looked at")
 
 
 def _number(what: str, text: str) -> float | None:

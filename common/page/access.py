@@ -26,12 +26,14 @@ import secrets
 import time
 from collections.abc import Callable, Collection, Iterator
 from http import HTTPStatus
-from urllib.parse import parse_qs
+from urllib.parse import parse_qs, urlsplit
 
 from starlette.datastructures import Headers
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from common.page.address import HTTPS
 
 LINK_LIFE = 600.0
 """Seconds in which the link has to be opened."""
@@ -93,7 +95,7 @@ class Access:
         self._link_ends = clock() + LINK_LIFE
         self._cookie: str | None = None
         self._session_ends = 0.0
-        self.cookie_name = f"caucus_{host.rpartition(':')[2]}"
+        self.cookie_name = f"caucus_{urlsplit(self.origin).port or HTTPS}"
         self.entrance = f"{self.root}/enter/"
         self.link = f"{self.origin}{self.entrance}{self._token}"
 

@@ -2,10 +2,14 @@
 
 All four options belong together: without a certificate the link and the cookie could be read on the way, and without a
 password whoever reads the link, in a letter perhaps, has the page.
+
+Whoever reaches the port can hold all connections that the server takes (`serve.BUSIEST`), without any password, and so
+lock everybody out: a firewall or a VPN belongs in front, which lets nobody through but the hospital's own people.
 """
 
 import argparse
 import ipaddress
+import socket
 import ssl
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -85,10 +89,13 @@ def address_of(chosen: argparse.Namespace) -> Address | None:
 
 
 def _is_every_address(host: str) -> bool:
+    """Return whether the system takes this host for all addresses of the machine, as it does 0, 0x0 and 0.0 too."""
     try:
-        return ipaddress.ip_address(host).is_unspecified
-    except ValueError:
+        found = socket.getaddrinfo(host, None, type=socket.SOCK_STREAM)
+    except OSError:  # serving it fails, and says so
         return False
+    addresses = [ipaddress.ip_address(place[0]) for *_, place in found]
+    return any((getattr(address, "ipv4_mapped", None) or address).is_unspecified for address in addresses)
 
 
 def _check_pair(certificate: Path, key: Path) -> None:

@@ -20,7 +20,14 @@ log = logging.getLogger("caucus.page")
 S = TypeVar("S")
 
 
-def application(access: Access, pages: Pages, routes: Sequence[Route], *, receives: Collection[str] = ()) -> Door:
+def application(
+    access: Access,
+    pages: Pages,
+    routes: Sequence[Route],
+    *,
+    receives: Collection[str] = (),
+    forget: Callable[[], None] = lambda: None,
+) -> Door:
     """Return a page as an ASGI application: its own routes and the shared ones, behind the door.
 
     Args:
@@ -28,10 +35,12 @@ def application(access: Access, pages: Pages, routes: Sequence[Route], *, receiv
         pages: The templates.
         routes: The page's own routes.
         receives: Paths of routes that expect a file's bytes.
+        forget: Removes what the page has received, when the person logs out.
     """
 
     def leave(request: Request) -> Response:
         access.leave()
+        forget()
         response = HTMLResponse(pages.render(request, "left.html"))
         response.delete_cookie(access.cookie_name, path=f"{access.root}/", httponly=True, samesite="strict")
         return response

@@ -1,3 +1,4 @@
+import itertools
 import json
 import os
 import pwd
@@ -9,7 +10,9 @@ import pytest
 
 from client import approvals as module
 from client import audit_log
-from client.approvals import LIMITS, MOST_AWAITING, Approvals, account, approvals, awaiting, decide, quiet
+from client.approvals import LIMITS, MOST_AWAITING, Approvals, approvals, awaiting, decide
+from client.deploy.account import account
+from client.deploy.quiet import quiet
 from client.service import LARGEST_PLAN
 from client.session import RefusalError
 from common import messages as m
@@ -159,6 +162,25 @@ def test_a_coordinator_cannot_fill_the_disk_with_plans(tmp_path, records):
     for number in range(5):
         refused(m.Reason.FULL, wanted, run=f"one more {number}")
     assert sum(1 for _ in approvals(tmp_path / "private")) == MOST_AWAITING
+
+
+def test_nor_by_ending_each_run_and_only_an_ended_one_that_nobody_decided_about_makes_room(
+    tmp_path, records, monkeypatch
+):
+    times = itertools.count()
+    monkeypatch.setattr(module, "now", lambda: f"{next(times):04}")
+    folder, wanted = tmp_path / "private", made(tmp_path, records)
+    refused(m.Reason.AWAITING, wanted, run="declined")
+    decide(folder, *approvals(folder), approve=False, by="anna")
+    for number in range(MOST_AWAITING + 5):
+        refused(m.Reason.AWAITING, wanted, run=str(number))
+        wanted.ended(str(number))
+    kept = {entry.run for entry in approvals(folder)}
+    assert kept == {"declined", *map(str, range(5, MOST_AWAITING + 5))}
+    for number in range(5, MOST_AWAITING + 5):
+        refused(m.Reason.AWAITING, wanted, run=str(number))  # opened again, none of them is over
+    assert len(awaiting(folder)) == MOST_AWAITING
+    refused(m.Reason.FULL, wanted, run="one more")
 
 
 def test_nor_with_plans_that_the_limits_let_in(tmp_path, records, monkeypatch):

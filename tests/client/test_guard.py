@@ -12,6 +12,7 @@ from common.plan.guarantee import epsilon_against
 from common.plan.planned import PlannedQuery
 from common.queries.closed_set import KINDS, PROVEN
 from common.queries.histograms import LabelHistogramSpec
+from common.queries.label_sets import LabelSetsSpec
 from common.queries.questionnaire import QuestionnaireSpec
 from common.queries.texts import AbstractedSeedsSpec, RewrittenSpec
 from common.queries.votes import VotesSpec
@@ -292,11 +293,12 @@ def test_plans_by_the_shipped_settings_pass_the_limits_that_init_writes(parties)
 
 def test_a_file_without_the_line_queries_accepts_no_kind_that_was_added_later():
     # A new kind goes here or, if every hospital with an older file shall answer it unasked, into UNNAMED.
-    only_by_name = {"questionnaire"}
+    only_by_name = {"questionnaire", "label sets"}
     assert {*UNNAMED, *only_by_name} == set(PROVEN)
     assert not only_by_name.intersection(UNNAMED)
-    spec = QuestionnaireSpec(labels=2, directions=1, count=1, words=1)
-    asked = plan(spec=spec, times=1)
-    with pytest.raises(RefusalError, match="got questionnaire"):
-        lenient(queries=Limits().queries).check(asked)
-    lenient(queries=(*UNNAMED, "questionnaire")).check(asked)
+    questionnaire = QuestionnaireSpec(labels=2, directions=1, count=1, words=1)
+    for spec in (questionnaire, LabelSetsSpec(labels=2, labels_per_record=2)):
+        asked = plan(spec=spec, times=1)
+        with pytest.raises(RefusalError, match=f"got {spec.kind}"):
+            lenient(queries=Limits().queries).check(asked)
+        lenient(queries=(*UNNAMED, spec.kind)).check(asked)

@@ -90,6 +90,9 @@ def test_what_fits_and_what_is_left_is_shown_in_figures(browser):
     text = html.unescape(browser.get().text)
     assert "The same plan would fit at ε 7.9" in text
     assert "In figures: ε 10.000 is left of 10, and this run takes up to 8.0" in text
+    opened(browser.folder, plan(2, epsilon=9.0), "another")
+    text = html.unescape(browser.get().text)
+    assert text.count("is not calculated here") == 2  # of several plans it would take too long
 
 
 def test_a_run_that_the_limits_refused_at_its_opening_is_named_though_nobody_was_asked(browser):

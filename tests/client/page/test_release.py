@@ -1,5 +1,7 @@
 """A release looked at on the page: the audit of the command, its verdict in words, and no text of anybody."""
 
+import argparse
+import asyncio
 import csv
 import html
 import json
@@ -7,9 +9,12 @@ import stat
 
 import pytest
 
-from client.page.release import RECEIVED, _looking
+from client.deploy.page import _page
+from client.deploy.settings import HospitalSettings
+from client.page.release import RECEIVED, _looking, forget, receive
 from client.page.render import PAGES
 from common.page.access import BYTES, TOKEN_HEADER
+from common.page.address import OPTIONS
 from tests.support.browsing import Browser
 from tests.support.federations import CANARY
 from tests.support.held_back import copied, held_back, unrelated, write
@@ -138,3 +143,35 @@ def test_what_is_sent_is_bounded_and_waits_for_an_audit(browser, monkeypatch):
     with _looking:
         assert "one at a time" in send(browser, b"x").text
     assert not (browser.folder / "private" / RECEIVED).exists()
+
+
+def test_what_was_sent_is_gone_after_the_log_out_and_when_the_page_begins_or_ends(browser, monkeypatch):
+    private = browser.folder / "private"
+    assert send(browser, b"x").status_code == 200
+    assert browser.post("leave").status_code == 200
+    assert not list(private.glob(f"{RECEIVED}*"))
+    (private / RECEIVED).touch()
+    monkeypatch.setattr("common.page.serve.served", lambda *_: iter([str(list(private.glob(f"{RECEIVED}*")))]))
+    options = dict.fromkeys(OPTIONS)
+    shown = _page(argparse.Namespace(folder=browser.folder, port=0, **options))
+    assert next(shown) == "[]"
+    (private / f"{RECEIVED}.part").touch()
+    assert list(shown) == []
+    assert not list(private.glob(f"{RECEIVED}*"))
+
+
+def test_a_stalled_upload_holds_up_neither_an_audit_nor_another_upload(browser):
+    settings = HospitalSettings.load(browser.folder)
+
+    async def other():
+        yield b"other"
+
+    async def stalled():
+        yield b"the first part"
+        assert (await receive(settings, other())).read_bytes() == b"other"
+        assert not _looking.locked()
+        forget(browser.folder)  # as at the log out
+
+    with pytest.raises(FileNotFoundError):
+        asyncio.run(receive(settings, stalled()))
+    assert not list((browser.folder / "private").glob(f"{RECEIVED}*"))

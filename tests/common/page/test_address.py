@@ -8,10 +8,11 @@ from threading import Thread
 
 import httpx
 import pytest
+from starlette.responses import HTMLResponse
 
 from client.page.app import application
 from common.errors import ConfigError
-from common.page.access import MOST_TRIES
+from common.page.access import MOST_TRIES, Access
 from common.page.address import add_options, address_of
 from common.page.serve import serving
 from server.deploy.authority import make_authority, make_certificate
@@ -55,6 +56,10 @@ def test_all_four_options_or_none(files):
     ("change", "wrong"),
     [
         (lambda files: files.update(address="0.0.0.0:8470"), "expected one name or address, as browsers will use it"),
+        (lambda files: files.update(address="0:8470"), "expected one name or address, as browsers will use it"),
+        (lambda files: files.update(address="0x0:8470"), "expected one name or address, as browsers will use it"),
+        (lambda files: files.update(address="[::]:8470"), "expected one name or address, as browsers will use it"),
+        (lambda files: files.update(address="[::ffff:0.0.0.0]:8470"), "expected one name or address"),
         (lambda files: files.update(address="localhost"), "expected host:port"),
         (lambda files: files["key"].chmod(0o640), "mode 0600; got 0640"),
         (lambda files: files["password-file"].chmod(0o644), "mode 0600; got 0644"),
@@ -89,6 +94,16 @@ def test_the_link_opens_the_page_only_with_the_password_and_has_five_tries(tmp_p
         assert entered.status_code == (200 if right else 403)
         assert ("; Secure" in entered.headers.get("set-cookie", "")) == right
         assert browser.ask("POST", link, form={"password": PASSWORD}).status_code == 403  # once
+
+
+@pytest.mark.parametrize(
+    ("named", "cookie"),
+    [("[::1]", "caucus_443"), ("[::1]:8470", "caucus_8470"), ("example.org", "caucus_443")],
+)
+def test_the_name_of_the_cookie_has_the_port(named, cookie):
+    access = Access(named, password=PASSWORD)
+    assert access.cookie_name == cookie
+    HTMLResponse("").set_cookie(access.cookie_name, "value")  # a wrong name is refused
 
 
 def test_a_real_server_speaks_tls_alone_and_knows_its_own_name_alone(files, tmp_path):

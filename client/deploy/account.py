@@ -1,0 +1,22 @@
+"""Who decides at this hospital: the account of the process, which the audit log names."""
+
+import os
+import pwd
+
+from client.approvals import LIMITS
+from common.system.log_lines import printable_line
+
+
+def account() -> str:
+    """Return the account that runs this process, whatever its environment says, and its full name if the system has it.
+
+    An account that several people share, such as root, names none of them: a reason can.
+    """
+    number = os.geteuid()
+    try:
+        entry = pwd.getpwuid(number)
+    except KeyError:  # as in a container that runs under a number of its own
+        return f"user {number}"
+    full_name = printable_line(entry.pw_gecos.partition(",")[0].strip())
+    known = entry.pw_name if full_name in {"", entry.pw_name} else f"{entry.pw_name} ({full_name})"
+    return f"user {known}" if known == LIMITS else known  # a person's decision is never taken for one of the limits
