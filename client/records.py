@@ -61,6 +61,11 @@ class EmbeddedRecords:
             sound = np.all(np.abs(self.vectors) <= LARGEST_ENTRY, axis=1, keepdims=True)  # which NaN is not either
             object.__setattr__(self, "vectors", np.where(sound, self.vectors, np.float32(0)))
 
+    @property
+    def record_numbers(self) -> NDArray[np.int64]:
+        """The number of the record that each row is of, rising."""
+        return np.arange(len(self.texts)) if self.parts is None else self.parts
+
     def limited(self, max_records: int, labels_per_record: int = 1) -> Self:
         """Keep only the first `max_records` records of each owner, in their order; without owners, keep all records.
 
@@ -69,15 +74,18 @@ class EmbeddedRecords:
         """
         if self.owners is None and self.parts is None:
             return self
-        places = np.arange(len(self.texts))
-        parts = places if self.parts is None else self.parts
-        mask = places - np.searchsorted(parts, parts) < labels_per_record
-        seen: dict[str, set[int]] = {}
-        for place, owner in enumerate(self.owners or ()):
-            records = seen.setdefault(repr(owner), set())
-            records.add(int(parts[place]))
-            mask[place] &= len(records) <= max_records
-        return self._only(mask)
+        numbers = self.record_numbers
+        firsts = np.searchsorted(numbers, numbers)  # for each row the row of its record's first label
+        kept = np.arange(len(firsts)) - firsts < labels_per_record
+        if self.owners is not None:
+            seen: Counter[str] = Counter()
+            allowed = np.zeros(len(firsts), dtype=np.bool_)
+            for first in np.unique(firsts).tolist():
+                owner = repr(self.owners[first])
+                allowed[first] = seen[owner] < max_records
+                seen[owner] += 1
+            kept &= allowed[firsts]
+        return self if kept.all() else self._only(kept)  # a copy would need their memory again
 
     def sampled(self, rate: float, key: bytes) -> Self:
         """Return a Poisson subsample: each unit takes part with probability `rate`, independently of all other units.
@@ -113,12 +121,6 @@ class EmbeddedRecords:
             digests[record] = _digest(key, f"{label}:{seen[content]}:".encode() + _bytes(text))
             seen[content] += 1
         return digests
-
-    def label_sets(self) -> list[list[int]]:
-        """Return the indices of each record's labels."""
-        if self.parts is None:
-            return [[label] for label in self.labels.tolist()]
-        return [part.tolist() for part in np.split(self.labels, np.flatnonzero(np.diff(self.parts)) + 1) if len(part)]
 
     def _only(self, kept: NDArray[np.bool_]) -> Self:
         places = np.flatnonzero(kept).tolist()

@@ -2,8 +2,8 @@
 
 A hospital sends its replies on this schedule ([client/schedule.py](../client/schedule.py)), and the coordinator waits
 that long before its own timeout begins. The numbers are the question's kind and shapes, the most records of a hospital,
-and, from the plan, the number of rounds that need keys and the scale of the noise. Each kind of question was measured
-with a thousand records, and votes with the slowest possible records
+and, from the plan, under how many labels it counts one record, the number of rounds that need keys and the scale of the
+noise. Each kind of question was measured with a thousand records, and votes with the slowest possible records
 (`simulations/laboratory/audit/timing.py`): they took about a quarter of the time or less. A table that noise is drawn
 from, a vocabulary of the longest terms, and texts of characters that take long to normalise, take up to half of theirs.
 """
@@ -65,11 +65,11 @@ def seconds(body: m.Request | m.Reply, records: int, plan: Plan | None, index: i
         return None
     if plan is None or isinstance(body, m.Close):
         return BASE_SECONDS
+    # A record with several labels stands under each of them, in whatever the plan asks.
+    records *= plan.labels_per_record
     if isinstance(body, m.Open):
         work = _ROUND * plan.total_queries if plan.secure else 0
     else:
-        # A record with several labels counts under each.
-        records *= body.query.spec.labels_per_record
         work = operations(body.query, records) + _noise(body.query, plan, plan.query(index))
     return BASE_SECONDS + OPERATION_SECONDS * (_RECORD * records + work)
 

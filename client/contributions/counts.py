@@ -5,7 +5,6 @@ classifier.
 """
 
 from collections.abc import Sequence
-from itertools import combinations
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,15 +31,19 @@ def of_sets(query: LabelSets, records: EmbeddedRecords) -> NDArray[np.int64]:
     Returns:
         (labels_per_record + labels + pairs,) int64.
     """
-    spec = query.spec
-    sizes, labels = np.zeros(spec.labels_per_record, np.int64), np.zeros(spec.labels, np.int64)
+    spec, labels, numbers = query.spec, records.labels, records.record_numbers
+    sizes = np.unique(numbers, return_counts=True)[1]
     pairs = np.zeros((spec.labels, spec.labels), np.int64)
-    for mine in records.label_sets():
-        sizes[len(mine) - 1] += 1
-        labels[mine] += 1
-        for one, other in combinations(sorted(mine), 2):
-            pairs[one, other] += 1
-    return spec.grid * np.concatenate([sizes, labels, pairs[np.triu_indices(spec.labels, 1)]])
+    for step in range(1, spec.labels_per_record):  # pairs of rows of one record, so many rows apart
+        rows = np.flatnonzero(numbers[step:] == numbers[:-step])
+        one, other = labels[rows], labels[rows + step]
+        np.add.at(pairs, (np.minimum(one, other), np.maximum(one, other)), 1)
+    counted = (
+        np.bincount(sizes - 1, minlength=spec.labels_per_record),
+        np.bincount(labels, minlength=spec.labels),
+        pairs[np.triu_indices(spec.labels, 1)],
+    )
+    return spec.grid * np.concatenate(counted)
 
 
 def of_lengths(query: histograms.LengthHistogram, records: EmbeddedRecords) -> NDArray[np.int64]:

@@ -68,8 +68,8 @@ class Distribution:
         upper = np.triu_indices(spec.labels, 1)
         shares = labels / labels.sum()
         independent = np.outer(shares, shares)[upper]
-        ordered = np.arange(len(sizes)) * np.arange(1, len(sizes) + 1) / 2  # pairs in a set of each size
-        independent *= max(float(sizes @ ordered), 1) / max(float(independent.sum()), 1e-12)
+        pairs_by_size = np.arange(len(sizes)) * np.arange(1, len(sizes) + 1) / 2  # pairs in a set of each size
+        independent *= max(float(sizes @ pairs_by_size), 1) / max(float(independent.sum()), 1e-12)
         scatter = float(((counted - independent) ** 2).mean()) if len(counted) else 0.0
         kept = max(0.0, 1 - noise**2 / scatter) if scatter else 0.0
         lifts = np.ones((spec.labels, spec.labels))
@@ -158,7 +158,7 @@ def pooled(pools: Mapping[str, Sequence[int]], labels: Sequence[str], candidates
         candidates: The texts that the indices are of.
     """
     own = [pools.get(label, ()) for label in labels]
-    if len(own) == 1 and candidates and all(candidates[at].more is None for at in own[0]):
+    if len(own) == 1 and all(candidates[at].more is None for at in own[0]):
         return own[0]
     ranks: dict[int, int] = {}
     for pool in own:

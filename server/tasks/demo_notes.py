@@ -9,7 +9,7 @@ learnable and not trivial; they are not a medical reference.
 The words are a language's own (`grammar_english.py` and so on), all else is the same in every language.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import lru_cache
 
 import numpy as np
@@ -63,7 +63,8 @@ def private_notes(
             with an embolism; a finding is then as frequent as under the one of them that has it most often.
     """
     rng = experiment(experiment_seed, "private notes", hospital)
-    return [_record(rng, _style(hospital), GRAMMARS[language], diagnoses) for _ in range(count)]
+    notes = (_marked_record(rng, _style(hospital), GRAMMARS[language], diagnoses) for _ in range(count))
+    return [_record(note, labels, diagnoses) for note, labels in notes]
 
 
 def test_notes(
@@ -74,8 +75,8 @@ def test_notes(
     diagnoses: int = 1,  # noqa: PT028
 ) -> list[Record]:
     """Write `count` notes for testing, each in the style of one of the first `hospitals` hospitals, drawn at random."""
-    rng = experiment(experiment_seed, "test notes")
-    return [_record(rng, _style(int(rng.integers(hospitals))), GRAMMARS[language], diagnoses) for _ in range(count)]
+    notes = _test_notes(count, experiment_seed, hospitals, language, diagnoses)
+    return [_record(note, labels, diagnoses) for note, labels in notes]
 
 
 def test_spans(
@@ -85,9 +86,15 @@ def test_spans(
     diagnoses: int = 1,  # noqa: PT028
 ) -> list[Example]:
     """Return the notes of `test_notes` with their spans."""
+    return [note for note, _ in _test_notes(count, experiment_seed, 3, language, diagnoses)]
+
+
+def _test_notes(
+    count: int, experiment_seed: int, hospitals: int, language: str, diagnoses: int
+) -> Iterator[tuple[Example, list[str]]]:
     rng = experiment(experiment_seed, "test notes")
-    grammar = GRAMMARS[language]
-    return [_marked_record(rng, _style(int(rng.integers(3))), grammar, diagnoses)[0] for _ in range(count)]
+    for _ in range(count):
+        yield _marked_record(rng, _style(int(rng.integers(hospitals))), GRAMMARS[language], diagnoses)
 
 
 def public_text(count: int, experiment_seed: int, language: str = "english") -> list[str]:
@@ -118,8 +125,8 @@ def _style(hospital: int) -> tuple[int, int, bool]:
     return hospital % 3, (hospital + hospital // 3) % 3, hospital // 9 % 2 == 1
 
 
-def _record(rng: np.random.Generator, style: tuple[int, int, bool], grammar: Grammar, diagnoses: int) -> Record:
-    note, (first, *more) = _marked_record(rng, style, grammar, diagnoses)
+def _record(note: Example, labels: Sequence[str], diagnoses: int) -> Record:
+    first, *more = labels
     return Record(note.text, first, more=tuple(more) if diagnoses > 1 else None)
 
 

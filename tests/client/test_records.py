@@ -1,4 +1,5 @@
 import logging
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -87,6 +88,22 @@ def test_each_owner_keeps_the_first_records_over_all_labels():
     assert kept.owners == ("u", "u", "v")
     # Without owners each record is a unit of its own.
     assert embedded("abcde").limited(2).texts == tuple("abcde")
+
+
+def test_an_owner_is_looked_at_once_a_record_however_many_labels_it_has():
+    looked_at = []
+
+    class Owner:
+        def __repr__(self):
+            looked_at.append(self)
+            return "u"
+
+    labels = tuple(f"{number}" for number in range(64))
+    mine = embed([Record("note", "0", more=labels[1:])] * 3, ENCODER)
+    mine = replace(mine.for_plan(labels, labels_per_record=64), owners=(Owner(),) * 3 * 64)
+    assert [len(mine.limited(most, 5).texts) for most in (1, 2, 4)] == [5, 10, 15]
+    assert len(looked_at) == 3 * 3
+    assert mine.limited(3, 64) is mine  # nothing to leave out, so nothing to copy
 
 
 def test_the_digest_is_hmac_sha256_of_label_number_and_text():

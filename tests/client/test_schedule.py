@@ -9,17 +9,20 @@ import pytest
 
 from client import answer
 from client.admission import Terms
+from client.records import EmbeddedRecords, PartyRecords
 from client.schedule import Schedule
 from common import messages as m
+from common.domain import MOST_LABELS, Record
 from common.plan.plan import Plan
 from common.plan.planned import PlannedQuery
 from common.queries.closed_set import QUERIES, make_query
 from common.queries.histograms import LabelHistogramSpec, Vocabulary, VocabularySpec
+from common.queries.label_sets import LabelSetsSpec
 from common.queries.terms import encode_terms
 from common.queries.texts import RewrittenSpec, Texts
-from common.schedule import BASE_SECONDS, operations, seconds
+from common.schedule import BASE_SECONDS, OPERATION_SECONDS, operations, seconds
 from simulations.laboratory.audit import timing
-from tests.support.federations import LABELS, each_kind, lenient, plan, query, records, service
+from tests.support.federations import ENCODER, LABELS, each_kind, lenient, plan, query, records, service
 from tests.support.party_requests import PLAIN, send
 
 ASKED = {**each_kind(), RewrittenSpec.kind: Texts(spec=RewrittenSpec(texts=2))}
@@ -77,6 +80,18 @@ def test_what_neither_needs_nor_frees_records_leaves_at_once():
     assert {seconds(body, MOST, PLAIN) for body in bodies} == {None}
     assert seconds(m.Open(b""), MOST, PLAIN) > BASE_SECONDS
     assert {seconds(m.Close(), MOST, agreed) for agreed in (PLAIN, None)} == {BASE_SECONDS}
+
+
+def test_in_a_plan_with_several_labels_a_record_has_time_under_each_whatever_is_asked():
+    specs = [asked.spec for asked in each_kind().values() if asked.spec.labels_per_record == 1]
+    kinds = [PlannedQuery(name=spec.kind, spec=spec, mechanism=spec.mechanisms[0]) for spec in specs]
+    one = replace(planned(query()), queries=tuple(kinds))
+    sets = PlannedQuery(name="most", spec=LabelSetsSpec(labels=2, labels_per_record=2))
+    two = replace(one, queries=(*one.queries, sets))
+    assert len(one.queries) > 5
+    assert seconds(m.Close(), MOST, two) == BASE_SECONDS
+    for index, body in enumerate([m.Open(b""), *(m.Ask(ASKED[spec.kind]) for spec in specs)], -1):
+        assert seconds(body, MOST, two, max(index, 0)) == seconds(body, 2 * MOST, one, max(index, 0))
 
 
 def test_an_opening_has_time_for_the_keys_of_all_rounds():
@@ -154,6 +169,35 @@ def test_when_replies_leave_shows_neither_how_many_records_there_are_nor_a_refus
     assert (few[0], many[0], refused[0]) == (["Opened", "Answer"], ["Opened", "Answer"], ["Opened", "Refusal"])
     expected = [seconds(body, MOST, PLAIN) for body in (m.Open(b""), m.Ask(query()))]
     assert [left for _, left in (few, many, refused)] == [pytest.approx(expected)] * 3
+
+
+def test_when_replies_leave_does_not_show_how_many_labels_the_records_have(tmp_path, monkeypatch):
+    names = tuple(map(str, range(MOST_LABELS)))
+    counted = make_query(LabelHistogramSpec(labels=len(names)), {})
+    sets = PlannedQuery(name="sets", spec=LabelSetsSpec(labels=len(names), labels_per_record=len(names)))
+    agreed = planned(counted, labels=names, encoder=ENCODER.digest, max_records_per_party=MOST)
+    agreed = replace(agreed, queries=(*agreed.queries, sets))
+    for_plan, limited, a_row = PartyRecords.for_plan, EmbeddedRecords.limited, 20_000 * OPERATION_SECONDS
+    for many in (1, len(names)):
+        clock = Clock()
+
+        def opened(*private, clock=clock, **how):
+            rows = for_plan(*private, **how)
+            clock.now += a_row * len(rows.texts)
+            return rows
+
+        def asked(rows, *most, clock=clock):
+            clock.now += a_row * len(rows.texts)
+            return limited(rows, *most)
+
+        monkeypatch.setattr(PartyRecords, "for_plan", opened)
+        monkeypatch.setattr(EmbeddedRecords, "limited", asked)
+        private = [Record("note", names[0], more=names[1:many])] * MOST
+        (folder := tmp_path / str(many)).mkdir()
+        party = service(folder, 0, private=private, schedule=schedule(clock))
+        replies = [send(party, body, agreed=agreed) for body in (m.Open(agreed.to_json()), m.Ask(counted))]
+        assert [type(reply) for reply in replies] == [m.Opened, m.Answer]
+        assert clock.now == pytest.approx(sum(seconds(body, MOST, agreed) for body in (m.Open(b""), m.Ask(counted))))
 
 
 LARGE = m.Ask(make_query(LabelHistogramSpec(labels=2**20), {}))
