@@ -184,6 +184,8 @@ class PartyRecords:
             [number[label] for label in dict.fromkeys(record.labels) if label in number][:most]
             for record in self.records
         ]
+        if not all(known):
+            log.warning("some private records have no label that the plan knows: they do not take part")
         parts = np.repeat(np.arange(len(known)), [len(mine) for mine in known])
         records = [self.records[part] for part in parts.tolist()]
         return EmbeddedRecords(

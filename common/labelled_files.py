@@ -68,8 +68,9 @@ def read_records(
     for place, row in _rows(file, columns, optional, may_be_empty=may_be_empty, show_names=show_names):
         first, *more = _label_set(row["labels"], place) if "labels" in row else (row.get("label", UNLABELLED),)
         if labels is not None and not {first, *more} <= set(labels):
-            expected = f"one of {', '.join(labels)}"
-            raise DataError("unknown label", expected=expected, got="another (not shown)", where=place)
+            expected, got = f"one of {', '.join(labels)}", "another (not shown)"
+            do = f"Labels of a text are separated by {file_diagnosis.SEPARATOR}" if "labels" in row else None
+            raise DataError("unknown label", expected=expected, got=got, where=place, do=do)
         further = tuple(more) if "labels" in row else None
         records.append(Record(text=row["text"], label=first, user=row.get("user"), more=further))
         if (records[-1].user is None) != (records[0].user is None):

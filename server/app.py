@@ -29,6 +29,7 @@ from server.settings.automatic import expected_records, settled
 from server.settings.compose import composed, load, store
 from server.settings.parts import Parts, build_parts
 from server.settings.schema import Settings, SimulationSettings
+from server.tasks.sources import unmarked_types
 from server.tools import RunTools
 
 log = logging.getLogger("caucus")
@@ -78,6 +79,8 @@ def run_with(parts: Parts, settings: Settings, network: Network, folder: Path) -
     test = task.classifier_inputs(source.held_out())
     if not test and not simulation:  # a simulation has said it of its inputs
         log.info("no accuracy and no FID: task.test is not set")
+    if unmarked := unmarked_types(source):
+        log.warning("%s", unmarked)
     records = expected_records(settings)
     estimates = with_weakest_parts(plan, method.compared(task), records)
     run_folder = RunFolder(

@@ -8,7 +8,6 @@ since nobody knows what was meant.
 import re
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass, replace
-from itertools import pairwise
 
 from server.documents.files import Document
 
@@ -89,10 +88,24 @@ def marked(text: str, spans: Iterable[Span]) -> str:
 
 
 def fit(text: str, spans: Spans) -> bool:
-    """Return whether spans from a file are in order, apart, and each on some of the text, with no tag in the text."""
-    borders = [border for span in spans for border in (span.start, span.end)]
-    rising = all(left <= right for left, right in pairwise([0, *borders, len(text)]))
-    return rising and all(text[span.start : span.end].strip() for span in spans) and not _TAG.search(text)
+    """Return whether spans are in order, apart, and each on some of the text, with no tag in the text."""
+    return misfit(text, enumerate(spans, start=1)) is None
+
+
+def misfit(text: str, spans: Iterable[tuple[int, Span]]) -> str | None:
+    """Return the rule of `fit` that the first wrong one of these numbered spans breaks, unquoted, or None."""
+    if _TAG.search(text):
+        return "a tag in the text, such as <b>"
+    before = 0
+    for number, span in spans:
+        if span.start < 0 or span.end > len(text):
+            return f"span {number} that goes beyond the text of {len(text)} characters"
+        if span.start < before:
+            return f"span {number} that begins before the end of the one before"
+        if not text[span.start : span.end].strip():
+            return f"span {number} that is blank"
+        before = span.end
+    return None
 
 
 def without_tags(text: str) -> str:

@@ -148,14 +148,20 @@ def forwards(settings: Settings) -> dict[str, Any]:
 
 
 def _count_in_place_of_test_texts(settings: Settings, parts: "Parts") -> list[str]:
-    """Return advice on the cost of a count at the hospitals; empty for a run with test texts or with such a count."""
+    """Return advice on the cost of a count at the hospitals.
+
+    It is empty for a run with test texts or with such a count, and unless each text has one label: the count is of
+    right labels.
+    """
     from server.evaluation import federated_count
     from server.settings.build import drafted
 
-    plan, counted = parts.plan, federated_count.planned(parts.plan)
+    plan, task, counted = parts.plan, parts.source.task(), federated_count.planned(parts.plan)
     if not plan.queries or counted or not has(settings.task, "test") or setting(settings, "task.test"):
         return []
-    with_count, _ = drafted(changed(settings, {"evaluation.federated": _COUNTED}), parts.source.task())
+    if task.several or not task.labelled:
+        return []
+    with_count, _ = drafted(changed(settings, {"evaluation.federated": _COUNTED}), task)
     (count,) = (query for query in with_count.queries if query.name == federated_count.NAME)
     noise = count.noise_deviation * with_count.surplus(count, with_count.parties)
     advice = (

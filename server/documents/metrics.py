@@ -120,6 +120,9 @@ class LabelSets(Document):
         real: The same, of all private records; only in a simulation.
         constant_answer: That of the best answer that is the same for all texts.
         gain: `synthetic` minus `without`, for equally many texts; None if there is no interval.
+        equally_many: That of as many of the synthetic texts as `without` has.
+        pairs_apart: Distance of the texts' pairs of labels from those of the held-out ones.
+        independent_apart: The same distance of labels that are independent.
     """
 
     synthetic: Estimate
@@ -128,6 +131,9 @@ class LabelSets(Document):
     real: Estimate
     constant_answer: Estimate
     gain: Gain | None
+    equally_many: Estimate
+    pairs_apart: float | None
+    independent_apart: float | None
 
 
 @final
@@ -243,7 +249,7 @@ class Metrics(Document):
         group, real = self.content.get("label_sets"), self.content.get("label_sets_real")
         if not isinstance(group, Mapping):
             return None
-        references = {name: group.get(name) for name in ("zero_shot", "constant")} | {"real": real}
+        references = {name: group.get(name) for name in ("zero_shot", "constant", "as_many")} | {"real": real}
         measured = {name: of if isinstance(of, Mapping) else {} for name, of in references.items()}
         return LabelSets(
             synthetic=_estimate(group.get("micro_f1")),
@@ -252,6 +258,9 @@ class Metrics(Document):
             real=_estimate(measured["real"].get("micro_f1")),
             constant_answer=_estimate(measured["constant"].get("micro_f1")),
             gain=_gain(group.get("difference"), _whole(measured["zero_shot"].get("trained_on"))),
+            equally_many=_estimate(measured["as_many"].get("micro_f1")),
+            pairs_apart=_estimate(group.get("pair_distance")).value,
+            independent_apart=_estimate(group.get("independent")).value,
         )
 
     @property

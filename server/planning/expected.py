@@ -12,7 +12,8 @@ are taken to be spread evenly over labels, candidates and parties; with Poisson 
     its questionnaire     M / a records with one of the a answers to a question,   s divided by the weight
                           M / 4 records with a term of the list
     label histogram       M / C records of a label                                 s
-    label sets            M / C records of a label, if each has one                s
+    label sets            M / C records of a label, if each has one; a pair of     s
+                          labels has only the records that have both
     length histogram      M / bins records in a bin                                s
     vocabulary histogram  M k / n records with one of the n terms that are kept    s
     density sketch        M / (C k) for a term that all records of a label have,   that of the density times M / C
@@ -147,8 +148,14 @@ def _(spec: QuestionnaireSpec, setting: Setting) -> Expected | str:
 
 
 @expected.register
-def _(spec: LabelHistogramSpec | LabelSetsSpec, setting: Setting) -> Expected:
+def _(spec: LabelHistogramSpec, setting: Setting) -> Expected:
     return Expected(setting.records / spec.labels, setting.noise, "records a label")
+
+
+@expected.register
+def _(spec: LabelSetsSpec, setting: Setting) -> Expected:
+    unit = "records a single label (of a pair only those with both, against the same noise)"
+    return Expected(setting.records / spec.labels, setting.noise, unit)
 
 
 @expected.register

@@ -17,14 +17,27 @@ _IN_UTILITY = ("accuracy", "macro f1", "trained on", "records", "as many: accura
 
 _HEADINGS = {"real": "real against real", "private": "against private records", "public": "public text"}
 _HIGHER = {
-    *("accuracy", "macro f1", "next token accuracy", "mauve", "precision", "recall", "f1", "density", "coverage"),
+    *(
+        "accuracy",
+        "macro f1",
+        "micro f1",
+        "next token accuracy",
+        "mauve",
+        "precision",
+        "recall",
+        "f1",
+        "density",
+        "coverage",
+    ),
     *("sentiment agreement", "difference", "distinct 1", "distinct 2", "distinct 3", "ratio"),
+    *("spans: as many", "spans: zero shot", "spans: real"),
 }
 _LOWER = {
     *(
         "fid",
-        "zero shot",
-        "real",
+        "nearness: zero shot",
+        "nearness: real",
+        "pair distance",
         "kl",
         "total variation",
         "wasserstein",
@@ -39,11 +52,15 @@ _LOWER = {
 
 
 def better(name: str) -> str | None:
-    """Return the direction in which a figure of this name is better: "higher", "lower", or None for neither."""
-    last = name.rpartition(": ")[2]
-    if last in _LOWER or "of a kind: " in name:
+    """Return the direction in which a figure is better: "higher", "lower", or None for neither.
+
+    Args:
+        name: Its name after the title of its group, as in "spans: real": there it is an F1, elsewhere a distance.
+    """
+    names = {name, name.rpartition(": ")[2]}
+    if names & _LOWER or "of a kind: " in name:
         return "lower"
-    return "higher" if last in _HIGHER else None
+    return "higher" if names & _HIGHER else None
 
 
 def tables(groups: Iterable[FigureGroup]) -> list[dict[str, Any]]:
@@ -98,7 +115,7 @@ def _table(stack: Sequence[FigureGroup]) -> dict[str, Any]:
     rows = [
         {
             "name": figure.name,
-            "better": better(figure.name),
+            "better": better(f"{first.title}: {figure.name}"),
             "private": figure.simulation_only,
             "cells": [group.figures[at] for group in stack],
             "rows": figure.rows,

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from server.documents.files import Document
-from server.documents.metrics import Classifier, Estimate, Gain, Metrics
+from server.documents.metrics import Classifier, Estimate, Gain, LabelSets, Metrics
 from server.metrics.intervals import of_share
 
 RELEASED = "the released numbers alone, no texts"
@@ -85,10 +85,17 @@ class UtilityRow(Document):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Utility(Document):
-    """The table of accuracies, with sentences on the measurements."""
+    """The table of accuracies, with sentences on the measurements.
+
+    Attributes:
+        rows: Its rows.
+        notes: The sentences.
+        measure: `ACCURACY`, or `MICRO_F1`, which then stands in place of each row's accuracy, without a macro-F1.
+    """
 
     rows: tuple[UtilityRow, ...]
     notes: tuple[str, ...]
+    measure: str = ACCURACY
 
 
 def accuracies(metrics: Metrics) -> Accuracies:
@@ -127,6 +134,9 @@ def counted(metrics: Metrics) -> float | None:
 
 def utility(metrics: Metrics) -> Utility:
     """Return the table; without figures it has no rows."""
+    if metrics.label_sets:
+        note = "Micro F1 of one classifier a label; its definition and macro F1 are in the table of label sets below."
+        return Utility(rows=tuple(_of_sets(metrics, metrics.label_sets)), notes=(note,), measure=MICRO_F1)
     rows = tuple(_rows(metrics))
     definitions = {
         "The classifier": metrics.definition,
@@ -170,6 +180,24 @@ def _rows(metrics: Metrics) -> Iterator[UtilityRow]:
     if federated := metrics.federated:
         row = _row("synthetic texts", trained, federated.rows, federated)
         yield replace(row, tested_on="the parties' records, counted with noise")
+
+
+def _of_sets(metrics: Metrics, sets: LabelSets) -> Iterator[UtilityRow]:
+    """Yield the rows of texts with several labels."""
+    tested, without = metrics.test_records, sets.gain and sets.gain.texts
+
+    def row(name: str, texts: int | None, micro_f1: Estimate, *, simulation_only: bool = False) -> UtilityRow:
+        return _row(name, texts, tested, Classifier(accuracy=micro_f1), simulation_only=simulation_only)
+
+    yield row("synthetic texts", sets.trained_on, sets.synthetic)
+    if sets.without.value is not None:
+        if without != sets.trained_on:
+            yield row("synthetic texts, as many as in the next row", without, sets.equally_many)
+        yield row(WITHOUT, without, sets.without)
+    if sets.real.value is not None:
+        yield row("all private records", None, sets.real, simulation_only=True)
+    if sets.constant_answer.value is not None:
+        yield row("nothing: the best constant answer", 0, sets.constant_answer)
 
 
 def _by_probabilities(metrics: Metrics) -> Iterator[UtilityRow]:

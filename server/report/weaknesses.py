@@ -11,6 +11,7 @@ such.
     FID          higher in the last round than in an earlier one, by more than two standard errors of the difference
     votes        spread over the candidates, without their noise, by less than half of the noise (`signal.HOPELESS`)
     labels       shares of texts and records that differ by more than a quarter; labels without any text
+    pairs        of labels in the texts further from those of the test texts than pairs of independent labels are
     crowded      a label with far more of the texts than its share of the records supports, noise allowed for
     lost texts   more than half of the requested ones
     disclosures  records are disclosed more often than test texts, by the test that nothing was learned
@@ -95,6 +96,7 @@ def weaknesses(
         *_fid(run, privacy, rounds),
         *_votes(run, privacy, votes),
         *_labels(run, privacy, rounds, metrics, texts),
+        *_pairs(run, privacy, metrics),
         *_crowded(run, texts, record_shares(privacy, rounds, metrics), share_noise),
         *_lost(rounds),
         *_disclosures(metrics),
@@ -261,6 +263,19 @@ def _labels(
         do=_either(steps),
         simulation_only=exact,
     )
+
+
+def _pairs(run: RunSummary, privacy: Privacy | None, metrics: Metrics) -> Iterator[Weakness]:
+    sets = metrics.label_sets
+    if sets is None or sets.pairs_apart is None or sets.independent_apart is None:
+        return
+    if sets.pairs_apart > sets.independent_apart:
+        steps = [*_more_signal(run, privacy), "fewer labels a text (task.labels_per_text)"]
+        yield Weakness(
+            what=f"pairs of labels in the texts are further from those of the test texts, {sets.pairs_apart:.2f}, "
+            f"than pairs of independent labels are, {sets.independent_apart:.2f}",
+            do=f"it takes {_either(steps)}",
+        )
 
 
 def _crowded(

@@ -18,7 +18,7 @@ from server.domain import NO_LABELS, Example, Task
 from server.settings.tasks import DemoMessagesSettings, DemoNotesSettings, LabelledFilesSettings
 from server.tasks import demo_messages, demo_notes
 from server.tasks.description import task_from
-from server.tasks.span_files import read_examples, read_spans
+from server.tasks.span_files import read_examples, read_spans, read_types
 
 
 class Source(Protocol):
@@ -216,3 +216,18 @@ class LabelledFiles(LabelledFilesSettings):
     def _reading(self) -> Callable[[str], str]:
         """Return the function that extracts what to read from a public text: its text field, or all if unstructured."""
         return Structure.of(self.structure, "task.structure").reading if self.structure else str
+
+
+def unmarked_types(source: Source) -> str | None:
+    """Return a warning about planned types of spans that no public text marks; None if there are none."""
+    types = source.task().spans
+    examples = source.public_examples() if types else []
+    marked = {span.type for example in examples for span in example.spans or ()}
+    missing = [name for name in types if name not in marked]
+    if not missing or not examples:
+        return None
+    said = f"no public text marks {', '.join(missing)}: the built-in models mark none of it"
+    path = source.public_text if isinstance(source, LabelledFiles) else None
+    if others := sorted(read_types(path) - set(types)) if path else []:
+        said += f"; task.public_text marks {', '.join(others)}, which task.spans leaves out"
+    return said

@@ -7,7 +7,7 @@ in other formats, and rows without the field, have none.
 """
 
 import json
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
 from itertools import zip_longest
 from pathlib import Path
 from typing import Any
@@ -16,7 +16,7 @@ from common.errors import DataError
 from common.labelled_files import read_texts
 from server.documents.codec import MALFORMED
 from server.domain import Example
-from server.spans import Span, Spans, fit
+from server.spans import Span, Spans, misfit
 
 _EXPECTED = "a list of {start, end, type} of the planned types, in order and apart, each on some of the text"
 
@@ -32,14 +32,15 @@ def read_spans(path: str | Path, types: Collection[str]) -> list[Spans | None]:
         One entry for each row, in the file's order: None without the field. An empty list for another format.
 
     Raises:
-        DataError: Spans are malformed, or do not fit their text; the message has path and line, and no text.
+        DataError: Spans are malformed, or do not fit their text; the message has path and line, the number of the
+            first wrong span, counted from 1, and what is wrong with it, and no text.
     """
-    file = Path(path)
-    if file.suffix.lower() != ".jsonl":
-        return []
-    content = file.read_text(encoding="utf-8-sig")
-    lines = [(number, line) for number, line in enumerate(content.split("\n"), start=1) if line.strip()]
-    return [_spans(json.loads(line), types, where=f"{file}:{number}") for number, line in lines]
+    return [_spans(row, types, where=where) for where, row in _rows(path)]
+
+
+def read_types(path: str | Path) -> set[str]:
+    """Return all types of a file's spans, planned or not; errors are as in `read_spans`."""
+    return {span.type for where, row in _rows(path) for _, span in _numbered(row.get("spans") or [], where=where)}
 
 
 def read_examples(path: str | Path, types: Collection[str]) -> list[Example]:
@@ -54,16 +55,39 @@ def read_examples(path: str | Path, types: Collection[str]) -> list[Example]:
     return [Example(text=text, spans=spans) for text, spans in rows if spans is not None]
 
 
+def _rows(path: str | Path) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Yield the rows of a JSON Lines file, each with its place; of another format none."""
+    file = Path(path)
+    if file.suffix.lower() != ".jsonl":
+        return
+    for number, line in enumerate(file.read_text(encoding="utf-8-sig").split("\n"), start=1):
+        if line.strip():
+            yield f"{file}:{number}", json.loads(line)
+
+
 def _spans(row: dict[str, Any], types: Collection[str], *, where: str) -> Spans | None:
     given = row.get("spans")
     if given is None:
         return None
-    spans: Spans | None
-    try:
-        spans = tuple(span for span in map(Span.from_json, given) if span.type in types)
-    except MALFORMED:
-        spans = None
-    if spans is None or not fit(row["text"], spans):
-        do = "Mend the row; places are counted in Unicode code points, from 0"
-        raise DataError("wrong spans", expected=_EXPECTED, got="something else", where=where, do=do)
-    return spans
+    numbered = [(number, span) for number, span in _numbered(given, where=where) if span.type in types]
+    if wrong := misfit(row["text"], numbered):
+        raise _wrong(wrong, where)
+    return tuple(span for _, span in numbered)
+
+
+def _numbered(given: object, *, where: str) -> list[tuple[int, Span]]:
+    """Return the spans of a row with their numbers, from 1."""
+    if not isinstance(given, list):
+        raise _wrong("no list", where)
+    numbered = []
+    for number, one in enumerate(given, start=1):
+        try:
+            numbered.append((number, Span.from_json(one)))
+        except MALFORMED:
+            raise _wrong(f"span {number} that is no object with start, end and type", where) from None
+    return numbered
+
+
+def _wrong(got: str, where: str) -> DataError:
+    do = "Mend the row; places are counted in Unicode code points, from 0"
+    return DataError("wrong spans", expected=_EXPECTED, got=got, where=where, do=do)

@@ -13,6 +13,7 @@ from common.domain import Record, is_one_population
 from common.errors import ConfigError
 from common.labelled_files import duplicates
 from server.planning.make_plan import large_delta
+from server.report.utility import ACCURACY, MICRO_F1
 from server.settings.build import build
 from server.settings.schema import SimulationSettings
 from server.tasks.sources import LabelledFiles, Source
@@ -62,9 +63,12 @@ def _dealing(settings: SimulationSettings, source: Source, dealt: Sequence[Seque
 
 
 def _labels(source: Source, private: Sequence[Record]) -> Iterator[str]:
-    labels, counts = source.task().labels, Counter(label for record in private for label in record.labels)
+    labels, most = source.task().labels, source.task().labels_per_text
     if is_one_population(labels):
         return
+    counts = Counter(label for record in private for label in record.labels[:most])
+    if most == 1 and (several := sum(bool(record.more) for record in private)):
+        yield f"{several} rows have several labels; only the first counts: task.labels_per_text {_ALONE}"
     if absent := [label for label in labels if not counts[label]]:
         yield f"{len(absent)} of {len(labels)} labels have no record: their votes are noise alone {_ALONE}"
     if single := [label for label in labels if counts[label] == 1]:
@@ -83,15 +87,15 @@ def _guarantee(settings: SimulationSettings, private: Sequence[Record]) -> Itera
 
 
 def _other_files(source: Source, private: Sequence[Record]) -> Iterator[str]:
-    held_out = source.held_out()
+    held_out, measure = source.held_out(), MICRO_F1 if source.task().several else ACCURACY
     if not held_out:
-        yield "no held-out texts (task.test): no accuracy and no FID will be measured"
+        yield f"no held-out texts (task.test): no {measure} and no FID will be measured"
     if not isinstance(source, LabelledFiles):
         return
     texts = {_normal(record.text) for record in private}
     if shared := sum(_normal(record.text) in texts for record in held_out):
         of_test = f"{shared} of {len(held_out)} texts of task.test"
-        yield f"{of_test} are private records too: the accuracy will be too high {_ALONE}"
+        yield f"{of_test} are private records too: the {measure} will be too high {_ALONE}"
     public = {_normal(text) for text in source.public_texts()} if source.public_text else set()
     if shared := len(texts & public):
         if shared > _MOST_SHARED * len(texts):

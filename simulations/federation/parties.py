@@ -14,6 +14,7 @@ from client.settings import PartySettings
 from common import rng
 from common.domain import MOST_RECORDS, Record
 from common.errors import ConfigError, DataError
+from common.file_diagnosis import SEPARATOR
 from common.labelled_files import named_by, read_records
 from common.ledger.ledger import Ledger
 from common.models.encoder import Encoder
@@ -45,11 +46,15 @@ def with_labels(settings: SimulationSettings) -> SimulationSettings:
     if not train or setting(settings, "task.labels"):
         return settings
     with named_by("task.train"):
-        labels = sorted({label for record in read_records(train, show_names=True) for label in record.labels})
+        private = read_records(train, show_names=True)
+    labels = sorted({label for record in private for label in record.labels})
     if len(labels) < 2:
         do = f"task.labels={NO_LABELS} makes all texts one population"
         raise DataError("task.train: labels", expected="at least two", got=len(labels), where=train, do=do)
     log.warning("%d labels taken from the private training file: simulation only", len(labels))
+    of_sets = {label for record in private if record.more is not None for label in record.labels}
+    if joined := sum("," in label for label in of_sets):
+        log.warning("%d of them have a comma in their name: labels of a text are separated by %s", joined, SEPARATOR)
     return changed(settings, {"task.labels": dict.fromkeys(labels), "labels_from_records": True})
 
 

@@ -42,9 +42,12 @@ def test_a_label_that_the_plan_lacks_does_not_take_part_and_is_not_named(caplog)
     assert np.array_equal(mine.vectors, alone.vectors)
     assert np.array_equal(mine.labels, alone.labels)
     assert (mine.texts, mine.owners) == (alone.texts, ("bob",))
-    (message,) = caplog.messages
-    assert "do not take part" in message
-    assert not [word for word in ("secretlabel", "zqx", "1", "ann") if word in message]
+    several = embed(private, ENCODER).for_plan(LABELS, labels_per_record=2)
+    assert several.texts == alone.texts
+    assert len(caplog.messages) == 2
+    for message in caplog.messages:
+        assert "do not take part" in message
+        assert not [word for word in ("secretlabel", "zqx", "1", "ann") if word in message]
 
 
 @pytest.mark.parametrize("rows", ["text,label\nzqx,secretlabel,more\n", "text,label\n,b\n", "text\nzqx\n"])

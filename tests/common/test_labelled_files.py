@@ -106,6 +106,8 @@ def test_bad_files_are_refused_by_line_and_without_their_content(write, case):
 def test_an_unknown_label_names_the_labels_that_are_allowed(write):
     with pytest.raises(DataError, match="pneumonia, asthma"):
         read_records(write("a.csv", "text,label\nx,other\n"), LABELS)
+    with pytest.raises(DataError, match="separated by ;"):
+        read_records(write("a.csv", 'text,labels\nx,"asthma,pneumonia"\n'), LABELS)
 
 
 @pytest.mark.parametrize("reader", [read_records, read_texts, read_topics])

@@ -53,7 +53,8 @@ def test_texts_figures_and_report(run):
     assert facts["verdict"]["sentence"].startswith("By micro F1, the texts teach ")
     assert facts["verdict"]["accuracy"]["measure"] == "micro F1"
     assert sum(facts["released"]["label"].values()) == sum(len(line["labels"]) for line in released)
-    assert "Micro F1" in (run / "report.html").read_text("utf-8")
+    assert "micro F1 ↑" in (run / "report.html").read_text("utf-8")
+    assert facts["utility"]["measure"] == "micro F1"
     statement = read(run, "privacy.json")["statement"]
     assert "A record counts under up to 2 of its labels, and this holds for all of them together." in statement
     assert not (run / "classifier.json").exists()

@@ -87,6 +87,9 @@ def test_without_test_texts_it_says_what_a_count_of_the_hospitals_costs(capsys, 
     assert "evaluation.federated=0.05 spends 5% of ε on a count of the hospitals' records" in said
     assert f"with noise of {noise:.2g} records" in said
     assert not [sentence for sentence in counted["advice"] if "task.test" in sentence]
+    for other in ("task.labels_per_text=2", "task.labels=unlabelled"):
+        made = plan(capsys, *known, "method=census", "method.directions=6", "method.rounds=2", other)
+        assert not [sentence for sentence in made["advice"] if "task.test" in sentence]
 
 
 def test_what_auto_became_is_in_the_plan(capsys):

@@ -12,6 +12,7 @@ from common.queries.class_sums import ClassSumsSpec
 from common.queries.closed_set import QUERIES
 from common.queries.correct_count import CorrectCountSpec
 from common.queries.histograms import LabelHistogramSpec, LengthHistogramSpec, VocabularySpec
+from common.queries.label_sets import LabelSetsSpec
 from common.queries.length_range import LengthRangeSpec
 from common.queries.questionnaire import QuestionnaireSpec
 from common.queries.seed_choice import SeedChoiceSpec
@@ -253,6 +254,8 @@ def test_what_is_weak_is_advised_on_and_no_reason_to_warn():
     )
     assert (hopeless([weak]), advice([weak])) == ({}, [sentence])
     assert advice([estimate(LabelHistogramSpec(labels=10), 43, mechanism="laplace")]) == []
+    sets = advice([estimate(LabelSetsSpec(labels=10), 20, mechanism="laplace")])
+    assert sets[0].startswith("q will be weak: 2 records a single label (of a pair only those with both, against")
     full = estimate(SelfSimilaritySpec(buckets=2), 8, mechanism="laplace")
     assert advice([full])[0].endswith("if there are 8 records; it takes a larger epsilon")
 

@@ -73,6 +73,10 @@ def test_the_same_figures_of_private_records_stand_beside():
         ("fidelity: mauve", "higher"),
         ("privacy: of a kind: email", "lower"),
         ("stated epsilon", None),
+        ("nearness: real", "lower"),
+        ("spans: real", "higher"),
+        ("spans: zero shot", "higher"),
+        ("label sets: zero shot: micro f1", "higher"),
     ],
 )
 def test_a_figure_is_better_in_one_direction_or_has_none(name, direction):

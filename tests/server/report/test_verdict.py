@@ -280,7 +280,24 @@ def test_utility_is_one_table_with_the_number_of_training_texts():
     assert [row.simulation_only for row in made.rows] == [False, True, True, False, False, False]
     assert made.notes == ("The classifier: A model.", "The second classifier: Vectors.")
     assert made.rows[-1].tested_on == "the parties' records, counted with noise"
-    assert utility(Metrics()).to_json() == {"rows": [], "notes": []}
+    assert utility(Metrics()).to_json() == {"rows": [], "notes": [], "measure": "accuracy"}
+
+
+def test_texts_with_several_labels_have_micro_f1_in_the_table():
+    f1 = {"value": 0.7, "interval": [0.6, 0.8]}
+    sets = {"trained_on": 300, "micro_f1": f1, "constant": {"micro_f1": 0.4}, "as_many": {"micro_f1": 0.65}}
+    sets |= {"zero_shot": {"trained_on": 150, "micro_f1": 0.6}, "difference": {"value": 0.05, "interval": [0, 0.1]}}
+    metrics = {"label_sets": sets, "label_sets_real": {"micro_f1": 0.9}, "utility": {"reason": "several labels"}}
+    assert rows(metrics) == [
+        ("synthetic texts", 300, 0.7),
+        ("synthetic texts, as many as in the next row", 150, 0.65),
+        ("the same models without the hospitals", 150, 0.6),
+        ("all private records", None, 0.9),
+        ("nothing: the best constant answer", 0, 0.4),
+    ]
+    made = utility(Metrics(content=metrics))
+    assert made.measure == "micro F1"
+    assert [row.simulation_only for row in made.rows] == [False, False, False, True, False]
 
 
 def test_real_records_of_one_number_or_of_other_test_texts_are_not_shown_twice():

@@ -224,6 +224,18 @@ CROWDED = [Candidate(text=f"t{at}", label="other", model="m", round=1) for at in
 OF_RECORDS = {"other": 0.13} | dict.fromkeys("abcdefg", 0.87 / 7)
 
 
+def test_pairs_of_labels_that_are_worse_than_independent_ones():
+    def of(distance):
+        return {"label_sets": {"pair_distance": {"value": distance}, "independent": {"value": 0.15}}}
+
+    (weakness,) = weaknesses_of(metrics=of(0.3))
+    assert weakness.startswith(
+        "pairs of labels in the texts are further from those of the test texts, 0.30, than pairs"
+    )
+    assert "a larger epsilon (now 4)" in weakness
+    assert weaknesses_of(metrics=of(0.1)) == []
+
+
 def crowded(*, noised=False, **changes):
     known = (
         {"rounds": [line(0, shares=OF_RECORDS)], "simulation": False} if noised else {"metrics": shares(**OF_RECORDS)}

@@ -9,7 +9,7 @@ from common.errors import ConfigError, DataError
 from server.spans import Span, fit
 from server.tasks import demo_notes
 from server.tasks.description import task_from
-from server.tasks.sources import DemoMessages, DemoNotes, LabelledFiles
+from server.tasks.sources import DemoMessages, DemoNotes, LabelledFiles, unmarked_types
 from tests.support.structures import SETTINGS
 
 DRUG = Span(start=5, end=12, type="drug")
@@ -47,22 +47,42 @@ def test_rows_have_spans_of_the_planned_types_or_none(tmp_path):
 
 
 @pytest.mark.parametrize(
-    "spans",
+    ("spans", "wrong"),
     [
-        "drug",
-        [{"start": 5, "end": 12}],
-        [{"start": 5, "end": 13, "type": "drug"}],
-        [{"start": 6, "end": 5, "type": "drug"}],
-        [{"start": 5, "end": 12, "type": "drug"}] * 2,
-        [{"start": 4, "end": 5, "type": "drug"}],
+        ("drug", "no list"),
+        ([{"start": 5, "end": 12}], "span 1 that is no object with start, end and type"),
+        ([{"start": 5, "end": 13, "type": "drug"}], "span 1 that goes beyond the text of 12 characters"),
+        ([{"start": 6, "end": 5, "type": "drug"}], "span 1 that is blank"),
+        ([{"start": 5, "end": 12, "type": "drug"}] * 2, "span 2 that begins before the end of the one before"),
+        ([{"start": 0, "end": 9, "type": "verb"}, {"start": 4, "end": 5, "type": "drug"}], "span 2 that is blank"),
     ],
 )
-def test_wrong_spans_are_refused_by_their_line_and_not_quoted(tmp_path, spans):
+def test_wrong_spans_are_refused_by_line_number_and_rule_and_not_quoted(tmp_path, spans, wrong):
     source = files(tmp_path, {"text": "fine"}, {"text": "took aspirin", "spans": spans})
     for read in (source.held_out_spans, source.public_examples):
-        with pytest.raises(DataError, match=r"wrong spans; .*texts\.jsonl:2") as refused:
+        with pytest.raises(DataError, match=rf"wrong spans; .*got {wrong}.*texts\.jsonl:2") as refused:
             read()
         assert "aspirin" not in str(refused.value)
+
+
+def test_a_tag_in_a_text_with_spans_is_refused(tmp_path):
+    with pytest.raises(DataError, match=r"got a tag in the text"):
+        files(tmp_path, {"text": "took <b>aspirin</b>", "spans": []}).public_examples()
+
+
+def test_types_that_no_public_text_marks_are_said(tmp_path):
+    spans = [{"start": 5, "end": 12, "type": "medicine"}]
+    rows = {"text": "took aspirin", "spans": spans}, {"text": "nothing"}
+    said = unmarked_types(files(tmp_path, *rows, spans={"drug": "a medicine", "dose": "an amount"}))
+    assert said == (
+        "no public text marks drug, dose: the built-in models mark none of it; task.public_text marks medicine, which "
+        "task.spans leaves out"
+    )
+    assert unmarked_types(files(tmp_path, *rows, spans={"medicine": "a drug"})) is None
+    assert unmarked_types(files(tmp_path, {"text": "nothing"})).endswith("mark none of it")
+    assert unmarked_types(files(tmp_path, *rows, spans={})) is None
+    assert unmarked_types(files(tmp_path, public_text=None)) is None
+    assert unmarked_types(DemoNotes(public_notes=60, spans=True)) is None
 
 
 @pytest.mark.parametrize(

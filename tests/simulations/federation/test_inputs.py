@@ -58,6 +58,15 @@ def test_a_label_that_six_and_more_share_is_cut_short(tmp_path, caplog):
     assert ": c, d, e, f, g, ...; is" in line
 
 
+def test_rows_with_several_labels_in_a_task_with_one(tmp_path, caplog):
+    task = labelled(tmp_path)
+    sets = ("a", "b", "a;b")
+    (tmp_path / "train.csv").write_text("text,labels\n" + "".join(f"zq {i},{sets[i % 3]}\n" for i in range(39)))
+    (line,) = warned(caplog, task, IID)
+    assert line == "13 rows have several labels; only the first counts: task.labels_per_text (simulation only)"
+    assert warned(caplog, task, IID, "task.labels_per_text=2") == []
+
+
 def test_a_delta_above_one_over_the_records_or_the_users(tmp_path, caplog):
     task = labelled(tmp_path)
     assert warned(caplog, task, IID, "privacy.delta=0.025") == []
@@ -77,6 +86,8 @@ def test_a_missing_test_file_and_one_with_private_records(tmp_path, caplog):
     (line,) = warned(caplog, task, IID, f"task.test={tmp_path}/train.csv")
     message = "40 of 40 texts of task.test are private records too: the accuracy will be too high"
     assert line == f"{message} (simulation only)"
+    (line,) = warned(caplog, task, IID, f"task.test={tmp_path}/train.csv", "task.labels_per_text=2")
+    assert line.endswith("private records too: the micro F1 will be too high (simulation only)")
 
 
 def test_public_text_with_private_texts(tmp_path, caplog):

@@ -23,6 +23,17 @@ def test_labels_from_private_records_are_marked(tmp_path):
     assert not with_labels(_config(tmp_path, "task.labels={a: null, b: null}")).labels_from_records
 
 
+def test_taken_labels_with_a_comma_are_said_to_be_wrongly_separated(tmp_path, caplog):
+    settings = _config(tmp_path)
+    (tmp_path / "train.csv").write_text('text,labels\nx,a;b\ny,"a, b"\nz,"b, a"\n')
+    with_labels(settings)
+    assert "2 of them have a comma in their name: labels of a text are separated by ;" in caplog.text
+    (tmp_path / "train.csv").write_text('text,label\nx,a\ny,"a, b"\n')
+    caplog.clear()
+    with_labels(settings)
+    assert "comma" not in caplog.text
+
+
 def test_canaries_that_are_in_are_added_in_turn_and_the_same_each_time(tmp_path):
     settings = "task.labels={a: null, b: null}", "federation.canaries=9"
     dealt, again = (deal(_config(tmp_path, *settings)) for _ in range(2))
