@@ -106,7 +106,7 @@ test-processors: $(INSTALLED)
 	$(AVX2) $(SUITE)
 
 test-browser: $(INSTALLED)
-	$(BIN)/pytest -m browser
+	$(BIN)/pytest -m "browser and not deployment"
 
 test-deployment: $(INSTALLED)
 	OMP_NUM_THREADS=1 $(BIN)/pytest -m deployment -s -p no:cacheprovider
