@@ -19,8 +19,26 @@ NO_LABELS = "unlabelled"
 """Setting `task.labels` of a task without labels: all texts are one population."""
 
 
+class Labelled:
+    """What has a label, or a set of labels: a text, or an order for texts."""
+
+    __slots__ = ()
+    label: str
+    more: tuple[str, ...] | None
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """All labels."""
+        return self.label, *(self.more or ())
+
+    @property
+    def named(self) -> str:
+        """The label, or the labels in one text."""
+        return label_set(self.labels)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Candidate(Document):
+class Candidate(Labelled, Document):
     """One synthetic text.
 
     Attributes:
@@ -45,16 +63,6 @@ class Candidate(Document):
     more: tuple[str, ...] | None = field(default=None, metadata=ABSENT)
     spans: Spans | None = field(default=None, metadata=ABSENT)
 
-    @property
-    def labels(self) -> tuple[str, ...]:
-        """All labels of the text."""
-        return self.label, *(self.more or ())
-
-    @property
-    def named(self) -> str:
-        """The text's label, or its labels in one text."""
-        return label_set(self.labels)
-
     def to_json(self) -> dict[str, Any]:
         """Return the text as strict JSON, with the fields in their order."""
         made = Document.to_json(self)  # super() does not work in a dataclass with slots
@@ -69,6 +77,11 @@ class Candidate(Document):
             first, *more = labels
             value = {**value, "label": first, "more": more}
         return from_json(cls, value)
+
+
+def has_label_sets(texts: Iterable[Candidate]) -> bool:
+    """Return whether the texts were requested with sets of labels, as those of a task with several labels a text."""
+    return any(text.more is not None for text in texts)
 
 
 def label_set(labels: Iterable[str]) -> str:

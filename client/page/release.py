@@ -51,7 +51,9 @@ async def receive(settings: HospitalSettings, parts: AsyncIterator[bytes]) -> Pa
         with os.fdopen(descriptor, "wb") as file:
             async for part in parts:
                 size += len(part)
-                file.write(_bounded(part, size))
+                if size > MOST_BYTES:
+                    raise _too_large("synthetic texts", "more")
+                file.write(part)
         with _alone():
             return coming.replace(settings.private / RECEIVED)  # noqa: ASYNC240 takes no time
     finally:
@@ -112,12 +114,6 @@ def _path(what: str, text: str) -> Path:
     if path.stat().st_size > MOST_BYTES:
         raise _too_large(what, path.stat().st_size)
     return path
-
-
-def _bounded(part: bytes, size: int) -> bytes:
-    if size > MOST_BYTES:
-        raise _too_large("synthetic texts", "more")
-    return part
 
 
 def _too_large(what: str, got: object) -> ConfigError:

@@ -14,7 +14,7 @@ from common import rng
 from common.domain import Record, is_one_population
 from common.errors import CaucusError
 from common.models.encoder import Encoder
-from server.domain import Candidate
+from server.domain import Candidate, has_label_sets
 from server.evaluation.small_model import Evaluation, predictions
 from server.metrics import accuracy, clusters, intervals, manifolds, surface, transport
 from server.metrics.fidelity import fid
@@ -66,7 +66,7 @@ class Measured:
     @property
     def several(self) -> bool:
         """Whether a text may have several labels."""
-        return any(text.more is not None for text in self.candidates)
+        return has_label_sets(self.candidates)
 
     @property
     def whole_texts(self) -> Sequence[str]:
@@ -109,6 +109,11 @@ def figure(
     if math.isnan(number):
         return {"value": None, "reason": "it is not a number: nothing divided by nothing", "rows": rows}
     return {"value": number, "interval": interval() if interval else None, "rows": rows}
+
+
+def over_texts(score: Callable[[NDArray[np.intp]], float], rows: int) -> Figure:
+    """Return a figure of all test texts, with its interval over them; `score` takes the indices of some of them."""
+    return figure(lambda: score(np.arange(rows)), rows=rows, interval=lambda: intervals.over_rows(score, rows))
 
 
 def together(make: Callable[[], Mapping[str, float]], names: Sequence[str], *, rows: int) -> dict[str, Figure]:

@@ -4,7 +4,7 @@ As for texts with one label (`zero_shot.py`), the same classifiers are trained o
 models wrote before any answer and, in a simulation, on the private records, and tested on the same held-out texts.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 
 import numpy as np
@@ -14,8 +14,8 @@ from common import rng
 from common.domain import Record
 from common.errors import CaucusError, ConfigError
 from server.domain import Candidate
-from server.evaluation.figures import Figure, Group, Measured, figure, missing
-from server.metrics import intervals, multilabel
+from server.evaluation.figures import Figure, Group, Measured, figure, missing, over_texts
+from server.metrics import multilabel
 from server.metrics.multilabel import Marks
 
 NAME, REAL = "label_sets", "label_sets_real"
@@ -77,15 +77,10 @@ def _gained(measured: Measured, zero_shot: Sequence[Candidate], texts: int, righ
     def difference(at: NDArray[np.intp]) -> float:
         return multilabel.micro_f1(after[at], right[at]) - multilabel.micro_f1(before[at], right[at])
 
-    gain = figure(
-        lambda: difference(np.arange(len(right))),
-        rows=len(right),
-        interval=lambda: intervals.over_rows(difference, len(right)),
-    )
     return {
         "zero_shot": {"trained_on": texts} | _scores(before, right),
         "as_many": _scores(after, right),
-        "difference": gain,
+        "difference": over_texts(difference, len(right)),
     }
 
 
@@ -104,16 +99,10 @@ def _answers(measured: Measured, train: _TEXTS) -> Marks:
 
 
 def _scores(answers: Marks, right: Marks) -> dict[str, Figure]:
-    return {
-        name: figure(
-            lambda score=score: score(answers, right),  # type: ignore[misc]
-            rows=len(right),
-            interval=lambda score=score: intervals.over_rows(  # type: ignore[misc]
-                lambda at: score(answers[at], right[at]), len(right)
-            ),
-        )
-        for name, score in (("micro_f1", multilabel.micro_f1), ("macro_f1", multilabel.macro_f1))
-    }
+    def of(score: Callable[[Marks, Marks], float]) -> Figure:
+        return over_texts(lambda at: score(answers[at], right[at]), len(right))
+
+    return {"micro_f1": of(multilabel.micro_f1), "macro_f1": of(multilabel.macro_f1)}
 
 
 def _labels(measured: Measured) -> list[str]:

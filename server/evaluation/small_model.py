@@ -17,7 +17,7 @@ from common.models.devices import device_here
 from common.models.encoder import Encoder
 from common.queries.terms import Extractor
 from common.system.extras import needs
-from server.domain import Candidate
+from server.domain import Candidate, has_label_sets
 from server.evaluation.remote_encoder import RemoteEncoder
 from server.metrics import accuracy
 from server.metrics.accuracy import SoftLabels
@@ -112,8 +112,7 @@ def metrics(
     """
     if not held_out:
         return {}
-    several = any(candidate.more is not None for candidate in candidates)
-    if several or is_one_population({record.label for record in held_out}):
+    if has_label_sets(candidates) or is_one_population({record.label for record in held_out}):
         return {"test_records": len(held_out)}
     return {
         "definition": evaluation.definition,

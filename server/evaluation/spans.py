@@ -15,8 +15,8 @@ from common import rng
 from common.errors import CaucusError
 from server.domain import Candidate, Example, Task
 from server.evaluation.fields import Cleaned, counted
-from server.evaluation.figures import Figure, Group, figure, missing
-from server.metrics import intervals, tagger
+from server.evaluation.figures import Figure, Group, missing, over_texts
+from server.metrics import tagger
 from server.spans import REASONS, Marked
 
 LEARNED, MARKS = "spans", "marks"
@@ -81,19 +81,20 @@ def learned(
 
     real = drawn([Marked(text.text, text.spans or ()) for text in held_out], len(held_out))
     test, other = real[len(real) // 2 :], real[: len(real) // 2]
-    sets = {"as_many": _marked(candidates), "zero_shot": _marked(zero_shot), "real": other}
+    ours = _marked(candidates)
+    sets = {"as_many": ours, "zero_shot": _marked(zero_shot), "real": other}
     sets = {name: texts for name, texts in sets.items() if texts}
     texts = min(map(len, sets.values()))
-    draws = {name: range(_DRAWS if len(members) > texts else 1) for name, members in sets.items()}
     counts = {
-        name: _counts([drawn(members, texts, number) for number in draws[name]], test) for name, members in sets.items()
+        name: _counts([drawn(members, texts, nth) for nth in range(_DRAWS if len(members) > texts else 1)], test)
+        for name, members in sets.items()
     }
-    everything = _counts([_marked(candidates)], test)
+    everything = _counts([ours], test)
     group: Group = {
         "definition": _LEARNED.format(
-            model=tagger.DEFINITION, synthetic=len(_marked(candidates)), tested=len(test), texts=texts, draws=_DRAWS
+            model=tagger.DEFINITION, synthetic=len(ours), tested=len(test), texts=texts, draws=_DRAWS
         ),
-        "trained_on": len(_marked(candidates)),
+        "trained_on": len(ours),
         **{name: _score(everything, len(test), name) for name in ("f1", "precision", "recall")},
         **{name: _score(of_set, len(test), "f1") for name, of_set in counts.items()},
     }
@@ -116,11 +117,7 @@ def _counts(trainings: Sequence[Sequence[Marked]], test: Sequence[Marked]) -> ND
 def _score(counts: NDArray[np.int64] | CaucusError, rows: int, name: str) -> Figure:
     if isinstance(counts, CaucusError):
         return missing([name], counts, rows=rows)[name]
-    return figure(
-        lambda: tagger.scores(counts)[name],
-        rows=rows,
-        interval=lambda: intervals.over_rows(lambda at: tagger.scores(counts[at])[name], rows),
-    )
+    return over_texts(lambda at: tagger.scores(counts[at])[name], rows)
 
 
 def _difference(before: NDArray[np.int64], after: NDArray[np.int64]) -> Figure:
@@ -129,8 +126,7 @@ def _difference(before: NDArray[np.int64], after: NDArray[np.int64]) -> Figure:
     def gain(at: NDArray[np.intp]) -> float:
         return tagger.scores(after[at])["f1"] - tagger.scores(before[at])["f1"]
 
-    rows = len(before)
-    return figure(lambda: gain(np.arange(rows)), rows=rows, interval=lambda: intervals.over_rows(gain, rows))
+    return over_texts(gain, len(before))
 
 
 def _marks(candidates: Sequence[Candidate], task: Task, cleaned: Cleaned) -> dict[str, Any]:

@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 from common import rng
 from common.errors import CaucusError
 from server.domain import Candidate
-from server.evaluation.figures import Group, Measured, difference, figure, missing, predicted_by
-from server.metrics import accuracy, intervals
+from server.evaluation.figures import Group, Measured, difference, figure, missing, over_texts, predicted_by
+from server.metrics import accuracy
 
 NAME = "zero_shot"
 
@@ -79,11 +79,7 @@ def _part(members: Sequence[Candidate], count: int, generator: np.random.Generat
 def _scores(answers: Sequence[NDArray[np.str_]], labels: NDArray[np.str_]) -> Group:
     right = np.mean([given == labels for given in answers], axis=0)
     return {
-        "accuracy": figure(
-            lambda: float(right.mean()),
-            rows=len(labels),
-            interval=lambda: intervals.over_rows(lambda at: float(right[at].mean()), len(labels)),
-        ),
+        "accuracy": over_texts(lambda at: float(right[at].mean()), len(labels)),
         "macro_f1": figure(
             lambda: float(np.mean([accuracy.macro_f1(given, labels) for given in answers])), rows=len(labels)
         ),

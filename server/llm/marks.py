@@ -6,7 +6,7 @@ spans stand beside it. So no hospital sees a mark, no query asks for one, and no
 shows such a text again, its marks are put back.
 """
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -50,8 +50,7 @@ def unmarked(request: "Request") -> "Request":
     """Return the same request without marks, for a model that does not read them."""
     if request.marks is None:
         return request
-    good, bad, source = (tuple(map(without_tags, texts)) for texts in (request.good, request.bad, request.source))
-    return replace(request, good=good, bad=bad, source=source, marks=None)
+    return _changed(request, without_tags, None)
 
 
 class RunMarks:
@@ -83,12 +82,16 @@ class RunMarks:
         """Return a request with an example of marks, and with the marks of the texts that it shows."""
         if request.marks is None:
             return request
-        good, bad, source = (tuple(map(self._marked, texts)) for texts in (request.good, request.bad, request.source))
-        marks = replace(request.marks, example=self._example)
-        return replace(request, good=good, bad=bad, source=source, marks=marks)
+        return _changed(request, self._marked, replace(request.marks, example=self._example))
 
     def _marked(self, text: str) -> str:
         return marked(text, self._spans.get(text, ()))
+
+
+def _changed(request: "Request", change: Callable[[str], str], marks: Marks | None) -> "Request":
+    """Return the request with each text that it shows changed, and with these marks."""
+    good, bad, source = (tuple(map(change, texts)) for texts in (request.good, request.bad, request.source))
+    return replace(request, good=good, bad=bad, source=source, marks=marks)
 
 
 def _example(examples: Iterable[Example]) -> str:

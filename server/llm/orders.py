@@ -6,13 +6,13 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from server.domain import Task, label_set
+from server.domain import Labelled, Task
 from server.llm.allocation import allocate, per_label
 from server.llm.base import Request
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Order:
+class Order(Labelled):
     """Number of texts of one label, or of one set of labels, that one model writes in one round.
 
     Attributes:
@@ -26,16 +26,6 @@ class Order:
     label: str
     count: int
     more: tuple[str, ...] | None = None
-
-    @property
-    def labels(self) -> tuple[str, ...]:
-        """All labels of each text."""
-        return self.label, *(self.more or ())
-
-    @property
-    def named(self) -> str:
-        """The label, or the labels in one text."""
-        return label_set(self.labels)
 
 
 RequestMaker = Callable[[Order, int, np.random.Generator], Request]

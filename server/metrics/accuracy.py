@@ -170,6 +170,26 @@ def _check(what: str, texts: Sequence[str], values: Sequence[object]) -> None:
         raise DataError(what, expected="one for each text", got="another number of them")
 
 
+def vectors(
+    train: Sequence[str], test: Sequence[str], encoder: TextEncoder | None
+) -> tuple[NDArray[np.float32], NDArray[np.float32]] | None:
+    """Return what classifiers see of the training texts and of the test texts, each with one row for each text.
+
+    That is the encoder's vectors or, without one, TF-IDF of words and word pairs, which scikit-learn gives as sparse
+    matrices; None if no training text has a word.
+    """
+    from sklearn.feature_extraction.text import TfidfVectorizer
+
+    if encoder is not None:
+        return encoder.encode(train), encoder.encode(test)
+    vectorizer = TfidfVectorizer(ngram_range=(1, 2), sublinear_tf=True)
+    try:
+        fitted = vectorizer.fit_transform(train)
+    except ValueError:  # sklearn's only way to say that no text has a word
+        return None
+    return fitted, vectorizer.transform(test)
+
+
 def predict(
     train_texts: Sequence[str],
     train_labels: Sequence[str] | SoftLabels,
@@ -201,20 +221,13 @@ def _predicted(
     train_weights: tuple[float, ...] | None,
     encoder: TextEncoder | None,
 ) -> tuple[list[str], str | None]:
-    from sklearn.feature_extraction.text import TfidfVectorizer
-
     by_label = sizes(given)
     constant = [min(by_label, key=lambda label: (-by_label[label], label))] * len(test_texts)
     if len(by_label) == 1:
         return constant, "all training texts have one label: it is the answer to every test text"
-    if encoder is None:
-        vectorizer = TfidfVectorizer(ngram_range=(1, 2), sublinear_tf=True)
-        try:
-            train = vectorizer.fit_transform(train_texts)
-        except ValueError:  # sklearn's only way to say that no text has a word
-            return constant, "no training text has a word: the most frequent label is the answer to every test text"
-        test = vectorizer.transform(test_texts)
-    else:
-        train, test = encoder.encode(train_texts), encoder.encode(test_texts)
+    found = vectors(train_texts, test_texts, encoder)
+    if found is None:
+        return constant, "no training text has a word: the most frequent label is the answer to every test text"
+    train, test = found
     model = logistic_regression(train, given, train_weights or (1.0,) * len(train_texts))
     return [str(label) for label in model.predict(test)], None

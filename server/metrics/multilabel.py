@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from common.errors import DataError
-from server.metrics.accuracy import TextEncoder, logistic_regression
+from server.metrics.accuracy import TextEncoder, logistic_regression, vectors
 
 DEFINITION = (
     "One logistic regression (L2, C = 10) for each label against all texts without it, on TF-IDF of words and word "
@@ -50,14 +50,17 @@ def predict(
     """
     if not len(train) or not len(test):
         raise DataError("texts of the classifier", expected="at least one to train on and one to test", got="none")
-    vectors, others = _vectors(train, test, encoder)
+    found = vectors(train, test, encoder)
+    if found is None:
+        raise DataError("training texts", expected="words", got="none")
+    of_train, of_test = found
     answers = np.zeros((len(test), known.shape[1]), dtype=np.bool_)
     for label, mine in enumerate(known.T):
         if mine.all() or not mine.any():
             answers[:, label] = mine.all()
             continue
-        model = logistic_regression(vectors, mine.astype(str).tolist(), weights or [1.0] * len(train))
-        answers[:, label] = model.predict(others) == "True"
+        model = logistic_regression(of_train, mine.astype(str).tolist(), weights or [1.0] * len(train))
+        answers[:, label] = model.predict(of_test) == "True"
     return answers
 
 
@@ -111,20 +114,3 @@ def _pairs(sets: Iterable[LabelSet]) -> dict[LabelSet, float]:
 
 def _f1(both: int, either: int) -> float:
     return float(2 * both / either) if either else 0.0
-
-
-def _vectors(
-    train: Sequence[str], test: Sequence[str], encoder: TextEncoder | None
-) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
-    from sklearn.feature_extraction.text import TfidfVectorizer
-
-    if encoder is not None:
-        return encoder.encode(train), encoder.encode(test)
-    vectorizer = TfidfVectorizer(ngram_range=(1, 2), sublinear_tf=True)
-    try:
-        fitted = vectorizer.fit_transform(train)
-    except ValueError:  # sklearn's only way to say that no text has a word
-        fitted = None
-    if fitted is None:
-        raise DataError("training texts", expected="words", got="none")
-    return fitted, vectorizer.transform(test)

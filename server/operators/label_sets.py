@@ -9,9 +9,9 @@ together (`common/queries/label_sets.py`). From the noised answer sets are drawn
 
 Numbers of pairs are shrunk towards those of independent labels, by the share of their scatter about these that noise
 explains (empirical Bayes), and a lift is taken of at least as many records as the noise is: a noisy answer leaves
-independent labels. What is lost are ties of three and more labels at
-once, and which labels make small sets. The first round asks nothing, and has sets of any size and labels alike: the
-later rounds make up for them, so that all texts together have the drawn sets as nearly as possible.
+independent labels. What is lost are ties of three and more labels at once, and which labels make small sets. The first
+round asks nothing, and has sets of any size and labels alike: the later rounds make up for them, so that all texts
+together have the drawn sets as nearly as possible.
 
 In everything that is measured label by label, a text with several labels stands once under each of them (`label_rows`).
 It is all a function of public texts and of noised numbers: nothing here can cost privacy.

@@ -15,7 +15,7 @@ from common.domain import is_one_population
 from server.documents.codec import strict
 from server.documents.privacy import Privacy
 from server.documents.run import RunSummary
-from server.domain import Candidate
+from server.domain import Candidate, has_label_sets
 from server.guarantee.case import Kind
 from server.guarantee.sides import Guarantee, guarantee
 from server.report.write import render
@@ -178,7 +178,7 @@ def card(
     """
     labels = run.labels or dict.fromkeys(sorted({text.label for text in texts}))
     absent = set() if any(text.probabilities for text in [*texts, *public]) else {"probabilities"}
-    absent |= {"label"} if any(text.more is not None for text in texts) else {"labels"}
+    absent |= {"label"} if has_label_sets(texts) else {"labels"}
     if not run.spans:
         absent |= {"spans"}
     if is_one_population(labels):

@@ -19,7 +19,7 @@ from server.documents.metrics import Metrics
 from server.documents.privacy import Privacy
 from server.documents.rounds import RoundReport
 from server.documents.run import RunSummary
-from server.domain import Candidate
+from server.domain import Candidate, has_label_sets
 from server.evaluation.text_classifier import TextClassifier
 from server.run_folder import from_round_1, read_candidates
 from server.settings.build import build
@@ -107,7 +107,7 @@ class Result:
 
 def _table(texts: Sequence[Candidate]) -> pd.DataFrame:
     table = pd.DataFrame(texts, columns=_TEXTS)
-    if any(text.more is not None for text in texts):
+    if has_label_sets(texts):
         table["label"] = pd.Series([list(text.labels) for text in texts], dtype=object)
         table = table.rename(columns={"label": "labels"})
     if is_one_population({text.label for text in texts}):

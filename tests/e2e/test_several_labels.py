@@ -1,14 +1,12 @@
 """Texts with several labels from files to figures: runs, and all that is made of them."""
 
-import csv
-
 import pytest
 
 from common.errors import ConfigError, DataError
 from server.command import main
 from simulations import simulate
 from simulations.api.result import Result
-from tests.support.runs import labelled, lines, read, tiny
+from tests.support.runs import labelled, lines, read, tiny, with_columns
 
 METHODS = {"wasp": ("method.rounds=2",), "census": ("method.directions=6", "method.rounds=2")}
 SETS = ("a", "a;b", "b;c", "c;a;b", "b", "c")
@@ -20,12 +18,7 @@ def task(tmp_path_factory):
     """Overrides of a task whose files have sets of labels, some of them longer than the plan allows."""
     folder = tmp_path_factory.mktemp("data")
     overrides = labelled(folder)
-    for name in ("train", "test"):
-        with (folder / f"{name}.csv").open(newline="") as file:
-            texts = [row["text"] for row in csv.DictReader(file)]
-        with (folder / f"{name}.csv").open("w", newline="") as file:
-            rows = [(text, SETS[number % len(SETS)]) for number, text in enumerate(texts)]
-            csv.writer(file).writerows([("text", "labels"), *rows])
+    with_columns(folder, ("text", "labels"), lambda text, number: (text, SETS[number % len(SETS)]))
     named = [f"task.labels={LABELS}" if "labels=" in override else override for override in overrides]
     return [*named, "task.labels_per_text=2"]
 

@@ -1,6 +1,5 @@
 """Tasks without labels from files to figures: runs on records of text alone, and all that is made of them."""
 
-import csv
 import json
 
 import pandas as pd
@@ -12,7 +11,7 @@ from server.command import main
 from server.run_folder import ZERO_SHOT
 from simulations import simulate
 from simulations.api.result import Result
-from tests.support.runs import labelled, lines, read, tiny, words_in
+from tests.support.runs import labelled, lines, read, tiny, with_columns, words_in
 
 METHODS = {
     "wasp": (),
@@ -28,11 +27,7 @@ def task(tmp_path_factory):
     """Overrides of a task whose files have no column of labels."""
     folder = tmp_path_factory.mktemp("data")
     overrides = labelled(folder)
-    for name in ("train", "test"):
-        with (folder / f"{name}.csv").open(newline="") as file:
-            texts = [row["text"] for row in csv.DictReader(file)]
-        with (folder / f"{name}.csv").open("w", newline="") as file:
-            csv.writer(file).writerows([("text",), *([text] for text in texts)])
+    with_columns(folder, ("text",), lambda text, _: (text,))
     return ["task.labels=unlabelled" if "labels=" in override else override for override in overrides]
 
 

@@ -17,6 +17,7 @@ from common.queries.histograms import LabelHistogram, LabelHistogramSpec
 from common.queries.self_similarity import SelfSimilarity, SelfSimilaritySpec
 from common.queries.votes import VotesSpec
 from tests.support import asking
+from tests.support.bounds import assert_reached, norms
 
 DIRECTIONS = np.array([[1, 0], [0.8, 0.6], [0, 1], [-0.6, 0.8]], dtype=np.float32)
 TEXTS = ("", "fever", "cough and chest pain", "fever fever cough pain relief drug")
@@ -54,16 +55,6 @@ def answer(query, records, owners=None):
     return contribution(query, embedded.limited(query.spec.max_records))
 
 
-def norms(change, spec):
-    """The l1 and squared l2 norms of what a unit adds, both within what is declared."""
-    change = np.abs(change)
-    assert np.count_nonzero(change) <= spec.sensitivity.touched
-    assert change.max(initial=0) <= spec.max_records * spec.largest
-    assert change.sum() <= spec.sensitivity.l1
-    assert (change**2).sum() <= spec.sensitivity.l2_squared
-    return change.sum(), (change**2).sum()
-
-
 @pytest.mark.parametrize("name", QUERIES)
 def test_one_record_reaches_the_bounds_of_one_label_and_never_exceeds_them(name):
     query = QUERIES[name](1)
@@ -71,8 +62,7 @@ def test_one_record_reaches_the_bounds_of_one_label_and_never_exceeds_them(name)
     for data in itertools.chain([()], ((one,) for one in KINDS), itertools.combinations(KINDS[::5], 2)):
         before = answer(query, data)
         found += [norms(answer(query, [*data, record]) - before, query.spec) for record in KINDS]
-    assert max(l1 for l1, _ in found) == query.spec.sensitivity.l1
-    assert max(l2 for _, l2 in found) == query.spec.sensitivity.l2_squared
+    assert_reached(found, query.spec)
 
 
 @pytest.mark.parametrize("name", QUERIES)
@@ -84,8 +74,7 @@ def test_one_user_with_records_of_several_labels_keeps_to_m_times_the_bounds(nam
         for user in itertools.product(KINDS[::2], repeat=size):
             data, whose = [*user[:1], *others, *user[1:]], ["u", *owners, *["u"] * (size - 1)]
             found.append(norms(answer(query, data, whose) - before, query.spec))
-    assert max(l1 for l1, _ in found) == query.spec.sensitivity.l1
-    assert max(l2 for _, l2 in found) == query.spec.sensitivity.l2_squared
+    assert_reached(found, query.spec)
 
 
 @pytest.mark.parametrize(

@@ -21,6 +21,7 @@ from common.queries.label_sets import LabelSets, LabelSetsSpec
 from common.queries.questionnaire import QuestionnaireSpec
 from common.queries.votes import VotesSpec
 from tests.support import asking
+from tests.support.bounds import assert_reached, norms
 
 LABELS = ("a", "b", "c", "d")
 DIRECTIONS = np.array([[1, 0], [0.8, 0.6], [0, 1], [-0.6, 0.8]], dtype=np.float32)
@@ -71,19 +72,6 @@ def answer(query, records, owners=None, *, most=3):
     return contribution(query, embedded.limited(query.spec.max_records, query.spec.labels_per_record))
 
 
-def norms(change, spec):
-    """The l1 and squared l2 norms of what a unit adds, both within what is declared."""
-    change = np.abs(change)
-    assert np.count_nonzero(change) <= spec.sensitivity.touched
-    assert change.max(initial=0) <= spec.max_records * spec.largest
-    shifts = np.sort(change[change > 0])[::-1]
-    if spec.sensitivity.shifts:
-        assert (shifts <= np.array(spec.sensitivity.shifts[::-1])[: len(shifts)]).all()
-    assert change.sum() <= spec.sensitivity.l1
-    assert (change**2).sum() <= spec.sensitivity.l2_squared
-    return change.sum(), (change**2).sum()
-
-
 @pytest.mark.parametrize("most", [1, 2, 3])
 @pytest.mark.parametrize("name", QUERIES)
 def test_one_record_reaches_the_bounds_of_so_many_labels_and_never_exceeds_them(name, most):
@@ -91,8 +79,7 @@ def test_one_record_reaches_the_bounds_of_so_many_labels_and_never_exceeds_them(
     for data in ([], [KINDS[5]], [KINDS[40], KINDS[7]]):
         before = answer(query, data)
         found += [norms(answer(query, [*data, record]) - before, query.spec) for record in KINDS]
-    assert max(l1 for l1, _ in found) == query.spec.sensitivity.l1
-    assert max(l2 for _, l2 in found) == query.spec.sensitivity.l2_squared
+    assert_reached(found, query.spec)
 
 
 @pytest.mark.parametrize("name", QUERIES)
@@ -103,8 +90,7 @@ def test_one_user_with_records_of_several_labels_keeps_to_m_times_the_bounds(nam
         for user in itertools.product(KINDS[:: 7 * size**2], repeat=size):
             data, whose = [*user[:1], *others, *user[1:]], ["u", *owners, *["u"] * (size - 1)]
             found.append(norms(answer(query, data, whose) - before, query.spec))
-    assert max(l1 for l1, _ in found) == query.spec.sensitivity.l1
-    assert max(l2 for _, l2 in found) == query.spec.sensitivity.l2_squared
+    assert_reached(found, query.spec)
 
 
 def test_the_first_labels_that_the_plan_knows_count_each_once_and_a_record_without_any_takes_no_part():
