@@ -11,6 +11,7 @@ from server.command import main
 from server.run_folder import ZERO_SHOT
 from simulations import simulate
 from simulations.api.result import Result
+from tests.support.lanes import slow_but
 from tests.support.runs import labelled, lines, read, tiny, with_columns, words_in
 
 METHODS = {
@@ -31,7 +32,7 @@ def task(tmp_path_factory):
     return ["task.labels=unlabelled" if "labels=" in override else override for override in overrides]
 
 
-@pytest.fixture(scope="module", params=METHODS)
+@pytest.fixture(scope="module", params=slow_but({"wasp", "census", "dpga"}, METHODS))
 def run(request, task, tmp_path_factory):
     overrides = (*task, "method.samples=40", "federation.parties=2", "evaluation.metrics=[utility,fidelity,diversity]")
     folder = tmp_path_factory.mktemp(request.param) / "run"
