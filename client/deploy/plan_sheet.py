@@ -9,7 +9,8 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from client.approvals import PlanApproval
-from client.deploy.plan_facts import NOT_STATED_BY_THE_PLAN, Budget, OwnRecords, PlanFacts, down, up
+from client.deploy.plan_amounts import Budget, OwnRecords
+from client.deploy.plan_facts import NOT_STATED_BY_THE_PLAN, PlanFacts, down, up
 from common.domain import is_one_population
 from common.plan.plan import Plan
 from common.plan.planned import PlannedQuery

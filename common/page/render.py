@@ -21,7 +21,7 @@ class Pages:
     Args:
         package: The page's package, with a folder of templates and the page's sentences.
         tabs: The page's sections, each with a template; the first is at the root.
-        filters: Filters that the page's templates use.
+        filters: Filters that the page's templates use beside that of all pages, `utc`.
         values: Values that the page's templates use.
 
     Attributes:
@@ -48,7 +48,7 @@ class Pages:
             trim_blocks=True,
             lstrip_blocks=True,
         )
-        self._environment.filters |= filters
+        self._environment.filters |= {"utc": utc, **filters}
         self._environment.globals |= {"tabs": tabs, **values}
 
     def render(self, request: Request, template: str, **view: object) -> str:
@@ -79,6 +79,11 @@ class Pages:
         shared = {"tab": tab, "form_token": request.state.form_token, "owner": request.state.owner, "problem": ""}
         body = self.render(request, f"{tab}.html", **shared | {"scripted": scripted} | view)
         return HTMLResponse(body, status, headers={**(headers or {}), **(SCRIPTED if scripted else {})})
+
+
+def utc(time: str) -> str:
+    """Return a time of a file, ISO 8601 in UTC, as date and time of day."""
+    return time[:19].replace("T", " ")
 
 
 @cache

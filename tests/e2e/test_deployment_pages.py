@@ -122,7 +122,7 @@ def test_a_run_is_planned_decided_and_made_on_pages_until_a_budget_is_spent(depl
     coordinator, first, third = pages
 
     begun(coordinator, "pilot")
-    assert "awaiting approval of Hospital 0, Hospital 1 and Hospital 2" in ended(coordinator)
+    assert "awaiting approval · Hospital 0, Hospital 1, Hospital 2" in ended(coordinator)
     first.goto(first.root)
     pictured(first, ".github/hospital.png")
     decided(first, "Approve")

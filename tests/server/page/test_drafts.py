@@ -97,7 +97,7 @@ def test_the_page_has_what_plan_says_and_the_commands_that_say_it(browser, flowe
     assert main(plan[1:]) == 0
     said = json.loads(capsys.readouterr().out)
     (query,) = said["queries"]
-    assert f">{query['signal']['signal']:,.4g} {query['signal']['unit']}</td>" in text
+    assert f'>{query["signal"]["signal"]:.4g} <span lang="en">{query["signal"]["unit"]}</span></td>' in text
     assert json.dumps(query["signal"]["ratio"]) in text
     assert run == ["caucus-coordinator", "run", str(flower.folder), "NAME", *plan[4:]]
     start, draft = forms(response.text)
@@ -115,7 +115,7 @@ def test_a_plan_without_an_estimate_or_a_question_says_so(browser, unplanned):
     assert SAY.no_queries in text
     unplanned["queries"] = [{"name": "q", "times": 1, "signal": {"not_estimated": "why", "clear_from_records": None}}]
     text = browser.post("planned").text
-    assert '<td colspan="3" class="words">why</td>' in text
+    assert '<td colspan="3" class="words" lang="en">why</td>' in text
     assert SAY.advice_none in text
 
 
