@@ -37,6 +37,7 @@ from common.rng import secure_bytes
 from common.secagg import ring
 from common.secagg.identity import Identity, Roster
 from common.secagg.messages import KeyAdvert
+from common.versions import CAUCUS
 
 log = logging.getLogger("caucus.party")
 
@@ -276,7 +277,7 @@ class PartyService:
         records = self._private.for_plan(plan.labels, unit=plan.unit, labels_per_record=plan.labels_per_record)
         # Nothing can fail any more: a refused Open leaves the run before it as it was.
         self._run = OpenRun(session=session, limits=limits, records=records, setup=setup)
-        return m.Opened(self._private.encoder.digest, advert)
+        return m.Opened(self._private.encoder.digest, advert, CAUCUS)
 
     def _begin(self, session: Session) -> tuple[secagg.Advertised, KeyAdvert]:
         setup = self._compute(

@@ -47,10 +47,17 @@ class Open:
 
 @dataclass(frozen=True, slots=True)
 class Opened:
-    """The party accepts the plan and runs the encoder with this digest. Under secure aggregation it sends its keys."""
+    """The party accepts the plan and runs the encoder with this digest. Under secure aggregation it sends its keys.
+
+    Attributes:
+        encoder: Digest of the encoder.
+        advert: The party's keys; None without secure aggregation.
+        version: The version of Caucus that runs there, to be shown and to decide nothing; empty if it is not known.
+    """
 
     encoder: str
     advert: KeyAdvert | None = None
+    version: str = ""
 
 
 @dataclass(frozen=True, slots=True)

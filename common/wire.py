@@ -7,6 +7,7 @@ Format: `protos/*.proto`.
 
 import hashlib
 import json
+import re
 from collections.abc import Iterable, Mapping
 from types import MappingProxyType
 from typing import assert_never
@@ -23,6 +24,8 @@ from common.queries.closed_set import spec_from_dict, spec_to_dict
 from common.secagg.messages import VERSION, KeyAdvert, UnmaskShares
 from protos import party_pb2, query_pb2, secagg_pb2, session_pb2
 
+_VERSION = re.compile(r"[0-9]{1,4}(\.[0-9]{1,4}){2}[0-9a-z.+]{0,18}")
+"""Form of a party's version, at most 32 characters: what a page shows of it can be nothing else."""
 LARGEST_ROSTER = 1 << 20
 """Bound on party numbers: no federation is that large, and a decoder should bound what it accepts."""
 
@@ -171,8 +174,9 @@ def _packed(body: m.Request | m.Reply) -> bytes:
             proto.ask_unmask.CopyFrom(secagg_pb2.AskUnmask(survivors=sorted(survivors), signatures=dict(signatures)))
         case m.Close():
             proto.close.SetInParent()
-        case m.Opened(encoder, advert):
+        case m.Opened(encoder, advert, version):
             proto.opened.encoder = encoder
+            proto.opened.version = version
             if advert:
                 proto.opened.advert.CopyFrom(_advert(advert))
         case m.Shares(sealed):
@@ -212,7 +216,7 @@ def _body(proto: party_pb2.Envelope, bulk: bytes, compute: Compute) -> m.Request
             return m.Close()
         case "opened":
             advert = _keys(proto.opened.advert) if proto.opened.HasField("advert") else None
-            return m.Opened(proto.opened.encoder, advert)
+            return m.Opened(proto.opened.encoder, advert, _version(proto.opened.version))
         case "shares":
             return m.Shares(_by_party(proto.shares.sealed))
         case "answer":
@@ -272,6 +276,11 @@ def _advert(advert: KeyAdvert) -> secagg_pb2.KeyAdvert:
 
 def _keys(proto: secagg_pb2.KeyAdvert) -> KeyAdvert:
     return KeyAdvert(seal_public=proto.seal_public, mask_publics=tuple(proto.mask_publics), signature=proto.signature)
+
+
+def _version(text: str) -> str:
+    """Return a party's version; empty, as from a party that sends none, for a text of any other form."""
+    return text if _VERSION.fullmatch(text) else ""
 
 
 def _party(number: int) -> int:

@@ -117,6 +117,7 @@ def run_with(parts: Parts, settings: Settings, network: Network, folder: Path) -
         ledger=run_folder.ledger,
         roster=parts.roster,
         retries=settings.federation.retries,
+        heard=run_folder.heard,
     )
     tools = RunTools(
         task=task,

@@ -6,6 +6,7 @@ synthetic.jsonl   text, label if the task has any, model, round, weight (1 unles
 zero_shot.jsonl   texts of the same models before any answer of the hospitals, if the method's first round has any
 rounds.jsonl      one line a round, from 1: counts, weights, FID, seconds, tokens
 privacy.json      the guarantee and what it does not cover
+hospitals.json    versions of Caucus at the hospitals   (of a deployment)
 run.json          identity, status ("partial" or "complete"), seconds, versions, warnings of queries that are noise
 census.json       released numbers that later runs can use without asking    (by a method that has any)
 metrics.json      the small model trained on synthetic texts, tested on real ones; the chosen groups of figures
@@ -22,10 +23,11 @@ import json
 import time
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
-from datetime import datetime
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from common.domain import PartyId
 from common.errors import CheckpointError
 from common.ledger.ledger import Ledger
 from common.plan.plan import Plan
@@ -33,6 +35,7 @@ from common.privacy import accountant
 from common.system.files import text_of
 from server.documents.codec import MALFORMED
 from server.documents.files import split, write_lines
+from server.documents.hospitals import HospitalVersions, Told
 from server.documents.privacy import Privacy
 from server.documents.rounds import RoundReport
 from server.documents.run import RunSummary
@@ -137,6 +140,16 @@ class RunFolder:
             released(self._plan, self._summary.run, privacy, numbers).save(self.path, name)
         summary = replace(self._summary, status=status, seconds=round(seconds, 3))
         write_run(self.path, state, privacy=privacy, summary=summary)
+
+    def heard(self, versions: Mapping[PartyId, str]) -> None:
+        """Note which versions of Caucus parties told at an opening; those of a simulation have no names."""
+        names = self._summary.hospitals
+        if names is None:
+            return
+        before = HospitalVersions.load_if_there(self.path)
+        at = f"{datetime.now(UTC):%Y-%m-%d %H:%M:%SZ}"
+        told = {names[party]: Told(caucus=caucus, at=at) for party, caucus in versions.items()}
+        HospitalVersions(told={**(before.told if before else {}), **told}).save(self.path)
 
     def keep_zero_shot(self, candidates: Sequence[Candidate]) -> None:
         """Write the texts of the same models without the hospitals, if the hospitals steer the run."""

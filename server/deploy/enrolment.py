@@ -17,6 +17,7 @@ from common.system.commands import add_command
 from common.system.enrolment import PartyFile, RosterFile
 from common.system.files import write_atomic
 from server.deploy.settings import CoordinatorSettings
+from server.documents.hospitals import HospitalVersions, Told
 from server.flower.commands import flwr
 
 
@@ -100,6 +101,15 @@ def attendance(settings: CoordinatorSettings) -> list[Attending]:
         known = since if since != "N/A" else ""
         attending.append(Attending(number=number, name=entry.party.name, online=online, since=known))
     return attending
+
+
+def versions(settings: CoordinatorSettings) -> dict[str, Told]:
+    """Return what each hospital told last of its version, by name; a run whose file cannot be read tells nothing."""
+    told: dict[str, Told] = {}
+    for folder in (settings.folder / "runs").iterdir():
+        if of_run := HospitalVersions.read(folder, [], needed=False):
+            told |= {name: one for name, one in of_run.told.items() if name not in told or told[name].at < one.at}
+    return told
 
 
 def _enrol(chosen: argparse.Namespace) -> Iterator[str]:

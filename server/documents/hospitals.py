@@ -1,0 +1,40 @@
+"""`hospitals.json`: the version of Caucus at each hospital of a deployment, as it told it when it last opened the run.
+
+A hospital's word, which is shown and decides nothing.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import ClassVar
+
+from server.documents.files import Document
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Told(Document):
+    """What one hospital told of its version.
+
+    Attributes:
+        caucus: Version of Caucus, in the form that `common/wire.py` admits; empty if the hospital told none.
+        at: Time of the opening, such as 2026-11-24 09:00:00Z.
+    """
+
+    caucus: str
+    at: str
+
+    def __str__(self) -> str:
+        """Return it in plain words, to follow the hospital's name."""
+        return f"{f'caucus {self.caucus}' if self.caucus else 'version unknown'} at {self.at}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HospitalVersions(Document):
+    """The document `hospitals.json`.
+
+    Attributes:
+        told: What each hospital that has opened the run told, by the hospital's name.
+    """
+
+    FILE: ClassVar[str] = "hospitals.json"
+
+    told: Mapping[str, Told]
