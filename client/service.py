@@ -20,6 +20,7 @@ from client.audit_log import AuditLog
 from client.guard import Limits
 from client.noted_head import NotedHead
 from client.records import EmbeddedRecords, PartyRecords
+from client.releases import Releases
 from client.schedule import Schedule
 from client.session import RefusalError, Session
 from client.writers.base import PartyWriter
@@ -87,6 +88,7 @@ class PartyService:
         audit_log: One line for each request; None in a simulation.
         noted_head: The file that notes the ledger's head; None in a simulation.
         schedule: Schedule of replies; None in a simulation, where they leave at once.
+        releases: The texts of runs that the coordinator sent; None in a simulation, where it sends none.
         compute: Function that computes what is the same at several parties; only a simulation passes one in.
     """
 
@@ -105,6 +107,7 @@ class PartyService:
         audit_log: AuditLog | None = None,
         noted_head: NotedHead | None = None,
         schedule: Schedule | None = None,
+        releases: Releases | None = None,
         compute: Compute = directly,
     ) -> None:
         self._party = party
@@ -118,6 +121,7 @@ class PartyService:
         self._audit_log = audit_log
         self._noted_head = noted_head
         self._schedule = schedule
+        self._releases = releases
         self._compute = compute
         # Digests of all records take time and stay in the ledger: only where a limit looks at them.
         # With and without its label a text is the same record: a plan without labels asks for either.
@@ -229,6 +233,8 @@ class PartyService:
             return self._open(envelope, body)
         if isinstance(body, m.Close):
             return self._close(envelope)
+        if isinstance(body, m.Release):
+            return self._receive(envelope, body)
         following = self._following(envelope)
         assert self._run
         reply: m.Reply
@@ -264,6 +270,15 @@ class PartyService:
         if self._run and self._run.session.run == envelope.run:
             self._run = None
         return m.Closed()
+
+    def _receive(self, envelope: m.Envelope, release: m.Release) -> m.Received:
+        # Needs no session either: the run has ended.
+        if envelope.party != self._party:
+            raise ProtocolError("receiver", expected=Party(self._party), got=Party(envelope.party))
+        if self._releases is None:
+            raise RefusalError(m.Reason.UNPLANNED, "release", expected="none in a simulation")
+        self._releases.keep(envelope.run, envelope.plan_digest, release.texts)
+        return m.Received()
 
     def _open(self, envelope: m.Envelope, body: m.Open) -> m.Opened:
         if not (0 < len(envelope.run) <= LONGEST_NAME and envelope.run.isprintable()):

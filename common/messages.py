@@ -9,6 +9,7 @@
     AskUnmask(survivors, signatures)              ->   UnmaskShares
 
     Close                                         ->   Closed
+    Release(texts)                                ->   Received                       after the run, if at all
     any                                           ->   Refusal(coarse reason)
 
 AskAgree is skipped if the coordinator is trusted to follow the protocol. Without secure aggregation a run is one Open
@@ -129,6 +130,22 @@ class Closed:
     """The party has closed the run."""
 
 
+@dataclass(frozen=True, slots=True)
+class Release:
+    """The run's synthetic texts, for a party that has answered the run: the bytes of `synthetic.jsonl`."""
+
+    texts: bytes = field(repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Received:
+    """The party has the texts."""
+
+
+LARGEST_RELEASE = 200_000_000
+"""Largest number of bytes of a release."""
+
+
 class Reason(IntEnum):
     """Coarse reason of a refusal: the coordinator learns nothing else about an error at a party."""
 
@@ -180,8 +197,8 @@ class Refusal:
     reason: Reason
 
 
-Request = Open | AskShares | Ask | AskAgree | AskUnmask | Close
-Reply = Opened | Shares | Answer | Agreement | UnmaskShares | Closed | Refusal
+Request = Open | AskShares | Ask | AskAgree | AskUnmask | Close | Release
+Reply = Opened | Shares | Answer | Agreement | UnmaskShares | Closed | Received | Refusal
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

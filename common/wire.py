@@ -131,6 +131,8 @@ def _bulk(body: m.Request | m.Reply) -> bytes:
             return closed_set.to_bytes(query)
         case m.Answer(words):
             return words.astype("<u8", copy=False).tobytes()
+        case m.Release(texts):
+            return texts
         case _:
             return b""
 
@@ -174,6 +176,8 @@ def _packed(body: m.Request | m.Reply) -> bytes:
             proto.ask_unmask.CopyFrom(secagg_pb2.AskUnmask(survivors=sorted(survivors), signatures=dict(signatures)))
         case m.Close():
             proto.close.SetInParent()
+        case m.Release():
+            proto.release.SetInParent()
         case m.Opened(encoder, advert, version):
             proto.opened.encoder = encoder
             proto.opened.version = version
@@ -189,6 +193,8 @@ def _packed(body: m.Request | m.Reply) -> bytes:
             proto.unmasking.CopyFrom(secagg_pb2.Unmasking(self_seeds=dict(self_seeds), mask_keys=dict(mask_keys)))
         case m.Closed():
             proto.closed.SetInParent()
+        case m.Received():
+            proto.received.SetInParent()
         case m.Refusal(reason):
             proto.refusal.CopyFrom(session_pb2.Refusal(reason=session_pb2.Reason.Name(reason)))
         case _ as unreachable:
@@ -198,7 +204,7 @@ def _packed(body: m.Request | m.Reply) -> bytes:
 
 def _body(proto: party_pb2.Envelope, bulk: bytes, compute: Compute) -> m.Request | m.Reply:
     kind = proto.WhichOneof("body")
-    if bulk and kind not in ("ask", "answer"):
+    if bulk and kind not in ("ask", "answer", "release"):
         raise ProtocolError("bulk", expected=f"none with {kind}", got=f"{len(bulk)} bytes")
     match kind:
         case "open":
@@ -214,6 +220,8 @@ def _body(proto: party_pb2.Envelope, bulk: bytes, compute: Compute) -> m.Request
             return m.AskUnmask(frozenset(_parties(proto.ask_unmask.survivors)), signatures)
         case "close":
             return m.Close()
+        case "release":
+            return m.Release(bulk)
         case "opened":
             advert = _keys(proto.opened.advert) if proto.opened.HasField("advert") else None
             return m.Opened(proto.opened.encoder, advert, _version(proto.opened.version))
@@ -229,6 +237,8 @@ def _body(proto: party_pb2.Envelope, bulk: bytes, compute: Compute) -> m.Request
             )
         case "closed":
             return m.Closed()
+        case "received":
+            return m.Received()
         case "refusal":
             return m.Refusal(m.Reason(proto.refusal.reason))
         case _:

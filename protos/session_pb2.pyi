@@ -68,6 +68,14 @@ class Closed(_message.Message):
     __slots__ = ()
     def __init__(self) -> None: ...
 
+class Release(_message.Message):
+    __slots__ = ()
+    def __init__(self) -> None: ...
+
+class Received(_message.Message):
+    __slots__ = ()
+    def __init__(self) -> None: ...
+
 class Refusal(_message.Message):
     __slots__ = ("reason",)
     REASON_FIELD_NUMBER: _ClassVar[int]

@@ -17,6 +17,7 @@ report.html       all results on one page; report.json: the same for programs
 release.md        what was tested, found and not tested, for the person who decides about the texts
 tensorboard/      figures by round, with `tracking: tensorboard`
 state/            what resuming needs
+sending/          who was sent the texts afterwards                  (by `caucus-coordinator send`)
 """
 
 import json
@@ -49,6 +50,8 @@ from server.planning.guarantee_facts import describe, released
 TEXTS = "synthetic.jsonl"
 ZERO_SHOT = "zero_shot.jsonl"
 TRANSFER = "transfer.jsonl"
+SENDING = "sending"
+"""Folder, within a run folder, of the process that sends the texts to the hospitals."""
 
 _IDENTITY = {"run": "run", "plan": "privacy plan", "models": "language models", "earlier": "earlier run"}
 """The properties of a run that no resumption may change, and their names."""
@@ -147,7 +150,7 @@ class RunFolder:
         if names is None:
             return
         before = HospitalVersions.load_if_there(self.path)
-        at = f"{datetime.now(UTC):%Y-%m-%d %H:%M:%SZ}"
+        at = now()
         told = {names[party]: Told(caucus=caucus, at=at) for party, caucus in versions.items()}
         HospitalVersions(told={**(before.told if before else {}), **told}).save(self.path)
 
@@ -182,6 +185,11 @@ def write_run(folder: Path, state: State[Any], *, privacy: Privacy, summary: Run
     write_lines(folder / RoundReport.FILE, [report.for_readers() for report in state.rounds])
     privacy.save(folder)
     summary.save(folder)
+
+
+def now() -> str:
+    """Return the time in UTC, to the second, in the form that Flower tells times of nodes in."""
+    return f"{datetime.now(UTC):%Y-%m-%d %H:%M:%SZ}"
 
 
 def started(folder: Path) -> str:

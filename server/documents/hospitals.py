@@ -1,6 +1,7 @@
-"""`hospitals.json`: the version of Caucus at each hospital of a deployment, as it told it when it last opened the run.
+"""What a run of a deployment knows of its hospitals.
 
-A hospital's word, which is shown and decides nothing.
+`hospitals.json` has the version of Caucus at each one, as it told it when it last opened the run: the hospital's word,
+which is shown and decides nothing. `sending/sent.json` has the hospitals that were sent the run's texts.
 """
 
 from collections.abc import Mapping
@@ -38,3 +39,20 @@ class HospitalVersions(Document):
     FILE: ClassVar[str] = "hospitals.json"
 
     told: Mapping[str, Told]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Delivery(Document):
+    """The document `sending/sent.json`.
+
+    Attributes:
+        sent_at: Time of the last sending, to the microsecond.
+        received: Time at which each hospital that has the texts took them, by the hospital's name.
+        missing: Why each other hospital that answered the run does not have them, by the hospital's name.
+    """
+
+    FILE: ClassVar[str] = "sent.json"
+
+    sent_at: str
+    received: Mapping[str, str]
+    missing: Mapping[str, str]

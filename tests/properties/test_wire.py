@@ -58,6 +58,8 @@ BODIES = st.one_of(
     ),
     st.builds(m.Close),
     st.builds(m.Closed),
+    st.builds(m.Release, st.binary(max_size=60)),
+    st.builds(m.Received),
     st.builds(m.Refusal, st.sampled_from(m.Reason)),
 )
 ENVELOPES = st.builds(
