@@ -9,6 +9,7 @@
     AskUnmask(survivors, signatures)              ->   UnmaskShares
 
     Close                                         ->   Closed
+    Release(texts)                                ->   Received                       after the run, if at all
     any                                           ->   Refusal(coarse reason)
 
 AskAgree is skipped if the coordinator is trusted to follow the protocol. Without secure aggregation a run is one Open
@@ -47,10 +48,17 @@ class Open:
 
 @dataclass(frozen=True, slots=True)
 class Opened:
-    """The party accepts the plan and runs the encoder with this digest. Under secure aggregation it sends its keys."""
+    """The party accepts the plan and runs the encoder with this digest. Under secure aggregation it sends its keys.
+
+    Attributes:
+        encoder: Digest of the encoder.
+        advert: The party's keys; None without secure aggregation.
+        version: The version of Caucus that runs there, to be shown and to decide nothing; empty if it is not known.
+    """
 
     encoder: str
     advert: KeyAdvert | None = None
+    version: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,6 +130,22 @@ class Closed:
     """The party has closed the run."""
 
 
+@dataclass(frozen=True, slots=True)
+class Release:
+    """The run's synthetic texts, for a party that has answered the run: the bytes of `synthetic.jsonl`."""
+
+    texts: bytes = field(repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Received:
+    """The party has the texts."""
+
+
+LARGEST_RELEASE = 200_000_000
+"""Largest number of bytes of a release."""
+
+
 class Reason(IntEnum):
     """Coarse reason of a refusal: the coordinator learns nothing else about an error at a party."""
 
@@ -173,8 +197,8 @@ class Refusal:
     reason: Reason
 
 
-Request = Open | AskShares | Ask | AskAgree | AskUnmask | Close
-Reply = Opened | Shares | Answer | Agreement | UnmaskShares | Closed | Refusal
+Request = Open | AskShares | Ask | AskAgree | AskUnmask | Close | Release
+Reply = Opened | Shares | Answer | Agreement | UnmaskShares | Closed | Received | Refusal
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -24,6 +24,7 @@ from client.audit_log import AuditLog
 from client.channel import SOCKET, serve
 from client.deploy.create import check_number
 from client.deploy.settings import HospitalSettings
+from client.releases import Releases
 from client.schedule import Schedule
 from client.service import PartyService
 from client.session import RefusalError
@@ -124,6 +125,7 @@ def service(settings: HospitalSettings) -> PartyService:
         approvals=approvals,
         audit_log=AuditLog(settings.private),
         schedule=Schedule(roster_file.parties[number].max_records),
+        releases=Releases(settings.private, ledger),
     )
 
 

@@ -1,8 +1,8 @@
 """A hospital's folder and its `client.yaml`: the sections of `client/settings.py`, and the keys of a deployment.
 
 FOLDER/client.yaml        0600  this file
-FOLDER/private/           0700  identity.key, records.key, ledger.db, ledger.head, audit.jsonl, runs/: the service's;
-                                disclosures.json: of `caucus-party audit`
+FOLDER/private/           0700  identity.key, records.key, ledger.db, ledger.head, audit.jsonl, runs/, releases/: the
+                                service's; disclosures.json: of `caucus-party audit`
 FOLDER/node/              0700  node.key, ca.crt, superexec.secret, supernode.crt and .key, proxy.login: the relay's,
                                 which holds nothing private
 FOLDER/run/                     the socket between the two

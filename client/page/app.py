@@ -23,6 +23,7 @@ from client.page.now import PARTS, now, way_to_coordinator
 from client.page.plans import card, decided, plans, state
 from client.page.release import forget, looked_at, receive
 from client.page.render import PAGES
+from client.releases import releases
 from common.page import app
 from common.page.access import BYTES, Access, Door
 from common.system.certificates import SOON
@@ -99,12 +100,13 @@ def _coordinator(request: Request, settings: HospitalSettings) -> Response:
     return page(request, "coordinator", findings=way_to_coordinator(settings))
 
 
-def _release(request: Request, _: HospitalSettings) -> Response:
-    return page(request, "release", scripted=True, looked=None)
+def _release(request: Request, settings: HospitalSettings) -> Response:
+    return page(request, "release", scripted=True, looked=None, sent=releases(settings.private))
 
 
 def _look(request: Request, settings: HospitalSettings) -> Response:
-    return page(request, "release", scripted=True, looked=looked_at(settings, request.state.form))
+    looked = looked_at(settings, request.state.form)
+    return page(request, "release", scripted=True, looked=looked, sent=releases(settings.private))
 
 
 def _decide(request: Request, settings: HospitalSettings) -> Response:

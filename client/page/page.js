@@ -5,7 +5,7 @@ const said = document.getElementById("said");
 
 file.closest("[hidden]").hidden = false;
 file.addEventListener("change", () => {
-  form.elements.texts.required = !file.files.length;
+  form.elements.texts.required = !file.files.length && !form.elements.sent;
 });
 form.addEventListener("submit", async (event) => {
   if (!file.files.length) return;

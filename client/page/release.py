@@ -17,9 +17,11 @@ from pathlib import Path
 from client.deploy.audit import Audited, audit
 from client.deploy.settings import HospitalSettings
 from client.disclosures import learning
+from client.releases import release
 from common.errors import ConfigError
+from common.messages import LARGEST_RELEASE
 
-MOST_BYTES = 200_000_000
+MOST_BYTES = LARGEST_RELEASE
 """Largest size of a file that the page reads: it reads a file whole, and a received one may be of any size."""
 RECEIVED = "received.jsonl"
 """File in the private folder with the texts that a browser sent; while they come, its name has a further ending."""
@@ -71,7 +73,8 @@ def looked_at(settings: HospitalSettings, form: Mapping[str, str]) -> Looked:
 
     Args:
         settings: The hospital's settings.
-        form: Fields "texts" and "control", paths on this machine, and "epsilon" and "delta", which may be empty.
+        form: Fields "texts" and "control", paths on this machine, and "epsilon" and "delta", which may be empty. In
+            place of "texts", "sent" may name a release that the coordinator sent.
 
     Raises:
         ConfigError: A field is wrong, or another audit is running.
@@ -82,7 +85,7 @@ def looked_at(settings: HospitalSettings, form: Mapping[str, str]) -> Looked:
         try:
             audited = audit(
                 settings,
-                _path("synthetic texts", form.get("texts", "")),
+                _path("synthetic texts", _texts(settings, form)),
                 _path("control records", form.get("control", "")),
                 epsilon=_number("epsilon", form.get("epsilon", "")),
                 delta=_number("delta", form.get("delta", "")),
@@ -103,6 +106,13 @@ def _alone() -> Iterator[None]:
         yield
     finally:
         _looking.release()
+
+
+def _texts(settings: HospitalSettings, form: Mapping[str, str]) -> str:
+    typed, sent = form.get("texts", ""), form.get("sent", "")
+    if typed.strip() and sent:
+        raise ConfigError("synthetic texts", expected="a file, or a release that was sent", got="both")
+    return str(release(settings.private, sent).path) if sent else typed
 
 
 def _path(what: str, text: str) -> Path:

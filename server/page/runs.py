@@ -205,6 +205,8 @@ def _commands(settings: CoordinatorSettings, folder: Path, state: Progress, acti
     for verb in ("follow", *actions):
         yield run_state.command(settings, verb, folder.name)
     if state.status is Status.COMPLETE:
+        if not steered(folder):
+            yield run_state.command(settings, "send", folder.name)
         path = str(folder)
         yield shlex.join(["caucus-coordinator", "evaluate", path, "--test", "FILE"])
         yield shlex.join(["caucus-coordinator", "publish", path, "--license", "LICENCE"])

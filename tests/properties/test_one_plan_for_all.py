@@ -250,7 +250,12 @@ def test_another_envelope(field, whole, tmp_path):
         attacked(tmp_path / str(other), shown, victims)
 
 
-MESSAGES = [(kind, field.name) for kind in typing.get_args(m.Request) for field in fields(kind)]
+MESSAGES = [
+    (kind, field.name)
+    for kind in typing.get_args(m.Request)
+    for field in fields(kind)
+    if kind is not m.Release  # it comes after the run, and changes no state of it
+]
 
 
 class Tampering:

@@ -111,6 +111,37 @@ def test_one_release_is_looked_at_at_a_time(browser):
     assert look(browser, copied(browser.folder), held_back(browser.folder)).status_code == 200
 
 
+def sent(browser, run, texts):
+    """Leave the release of a run as the party service keeps it; return the name of its file."""
+    (folder := browser.folder / "private" / "releases").mkdir(exist_ok=True)
+    name = f"{len(list(folder.iterdir())):032x}"
+    (folder / f"{name}.jsonl").write_bytes(texts)
+    about = {"run": run, "received": "2026-01-02T10:00:00+00:00", "texts": 30}
+    (folder / f"{name}.json").write_text(json.dumps(about))
+    return name
+
+
+def test_the_release_that_the_coordinator_sent_is_offered_and_looked_at_and_stays(browser):
+    control, texts = held_back(browser.folder), lines(browser.folder) + b'{"text": "<script>alert(1)</script>"}\n'
+    name = sent(browser, "first-<b>x</b>", texts)
+    page = browser.get("release").text
+    offered = PAGES.say.release.sent_one.format("first-&lt;b&gt;x&lt;/b&gt;", "2026-01-02 10:00:00", 30)
+    assert f'<option value="{name}">{offered}</option>' in page
+    assert "<b>x" not in page
+    answer = look(browser, "", control, sent=name).text
+    assert "the texts disclose records" in answer
+    assert "alert(1)" not in answer
+    assert (browser.folder / "private" / "releases" / f"{name}.jsonl").read_bytes() == texts
+    both = look(browser, copied(browser.folder), control, sent=name)
+    assert (both.status_code, "a file, or a release that was sent; got both" in both.text) == (400, True)
+    other = look(browser, "", control, sent="../runs/x")
+    assert (other.status_code, "release of a run; expected one of" in other.text) == (400, True)
+
+
+def test_where_nothing_was_sent_nothing_is_offered(browser):
+    assert PAGES.say.release.sent not in browser.get("release").text
+
+
 def send(browser, content):
     """Send a file as the page's script does."""
     headers = {"content-type": BYTES, TOKEN_HEADER: browser.access.form_token(browser.cookie)}

@@ -6,6 +6,7 @@ import pytest
 
 from common.system.enrolment import RosterFile
 from server.command import main
+from server.documents.hospitals import HospitalVersion, HospitalVersions
 from server.page import hospitals as module
 from server.page.render import PAGES
 
@@ -38,11 +39,22 @@ def test_each_hospital_is_shown_with_its_attendance_and_its_fingerprint(browser,
     assert all(sentence in text for sentence in vars(SAY.parts).values())
 
 
+def test_the_version_that_a_hospital_reported_last_is_shown_with_its_time(browser, flower, door):
+    (folder := flower.folder / "runs" / "first").mkdir()
+    mary = HospitalVersion(caucus="0.2.0", at="2026-01-03 10:00:00Z")
+    HospitalVersions(
+        versions={"St. Mary": mary, "St. Luke": HospitalVersion(caucus="", at="2026-01-04 10:00:00Z")}
+    ).save(folder)
+    text = text_of(browser)
+    for version, day in (("0.2.0", "2026-01-03 10:00:00"), (SAY.unknown, "2026-01-04 10:00:00")):
+        assert f'{version}<br><span class="soft small">{SAY.reported.format(day)}</span>' in text
+
+
 def test_where_nothing_serves_nobody_is_asked_and_the_page_says_what_to_do(browser, flower):
     flower.serve = None
     text = text_of(browser)
     assert SAY.stopped_do.format(flower.folder) in text
-    assert text.count(f"{SAY.unknown}</td>") == 2
+    assert text.count(f"{SAY.unknown}</td>") == 4  # the attendance and the version of both
     assert flower.asked == []
 
 
