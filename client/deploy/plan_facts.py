@@ -24,6 +24,7 @@ from common.plan.plan import Plan
 from common.plan.words import right_guesses
 from common.privacy.accountant import Release
 from common.queries.texts import TextSpec
+from common.sections import normal, sections
 
 NOT_STATED_BY_THE_PLAN = ("which language models write", "whether one runs at a provider", "how many texts they write")
 """Facts that a person may want to know and no plan contains, so that only the coordinator can state them."""
@@ -167,7 +168,7 @@ class PlanFacts:
             epsilon_against=epsilon_against(plan, colluders),
             epsilon_alone=epsilon_alone(plan),
             budget=budget,
-            records=_own_records(plan, private),
+            records=_own_records(plan, private, settings.headings),
             not_covered=tuple(not_covered(Scope.of(plan, up))),
             beyond=beyond,
             fits=fits,
@@ -294,11 +295,15 @@ def _budget(plan: Plan, limits: Limits, charged: Sequence[Release], problem: str
     )
 
 
-def _own_records(plan: Plan, private: Sequence[Record]) -> OwnRecords:
+def _own_records(plan: Plan, private: Sequence[Record], headings: Sequence[str]) -> OwnRecords:
     several = plan.labels_per_record > 1
     sets = [record.labels if several else (record.label,) for record in private]
     if is_one_population(plan.labels):
         sets = [(UNLABELLED,)] * len(private)
+    if plan.by_section:
+        spelt = {normal(label): label for label in plan.labels}  # as the plan spells them
+        found = ([part.heading for part in sections(record.text, headings)] for record in private)
+        sets = [tuple(spelt.get(normal(heading), heading) for heading in mine) for mine in found]
     counts = Counter(label for labels in sets for label in labels)
     return OwnRecords(
         total=len(private),

@@ -26,6 +26,7 @@ from common.errors import ConfigError
 from common.models import catalogue
 from common.models.encoder import Encoder
 from common.secagg.identity import Identity, Roster
+from common.sections import check_headings
 from common.structure import Structure
 from common.system.enrolment import RosterFile
 from common.system.files import check_secret
@@ -33,7 +34,17 @@ from common.system.yaml_file import YamlFile, located
 from common.validate import host_and_port, integers_in, of_type, one_of
 
 REQUIRED = ("name", "records", "encoder", "coordinator", "bundle")
-KEYS = (*REQUIRED, "proxy", "approval", "relay_user", "ledger_head", "metrics_port", "structure", "labelled")
+KEYS = (
+    *REQUIRED,
+    "proxy",
+    "approval",
+    "relay_user",
+    "ledger_head",
+    "metrics_port",
+    "structure",
+    "labelled",
+    "headings",
+)
 """Keys of a deployment's file in addition to the sections of `client/settings.py`."""
 
 _HEX = re.compile("[0-9a-f]{64}")
@@ -58,6 +69,7 @@ class HospitalSettings:
         party: Limits and writers, which simulated parties have too.
         structure: Structure of each text of the records, if they have to be JSON objects; None accepts any text.
         labelled: Whether each record has a label; records of text alone take part in plans without labels.
+        headings: Headings of the records' sections, for plans by sections; none: no record takes part in such plans.
     """
 
     folder: Path
@@ -74,6 +86,7 @@ class HospitalSettings:
     metrics_port: int | None = None
     structure: Structure | None = None
     labelled: bool = True
+    headings: tuple[str, ...] = ()
 
     @classmethod
     def load(cls, folder: Path) -> Self:
@@ -98,6 +111,8 @@ class HospitalSettings:
             path_of_records = (folder / values["records"]).resolve()
             if values.get("structure") is not None:
                 values["structure"] = Structure.of(values["structure"])
+            if "headings" in values:
+                values["headings"] = check_headings("headings", values["headings"]) if values["headings"] else ()
             return cls(**values | {"folder": folder.resolve(), "records": path_of_records, "party": party})
 
     def __post_init__(self) -> None:

@@ -22,6 +22,7 @@ from common.queries.histograms import LabelHistogramSpec, LengthHistogramSpec, V
 from common.queries.label_sets import LabelSetsSpec
 from common.queries.length_range import LengthRangeSpec
 from common.queries.questionnaire import QuestionnaireSpec
+from common.queries.section_order import SectionOrderSpec
 from common.queries.seed_choice import SeedChoiceSpec
 from common.queries.self_similarity import SelfSimilaritySpec
 from common.queries.sketch import SketchSpec
@@ -102,6 +103,7 @@ def each_kind(max_records=1, seed=0):
         ),
         (LabelHistogramSpec(labels=2, max_records=max_records), {}),
         (LabelSetsSpec(labels=2, labels_per_record=2, max_records=max_records), {}),
+        (SectionOrderSpec(labels=2, max_records=max_records), {}),
         (LengthHistogramSpec(bins=4, max_records=max_records), {"edges": edges}),
         (VocabularySpec(first=2, max_records=max_records), {"terms": terms["terms"]}),
         (
