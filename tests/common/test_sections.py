@@ -49,5 +49,5 @@ def test_the_time_is_linear_whatever_the_text_says(piece):
     [[], ["a"] * 65, ["History", "HISTORY "], ["a\nb"], ["a:"], [" "], [1], ["x" * 81], ["All  texts"]],
 )
 def test_headings_that_no_text_could_tell_apart_are_refused(headings):
-    with pytest.raises(ConfigError, match="task.sections"):
+    with pytest.raises(ConfigError, match=r"task\.sections"):
         check_headings("task.sections", headings)

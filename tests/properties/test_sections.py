@@ -1,7 +1,7 @@
 """Brute force over neighbouring hospitals for plans that take records section by section.
 
-Texts go through `embed` and `PartyRecords.for_plan` as in a run: sections in any order and number, with headings that the
-plan or the hospital's file lacks, and each with a vector of its own.
+Texts go through `embed` and `PartyRecords.for_plan` as in a run: sections in any order and number, with headings that
+the plan or the hospital's file lacks, and each with a vector of its own.
 """
 
 import itertools
