@@ -25,6 +25,7 @@ from common.domain import PartyId, Record
 from common.errors import ConfigError
 from common.models import catalogue
 from common.models.encoder import Encoder
+from common.models.windows import no_windows
 from common.secagg.identity import Identity, Roster
 from common.sections import check_headings
 from common.structure import Structure
@@ -44,6 +45,7 @@ KEYS = (
     "structure",
     "labelled",
     "headings",
+    "windows",
 )
 """Keys of a deployment's file in addition to the sections of `client/settings.py`."""
 
@@ -70,6 +72,7 @@ class HospitalSettings:
         structure: Structure of each text of the records, if they have to be JSON objects; None accepts any text.
         labelled: Whether each record has a label; records of text alone take part in plans without labels.
         headings: Headings of the records' sections, for plans by sections; none: no record takes part in such plans.
+        windows: What the encoder reads of a text longer than its window, as the plan's: "first" or "average".
     """
 
     folder: Path
@@ -87,6 +90,7 @@ class HospitalSettings:
     structure: Structure | None = None
     labelled: bool = True
     headings: tuple[str, ...] = ()
+    windows: str | None = None
 
     @classmethod
     def load(cls, folder: Path) -> Self:
@@ -185,6 +189,7 @@ class HospitalSettings:
     def loaded_encoder(self) -> Encoder:
         """Return the encoder that this hospital runs."""
         if self.encoder == "hashed_ngrams":
+            no_windows(self.windows)
             return Encoder.hashed_ngrams()
         listed = self.encoder in catalogue.catalogue()
-        return Encoder.pretrained(self.encoder if listed else self.folder / self.encoder)
+        return Encoder.pretrained(self.encoder if listed else self.folder / self.encoder, windows=self.windows)

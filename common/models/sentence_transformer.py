@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from common.errors import ConfigError
+from common.models import windows
 from common.models.batches import by_tokens, encodable
 from common.models.bert_folder import BertFolder
 from common.models.checkpoints import configuration, explained
@@ -150,6 +151,21 @@ class TorchEncoder:
                     normalize_embeddings=False,
                 ),
             )
+
+    def windows(self, text: str) -> list[tuple[str, int]]:
+        """Return consecutive parts of a text, none longer than the model reads, with their numbers of tokens.
+
+        Raises:
+            ConfigError: The model's tokenizer does not say which tokens are where.
+        """
+        tokenizer, longest = getattr(self._model, "tokenizer", None), self._model.max_seq_length
+        if not getattr(tokenizer, "is_fast", False) or longest is None:
+            expected = "first: this model's tokenizer does not say where its tokens are, or it has no longest text"
+            raise ConfigError("embedding.windows", expected=expected, got=windows.AVERAGE)
+        text = encodable(text)
+        whole = tokenizer(text, add_special_tokens=False, truncation=False, return_offsets_mapping=True, verbose=False)
+        around = len(tokenizer(self._prompt)["input_ids"])
+        return windows.split(text, whole["offset_mapping"], whole.word_ids(), max(1, longest - around))
 
     def _places(self, texts: Sequence[str]) -> Iterator[list[int]]:
         """Yield the indices of texts to encode together, of similar numbers of tokens if the model has a tokenizer."""

@@ -101,7 +101,7 @@ class DemoLettersSettings(DemoSettings):
     Attributes:
         records_per_party, test_records, corpus_seed: See `DemoSettings`.
         labels: Always None: the labels are the headings.
-        public_letters: Letters of other wards, at least 1.
+        public_notes: Letters of other wards, at least 1.
         sections_per_text: Largest number of sections of a letter that count and are written, from 1 to 7.
     """
 
@@ -109,12 +109,12 @@ class DemoLettersSettings(DemoSettings):
 
     records_per_party: int = 200
     test_records: int = 100
-    public_letters: int = 300
+    public_notes: int = 300
     sections_per_text: int = 7
 
     def __post_init__(self) -> None:
         DemoSettings.__post_init__(self)
-        validate.integers(1, public_letters=self.public_letters)
+        validate.integers(1, public_notes=self.public_notes)
         validate.integers_in(1, 7, sections_per_text=self.sections_per_text)
         if self.labels is not None:
             raise ConfigError("task.labels", expected="none beside the letters' headings", got=self.labels)

@@ -130,7 +130,7 @@ class DemoLetters(DemoLettersSettings):
 
     def public_examples(self) -> list[Example]:
         """Return public sections with their headings, from other wards' letters."""
-        return list(demo_letters.public_sections(self.public_letters, self.corpus_seed))
+        return list(demo_letters.public_sections(self.public_notes, self.corpus_seed))
 
     def held_out(self) -> list[Record]:
         """Return letters that do not belong to any party."""

@@ -26,6 +26,7 @@ RUNS = (
     "census, users",
     "census, terms, users",
     "census, several labels, users",
+    "census, sections, users",
     "dpga",
     "dp_kps, gaussian",
     "rpsg, pool",
