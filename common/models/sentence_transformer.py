@@ -158,7 +158,8 @@ class TorchEncoder:
         Raises:
             ConfigError: The model's tokenizer does not say which tokens are where.
         """
-        tokenizer, longest = getattr(self._model, "tokenizer", None), self._model.max_seq_length
+        tokenizer: Any = getattr(self._model, "tokenizer", None)
+        longest = self._model.max_seq_length
         if not getattr(tokenizer, "is_fast", False) or longest is None:
             expected = "first: this model's tokenizer does not say where its tokens are, or it has no longest text"
             raise ConfigError("embedding.windows", expected=expected, got=windows.AVERAGE)

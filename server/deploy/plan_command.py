@@ -7,7 +7,7 @@ epsilon. In that case nothing is rehearsed, and no language model is loaded.
 import argparse
 import json
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -22,6 +22,7 @@ from server.settings.schema import Settings
 from server.settings.sections import changed, has, setting
 
 if TYPE_CHECKING:
+    from server.domain import Task
     from server.settings.parts import Parts
 
 _COUNTED = 0.05
@@ -124,6 +125,15 @@ def forwards(settings: Settings) -> dict[str, Any]:
     estimates = signals(parts.plan, compared, records)
     facts = describe(parts.plan, earlier=parts.earlier).before_asking([estimate.to_dict() for estimate in estimates])
     price = collusion.collusion(parts.plan, settings.secagg.corrupt) if parts.plan.malicious else None
+    expected = forecast(
+        parts.method,
+        task,
+        parts.plan,
+        parts.providers,
+        parts.spending.prices,
+        dimensions=parts.encoder.dimensions,
+        records=records,
+    )
     return facts | {
         "expected_records": records,
         "collusion": price and asdict(price),
@@ -132,19 +142,27 @@ def forwards(settings: Settings) -> dict[str, Any]:
             *large_delta(parts.plan.delta, records, EXPECTED_RECORDS),
             *(collusion.advice(price, parts.plan.epsilon) if price else ()),
             *_count_in_place_of_test_texts(chosen, parts),
+            *_loop(task, expected, setting(chosen, "method.shown_words")),
         ],
         **_chosen(settings, chosen),
         **({"prompts": forms} if (forms := forms_of(parts.providers)) else {}),
-        "forecast": forecast(
-            parts.method,
-            task,
-            parts.plan,
-            parts.providers,
-            parts.spending.prices,
-            dimensions=parts.encoder.dimensions,
-            records=records,
-        ),
+        "forecast": expected,
     }
+
+
+def _loop(task: Task, expected: Mapping[str, Any], shown: int | None) -> list[str]:
+    """Return the price of writing section by section, for one text; empty for whole texts."""
+    if not (task.sectioned and expected["texts"]):
+        return []
+    calls, read, written = (
+        expected[name] / expected["texts"] for name in ("model_calls", "input_tokens", "output_tokens")
+    )
+    advice = (
+        f"texts are written section by section: {calls:.1f} model calls a text, which read {read:,.0f} tokens and "
+        f"write {written:,.0f}; each reads up to {shown} words of the sections before it (method.shown_words), without "
+        "which bound the tokens would grow with the square of the number of sections"
+    )
+    return [advice]
 
 
 def _count_in_place_of_test_texts(settings: Settings, parts: "Parts") -> list[str]:
