@@ -150,7 +150,7 @@ def forwards(settings: Settings) -> dict[str, Any]:
     }
 
 
-def _loop(task: Task, expected: Mapping[str, Any], shown: int | None) -> list[str]:
+def _loop(task: "Task", expected: Mapping[str, Any], shown: int | None) -> list[str]:
     """Return the price of writing section by section, for one text; empty for whole texts."""
     if not (task.sectioned and expected["texts"]):
         return []

@@ -244,7 +244,10 @@ class CensusMethod(CensusSettings):
             )
             if aimed:
                 memory = replace(memory, pool=self._nearest_in_pools(memory.pool, candidates, aimed))
-            pool = {label: [int(places[row]) for row in chosen] for label, chosen in memory.pool.items()}
+            pool = memory.pool
+            if tools.task.sectioned:
+                pool = section_texts.of_own_heading(pool, requested)
+            pool = {label: [int(places[row]) for row in chosen] for label, chosen in pool.items()}
             memory = replace(memory, sets=sets, pool=pool)
         else:
             if labelled and self.labels == "probabilities":

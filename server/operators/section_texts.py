@@ -212,6 +212,14 @@ def under(candidate: Candidate, heading: str) -> str:
     return next(candidate.text[part.start : part.end] for part in candidate.sections if part.heading == heading)
 
 
+def of_own_heading(pools: Mapping[str, Sequence[int]], headings: NDArray[np.integer]) -> dict[str, list[int]]:
+    """Return the pools of each heading, in the order of the plan, without rows (`row_texts`) under other headings."""
+    return {
+        heading: [row for row in pool if headings[row] == number]
+        for number, (heading, pool) in enumerate(pools.items())
+    }
+
+
 def _add(use: Use, more: Use) -> None:
     """Add the account of one pass to that of a round."""
     use.calls += more.calls
