@@ -5,7 +5,7 @@ What the sections teach is in the figures of texts with one label, each section 
 section before, with the real texts' frequencies, and the order of the plan, all headings in every text.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from functools import partial
 
 import numpy as np
@@ -15,8 +15,7 @@ from common.domain import Record
 from common.sections import sections
 from server.domain import Candidate, Task
 from server.evaluation.figures import Group, figure, over_texts
-from server.metrics import surface
-from server.operators.section_texts import independent
+from server.metrics import orders, surface
 
 NAME = "sections"
 _DEFINITION = (
@@ -41,13 +40,16 @@ def of_run(texts: Sequence[Candidate], real: Sequence[Record], task: Task) -> di
     if not (task.sectioned and texts and real):
         return {}
     headings, rows = list(task.labels), len(real)
-    ours = _steps((text.labels for text in texts), headings).sum(axis=0)
-    theirs = _steps(([part.heading for part in sections(record.text, headings)] for record in real), headings)
+    ours = orders.steps((text.labels for text in texts), headings).sum(axis=0)
+    theirs = orders.steps(([part.heading for part in sections(record.text, headings)] for record in real), headings)
 
     def distance(steps: Floats, at: NDArray[np.intp]) -> float:
-        return float(np.abs(_shares(steps) - _shares(theirs[at].sum(axis=0))).sum() / 2)
+        return orders.distance(steps, theirs[at].sum(axis=0))
 
-    others = {"independent": independent(theirs.sum(axis=0)), "plan_order": _steps([headings], headings)[0]}
+    others = {
+        "independent": orders.independent(theirs.sum(axis=0)),
+        "plan_order": orders.steps([headings], headings)[0],
+    }
     whole, held_out = [text.text for text in texts], [record.text for record in real]
     group: Group = {"definition": _DEFINITION}
     for name, steps in ({"order_distance": ours} | others).items():
@@ -58,20 +60,3 @@ def of_run(texts: Sequence[Candidate], real: Sequence[Record], task: Task) -> di
         words = float(np.mean([len(text.split()) for text in members]))
         group[f"words{ending}"] = {"value": words, "rows": len(members)}
     return {NAME: group}
-
-
-def _steps(sequences: Iterable[Sequence[str]], headings: Sequence[str]) -> Floats:
-    """Return the steps of each text, (texts, C + 1, C + 1): from a section or the beginning to a section or the end."""
-    place = {heading: number for number, heading in enumerate(headings)}
-    counted = []
-    for sequence in sequences:
-        steps, before = np.zeros((len(headings) + 1, len(headings) + 1)), len(headings)
-        for at in [*(place[heading] for heading in sequence), len(headings)]:
-            steps[before, at] += 1
-            before = at
-        counted.append(steps)
-    return np.array(counted)
-
-
-def _shares(steps: Floats) -> Floats:
-    return np.asarray(steps / max(float(steps.sum()), 1e-12))

@@ -35,6 +35,7 @@ from server.llm.base import Request
 from server.llm.generate import Generated, Use
 from server.llm.orders import Order
 from server.method import Tools
+from server.metrics.orders import independent
 
 NAME = "section order"
 
@@ -103,13 +104,6 @@ def _ordered(rows: Floats, chosen: NDArray[np.int64], generator: np.random.Gener
         order.append(before)
         weight *= total
     return tuple(order), weight * float(rows[before, -1])
-
-
-def independent(counted: Floats) -> Floats:
-    """Return the numbers that an order independent of the section before would have, with about the same sums."""
-    rows, columns = (np.maximum(counted.sum(axis=axis), 0) for axis in (1, 0))
-    expected = np.outer(rows, columns) * ~np.eye(len(counted), dtype=np.bool_)
-    return np.asarray(expected * (rows.sum() / max(float(expected.sum()), 1e-12)))
 
 
 def queries(task: Task, share: float, max_records: int) -> tuple[PlannedQuery, ...]:
