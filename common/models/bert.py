@@ -53,7 +53,7 @@ class Bert:
     """
 
     def __init__(self, folder: BertFolder, prompt: str) -> None:
-        self._folder, self._prompt = folder, prompt
+        self._folder, self._prompt, self._said = folder, prompt, False
         with progress("loading the encoder"):
             self._tokenizer = tokenizer_of(folder.folder, folder.longest)
             self._weights = dict(folder.weights())
@@ -76,7 +76,9 @@ class Bert:
         """Yield, batch by batch, the indices of texts of equal length and their (texts, dimensions) vectors."""
         for start in range(0, len(texts), _BLOCK):
             block = [encodable(f"{self._prompt}{text}") for text in texts[start : start + _BLOCK]]
-            tokens = [encoding.ids for encoding in self._tokenizer.encode_batch(block)]
+            encodings = self._tokenizer.encode_batch(block)
+            self._said = windows.said(encodings, self._folder.longest, before=self._said)
+            tokens = [encoding.ids for encoding in encodings]
             for batch in of_equal_length([len(ids) for ids in tokens], _TOKENS):
                 yield [start + place for place in batch], self._mean(np.array([tokens[place] for place in batch]))
 

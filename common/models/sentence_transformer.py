@@ -43,7 +43,7 @@ class TorchEncoder:
     """
 
     def __init__(self, model: "SentenceTransformer", prompt: str = "", form: BertFolder | None = None) -> None:
-        self._model, self._prompt, self._form = model, prompt, form
+        self._model, self._prompt, self._form, self._said = model, prompt, form, False
 
     @classmethod
     def load(cls, folder: Path, *, device: str, prompt: str, form: BertFolder | None) -> Self:
@@ -178,6 +178,7 @@ class TorchEncoder:
         budget = _BATCH_TOKENS_ON_CPU if self._model.device.type == "cpu" else _BATCH_TOKENS
         for start in range(0, len(texts), _BLOCK):
             tokens = tokenizer(texts[start : start + _BLOCK], truncation=True, return_attention_mask=False)
+            self._said = windows.said(tokens.encodings or (), self._model.max_seq_length, before=self._said)
             lengths = [len(ids) for ids in tokens["input_ids"]]
             yield from ([start + place for place in batch] for batch in by_tokens(lengths, budget))
 

@@ -8,7 +8,8 @@ identity: its digest differs from that of the same model without windows, so tha
 
 import hashlib
 import json
-from collections.abc import Iterator, Sequence
+import logging
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Protocol
 
@@ -18,10 +19,20 @@ from numpy.typing import NDArray
 from common.errors import ConfigError
 from common.validate import one_of
 
+log = logging.getLogger("caucus.models")
+
 FIRST, AVERAGE = "first", "average"
 _FILE = "windows.json"
 _BLOCK = 256
 """Number of texts whose windows are in memory at once."""
+
+
+class Encoding(Protocol):
+    """Tokens of a text, as the library tokenizers returns them."""
+
+    @property
+    def overflowing(self) -> Sequence[object]:
+        """The tokens that did not fit."""
 
 
 class WindowedModel(Protocol):
@@ -82,6 +93,24 @@ class Averaged:
         """Write the model's folder, and the choice of windows beside its files."""
         self._model.save(folder)
         (folder / _FILE).write_text(json.dumps({"windows": AVERAGE}) + "\n", "utf-8")
+
+
+def said(encodings: Iterable[Encoding], longest: int | None, *, before: bool) -> bool:
+    """Say once, without a number, that texts are truncated; return whether it has been said.
+
+    Args:
+        encodings: Tokens of texts, truncated.
+        longest: n, the largest number of tokens.
+        before: Whether it has been said before.
+    """
+    if not before and any(encoding.overflowing for encoding in encodings):
+        log.warning(
+            "some texts are longer than the %s tokens that the encoder reads: what stands behind these is not in their "
+            "vectors; embedding.windows=average reads all of it, with `windows: average` at each hospital",
+            longest,
+        )
+        return True
+    return before
 
 
 def chosen(windows: str | None, folder: Path) -> str:

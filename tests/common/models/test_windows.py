@@ -5,7 +5,7 @@ import pytest
 
 from common.errors import ConfigError
 from common.models.encoder import Encoder
-from common.models.windows import split
+from common.models.windows import Averaged, split
 from tests.support.tiny_models import tiny_transformer
 
 WORDS = ("fever", "and", "cough", "f", "##ever", "##s", "na", "##ive", ".")
@@ -65,3 +65,21 @@ def test_an_encoder_without_a_window_and_an_unknown_choice_are_refused(folder, t
         Encoder.pretrained(tmp_path, windows="average")
     with pytest.raises(ConfigError, match=r"embedding\.windows"):
         Encoder.pretrained(folder, windows="all")
+
+
+@pytest.mark.parametrize("library", ["numpy", "torch"])
+def test_that_texts_are_truncated_is_said_once_and_of_nothing_that_fits(folder, library, caplog):
+    if library == "numpy":
+        model = Encoder.pretrained(folder)._model
+    else:
+        pytest.importorskip("sentence_transformers")
+        from common.models.sentence_transformer import TorchEncoder
+
+        model = TorchEncoder.load(folder, device="cpu", prompt="", form=None)
+    list(Averaged(model).batches(TEXTS))
+    assert caplog.messages == []
+    list(model.batches([LONG]))
+    list(model.batches([LONG]))
+    (message,) = caplog.messages
+    assert "longer than the 8 tokens" in message
+    assert "fever" not in message

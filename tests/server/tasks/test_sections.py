@@ -8,6 +8,8 @@ from common.sections import sections
 from server.domain import Wording
 from server.tasks.demo_letters import HEADINGS, held_out_letters, private_letters, public_sections
 from server.tasks.sources import LabelledFiles
+from simulations.federation.parties import deal
+from tests.support.runs import settings
 
 SECTIONS = {"History": "what was told", "Plan": None}
 TEXT = "History: a cough\nPlan: rest"
@@ -57,6 +59,12 @@ def test_a_text_without_any_heading_is_refused_by_its_number_and_not_quoted(tmp_
     with pytest.raises(DataError, match=r"History, Plan, and text under it; got none; at .*csv, record 2") as error:
         files(tmp_path, text="zqx alone").held_out()
     assert "zqx" not in str(error.value)
+
+
+@pytest.mark.parametrize("planted", ["canaries=2", "style_site=0"])
+def test_what_a_simulation_plants_has_no_sections_and_is_refused(planted):
+    with pytest.raises(ConfigError, match="texts without sections"):
+        deal(settings("task=demo_letters", "task.records_per_party=2", "method=census", f"federation.{planted}"))
 
 
 @pytest.mark.parametrize(
