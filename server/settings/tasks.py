@@ -169,6 +169,8 @@ class LabelledFilesSettings(TaskSettings):
     def __post_init__(self) -> None:
         validate.one_of("task.language", self.language, among=LANGUAGES)
         check_labels_per_text(self.labels_per_text, self.labels)
+        if self.sections_per_text is not None:
+            validate.integers_in(1, MOST_LABELS, sections_per_text=self.sections_per_text)
         if self.sections:
             self._check_sections()
         elif self.sections_per_text is not None:
