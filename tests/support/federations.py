@@ -1,6 +1,7 @@
 """Tiny federations of real parties, for tests: `make(parties=3, epsilon=4)`."""
 
 import math
+from dataclasses import replace
 
 import numpy as np
 
@@ -8,7 +9,7 @@ from client.admission import Terms
 from client.app import relay
 from client.contributions.contribute import contribution
 from client.guard import Limits
-from client.records import embed
+from client.records import RecordSections, embed
 from client.service import PartyService
 from common.domain import Record
 from common.ledger.ledger import Ledger
@@ -29,6 +30,7 @@ from common.queries.sketch import SketchSpec
 from common.queries.terms import encode_terms
 from common.queries.votes import Votes, VotesSpec
 from common.secagg.identity import Identity, Roster
+from common.sections import normal
 from server.federation.ask import Federation
 from server.federation.checkpoint import Checkpoint
 from server.federation.network import FlowerNetwork
@@ -130,11 +132,22 @@ def roster(parties):
     return Roster({party: IDENTITIES[party].public for party in range(parties)})
 
 
+def in_sections(mine):
+    """Make each record a section of its own, under its label: a plan by sections then sees what any other plan does."""
+    parts = RecordSections(
+        numbers=tuple(range(len(mine))),
+        headings=tuple(normal(record.label) for record in mine.records),
+        texts=tuple(record.text for record in mine.records),
+        vectors=mine.vectors,
+    )
+    return replace(mine, sections=parts)
+
+
 def service(folder, party, private=None, limits=OPEN, known=None, **changes):
     return PartyService(
         **{
             "party": party,
-            "private": embed(records(party) if private is None else private, ENCODER),
+            "private": in_sections(embed(records(party) if private is None else private, ENCODER)),
             "terms": lambda: Terms(limits=limits),
             "ledger": Ledger(folder / f"party-{party}.db"),
             "identity": IDENTITIES[party] if known else None,
