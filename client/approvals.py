@@ -28,7 +28,7 @@ import hashlib
 import hmac
 import json
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
@@ -100,19 +100,23 @@ class Approvals:
         key: Secret key, used only for the digest of that file.
         labelled: Whether the file's labels are used. The digest includes this choice, so that a run that began with
             another choice is refused.
+        headings: Headings of the records' sections; the digest includes them for the same reason.
     """
 
-    def __init__(self, folder: Path, *, records: Path, key: bytes, labelled: bool = True) -> None:
+    def __init__(
+        self, folder: Path, *, records: Path, key: bytes, labelled: bool = True, headings: Sequence[str] = ()
+    ) -> None:
         (folder / "runs").mkdir(parents=True, exist_ok=True, mode=0o700)
         self._folder = folder
         self._records = records
         self._key = key
-        self._without = b"" if labelled else b"\0without labels"
+        self._choices = b"" if labelled else b"\0without labels"
+        self._choices += b"".join(b"\0heading " + heading.encode() for heading in headings)
         self._data = self.digest()
 
     def digest(self) -> str:
         """Return the keyed digest of the file of records as it is now."""
-        return hmac.digest(self._key, self._records.read_bytes() + self._without, "sha256").hex()
+        return hmac.digest(self._key, self._records.read_bytes() + self._choices, "sha256").hex()
 
     def admit(self, run: str, plan: Plan, *, automatic: bool) -> None:
         """Admit a plan within the limits, if it is approved.

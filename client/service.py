@@ -289,7 +289,9 @@ class PartyService:
             log.warning("the plan's delta is not below one in the number of records of %s", self._name)
         session = Session.opened(envelope, plan, body.first)
         setup, advert = self._begin(session) if plan.secure else (None, None)
-        records = self._private.for_plan(plan.labels, unit=plan.unit, labels_per_record=plan.labels_per_record)
+        records = self._private.for_plan(
+            plan.labels, unit=plan.unit, labels_per_record=plan.labels_per_record, by_section=plan.by_section
+        )
         # Nothing can fail any more: a refused Open leaves the run before it as it was.
         self._run = OpenRun(session=session, limits=limits, records=records, setup=setup)
         return m.Opened(self._private.encoder.digest, advert, CAUCUS)

@@ -8,6 +8,7 @@ from client.guard import Limits
 from common.domain import UNLABELLED, Record, is_one_population
 from common.plan.plan import Plan
 from common.privacy.accountant import Release
+from common.sections import normal, sections
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -71,12 +72,22 @@ def budget_under(plan: Plan, limits: Limits, charged: Sequence[Release], problem
     )
 
 
-def records_under(plan: Plan, private: Sequence[Record]) -> OwnRecords:
-    """Count the hospital's records by the plan's labels; of a plan without labels, all are one population."""
+def records_under(plan: Plan, private: Sequence[Record], headings: Sequence[str]) -> OwnRecords:
+    """Count the hospital's records by the plan's labels; of a plan without labels, all are one population.
+
+    Args:
+        plan: The plan. One of sections has headings as its labels.
+        private: The hospital's records.
+        headings: The headings that the hospital's own file names.
+    """
     several = plan.labels_per_record > 1
     sets = [record.labels if several else (record.label,) for record in private]
     if is_one_population(plan.labels):
         sets = [(UNLABELLED,)] * len(private)
+    if plan.by_section:
+        spelt = {normal(label): label for label in plan.labels}  # as the plan spells them
+        found = ([part.heading for part in sections(record.text, headings)] for record in private)
+        sets = [tuple(spelt.get(normal(heading), heading) for heading in mine) for mine in found]
     counts = Counter(label for labels in sets for label in labels)
     return OwnRecords(
         total=len(private),

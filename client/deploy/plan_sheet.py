@@ -153,6 +153,10 @@ def _cost(facts: PlanFacts) -> Iterator[Fact]:
             "covers all of them together"
         )
         yield Fact("labels", several, folded=True)
+    if plan.by_section:
+        yield Fact(
+            "sections", "the labels are headings: a record counts under each with the text of that section alone"
+        )
     for query in plan.queries:
         yield from _query(query, plan)
 
@@ -234,8 +238,11 @@ def _records(records: OwnRecords, plan: Plan) -> Iterator[str]:
     if is_one_population(plan.labels):
         yield f"all {records.total} may take part, as one population: the plan has no labels (known here alone)"
         return
-    each = "; each counts under all of its labels here" if plan.labels_per_record > 1 else ""
+    named = "sections under headings" if plan.by_section else "labels"
+    each = f"; each counts under all of its {named} here" if plan.labels_per_record > 1 else ""
     yield f"{records.taking_part} of {records.total} have one of the plan's labels (known here alone){each}"
+    if plan.by_section and not records.taking_part:
+        yield "`headings` in client.yaml has none of them, or no text begins a line with one"
     for label, count in records.of_label.items():
         yield f"{plain(label)}: {count}"
     if records.without:

@@ -23,7 +23,7 @@ from server.settings.sections import changed, has, setting
 
 if TYPE_CHECKING:
     from common.plan.plan import Plan
-    from server.domain import Earlier
+    from server.domain import Earlier, Task
     from server.settings.parts import Parts
 
 _COUNTED = 0.05
@@ -115,20 +115,24 @@ def forwards(settings: Settings) -> dict[str, Any]:
     facts = _facts(plan, compared, records, earlier=parts.earlier, more=more)
     if price:
         facts["advice"] += collusion.advice(price, plan.epsilon)
-    facts["advice"] += _count_in_place_of_test_texts(chosen, parts)
+    expected = forecast(
+        parts.method,
+        task,
+        plan,
+        parts.providers,
+        parts.spending.prices,
+        dimensions=parts.encoder.dimensions,
+        records=records,
+    )
+    facts["advice"] += [
+        *_count_in_place_of_test_texts(chosen, parts),
+        *_loop(task, expected, setting(chosen, "method.shown_words")),
+    ]
     return {
         **facts,
         **_chosen(settings, chosen),
         **({"prompts": forms} if (forms := forms_of(parts.providers)) else {}),
-        "forecast": forecast(
-            parts.method,
-            task,
-            plan,
-            parts.providers,
-            parts.spending.prices,
-            dimensions=parts.encoder.dimensions,
-            records=records,
-        ),
+        "forecast": expected,
     }
 
 
@@ -161,6 +165,21 @@ def _facts(
         **more,
         "advice": [*weak, *large_delta(plan.delta, records, EXPECTED_RECORDS)],
     }
+
+
+def _loop(task: "Task", expected: Mapping[str, Any], shown: int | None) -> list[str]:
+    """Return the price of writing section by section, for one text; empty for whole texts."""
+    if not (task.sectioned and expected["texts"]):
+        return []
+    calls, read, written = (
+        expected[name] / expected["texts"] for name in ("model_calls", "input_tokens", "output_tokens")
+    )
+    advice = (
+        f"texts are written section by section: {calls:.1f} model calls a text, which read {read:,.0f} tokens and "
+        f"write {written:,.0f}; each reads up to {shown} words of the sections before it (method.shown_words), without "
+        "which bound the tokens would grow with the square of the number of sections"
+    )
+    return [advice]
 
 
 def _count_in_place_of_test_texts(settings: Settings, parts: "Parts") -> list[str]:

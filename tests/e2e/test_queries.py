@@ -104,7 +104,7 @@ def one(kind, mechanism, **changes):
 def test_the_suite_holds_every_kind():
     # Those that answer with texts: test_text_queries.
     assert set(EVERY) == set(KINDS) - set(SECTIONS.values())
-    assert len(CASES) == 10 * 2 + 1 + 2
+    assert len(CASES) == 11 * 2 + 1 + 2
 
 
 @pytest.mark.parametrize("mode", MODES)

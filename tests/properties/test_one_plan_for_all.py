@@ -159,7 +159,7 @@ TOGETHER = (
     *((kind, {"unit": "user"}, {"scale": 2 * planned(kind).queries[0].scale}, {"max_records": 2}) for kind in ASKED),
     *(
         (kind, {"labels": ("a", "b", "c")}, {}, {"labels": 3})
-        for kind in ("label histogram", "label sets", "density sketch", "class sums", "questionnaire")
+        for kind in ("label histogram", "label sets", "section order", "density sketch", "class sums", "questionnaire")
     ),
 )
 """What can only be changed together: fields of the plan, of its query and of the specification."""

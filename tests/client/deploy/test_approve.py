@@ -14,12 +14,14 @@ from client.deploy.plan_facts import down, up
 from client.deploy.settings import HospitalSettings
 from client.noted_head import NotedHead
 from common.domain import UNLABELLED
+from common.errors import ConfigError
 from common.plan.guarantee import epsilon_against, epsilon_alone
 from common.plan.not_covered import Scope, not_covered
 from common.plan.planned import PlannedQuery
 from common.queries.class_sums import ClassSumsSpec
 from common.queries.histograms import LabelHistogramSpec
 from common.queries.questionnaire import QuestionnaireSpec
+from common.queries.section_order import SectionOrderSpec
 from common.queries.seed_choice import SeedChoiceSpec
 from common.queries.texts import AbstractedSeedsSpec
 from common.queries.votes import VotesSpec
@@ -479,3 +481,20 @@ def test_records_without_labels_have_no_part_in_a_plan_with_labels(made, capsys)
     assert output["records"][0] == "0 of 2 have one of the plan's labels (known here alone)"
     assert output["records"][-1] == f"not asked for, they take no part: {UNLABELLED} (2)"
     assert "labels" not in output
+
+
+def test_a_plan_by_sections_says_so_and_how_many_records_have_its_headings(made, capsys):
+    HospitalSettings.load(made).records.write_text('text,label\n"History: a cough\nplan: rest",x\nrash,measles\n')
+    spec = SectionOrderSpec(labels=2, labels_per_record=2)
+    opened(made, plan(2, labels=("History", "Plan"), queries=[PlannedQuery(name="order", spec=spec, scale=5000.0)]))
+    output = facts(capsys, made)
+    assert " ".join(output["sections"]).startswith("the labels are headings: a record counts under each with the text")
+    assert output["records"][0].endswith("each counts under all of its sections under headings here")
+    assert output["records"][1].startswith("`headings` in client.yaml has none of them")
+    file = made / "client.yaml"
+    file.write_text(file.read_text().replace("headings: []", "headings: [HISTORY, Plan, Allergies]"))
+    output = facts(capsys, made)
+    assert output["records"][1:3] == ["History: 1", "Plan: 1"]
+    file.write_text(file.read_text().replace("Allergies]", "plan]"))
+    with pytest.raises(ConfigError, match="headings that differ"):
+        HospitalSettings.load(made)
