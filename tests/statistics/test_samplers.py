@@ -95,7 +95,7 @@ def test_gaussian_table_against_the_exact_sampler():
     assert _two_samples(oracle, np.rint(table * 1.05).astype(np.int64), borders) < FALSE_ALARM
 
 
-@pytest.mark.parametrize(("shares", "scale", "count"), [(1, 1560.0, 60_000), (5, 8.0, 120_000)])
+@pytest.mark.parametrize(("shares", "scale", "count"), [(1, 1560.0, 60_000), slow(5, 8.0, 120_000)])
 def test_laplace_table_against_the_exact_sampler(shares, scale, count):
     """Two-sample chi-square over cells of equal probability; false alarm 1e-6 each."""
     oracle = laplace_share(scale, count, Keystream(bytes(32)), shares=shares)
