@@ -130,7 +130,7 @@ class PlanFacts:
             not_covered=tuple(not_covered(Scope.of(plan, up))),
             beyond=beyond,
             fits=fits,
-            quiet=quiet(approval, known),
+            quiet=quiet(approval),
             before=before,
             changes=tuple(changes(earlier, plan)) if earlier else (),
         )

@@ -13,6 +13,7 @@ from starlette.responses import HTMLResponse
 from common import look
 from common.page.access import SCRIPTED
 from common.page.words import ENGLISH, preferred, sentences
+from common.system.log_lines import utc
 
 
 class Pages:
@@ -79,11 +80,6 @@ class Pages:
         shared = {"tab": tab, "form_token": request.state.form_token, "owner": request.state.owner, "problem": ""}
         body = self.render(request, f"{tab}.html", **shared | {"scripted": scripted} | view)
         return HTMLResponse(body, status, headers={**(headers or {}), **(SCRIPTED if scripted else {})})
-
-
-def utc(time: str) -> str:
-    """Return a time of a file, ISO 8601 in UTC, as date and time of day."""
-    return time[:19].replace("T", " ")
 
 
 @cache
