@@ -6,16 +6,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Self
 
-from client.admission import check_parties
 from client.approvals import PlanApproval
-from client.deploy.plan_amounts import Budget, OwnRecords, budget_under, records_under
+from client.deploy.plan_amounts import Budget, Given, OwnRecords, budget_under, given, records_under
 from client.deploy.plan_changes import changes, previous
-from client.deploy.plan_fit import largest_epsilon
+from client.deploy.plan_fit import largest_epsilon, refusal
 from client.deploy.quiet import quiet
 from client.deploy.settings import HospitalSettings
 from client.deploy.status import opened
 from client.guard import Limits
-from client.session import RefusalError
 from common.domain import Record
 from common.messages import Reason
 from common.plan.guarantee import epsilon_against, epsilon_alone, epsilon_released
@@ -45,6 +43,7 @@ class PlanFacts:
         epsilon_against: Epsilon against the coordinator and this number of colluders.
         epsilon_alone: Epsilon of this hospital's answers under its own share of the noise alone.
         budget: The lifetime budget.
+        given: What this hospital has answered of the run.
         records: This hospital's records.
         not_covered: What the guarantee does not cover; each item reads "Heading: explanation.".
         beyond: Why the plan is refused even when approved; empty if it is not.
@@ -65,6 +64,7 @@ class PlanFacts:
     epsilon_against: float
     epsilon_alone: float
     budget: Budget
+    given: Given
     records: OwnRecords
     not_covered: tuple[str, ...]
     beyond: str
@@ -105,13 +105,9 @@ class PlanFacts:
         charged = ledger.charged("", but=approval.run) if ledger else ()
         budget = budget_under(plan, limits, charged, problem)
         counted = () if budget.apart else tuple(charged)
-        beyond, fits = "", None
-        try:
-            check_parties(plan, number, roster)
-            limits.check(plan, counted)
-        except RefusalError as error:
-            beyond = str(error)
-            helps = error.reason is Reason.OVER_LIMIT
+        refused, fits = refusal(plan, settings, counted), None
+        if refused:
+            helps = refused.reason is Reason.OVER_LIMIT
             fits = 0.0 if not helps else _fits(plan, limits, counted) if alone else None
         before = previous(approval, known)
         earlier = before.read_plan() if before else None
@@ -126,9 +122,10 @@ class PlanFacts:
             epsilon_against=epsilon_against(plan, colluders),
             epsilon_alone=epsilon_alone(plan),
             budget=budget,
+            given=given(approval, limits, ledger),
             records=records_under(plan, private, settings.headings),
             not_covered=tuple(not_covered(Scope.of(plan, up))),
-            beyond=beyond,
+            beyond=str(refused or ""),
             fits=fits,
             quiet=quiet(approval),
             before=before,
