@@ -147,6 +147,27 @@ class PlanFacts:
         texts = (query.times * query.spec.texts for query in self.plan.queries if isinstance(query.spec, TextSpec))
         return sum(texts) * self.plan.max_attempts
 
+    @property
+    def questions(self) -> int:
+        """The number of questions that the plan asks."""
+        return sum(query.times for query in self.plan.queries)
+
+    @property
+    def without_noise(self) -> bool:
+        """Whether the answer to one of the questions has no noise."""
+        return any(query.scale == 0 and query.mechanism != "none" for query in self.plan.queries)
+
+    @property
+    def few_records(self) -> bool:
+        """Whether none, or below a tenth, of the hospital's records take part."""
+        return self.records.taking_part == 0 or 10 * self.records.taking_part < self.records.total
+
+    @property
+    def lifting(self) -> int | None:
+        """The number of other hospitals that could lift this hospital's masks with the coordinator, if any can."""
+        needed = self.plan.largest_coalition + 1
+        return needed if self.plan.secure and needed < self.plan.parties else None
+
     def right_guesses(self, epsilon: float) -> float:
         """Return the largest percentage of right guesses about one protected unit's participation, at this epsilon."""
         return right_guesses(epsilon, self.plan.delta)

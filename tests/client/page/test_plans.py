@@ -99,6 +99,26 @@ def test_a_run_that_ended_shows_what_it_spent_and_cannot_be_withdrawn(browser):
     assert "The coordinator ended this run on" in browser.get().text
 
 
+def test_what_is_asked_is_said_first_and_few_records_are_a_warning(browser):
+    opened(browser.folder, plan(2), RUN)
+    text = html.unescape(browser.get().text)
+    assert PAGES.say.plans.asks_numbers.format(2) in text
+    assert 'role="note">Only' not in text
+    HospitalSettings.load(browser.folder).records.write_text("text,label\n" + "x,z\n" * 60)
+    text = html.unescape(browser.get().text)
+    assert PAGES.say.plans.few.format(0, 60) in text.partition('<dl class="short">')[0]
+
+
+def test_who_must_be_trusted_is_named(browser):
+    change(browser.folder, limits={"malicious_coordinator": False, "corrupt": 0.0})
+    opened(browser.folder, plan(2), RUN)
+    text = html.unescape(browser.get().text)
+    assert PAGES.say.plans.trust_protocol in text
+    assert "of the 1 others" not in text  # the only other hospital is not enough
+    opened(browser.folder, plan(3), "three")
+    assert PAGES.say.plans.trust_hospitals.format(2, 2) in html.unescape(browser.get().text)
+
+
 def test_a_german_page_has_decimal_commas(browser):
     opened(browser.folder, plan(2), RUN)
     text = browser.get(headers={"accept-language": "de"}).text
@@ -181,7 +201,7 @@ def test_approve_decline_reconsider_withdraw(browser):
     assert response.status_code == 303
     text = followed(browser, response)
     assert "The plan is refused." in text
-    assert f"run {RUN}: refused by anna, {only(browser.folder).decided}: no purpose" in text
+    assert f"run {RUN}: refused by anna, {utc(only(browser.folder).decided)} UTC: no purpose" in text
     entry = only(browser.folder)
     again = f"plan?run={entry.run}&digest={entry.plan_digest}"
     assert html.escape(again) in text or again in html.unescape(text)
