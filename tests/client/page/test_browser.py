@@ -12,7 +12,7 @@ from tests.support.browsing import opened_here
 from tests.support.chromium import MARKS, ZOOMED, barriers, started, visiting, width
 from tests.support.federations import plan
 from tests.support.held_back import copied, held_back
-from tests.support.hospital import change, opened, spend
+from tests.support.hospital import change, opened, sent, spend
 
 pytestmark = MARKS
 PATHS = ("", "budget", "limits", "now", "coordinator", "release")
@@ -116,7 +116,8 @@ def test_a_file_on_the_browser_s_own_computer_is_sent_looked_at_and_deleted(visi
 
 
 @pytest.mark.parametrize("pixels", [ZOOMED, 390])
-def test_a_phone_and_400_percent_scroll_down_only(visit, pixels):
+def test_a_phone_and_400_percent_scroll_down_only(visit, hospital, pixels):
+    sent(hospital, "a-run-of-many-hospitals-with-a-long-name-1a2b3c4d5e6f", b'{"text": "a note of nobody"}\n')
     page = visit()
     page.set_viewport_size({"width": pixels, "height": 740})
     for path in PATHS:
