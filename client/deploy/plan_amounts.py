@@ -4,8 +4,10 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+from client.approvals import PlanApproval
 from client.guard import Limits
 from common.domain import UNLABELLED, Record, is_one_population
+from common.ledger.ledger import Ledger
 from common.plan.plan import Plan
 from common.privacy.accountant import Release
 from common.sections import normal, sections
@@ -50,6 +52,28 @@ class OwnRecords:
     of_label: dict[str, int]
     without: tuple[str, ...]
     unasked: dict[str, int]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Given:
+    """What this hospital has answered of a run.
+
+    Attributes:
+        answers: Number of answers that were charged.
+        epsilon: Epsilon of this run alone, as the limits count it.
+        delta: The delta of that figure.
+    """
+
+    answers: int
+    epsilon: float
+    delta: float
+
+
+def given(approval: PlanApproval, limits: Limits, ledger: Ledger | None) -> Given:
+    """Return what this hospital has answered of a plan's run; without a ledger nothing."""
+    entries = ledger.entries(approval.run) if ledger else ()
+    costs = [entry.cost for entry in entries if entry.plan_digest.hex() == approval.plan_digest]
+    return Given(answers=len(costs), epsilon=limits.spent(costs), delta=limits.lifetime_delta)
 
 
 def budget_under(plan: Plan, limits: Limits, charged: Sequence[Release], problem: str) -> Budget:

@@ -6,16 +6,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Self
 
-from client.admission import check_parties
 from client.approvals import PlanApproval
-from client.deploy.plan_amounts import Budget, OwnRecords, budget_under, records_under
+from client.deploy.plan_amounts import Budget, Given, OwnRecords, budget_under, given, records_under
 from client.deploy.plan_changes import changes, previous
-from client.deploy.plan_fit import largest_epsilon
+from client.deploy.plan_fit import largest_epsilon, refusal
 from client.deploy.quiet import quiet
 from client.deploy.settings import HospitalSettings
 from client.deploy.status import opened
 from client.guard import Limits
-from client.session import RefusalError
 from common.domain import Record
 from common.messages import Reason
 from common.plan.guarantee import epsilon_against, epsilon_alone, epsilon_released
@@ -45,6 +43,7 @@ class PlanFacts:
         epsilon_against: Epsilon against the coordinator and this number of colluders.
         epsilon_alone: Epsilon of this hospital's answers under its own share of the noise alone.
         budget: The lifetime budget.
+        given: What this hospital has answered of the run.
         records: This hospital's records.
         not_covered: What the guarantee does not cover; each item reads "Heading: explanation.".
         beyond: Why the plan is refused even when approved; empty if it is not.
@@ -65,6 +64,7 @@ class PlanFacts:
     epsilon_against: float
     epsilon_alone: float
     budget: Budget
+    given: Given
     records: OwnRecords
     not_covered: tuple[str, ...]
     beyond: str
@@ -105,13 +105,9 @@ class PlanFacts:
         charged = ledger.charged("", but=approval.run) if ledger else ()
         budget = budget_under(plan, limits, charged, problem)
         counted = () if budget.apart else tuple(charged)
-        beyond, fits = "", None
-        try:
-            check_parties(plan, number, roster)
-            limits.check(plan, counted)
-        except RefusalError as error:
-            beyond = str(error)
-            helps = error.reason is Reason.OVER_LIMIT
+        refused, fits = refusal(plan, settings, counted), None
+        if refused:
+            helps = refused.reason is Reason.OVER_LIMIT
             fits = 0.0 if not helps else _fits(plan, limits, counted) if alone else None
         before = previous(approval, known)
         earlier = before.read_plan() if before else None
@@ -126,11 +122,12 @@ class PlanFacts:
             epsilon_against=epsilon_against(plan, colluders),
             epsilon_alone=epsilon_alone(plan),
             budget=budget,
+            given=given(approval, limits, ledger),
             records=records_under(plan, private, settings.headings),
             not_covered=tuple(not_covered(Scope.of(plan, up))),
-            beyond=beyond,
+            beyond=str(refused or ""),
             fits=fits,
-            quiet=quiet(approval, known),
+            quiet=quiet(approval),
             before=before,
             changes=tuple(changes(earlier, plan)) if earlier else (),
         )
@@ -149,6 +146,27 @@ class PlanFacts:
         """The largest number of texts that this hospital sends, made from its records, further attempts included."""
         texts = (query.times * query.spec.texts for query in self.plan.queries if isinstance(query.spec, TextSpec))
         return sum(texts) * self.plan.max_attempts
+
+    @property
+    def questions(self) -> int:
+        """The number of questions that the plan asks."""
+        return sum(query.times for query in self.plan.queries)
+
+    @property
+    def without_noise(self) -> bool:
+        """Whether the answer to one of the questions has no noise."""
+        return any(query.scale == 0 and query.mechanism != "none" for query in self.plan.queries)
+
+    @property
+    def few_records(self) -> bool:
+        """Whether none, or below a tenth, of the hospital's records take part."""
+        return self.records.taking_part == 0 or 10 * self.records.taking_part < self.records.total
+
+    @property
+    def lifting(self) -> int | None:
+        """The number of other hospitals that could lift this hospital's masks with the coordinator, if any can."""
+        needed = self.plan.largest_coalition + 1
+        return needed if self.plan.secure and needed < self.plan.parties else None
 
     def right_guesses(self, epsilon: float) -> float:
         """Return the largest percentage of right guesses about one protected unit's participation, at this epsilon."""

@@ -15,6 +15,7 @@ from common.domain import is_one_population
 from common.plan.plan import Plan
 from common.plan.planned import PlannedQuery
 from common.plan.words import differences, in_fours
+from common.system.log_lines import utc
 
 BLANK = frozenset("\u115f\u1160\u2800\u3164\uffa0")
 """Characters that count as printable and show nothing: fillers of Hangul, and a Braille cell without dots."""
@@ -50,7 +51,7 @@ def sheet(facts: PlanFacts) -> tuple[Part, ...]:
         Part(
             "",
             (
-                Fact("plan", f"{approval.plan_digest[:16]}, first seen {approval.first_seen}"),
+                Fact("plan", f"{approval.plan_digest[:16]}, first seen {utc(approval.first_seen)} UTC"),
                 Fact("digest", in_fours(approval.plan_digest)),
                 Fact("", "compare it by telephone with the coordinator and with other hospitals"),
                 *((Fact("over?", facts.quiet, folded=True),) if facts.quiet else ()),
@@ -75,7 +76,7 @@ def sheet(facts: PlanFacts) -> tuple[Part, ...]:
 def decision(approval: PlanApproval) -> str:
     """Return a plan's decision in a line: by whom, when and why, as far as there is one."""
     by = f" by {approval.by}" if approval.by else ""
-    when = f", {approval.decided}" if approval.decided else ""
+    when = f", {utc(approval.decided)} UTC" if approval.decided else ""
     why = f": {plain(approval.reason)}" if approval.reason else ""
     return f"run {plain(approval.run)}: {approval.decision}{by}{when}{why}"
 
@@ -84,7 +85,7 @@ def amounts(budget: Budget) -> str:
     """Return what of a limited budget is left and what a plan takes, in epsilon at the delta of `budget`."""
     assert budget.limit is not None
     left, taken = down(max(0.0, budget.limit - budget.before)), up(budget.after - budget.before)
-    counted = "as the limit on all runs counts it, by its own delta"
+    counted = "counted by the limit on all runs at its own delta"
     return f"of epsilon {budget.limit:g}, {left} is left and this run takes up to {taken}, {counted}"
 
 
@@ -97,7 +98,8 @@ def _changes(facts: PlanFacts) -> Iterator[Fact]:
     if facts.before is None:
         yield Fact("changes", "no earlier run of this name, or of this same plan, was approved here")
         return
-    yield Fact("changes", f"since run {plain(facts.before.run)}, approved {facts.before.decided or 'earlier'}:")
+    when = f"{utc(facts.before.decided)} UTC" if facts.before.decided else "earlier"
+    yield Fact("changes", f"since run {plain(facts.before.run)}, approved {when}:")
     for change in facts.changes:
         yield Fact("", f"- {plain(change)}", folded=True)
     if not facts.changes:
@@ -215,7 +217,9 @@ def _query(query: PlannedQuery, plan: Plan) -> Iterator[Fact]:
         noise = f"{query.mechanism} noise, scale {down(query.scale / query.spec.noise_grid)}"
     masks = "" if query.summed or not plan.secure else ", NO masks: the coordinator sees this hospital's own answer"
     proof = ", NO proof: its released texts may give a record away" if query.unproven else ""
-    yield Fact("query", f"{query.times} x {plain(query.name)} ({query.spec.kind}): {noise}{masks}{proof}")
+    kind = f" ({query.spec.kind})" if query.name != query.spec.kind else ""
+    often = "once" if query.times == 1 else f"{query.times} times"
+    yield Fact("query", f"{plain(query.name)}{kind}, asked {often}: {noise}{masks}{proof}")
     yield Fact("", f"asks: {query.spec.asks}", folded=True)
 
 

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from functools import partial
 from http import HTTPStatus
 from pathlib import Path
+from urllib.parse import urlencode
 
 from starlette.requests import Request
 from starlette.responses import PlainTextResponse, RedirectResponse, Response
@@ -20,7 +21,7 @@ from client.deploy.status import opened
 from client.page.budget import budget
 from client.page.limits import in_force
 from client.page.now import PARTS, now, way_to_coordinator
-from client.page.plans import card, decided, plans, state
+from client.page.plans import card, decided, lately, plans, state
 from client.page.release import forget, looked_at, receive
 from client.page.render import PAGES
 from client.releases import releases
@@ -69,7 +70,9 @@ def application(folder: Path, access: Access) -> Door:
 
 
 def _plans(request: Request, settings: HospitalSettings) -> Response:
-    return page(request, "plans", plans=plans(settings), state=state, done=request.query_params.get("done", ""))
+    asked = request.query_params
+    done = lately(settings, asked.get("run", ""), asked.get("digest", "")) if "done" in asked else None
+    return page(request, "plans", plans=plans(settings), state=state, done=done)
 
 
 def _plan(request: Request, settings: HospitalSettings) -> Response:
@@ -111,4 +114,5 @@ def _look(request: Request, settings: HospitalSettings) -> Response:
 
 def _decide(request: Request, settings: HospitalSettings) -> Response:
     approval = decided(settings, request.state.form)
-    return RedirectResponse(f"./?done={approval.decision}", HTTPStatus.SEE_OTHER)
+    done = {"done": approval.decision, "run": approval.run, "digest": approval.plan_digest}
+    return RedirectResponse(f"./?{urlencode(done)}", HTTPStatus.SEE_OTHER)

@@ -16,10 +16,13 @@ PAGES = Pages(
     __package__,
     tabs=("plans", "budget", "limits", "now", "release"),
     filters={
-        "down": down,
         "fours": in_fours,
         "plain": plain,
         "sentence": sentence,
+    },
+    figures={
+        "down": down,
+        "local": str,
         "up": up,
     },
     values={

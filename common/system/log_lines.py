@@ -23,3 +23,8 @@ def last_lines(path: Path, most: int) -> tuple[str, ...]:
 def printable_line(line: str) -> str:
     """Mask unprintable characters, so that a quoted line cannot overwrite others."""
     return "".join(character if character.isprintable() else "?" for character in line)
+
+
+def utc(time: str) -> str:
+    """Return a time of a file, ISO 8601 in UTC, as date and time of day."""
+    return time[:19].replace("T", " ")

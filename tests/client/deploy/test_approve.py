@@ -28,6 +28,7 @@ from common.queries.texts import AbstractedSeedsSpec
 from common.queries.votes import VotesSpec
 from common.secagg.identity import Roster
 from common.system.enrolment import RosterFile
+from common.system.log_lines import utc
 from tests.support.federations import plan
 from tests.support.hospital import change, opened
 
@@ -168,7 +169,7 @@ def test_the_lifetime_budget_is_that_of_all_other_runs_and_this_one(made, capsys
     assert unspent == "0.0 % is used by other runs, up to 34.9 % with this one"  # epsilon 3.49 of 10, at its delta
     assert left == "65.1 % is left afterwards"
     assert amounts.startswith("of epsilon 10, 10.000 is left and this run takes up to 3.4")
-    assert amounts.endswith(", as the limit on all runs counts it, by its own delta")
+    assert amounts.endswith(", counted by the limit on all runs at its own delta")
     charge(made, agreed, RUN)  # this run's own charge is in its plan
     assert facts(capsys, made)["lifetime budget"] == [unspent, left, amounts]
     for other in range(30):
@@ -283,9 +284,9 @@ def test_a_person_is_told_what_each_query_asks(made, capsys):
     )
     opened(made, plan(2, queries=queries))
     votes, voted, census, *others = facts(capsys, made)["query"]
-    assert votes.startswith("1 x votes (votes): gaussian noise, scale ")
+    assert votes.startswith("votes, asked once: gaussian noise, scale ")
     assert voted == "asks: for each of the coordinator's texts, how many records are most like it, or most unlike it"
-    assert census.startswith("1 x census (class sums): gaussian noise, scale ")
+    assert census.startswith("census (class sums), asked once: gaussian noise, scale ")
     assert " ".join(others) == (
         "asks: 20 numbers: for each label, where its records lie along 9 directions of meaning, added up, and how "
         "many they are; the coordinator takes the directions from its models' texts, and the noise would be enough for "
@@ -299,7 +300,7 @@ def test_a_person_is_told_which_questions_a_questionnaire_asks(made, capsys):
     spec = QuestionnaireSpec(labels=2, directions=9, count=512, words=512, ending=512, first=16, term=64)
     opened(made, plan(2, queries=(PlannedQuery(name="census", spec=spec),)))
     census, *asks = facts(capsys, made)["query"]
-    assert census.startswith("1 x census (questionnaire): gaussian noise, scale ")
+    assert census.startswith("census (questionnaire), asked once: gaussian noise, scale ")
     assert " ".join(asks) == (
         "asks: 20 numbers: for each label, where its records lie along 9 directions of meaning, taken from the "
         "models' texts, added up, and how many they are, as in class sums. And how many records have each answer to "
@@ -367,7 +368,7 @@ def test_a_refused_plan_stays_visible_with_who_refused_it_when_and_why(made, cap
     opened(made, plan(2))
     approve(capsys, made, "--no", "--reason", "no purpose")
     (kept,) = approvals(made / "private")
-    line = f"run {RUN}: refused by anna, {kept.decided}: no purpose\n"
+    line = f"run {RUN}: refused by anna, {utc(kept.decided)} UTC: no purpose\n"
     assert line in approve(capsys, made)
     assert approve(capsys, made, "--refused", "--list").startswith(line)
     (entry,) = json.loads(approve(capsys, made, "--refused", "--json"))
