@@ -11,6 +11,7 @@ that they were taken, or a coarse reason, and nothing about the records.
 
 import json
 from dataclasses import dataclass
+from io import BytesIO
 from pathlib import Path
 
 from client.approvals import find, path_of
@@ -24,8 +25,9 @@ from common.system.files import SECRET, write_atomic
 
 MOST_RELEASES = 20
 """Largest number of releases that are kept, so that a coordinator cannot fill the disk."""
-MOST_TEXTS = 1_000_000
-"""Largest number of texts of a release: so many short ones would fill the service's memory while they are checked."""
+MOST_TEXTS = LONGEST_LINE = 1_000_000
+"""Largest number of texts of a release, and of bytes of a line: more short texts, or more values in one line, would
+fill the service's memory while they are checked."""
 _COMING = "coming.jsonl"
 """File of a release whose lines are being checked."""
 
@@ -74,8 +76,8 @@ class Releases:
         """
         self._check_answered(run, plan_digest)
         size, lines = len(texts), texts.count(b"\n")
-        if size > LARGEST_RELEASE or lines > MOST_TEXTS:
-            limit = f"at most {LARGEST_RELEASE} bytes in {MOST_TEXTS} lines"
+        if size > LARGEST_RELEASE or lines > MOST_TEXTS or max(map(len, BytesIO(texts)), default=0) > LONGEST_LINE:
+            limit = f"at most {LARGEST_RELEASE} bytes in {MOST_TEXTS} lines, each of at most {LONGEST_LINE}"
             raise RefusalError(Reason.OVER_LIMIT, "release", expected=limit, got=f"{size} in {lines}")
         folder = self._folder / "releases"
         folder.mkdir(mode=0o700, exist_ok=True)
@@ -109,23 +111,24 @@ def releases(folder: Path) -> list[Release]:
 
 
 def release(folder: Path, name: str) -> Release:
-    """Return the newest release of a run.
+    """Return the release of this file, or else the newest of the run of this name.
 
     Args:
         folder: The hospital's private folder.
-        name: The run's name, or the name of the file without its ending.
+        name: The name of the file without its ending, or the run's name. A coordinator may give a run the name of
+            another one's file: so the file comes first.
 
     Raises:
         ConfigError: No release of it is there.
     """
     kept = releases(folder)
-    found = next((one for one in kept if name in {one.run, one.path.stem}), None)
-    if found is None:
+    named = [one for one in kept if one.path.stem == name] or [one for one in kept if one.run == name]
+    if not named:
         expected = (
             f"one of {', '.join(one.run for one in kept)}" if kept else "one that the coordinator sent: none came"
         )
         raise ConfigError("release of a run", expected=expected, got=repr(name))
-    return found
+    return named[0]
 
 
 def _stored(texts: bytes, path: Path, *, by_way_of: Path) -> int:

@@ -173,7 +173,10 @@ WORDS: Mapping[Reason, str] = MappingProxyType(
         Reason.MALFORMED: "it cannot read the message: do both sides run the same version?",
         Reason.OUT_OF_ORDER: "the message is not the next one of this run there: its service may have restarted",
         Reason.UNPLANNED: "the message is not in the plan that it agreed to",
-        Reason.OVER_LIMIT: "the plan or the question is beyond its own limits, or was answered and closed before",
+        Reason.OVER_LIMIT: (
+            "the plan, the question or the texts are beyond its own limits, or it has closed the question or taken "
+            "other texts before"
+        ),
         Reason.TOO_FEW: "fewer hospitals are left than the plan's noise and masks need",
         Reason.ENCODER: "its encoder is not the plan's",
         Reason.INTERNAL: "something failed there, and its own log says what",
@@ -183,7 +186,7 @@ WORDS: Mapping[Reason, str] = MappingProxyType(
         Reason.ROSTER: "the plan's hospitals differ from its roster",
         Reason.RECORDS: "its file of records is not the one that the run began with, or that its service has read",
         Reason.SETTINGS: "its settings are wrong, or have changed since its service started",
-        Reason.FULL: "it has no room for another run, answer or line of its log",
+        Reason.FULL: "it has no room for another run, answer, release or line of its log",
         Reason.SURVIVORS: "it has agreed to the sum of this question over other hospitals, and to no second one",
     }
 )

@@ -17,7 +17,7 @@ from common.errors import ConfigError
 LONGEST_HEADING = 80
 """Largest number of characters of a heading."""
 
-_READ = 4 * LONGEST_HEADING  # characters of a line that may be a heading, with accents and white space apart
+_READ = 4 * LONGEST_HEADING  # characters of a line that may be a heading, with accents apart and white space between
 _COLON = re.compile("[:\N{FULLWIDTH COLON}]")
 
 
@@ -76,7 +76,8 @@ def assembled(parts: Sequence[tuple[str, str]]) -> tuple[str, Sections]:
 
 def normal(heading: str) -> str:
     """Return the form in which headings are compared: lower case, single spaces, composed accents."""
-    return " ".join(unicodedata.normalize("NFC", heading).split()).casefold()
+    caseless = unicodedata.normalize("NFD", heading).casefold()  # which may itself take characters apart
+    return " ".join(unicodedata.normalize("NFC", caseless).split())
 
 
 def check_headings(where: str, headings: Sequence[object]) -> tuple[str, ...]:
@@ -108,7 +109,7 @@ def check_headings(where: str, headings: Sequence[object]) -> tuple[str, ...]:
 
 def _opening(line: str) -> tuple[str, int]:
     """Return the heading that a line could begin with, in its normal form, and the length of it and its colon."""
-    start = line[:_READ]
+    start = line.strip()[:_READ]
     if colon := _COLON.search(start):
-        return normal(start[: colon.start()]), colon.end()
-    return (normal(start), len(line)) if len(line) < _READ else ("", 0)
+        return normal(start[: colon.start()]), line.index(colon.group()) + 1
+    return (normal(start), len(line)) if len(start) < _READ else ("", 0)

@@ -6,6 +6,7 @@ A bare `flwr run` may give Hydra overrides instead, and a new folder is created.
 """
 
 import contextlib
+import hashlib
 import logging
 import shlex
 import sys
@@ -91,11 +92,11 @@ def deliver(settings: Settings, network: FlowerNetwork, folder: Path) -> None:
         raise ConfigError("hospitals that answered the run", expected="at least one", got="none", where=run)
     texts = (run / TEXTS).read_bytes()
     problems = send(network, texts, parties, run=settings.run, plan_digest=entries[0].plan_digest)
-    before = Delivery.load_if_there(folder)
-    taken = {names[party]: now() for party, problem in problems.items() if not problem}
-    received = {**(before.received if before else {}), **taken}
+    before, digest = Delivery.load_if_there(folder), hashlib.sha256(texts).hexdigest()
+    had = before.received if before and before.texts == digest else {}
+    received = {names[party]: now() for party, problem in problems.items() if not problem} | {**had}
     missing = {names[party]: problem for party, problem in problems.items() if names[party] not in received}
-    Delivery(sent_at=datetime.now(UTC).isoformat(), received=received, missing=missing).save(folder)
+    Delivery(texts=digest, sent_at=datetime.now(UTC).isoformat(), received=received, missing=missing).save(folder)
 
 
 def coordinate(settings: Settings, network: Network, folder: Path) -> None:

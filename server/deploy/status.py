@@ -21,8 +21,8 @@ def register(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") ->
         "status",
         _status,
         summary="hospitals, nodes and runs",
-        description="Print the enrolled hospitals, the state of their nodes, the version of Caucus that each told "
-        "last, and the status of each run.",
+        description="Print the enrolled hospitals, the state of their nodes, the version of Caucus that each "
+        "reported last, and the status of each run.",
         example="caucus-coordinator status coordinator --json",
     )
     parser.add_argument("--json", action="store_true", help="print JSON")
@@ -31,7 +31,7 @@ def register(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") ->
 
 def _status(chosen: argparse.Namespace) -> Iterator[str]:
     settings = CoordinatorSettings.load(chosen.folder)
-    hospitals, told = attendance(settings), versions(settings)
+    hospitals, reported = attendance(settings), versions(settings)
     folders = (folder for folder in sorted((settings.folder / "runs").iterdir()) if folder.is_dir())
     runs = [checked(settings, folder) for folder in folders]
     if chosen.json:
@@ -44,7 +44,7 @@ def _status(chosen: argparse.Namespace) -> Iterator[str]:
                     "name": hospital.name,
                     "node": "online" if hospital.online else "offline",
                     "since": hospital.since,
-                    "version": told[hospital.name].to_json() if hospital.name in told else None,
+                    "version": reported[hospital.name].to_json() if hospital.name in reported else None,
                 }
                 for hospital in hospitals
             ],
@@ -55,7 +55,7 @@ def _status(chosen: argparse.Namespace) -> Iterator[str]:
     yield f"front door: {settings.address}; its certificate {in_words(days_left(settings.folder / 'server.crt'))}"
     yield from ending_soon(settings.folder)
     for hospital in hospitals:
-        yield f"{hospital}; {told.get(hospital.name, 'version unknown')}"
+        yield f"{hospital}; {reported.get(hospital.name, 'version unknown')}"
     for run in runs:
         yield f"run {run.name}: {run}"
         yield from (f"  poor: {weakness}" for weakness in run.weaknesses)

@@ -47,6 +47,7 @@ class Delivery(Document):
     """The document `sending/sent.json`.
 
     Attributes:
+        texts: Hex SHA-256 of the texts: who was sent others before does not have these.
         sent_at: Time of the last sending, to the microsecond.
         received: Time at which each hospital that has the texts took them, by the hospital's name.
         missing: Why each other hospital that answered the run does not have them, by the hospital's name.
@@ -54,6 +55,7 @@ class Delivery(Document):
 
     FILE: ClassVar[str] = "sent.json"
 
+    texts: str
     sent_at: str
     received: Mapping[str, str]
     missing: Mapping[str, str]

@@ -59,7 +59,7 @@ class Federation:
         ledger: The coordinator's own ledger.
         roster: The parties' identities, if the plan names their digest.
         retries: Number of retries of a failed opening or query before the run ends; at no cost to privacy.
-        heard: Function that is told, at each opening, the version of Caucus at each party that takes part.
+        heard: Function that takes, at each opening, the version of Caucus at each party that takes part.
     """
 
     def __init__(

@@ -109,7 +109,9 @@ def test_what_the_audit_could_not_read_is_refused_and_leaves_nothing(asked, tmp_
     assert send(asked, m.Release(TEXTS)) == m.Received()
 
 
-@pytest.mark.parametrize(("bound", "value"), [("LARGEST_RELEASE", len(TEXTS) - 1), ("MOST_TEXTS", 1)])
+@pytest.mark.parametrize(
+    ("bound", "value"), [("LARGEST_RELEASE", len(TEXTS) - 1), ("MOST_TEXTS", 1), ("LONGEST_LINE", 60)]
+)
 def test_a_release_has_a_largest_size(asked, tmp_path, monkeypatch, bound, value):
     monkeypatch.setattr(module, bound, value)
     assert send(asked, m.Release(TEXTS)) == m.Refusal(m.Reason.OVER_LIMIT)
@@ -137,6 +139,15 @@ def test_a_name_that_reads_as_a_path_is_none(tmp_path):
     assert one.run == name
     assert one.path.parent == tmp_path / "private" / "releases"
     assert int(one.path.stem, 16)
+
+
+def test_a_run_with_the_name_of_another_ones_file_does_not_take_its_place(asked, tmp_path):
+    send(asked, m.Release(TEXTS))
+    (first,) = releases(tmp_path / "private")
+    answered(asked, run=first.path.stem)
+    assert send(asked, m.Release(b'{"text": "Harmless."}\n'), run=first.path.stem) == m.Received()
+    first.path.with_suffix(".json").write_text(json.dumps({"run": "run", "received": "2000", "texts": 2}))
+    assert release(tmp_path / "private", first.path.stem).run == "run"
 
 
 def test_a_release_that_is_not_there_is_named_with_those_that_are(asked, tmp_path):

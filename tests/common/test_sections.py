@@ -27,6 +27,13 @@ def test_a_sentence_that_begins_like_a_heading_is_text_and_an_empty_section_is_n
     assert found(text) == []
 
 
+@pytest.mark.parametrize(
+    "line", ["Ϊ\u0301: x", "ΐ: x", "ι\u0308\u0301: x", " " * 400 + "ΐ: x", "ΐ" + " " * 400 + "\nx"]
+)
+def test_a_heading_is_the_same_in_each_form_of_its_accents_and_behind_any_white_space(line):
+    assert found(line, ["ΐ"]) == [("ΐ", "x")]
+
+
 def test_a_heading_counts_once_and_its_second_text_belongs_to_no_section():
     assert found("History: a\nÉtat: b\nHistory: c\nd") == [("History", "a"), ("État", "b")]
 

@@ -96,6 +96,18 @@ def test_the_hospitals_that_answered_get_the_texts_and_who_did_not_is_named(grid
     assert ["Release" in text for text in audits] == [True, True, True, False]  # the fourth took no part
 
 
+def test_who_has_taken_texts_has_them_since_then_and_does_not_have_others_that_came_to_stand_there(
+    grid, run, monkeypatch
+):
+    first = sent(grid, run)
+    monkeypatch.setattr(app, "now", lambda: "later")
+    assert sent(grid, run).received == first.received
+    (run / TEXTS).write_bytes(LINES + LINES)
+    others = sent(grid, run)
+    assert others.received == {}
+    assert set(others.missing.values()) == {f"refused: OVER_LIMIT, {m.WORDS[m.Reason.OVER_LIMIT]}"}
+
+
 def test_a_run_that_no_hospital_answered_is_sent_to_nobody(grid, run):
     (run / "state" / "ledger.db").unlink()
     Ledger(run / "state" / "ledger.db")
