@@ -126,7 +126,7 @@ def _difference(gain: Gain) -> str:
 def _near(near: Nearness, *, asked: bool) -> str:
     """Return the sentences on the distance of the texts from real ones."""
     if near.synthetic.value is None:
-        return "How near the texts are to real ones was not measured: that takes more texts and test texts (task.test)."
+        return "How near the texts are to real ones was not measured: more texts and test texts are needed (task.test)."
     said = f"{_answer(near.gain)}: the" if near.gain else "The"
     said += f" distance of the texts from real ones (FID) is {near.synthetic.value:.3g}"
     references = ((f"of {WITHOUT}", near.without.value), ("of other real texts", near.real.value))

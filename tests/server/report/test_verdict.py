@@ -464,7 +464,7 @@ WITHIN = "(95 % interval {}, with 60 texts of each)"
         ),
         (
             {"fid": {"value": None, "reason": "few"}},
-            "was not measured: that takes more texts and test texts (task.test).",
+            "was not measured: more texts and test texts are needed (task.test).",
         ),
     ],
 )
