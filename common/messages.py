@@ -181,7 +181,7 @@ WORDS: Mapping[Reason, str] = MappingProxyType(
         Reason.ENCODER: "its encoder is not the plan's",
         Reason.INTERNAL: "something failed there, and its own log says what",
         Reason.IDENTITY: "a signature or a member of the exchange is not the one that its roster says",
-        Reason.AWAITING: "somebody there has yet to approve the plan (caucus-party approve)",
+        Reason.AWAITING: "has not decided yet (caucus-party approve)",
         Reason.DECLINED: "somebody there has refused the plan, and may reconsider (caucus-party approve --refused)",
         Reason.ROSTER: "the plan's hospitals differ from its roster",
         Reason.RECORDS: "its file of records is not the one that the run began with, or that its service has read",
@@ -190,7 +190,18 @@ WORDS: Mapping[Reason, str] = MappingProxyType(
         Reason.SURVIVORS: "it has agreed to the sum of this question over other hospitals, and to no second one",
     }
 )
-"""Clause by reason that tells the coordinator's operator why a hospital ("it") refused."""
+"""Clause by reason that tells the coordinator's operator why a hospital ("it") refused; see `refused_for`."""
+
+
+def refused_for(reason: Reason, words: str = "") -> str:
+    """Return what a hospital did, as a clause that follows its name; one that has not decided yet has refused nothing.
+
+    Args:
+        reason: The reason that the hospital gave.
+        words: Clause on the reason, in place of that in `WORDS`.
+    """
+    words = words or WORDS[reason]
+    return words if reason is Reason.AWAITING else f"refused: {reason.name}, {words}"
 
 
 @dataclass(frozen=True, slots=True)

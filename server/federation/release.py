@@ -50,7 +50,7 @@ def _problem(sent: m.Envelope, parcel: m.Parcel) -> str:
         return "sent a reply that cannot be read"
     match reply.body:
         case m.Refusal(reason):
-            return f"refused: {reason.name}, {m.WORDS[reason]}"
+            return m.refused_for(reason)
         case m.Received() if (reply.run, reply.party, reply.plan_digest) == (sent.run, sent.party, sent.plan_digest):
             return ""
         case _:

@@ -134,7 +134,9 @@ def _(spec: VotesSpec, setting: Setting) -> Expected:
 
 @expected.register
 def _(spec: ClassSumsSpec, setting: Setting) -> Expected:
-    return Expected(LEANING * setting.records / spec.labels, setting.noise, "radii along a direction")
+    return Expected(
+        LEANING * setting.records / spec.labels, setting.noise, "radii of the texts' cloud, along one direction"
+    )
 
 
 @expected.register

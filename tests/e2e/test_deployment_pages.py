@@ -143,7 +143,7 @@ def test_a_run_is_planned_decided_and_made_on_pages_until_a_budget_is_spent(depl
 
     decided(third, "Reconsider", "it has one")
     resumed(coordinator, "pilot")
-    assert "2 of 2 rounds are whole" in ended(coordinator)
+    assert "2 of 2 rounds are complete" in ended(coordinator)
     pictured(coordinator, ".github/coordinator.png")
     assert len(lines(deployed.result("pilot"), "synthetic.jsonl")) == 60
     pilot = read_run(deployed, "pilot")

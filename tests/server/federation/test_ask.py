@@ -135,7 +135,7 @@ def test_parties_that_await_a_person_alone_are_no_failure(tmp_path):
     assert caught.value.parties == (0, 2)
     world.network.change = lambda party, parcel: None if party == 1 else awaiting(party, parcel)
     with pytest.raises(
-        DropoutError, match=r"party 0 refused: AWAITING, somebody there .*; party 1 did not answer"
+        DropoutError, match=r"party 0 has not decided yet \(caucus-party approve\); party 1 did not answer"
     ) as caught:
         world.coordinator()
     assert not isinstance(caught.value, AwaitingError)

@@ -54,7 +54,7 @@ def test_where_nothing_serves_nobody_is_asked_and_the_page_says_what_to_do(brows
     flower.serve = None
     text = text_of(browser)
     assert SAY.stopped_do.format(flower.folder) in text
-    assert text.count(f"{SAY.unknown}</td>") == 4  # the attendance and the version of both
+    assert text.count(f"{SAY.unknown}</td>") == text.count(f"{SAY.version_unknown}</td>") == 2
     assert flower.asked == []
 
 

@@ -148,6 +148,31 @@ def test_what_a_run_waits_for_and_what_can_be_done(browser, flower):
     assert actions(browser) == []
 
 
+def test_too_few_hospitals_are_one_line_and_a_list(browser, flower):
+    folder = under_way(flower)
+    (folder / "error.txt").write_text("too few (St. Mary is ill)")
+    absent = {"problem": "too few", "absent": {"St. Mary": "is ill"}, "advice": "Wait"}
+    (folder / "absent.json").write_text(json.dumps(absent))
+    text = text_of(browser)
+    assert 'failed</strong> · <span lang="en">too few</span>' in text
+    assert '<dd class="small">St. Mary: <span lang="en">is ill</span></dd>' in text
+    assert '<dd lang="en">Wait.</dd>' in text
+    assert "is ill" not in text_of(browser, "")
+
+
+def test_the_log_is_that_of_the_present_attempt(browser, flower):
+    folder = under_way(flower)
+    flower.leaves = {}
+    before = (folder / "run.log").write_text("ERROR of the attempt before\n")
+    assert browser.post("resume", name="first").status_code == 200
+    assert json.loads((folder / "flower.json").read_text())["log"] == before
+    with (folder / "run.log").open("a") as log:
+        log.write("begun again\n")
+    text = text_of(browser)
+    assert "begun again" in text
+    assert "the attempt before" not in text
+
+
 def test_cancel_and_resume_are_those_of_the_commands(browser, flower):
     folder = under_way(flower)
     (folder / "awaiting.txt").write_text("St. Mary")
