@@ -162,7 +162,8 @@ def _assumes(privacy: Privacy, kind: Kind) -> Iterator[str]:
         if privacy.summed:
             ciphers = "nobody breaks the ciphers that make noise and masks (computational differential privacy)"
             if privacy.malicious:
-                ciphers += f", and that at most {privacy.corrupt} parties are corrupt"
+                few = "1 party is" if privacy.corrupt == 1 else f"{privacy.corrupt} parties are"
+                ciphers += f", and that at most {few} corrupt"
             else:
                 ciphers += ", and that the coordinator follows the protocol"
         yield f"It is assumed that {ciphers}."

@@ -82,7 +82,7 @@ def test_both_sides_are_told_their_own_epsilon():
         (
             {"aggregation": "secure, malicious coordinator", "corrupt": 1},
             "only noised sums",
-            "at most 1 parties are corrupt",
+            "at most 1 party is corrupt",
         ),
         (
             {"queries": [{"name": "votes", "summed": True}, {"name": "lengths", "summed": False}]},
