@@ -175,5 +175,5 @@ def run_with(parts: Parts, settings: Settings, network: Network, folder: Path) -
         evaluation=parts.evaluation,
         tracking=settings.tracking,
         spanned=source.held_out_spans if task.spans else tuple,
-        whole=source.held_out if task.sectioned else tuple,
+        held_out=source.held_out if task.sectioned else tuple,
     )

@@ -60,7 +60,7 @@ def run(
     evaluation: Evaluation,
     tracking: str | None = None,
     spanned: Callable[[], Sequence[Example]] = tuple,
-    whole: Callable[[], Sequence[Record]] = tuple,
+    held_out: Callable[[], Sequence[Record]] = tuple,
 ) -> State[Any]:
     """Run to the end, from the beginning or from the last completed step in the run folder.
 
@@ -74,7 +74,7 @@ def run(
         evaluation: Settings of the measurements.
         tracking: "tensorboard", or None.
         spanned: Reads those of the real texts that have spans.
-        whole: Reads the real texts as they are, if they have sections.
+        held_out: Reads the real texts as they are, if they have sections.
 
     Returns:
         The last state; all other results are in the folder.
@@ -145,7 +145,7 @@ def run(
         | nearness.nearness(measured, without)
         | released_classifier.measured_with(measured, classifier, task.classifier_inputs(transfer))
         | fields.of_run(measured.whole_texts, task.structure, cleaned)
-        | sections.of_run(state.candidates, whole(), task)
+        | sections.of_run(state.candidates, held_out(), task)
         | spans.of_run(state.candidates, before, real, task, cleaned, experiment_seed=tools.experiment_seed)
     )
     if paid := payments(tools.spending):
