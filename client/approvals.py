@@ -28,7 +28,7 @@ import hashlib
 import hmac
 import json
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
@@ -100,19 +100,23 @@ class Approvals:
         key: Secret key, used only for the digest of that file.
         labelled: Whether the file's labels are used. The digest includes this choice, so that a run that began with
             another choice is refused.
+        headings: Headings of the records' sections; the digest includes them for the same reason.
     """
 
-    def __init__(self, folder: Path, *, records: Path, key: bytes, labelled: bool = True) -> None:
+    def __init__(
+        self, folder: Path, *, records: Path, key: bytes, labelled: bool = True, headings: Sequence[str] = ()
+    ) -> None:
         (folder / "runs").mkdir(parents=True, exist_ok=True, mode=0o700)
         self._folder = folder
         self._records = records
         self._key = key
-        self._without = b"" if labelled else b"\0without labels"
+        self._choices = b"" if labelled else b"\0without labels"
+        self._choices += b"".join(b"\0heading " + heading.encode() for heading in headings)
         self._data = self.digest()
 
     def digest(self) -> str:
         """Return the keyed digest of the file of records as it is now."""
-        return hmac.digest(self._key, self._records.read_bytes() + self._without, "sha256").hex()
+        return hmac.digest(self._key, self._records.read_bytes() + self._choices, "sha256").hex()
 
     def admit(self, run: str, plan: Plan, *, automatic: bool) -> None:
         """Admit a plan within the limits, if it is approved.
@@ -128,7 +132,7 @@ class Approvals:
         """
         self.unchanged()
         with _locked(self._folder):
-            known = _find(self._folder, run, plan.digest().hex())
+            known = find(self._folder, run, plan.digest().hex())
             approval = known or self._first_seen(run, plan, automatic=automatic)
             if approval.by in {"", LIMITS}:  # no person's decision: that of the file as it is now
                 current = {"decision": "approved", "by": LIMITS} if automatic else {"decision": "awaiting", "by": ""}
@@ -151,7 +155,7 @@ class Approvals:
     def beyond(self, run: str, plan: Plan) -> None:
         """Keep a plan that the limits refuse; one that is known stays as it is, but for the time of this request."""
         with _locked(self._folder):
-            known = _find(self._folder, run, plan.digest().hex())
+            known = find(self._folder, run, plan.digest().hex())
             if known:
                 _store(self._folder, _asked_for(known))
                 return
@@ -200,7 +204,7 @@ class Approvals:
             if over is None:
                 limit = f"below {MOST_AWAITING}: decide about some with caucus-party approve"
                 raise RefusalError(Reason.FULL, "plans that await approval", expected=limit, got=MOST_AWAITING)
-            _path(self._folder, over.run, over.plan_digest).unlink()
+            path_of(self._folder, over.run, over.plan_digest).unlink()
         return _entry(run, plan)
 
 
@@ -234,7 +238,7 @@ def decide(folder: Path, approval: PlanApproval, *, approve: bool, by: str, reas
         printable(reason=reason)
     with _locked(folder):
         # Read again: the service may have bound the run to its records since.
-        current = _find(folder, approval.run, approval.plan_digest) or approval
+        current = find(folder, approval.run, approval.plan_digest) or approval
         shown = (current.decision, current.decided) == (approval.decision, approval.decided)
         if not shown and current.by not in {"", LIMITS}:  # what the limits decided, a person may change unseen
             got = f"{current.decision} by {current.by}"
@@ -282,18 +286,19 @@ def _locked(folder: Path) -> Iterator[None]:
         os.close(descriptor)  # and with it goes the lock
 
 
-def _find(folder: Path, run: str, plan_digest: str) -> PlanApproval | None:
+def find(folder: Path, run: str, plan_digest: str) -> PlanApproval | None:
+    """Return what this hospital has decided about a run and plan; None if it was not asked."""
     try:
-        return PlanApproval(**json.loads(_path(folder, run, plan_digest).read_bytes()))
+        return PlanApproval(**json.loads(path_of(folder, run, plan_digest).read_bytes()))
     except FileNotFoundError:
         return None
 
 
 def _store(folder: Path, approval: PlanApproval) -> None:
     content = json.dumps(asdict(approval), indent=1).encode()
-    write_atomic(_path(folder, approval.run, approval.plan_digest), content, mode=SECRET)
+    write_atomic(path_of(folder, approval.run, approval.plan_digest), content, mode=SECRET)
 
 
-def _path(folder: Path, run: str, plan_digest: str) -> Path:
-    # A run's name comes from the coordinator: it never becomes part of a path.
+def path_of(folder: Path, run: str, plan_digest: str) -> Path:
+    """Return the file of a run and plan; a run's name comes from the coordinator and never becomes part of a path."""
     return folder / "runs" / f"{hashlib.sha256(f'{plan_digest}{run}'.encode()).hexdigest()[:32]}.json"

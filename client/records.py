@@ -11,6 +11,7 @@ from typing import Self
 import numpy as np
 from numpy.typing import NDArray
 
+from common import sections
 from common.domain import Record, is_one_population
 from common.errors import CaucusError, ConfigError, DataError, InternalError
 from common.labelled_files import named_by, read_records
@@ -141,16 +142,20 @@ class PartyRecords:
         records: The records.
         vectors: (records, dimensions) float32, unit norm.
         encoder: The encoder that made them.
+        sections: Their sections, under the headings of this party's own file; None if it names none.
     """
 
     records: tuple[Record, ...] = field(repr=False)
     vectors: NDArray[np.float32] = field(repr=False)
     encoder: Encoder
+    sections: "RecordSections | None" = field(default=None, repr=False)
 
     def __len__(self) -> int:
         return len(self.records)
 
-    def for_plan(self, labels: Sequence[str], *, unit: str = "sample", labels_per_record: int = 1) -> EmbeddedRecords:
+    def for_plan(
+        self, labels: Sequence[str], *, unit: str = "sample", labels_per_record: int = 1, by_section: bool = False
+    ) -> EmbeddedRecords:
         """Return the records that take part in a plan with these public labels and this unit, "sample" or "user".
 
         Records of other labels do not take part. Refusing the plan for them would tell the coordinator, without noise,
@@ -161,7 +166,13 @@ class PartyRecords:
         In a plan with several labels a record (`labels_per_record`), a record stands here under each of its labels that
         the plan knows, in its file's order and each once; of more than that many, the first. In any other plan it takes
         part under its first label alone, or not at all.
+
+        In a plan by sections the labels are headings. A record stands here under each of its own headings that the plan
+        knows, each time with the text and the vector of that section, in the order of its text; of more than that many,
+        under the first. A record without any takes no part.
         """
+        if by_section:
+            return self._under_headings(labels, unit, labels_per_record)
         if labels_per_record > 1 and not is_one_population(labels):
             return self._under_several(labels, unit, labels_per_record)
         one = is_one_population(labels)
@@ -176,6 +187,25 @@ class PartyRecords:
             labels=np.array([0 if one else number[record.label] for record in records], dtype=np.int32),
             texts=tuple(record.text for record in records),
             owners=tuple(record.user or "" for record in records) if unit == "user" else None,
+        )
+
+    def _under_headings(self, headings: Sequence[str], unit: str, most: int) -> EmbeddedRecords:
+        number = {sections.normal(heading): position for position, heading in enumerate(headings)}
+        mine = self.sections or RecordSections.of((), self.encoder, ())
+        kept, seen = list[int](), Counter[int]()
+        for row, (record, heading) in enumerate(zip(mine.numbers, mine.headings, strict=True)):
+            if heading in number and seen[record] < most:
+                kept.append(row)
+                seen[record] += 1
+        if len(seen) < len(self.records):
+            log.warning("some private records have no section under a heading of the plan: they do not take part")
+        parts = [mine.numbers[row] for row in kept]
+        return EmbeddedRecords(
+            vectors=mine.vectors[kept],
+            labels=np.array([number[mine.headings[row]] for row in kept], dtype=np.int32),
+            texts=tuple(mine.texts[row] for row in kept),
+            owners=tuple(self.records[part].user or "" for part in parts) if unit == "user" else None,
+            parts=np.array(parts, dtype=np.int64),
         )
 
     def _under_several(self, labels: Sequence[str], unit: str, most: int) -> EmbeddedRecords:
@@ -195,6 +225,34 @@ class PartyRecords:
             owners=tuple(record.user or "" for record in records) if unit == "user" else None,
             parts=parts,
         )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class RecordSections:
+    """The sections of a party's records, embedded. No part of them has a repr.
+
+    Attributes:
+        numbers: The number of the record that each section is of, rising.
+        headings: The sections' headings, in the form in which they are compared; none twice within a record.
+        texts: The sections' texts, without headings.
+        vectors: (sections, dimensions) float32, unit norm.
+    """
+
+    numbers: tuple[int, ...] = field(repr=False)
+    headings: tuple[str, ...] = field(repr=False)
+    texts: tuple[str, ...] = field(repr=False)
+    vectors: NDArray[np.float32] = field(repr=False)
+
+    @classmethod
+    def of(cls, private: Sequence[Record], encoder: Encoder, headings: Sequence[str]) -> "RecordSections":
+        """Find and embed the sections of these records."""
+        found = [
+            (number, sections.normal(part.heading), record.text[part.start : part.end])
+            for number, record in enumerate(private)
+            for part in sections.sections(record.text, headings)
+        ]
+        numbers, names, texts = zip(*found, strict=True) if found else ((), (), ())
+        return cls(numbers=numbers, headings=names, texts=texts, vectors=_alone(texts, encoder))
 
 
 def read(
@@ -218,8 +276,10 @@ def read(
     return private
 
 
-def embed(private: Sequence[Record], encoder: Encoder) -> PartyRecords:
+def embed(private: Sequence[Record], encoder: Encoder, headings: Sequence[str] = ()) -> PartyRecords:
     """Embed all of a party's records, needed or not: the time of an opening must not depend on them.
+
+    For the same reason their sections are embedded here too, under all headings that this party's own file names.
 
     Raises:
         ConfigError: The encoder would send texts to an endpoint.
@@ -234,13 +294,14 @@ def embed(private: Sequence[Record], encoder: Encoder) -> PartyRecords:
         )
     try:
         vectors = _alone([record.text for record in private], encoder)
+        parts = RecordSections.of(private, encoder, headings) if headings else None
     except CaucusError:
         raise
     except Exception as error:  # noqa: BLE001 a library's message can quote the text, which no log may hold
         raise DataError(
             "embedding of the records", got=type(error).__name__, do="Try the encoder on texts that are not private"
         ) from None
-    return PartyRecords(records=tuple(private), vectors=vectors, encoder=encoder)
+    return PartyRecords(records=tuple(private), vectors=vectors, encoder=encoder, sections=parts)
 
 
 def _alone(texts: Sequence[str], encoder: Encoder) -> NDArray[np.float32]:

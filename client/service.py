@@ -20,6 +20,7 @@ from client.audit_log import AuditLog
 from client.guard import Limits
 from client.noted_head import NotedHead
 from client.records import EmbeddedRecords, PartyRecords
+from client.releases import Releases
 from client.schedule import Schedule
 from client.session import RefusalError, Session
 from client.writers.base import PartyWriter
@@ -37,6 +38,7 @@ from common.rng import secure_bytes
 from common.secagg import ring
 from common.secagg.identity import Identity, Roster
 from common.secagg.messages import KeyAdvert
+from common.versions import CAUCUS
 
 log = logging.getLogger("caucus.party")
 
@@ -86,6 +88,7 @@ class PartyService:
         audit_log: One line for each request; None in a simulation.
         noted_head: The file that notes the ledger's head; None in a simulation.
         schedule: Schedule of replies; None in a simulation, where they leave at once.
+        releases: The texts of runs that the coordinator sent; None in a simulation, where it sends none.
         compute: Function that computes what is the same at several parties; only a simulation passes one in.
     """
 
@@ -104,6 +107,7 @@ class PartyService:
         audit_log: AuditLog | None = None,
         noted_head: NotedHead | None = None,
         schedule: Schedule | None = None,
+        releases: Releases | None = None,
         compute: Compute = directly,
     ) -> None:
         self._party = party
@@ -117,6 +121,7 @@ class PartyService:
         self._audit_log = audit_log
         self._noted_head = noted_head
         self._schedule = schedule
+        self._releases = releases
         self._compute = compute
         # Digests of all records take time and stay in the ledger: only where a limit looks at them.
         # With and without its label a text is the same record: a plan without labels asks for either.
@@ -228,6 +233,8 @@ class PartyService:
             return self._open(envelope, body)
         if isinstance(body, m.Close):
             return self._close(envelope)
+        if isinstance(body, m.Release):
+            return self._receive(envelope, body)
         following = self._following(envelope)
         assert self._run
         reply: m.Reply
@@ -264,6 +271,15 @@ class PartyService:
             self._run = None
         return m.Closed()
 
+    def _receive(self, envelope: m.Envelope, release: m.Release) -> m.Received:
+        # Needs no session either: the run has ended.
+        if envelope.party != self._party:
+            raise ProtocolError("receiver", expected=Party(self._party), got=Party(envelope.party))
+        if self._releases is None:
+            raise RefusalError(m.Reason.UNPLANNED, "release", expected="none in a simulation")
+        self._releases.keep(envelope.run, envelope.plan_digest, release.texts)
+        return m.Received()
+
     def _open(self, envelope: m.Envelope, body: m.Open) -> m.Opened:
         if not (0 < len(envelope.run) <= LONGEST_NAME and envelope.run.isprintable()):
             raise ProtocolError("name of the run", expected=f"1 to {LONGEST_NAME} printable characters", got="another")
@@ -273,10 +289,12 @@ class PartyService:
             log.warning("the plan's delta is not below one in the number of records of %s", self._name)
         session = Session.opened(envelope, plan, body.first)
         setup, advert = self._begin(session) if plan.secure else (None, None)
-        records = self._private.for_plan(plan.labels, unit=plan.unit, labels_per_record=plan.labels_per_record)
+        records = self._private.for_plan(
+            plan.labels, unit=plan.unit, labels_per_record=plan.labels_per_record, by_section=plan.by_section
+        )
         # Nothing can fail any more: a refused Open leaves the run before it as it was.
         self._run = OpenRun(session=session, limits=limits, records=records, setup=setup)
-        return m.Opened(self._private.encoder.digest, advert)
+        return m.Opened(self._private.encoder.digest, advert, CAUCUS)
 
     def _begin(self, session: Session) -> tuple[secagg.Advertised, KeyAdvert]:
         setup = self._compute(

@@ -10,6 +10,7 @@ import csv
 import io
 import json
 import logging
+import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -29,6 +30,8 @@ _LONGEST_FIELD = 2**31 - 1
 _PARQUET = ".parquet"
 _ENDINGS = (".csv", ".jsonl", _PARQUET, ".json", ".ndjson")
 """Endings of the names of files of records."""
+_HALF = re.compile("[\ud800-\udfff]")
+"""Half of a surrogate pair."""
 
 
 def read_records(
@@ -315,7 +318,7 @@ def _decoded(file: Path) -> str:
 
 def _is_unicode(value: str) -> bool:
     """Return whether the value has no lone surrogates, which JSON can express and no message can carry."""
-    return not any("\ud800" <= character <= "\udfff" for character in value)
+    return value.isascii() or not _HALF.search(value)
 
 
 def _empty(file: Path) -> DataError:

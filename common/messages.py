@@ -9,6 +9,7 @@
     AskUnmask(survivors, signatures)              ->   UnmaskShares
 
     Close                                         ->   Closed
+    Release(texts)                                ->   Received                       after the run, if at all
     any                                           ->   Refusal(coarse reason)
 
 AskAgree is skipped if the coordinator is trusted to follow the protocol. Without secure aggregation a run is one Open
@@ -47,10 +48,17 @@ class Open:
 
 @dataclass(frozen=True, slots=True)
 class Opened:
-    """The party accepts the plan and runs the encoder with this digest. Under secure aggregation it sends its keys."""
+    """The party accepts the plan and runs the encoder with this digest. Under secure aggregation it sends its keys.
+
+    Attributes:
+        encoder: Digest of the encoder.
+        advert: The party's keys; None without secure aggregation.
+        version: The version of Caucus that runs there, to be shown and to decide nothing; empty if it is not known.
+    """
 
     encoder: str
     advert: KeyAdvert | None = None
+    version: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,6 +130,22 @@ class Closed:
     """The party has closed the run."""
 
 
+@dataclass(frozen=True, slots=True)
+class Release:
+    """The run's synthetic texts, for a party that has answered the run: the bytes of `synthetic.jsonl`."""
+
+    texts: bytes = field(repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Received:
+    """The party has the texts."""
+
+
+LARGEST_RELEASE = 200_000_000
+"""Largest number of bytes of a release."""
+
+
 class Reason(IntEnum):
     """Coarse reason of a refusal: the coordinator learns nothing else about an error at a party."""
 
@@ -149,21 +173,35 @@ WORDS: Mapping[Reason, str] = MappingProxyType(
         Reason.MALFORMED: "it cannot read the message: do both sides run the same version?",
         Reason.OUT_OF_ORDER: "the message is not the next one of this run there: its service may have restarted",
         Reason.UNPLANNED: "the message is not in the plan that it agreed to",
-        Reason.OVER_LIMIT: "the plan or the question is beyond its own limits, or was answered and closed before",
+        Reason.OVER_LIMIT: (
+            "the plan, the question or the texts are beyond its own limits, or it has closed the question or taken "
+            "other texts before"
+        ),
         Reason.TOO_FEW: "fewer hospitals are left than the plan's noise and masks need",
         Reason.ENCODER: "its encoder is not the plan's",
         Reason.INTERNAL: "something failed there, and its own log says what",
         Reason.IDENTITY: "a signature or a member of the exchange is not the one that its roster says",
-        Reason.AWAITING: "somebody there has yet to approve the plan (caucus-party approve)",
+        Reason.AWAITING: "has not decided yet (caucus-party approve)",
         Reason.DECLINED: "somebody there has refused the plan, and may reconsider (caucus-party approve --refused)",
         Reason.ROSTER: "the plan's hospitals differ from its roster",
         Reason.RECORDS: "its file of records is not the one that the run began with, or that its service has read",
         Reason.SETTINGS: "its settings are wrong, or have changed since its service started",
-        Reason.FULL: "it has no room for another run, answer or line of its log",
+        Reason.FULL: "it has no room for another run, answer, release or line of its log",
         Reason.SURVIVORS: "it has agreed to the sum of this question over other hospitals, and to no second one",
     }
 )
-"""Clause by reason that tells the coordinator's operator why a hospital ("it") refused."""
+"""Clause by reason that tells the coordinator's operator why a hospital ("it") refused; see `refused_for`."""
+
+
+def refused_for(reason: Reason, words: str = "") -> str:
+    """Return what a hospital did, as a clause that follows its name; one that has not decided yet has refused nothing.
+
+    Args:
+        reason: The reason that the hospital gave.
+        words: Clause on the reason, in place of that in `WORDS`.
+    """
+    words = words or WORDS[reason]
+    return words if reason is Reason.AWAITING else f"refused: {reason.name}, {words}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,8 +211,8 @@ class Refusal:
     reason: Reason
 
 
-Request = Open | AskShares | Ask | AskAgree | AskUnmask | Close
-Reply = Opened | Shares | Answer | Agreement | UnmaskShares | Closed | Refusal
+Request = Open | AskShares | Ask | AskAgree | AskUnmask | Close | Release
+Reply = Opened | Shares | Answer | Agreement | UnmaskShares | Closed | Received | Refusal
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -74,7 +74,7 @@ def _english() -> PersonalPatterns:
                 r"\bP\.? ?O\.? Box \d+\b",
             ),
             "CURRENCY": (
-                rf"[$€£¥] ?{_NUMBER}(?: ?(?i:k|thousand|million|billion)\b)?",
+                rf"[$€£¥] ?{_NUMBER}\w*(?: ?(?i:k|thousand|million|billion)\b)?",
                 rf"(?i:\b{_NUMBER} ?(?:dollars|euros|pounds|bucks|usd|eur|gbp)\b)",
             ),
             "HANDLE": _HANDLE,
@@ -114,7 +114,7 @@ def _filed(words: str) -> tuple[str, ...]:
 
 def _money(words: str) -> tuple[str, ...]:
     """Return the patterns of sums of money."""
-    return (rf"[$€£¥] ?{_SUM}", rf"(?i:\b{_SUM} ?(?:[$€£¥]|(?:euros?|eur|{words})\b))")
+    return (rf"[$€£¥] ?{_SUM}\w*", rf"(?i:\b{_SUM} ?(?:[$€£¥]|(?:euros?|eur|{words})\b))")
 
 
 def _german() -> PersonalPatterns:

@@ -4,7 +4,7 @@ A message stays in pieces until somebody reads it: then the coordinator's log, i
 replace numbers by names, each from its own roster. No text is searched for numbers.
 """
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 
 
 class Words:
@@ -45,6 +45,25 @@ class Phrase(Words):
     def text(self, names: Sequence[str] = ()) -> str:
         """Return the text of all pieces, joined."""
         return "".join(rendered(piece, names) for piece in self._pieces)
+
+
+class Turnout(Words):
+    """The number of parties that take part, and what each absent one did.
+
+    Attributes:
+        present: The number of parties that take part.
+        absent: A clause that follows the name of each absent party, by party.
+    """
+
+    __slots__ = ("absent", "present")
+
+    def __init__(self, present: int, absent: Mapping[int, object]) -> None:
+        self.present, self.absent = present, dict(sorted(absent.items()))
+
+    def text(self, names: Sequence[str] = ()) -> str:
+        """Return the number and, in brackets, the absent parties."""
+        clauses = [Phrase(Party(party), " ", words) for party, words in self.absent.items()]
+        return Phrase(self.present, *([" (", joined(clauses, "; "), ")"] if clauses else [])).text(names)
 
 
 def rendered(value: object, names: Sequence[str] = ()) -> str:

@@ -25,6 +25,7 @@ from common.queries.label_sets import LabelSets
 from common.queries.length_range import LengthRange
 from common.queries.page import Query
 from common.queries.questionnaire import Questionnaire
+from common.queries.section_order import SectionOrder
 from common.queries.seed_choice import SeedChoice
 from common.queries.self_similarity import SelfSimilarity
 from common.queries.sketch import Sketch
@@ -65,7 +66,7 @@ def seconds(body: m.Request | m.Reply, records: int, plan: Plan | None, index: i
         return None
     if plan is None or isinstance(body, m.Close):
         return BASE_SECONDS
-    # A record with several labels stands under each of them, in whatever the plan asks.
+    # A record with several labels, or sections, stands under each of them, in whatever the plan asks.
     records *= plan.labels_per_record
     if isinstance(body, m.Open):
         work = _ROUND * plan.total_queries if plan.secure else 0
@@ -167,6 +168,12 @@ def _(query: LengthHistogram, records: int) -> int:
 @operations.register
 def _(query: LengthRange, records: int) -> int:
     return _TEXT * records + _STEP * query.spec.cap
+
+
+@operations.register
+def _(query: SectionOrder, records: int) -> int:
+    del query
+    return _PAIR * records
 
 
 @operations.register

@@ -4,7 +4,10 @@ from importlib.metadata import version
 
 from common.secagg.messages import VERSION
 
+CAUCUS = version("caucus")
+"""Version of Caucus that this process runs."""
+
 
 def versions() -> str:
     """Return the versions of Caucus, of its protocol and of Flower."""
-    return f"caucus {version('caucus')}, protocol {VERSION}, flwr {version('flwr')}"
+    return f"caucus {CAUCUS}, protocol {VERSION}, flwr {version('flwr')}"

@@ -7,6 +7,7 @@ Format: `protos/*.proto`.
 
 import hashlib
 import json
+import re
 from collections.abc import Iterable, Mapping
 from types import MappingProxyType
 from typing import assert_never
@@ -23,6 +24,8 @@ from common.queries.closed_set import spec_from_dict, spec_to_dict
 from common.secagg.messages import VERSION, KeyAdvert, UnmaskShares
 from protos import party_pb2, query_pb2, secagg_pb2, session_pb2
 
+_VERSION = re.compile(r"[0-9]{1,4}(\.[0-9]{1,4}){2}[0-9a-z.+]{0,18}")
+"""Form of a party's version, at most 32 characters: what a page shows of it can be nothing else."""
 LARGEST_ROSTER = 1 << 20
 """Bound on party numbers: no federation is that large, and a decoder should bound what it accepts."""
 
@@ -128,6 +131,8 @@ def _bulk(body: m.Request | m.Reply) -> bytes:
             return closed_set.to_bytes(query)
         case m.Answer(words):
             return words.astype("<u8", copy=False).tobytes()
+        case m.Release(texts):
+            return texts
         case _:
             return b""
 
@@ -171,8 +176,11 @@ def _packed(body: m.Request | m.Reply) -> bytes:
             proto.ask_unmask.CopyFrom(secagg_pb2.AskUnmask(survivors=sorted(survivors), signatures=dict(signatures)))
         case m.Close():
             proto.close.SetInParent()
-        case m.Opened(encoder, advert):
+        case m.Release():
+            proto.release.SetInParent()
+        case m.Opened(encoder, advert, version):
             proto.opened.encoder = encoder
+            proto.opened.version = version
             if advert:
                 proto.opened.advert.CopyFrom(_advert(advert))
         case m.Shares(sealed):
@@ -185,6 +193,8 @@ def _packed(body: m.Request | m.Reply) -> bytes:
             proto.unmasking.CopyFrom(secagg_pb2.Unmasking(self_seeds=dict(self_seeds), mask_keys=dict(mask_keys)))
         case m.Closed():
             proto.closed.SetInParent()
+        case m.Received():
+            proto.received.SetInParent()
         case m.Refusal(reason):
             proto.refusal.CopyFrom(session_pb2.Refusal(reason=session_pb2.Reason.Name(reason)))
         case _ as unreachable:
@@ -194,7 +204,7 @@ def _packed(body: m.Request | m.Reply) -> bytes:
 
 def _body(proto: party_pb2.Envelope, bulk: bytes, compute: Compute) -> m.Request | m.Reply:
     kind = proto.WhichOneof("body")
-    if bulk and kind not in ("ask", "answer"):
+    if bulk and kind not in ("ask", "answer", "release"):
         raise ProtocolError("bulk", expected=f"none with {kind}", got=f"{len(bulk)} bytes")
     match kind:
         case "open":
@@ -210,9 +220,11 @@ def _body(proto: party_pb2.Envelope, bulk: bytes, compute: Compute) -> m.Request
             return m.AskUnmask(frozenset(_parties(proto.ask_unmask.survivors)), signatures)
         case "close":
             return m.Close()
+        case "release":
+            return m.Release(bulk)
         case "opened":
             advert = _keys(proto.opened.advert) if proto.opened.HasField("advert") else None
-            return m.Opened(proto.opened.encoder, advert)
+            return m.Opened(proto.opened.encoder, advert, _version(proto.opened.version))
         case "shares":
             return m.Shares(_by_party(proto.shares.sealed))
         case "answer":
@@ -225,6 +237,8 @@ def _body(proto: party_pb2.Envelope, bulk: bytes, compute: Compute) -> m.Request
             )
         case "closed":
             return m.Closed()
+        case "received":
+            return m.Received()
         case "refusal":
             return m.Refusal(m.Reason(proto.refusal.reason))
         case _:
@@ -272,6 +286,11 @@ def _advert(advert: KeyAdvert) -> secagg_pb2.KeyAdvert:
 
 def _keys(proto: secagg_pb2.KeyAdvert) -> KeyAdvert:
     return KeyAdvert(seal_public=proto.seal_public, mask_publics=tuple(proto.mask_publics), signature=proto.signature)
+
+
+def _version(text: str) -> str:
+    """Return a party's version; empty, as from a party that sends none, for a text of any other form."""
+    return text if _VERSION.fullmatch(text) else ""
 
 
 def _party(number: int) -> int:

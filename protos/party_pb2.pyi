@@ -19,7 +19,7 @@ class Parcel(_message.Message):
     def __init__(self, envelope: _Optional[bytes] = ..., bulk: _Optional[bytes] = ..., partition: _Optional[int] = ...) -> None: ...
 
 class Envelope(_message.Message):
-    __slots__ = ("version", "run", "party", "plan_digest", "index", "attempt", "bulk_digest", "open", "ask_shares", "ask", "ask_agree", "ask_unmask", "close", "opened", "shares", "answer", "agreement", "unmasking", "closed", "refusal")
+    __slots__ = ("version", "run", "party", "plan_digest", "index", "attempt", "bulk_digest", "open", "ask_shares", "ask", "ask_agree", "ask_unmask", "close", "release", "opened", "shares", "answer", "agreement", "unmasking", "closed", "refusal", "received")
     VERSION_FIELD_NUMBER: _ClassVar[int]
     RUN_FIELD_NUMBER: _ClassVar[int]
     PARTY_FIELD_NUMBER: _ClassVar[int]
@@ -33,6 +33,7 @@ class Envelope(_message.Message):
     ASK_AGREE_FIELD_NUMBER: _ClassVar[int]
     ASK_UNMASK_FIELD_NUMBER: _ClassVar[int]
     CLOSE_FIELD_NUMBER: _ClassVar[int]
+    RELEASE_FIELD_NUMBER: _ClassVar[int]
     OPENED_FIELD_NUMBER: _ClassVar[int]
     SHARES_FIELD_NUMBER: _ClassVar[int]
     ANSWER_FIELD_NUMBER: _ClassVar[int]
@@ -40,6 +41,7 @@ class Envelope(_message.Message):
     UNMASKING_FIELD_NUMBER: _ClassVar[int]
     CLOSED_FIELD_NUMBER: _ClassVar[int]
     REFUSAL_FIELD_NUMBER: _ClassVar[int]
+    RECEIVED_FIELD_NUMBER: _ClassVar[int]
     version: int
     run: str
     party: int
@@ -53,6 +55,7 @@ class Envelope(_message.Message):
     ask_agree: _secagg_pb2.AskAgree
     ask_unmask: _secagg_pb2.AskUnmask
     close: _session_pb2.Close
+    release: _session_pb2.Release
     opened: _session_pb2.Opened
     shares: _secagg_pb2.Shares
     answer: _query_pb2.Answer
@@ -60,4 +63,5 @@ class Envelope(_message.Message):
     unmasking: _secagg_pb2.Unmasking
     closed: _session_pb2.Closed
     refusal: _session_pb2.Refusal
-    def __init__(self, version: _Optional[int] = ..., run: _Optional[str] = ..., party: _Optional[int] = ..., plan_digest: _Optional[bytes] = ..., index: _Optional[int] = ..., attempt: _Optional[int] = ..., bulk_digest: _Optional[bytes] = ..., open: _Optional[_Union[_session_pb2.Open, _Mapping]] = ..., ask_shares: _Optional[_Union[_secagg_pb2.AskShares, _Mapping]] = ..., ask: _Optional[_Union[_query_pb2.Ask, _Mapping]] = ..., ask_agree: _Optional[_Union[_secagg_pb2.AskAgree, _Mapping]] = ..., ask_unmask: _Optional[_Union[_secagg_pb2.AskUnmask, _Mapping]] = ..., close: _Optional[_Union[_session_pb2.Close, _Mapping]] = ..., opened: _Optional[_Union[_session_pb2.Opened, _Mapping]] = ..., shares: _Optional[_Union[_secagg_pb2.Shares, _Mapping]] = ..., answer: _Optional[_Union[_query_pb2.Answer, _Mapping]] = ..., agreement: _Optional[_Union[_secagg_pb2.Agreement, _Mapping]] = ..., unmasking: _Optional[_Union[_secagg_pb2.Unmasking, _Mapping]] = ..., closed: _Optional[_Union[_session_pb2.Closed, _Mapping]] = ..., refusal: _Optional[_Union[_session_pb2.Refusal, _Mapping]] = ...) -> None: ...
+    received: _session_pb2.Received
+    def __init__(self, version: _Optional[int] = ..., run: _Optional[str] = ..., party: _Optional[int] = ..., plan_digest: _Optional[bytes] = ..., index: _Optional[int] = ..., attempt: _Optional[int] = ..., bulk_digest: _Optional[bytes] = ..., open: _Optional[_Union[_session_pb2.Open, _Mapping]] = ..., ask_shares: _Optional[_Union[_secagg_pb2.AskShares, _Mapping]] = ..., ask: _Optional[_Union[_query_pb2.Ask, _Mapping]] = ..., ask_agree: _Optional[_Union[_secagg_pb2.AskAgree, _Mapping]] = ..., ask_unmask: _Optional[_Union[_secagg_pb2.AskUnmask, _Mapping]] = ..., close: _Optional[_Union[_session_pb2.Close, _Mapping]] = ..., release: _Optional[_Union[_session_pb2.Release, _Mapping]] = ..., opened: _Optional[_Union[_session_pb2.Opened, _Mapping]] = ..., shares: _Optional[_Union[_secagg_pb2.Shares, _Mapping]] = ..., answer: _Optional[_Union[_query_pb2.Answer, _Mapping]] = ..., agreement: _Optional[_Union[_secagg_pb2.Agreement, _Mapping]] = ..., unmasking: _Optional[_Union[_secagg_pb2.Unmasking, _Mapping]] = ..., closed: _Optional[_Union[_session_pb2.Closed, _Mapping]] = ..., refusal: _Optional[_Union[_session_pb2.Refusal, _Mapping]] = ..., received: _Optional[_Union[_session_pb2.Received, _Mapping]] = ...) -> None: ...

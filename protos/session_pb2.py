@@ -25,23 +25,27 @@ _sym_db = _symbol_database.Default()
 from protos import secagg_pb2 as protos_dot_secagg__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x14protos/session.proto\x12\x06\x63\x61ucus\x1a\x13protos/secagg.proto\"#\n\x04Open\x12\x0c\n\x04plan\x18\x01 \x01(\x0c\x12\r\n\x05\x66irst\x18\x02 \x01(\r\"<\n\x06Opened\x12\x0f\n\x07\x65ncoder\x18\x01 \x01(\t\x12!\n\x06\x61\x64vert\x18\x02 \x01(\x0b\x32\x11.caucus.KeyAdvert\"\x07\n\x05\x43lose\"\x08\n\x06\x43losed\")\n\x07Refusal\x12\x1e\n\x06reason\x18\x01 \x01(\x0e\x32\x0e.caucus.Reason*\xd7\x02\n\x06Reason\x12\x12\n\x0eREASON_UNKNOWN\x10\x00\x12\x14\n\x10REASON_MALFORMED\x10\x01\x12\x17\n\x13REASON_OUT_OF_ORDER\x10\x02\x12\x14\n\x10REASON_UNPLANNED\x10\x03\x12\x15\n\x11REASON_OVER_LIMIT\x10\x04\x12\x12\n\x0eREASON_TOO_FEW\x10\x05\x12\x12\n\x0eREASON_ENCODER\x10\x06\x12\x13\n\x0fREASON_INTERNAL\x10\x07\x12\x13\n\x0fREASON_IDENTITY\x10\x08\x12\x13\n\x0fREASON_AWAITING\x10\t\x12\x13\n\x0fREASON_DECLINED\x10\n\x12\x11\n\rREASON_ROSTER\x10\x0b\x12\x12\n\x0eREASON_RECORDS\x10\x0c\x12\x13\n\x0fREASON_SETTINGS\x10\r\x12\x0f\n\x0bREASON_FULL\x10\x0e\x12\x14\n\x10REASON_SURVIVORS\x10\x0f\x62\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x14protos/session.proto\x12\x06\x63\x61ucus\x1a\x13protos/secagg.proto\"#\n\x04Open\x12\x0c\n\x04plan\x18\x01 \x01(\x0c\x12\r\n\x05\x66irst\x18\x02 \x01(\r\"M\n\x06Opened\x12\x0f\n\x07\x65ncoder\x18\x01 \x01(\t\x12!\n\x06\x61\x64vert\x18\x02 \x01(\x0b\x32\x11.caucus.KeyAdvert\x12\x0f\n\x07version\x18\x03 \x01(\t\"\x07\n\x05\x43lose\"\x08\n\x06\x43losed\"\t\n\x07Release\"\n\n\x08Received\")\n\x07Refusal\x12\x1e\n\x06reason\x18\x01 \x01(\x0e\x32\x0e.caucus.Reason*\xd7\x02\n\x06Reason\x12\x12\n\x0eREASON_UNKNOWN\x10\x00\x12\x14\n\x10REASON_MALFORMED\x10\x01\x12\x17\n\x13REASON_OUT_OF_ORDER\x10\x02\x12\x14\n\x10REASON_UNPLANNED\x10\x03\x12\x15\n\x11REASON_OVER_LIMIT\x10\x04\x12\x12\n\x0eREASON_TOO_FEW\x10\x05\x12\x12\n\x0eREASON_ENCODER\x10\x06\x12\x13\n\x0fREASON_INTERNAL\x10\x07\x12\x13\n\x0fREASON_IDENTITY\x10\x08\x12\x13\n\x0fREASON_AWAITING\x10\t\x12\x13\n\x0fREASON_DECLINED\x10\n\x12\x11\n\rREASON_ROSTER\x10\x0b\x12\x12\n\x0eREASON_RECORDS\x10\x0c\x12\x13\n\x0fREASON_SETTINGS\x10\r\x12\x0f\n\x0bREASON_FULL\x10\x0e\x12\x14\n\x10REASON_SURVIVORS\x10\x0f\x62\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
 _builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, 'protos.session_pb2', _globals)
 if not _descriptor._USE_C_DESCRIPTORS:
   DESCRIPTOR._loaded_options = None
-  _globals['_REASON']._serialized_start=215
-  _globals['_REASON']._serialized_end=558
+  _globals['_REASON']._serialized_start=255
+  _globals['_REASON']._serialized_end=598
   _globals['_OPEN']._serialized_start=53
   _globals['_OPEN']._serialized_end=88
   _globals['_OPENED']._serialized_start=90
-  _globals['_OPENED']._serialized_end=150
-  _globals['_CLOSE']._serialized_start=152
-  _globals['_CLOSE']._serialized_end=159
-  _globals['_CLOSED']._serialized_start=161
-  _globals['_CLOSED']._serialized_end=169
-  _globals['_REFUSAL']._serialized_start=171
-  _globals['_REFUSAL']._serialized_end=212
+  _globals['_OPENED']._serialized_end=167
+  _globals['_CLOSE']._serialized_start=169
+  _globals['_CLOSE']._serialized_end=176
+  _globals['_CLOSED']._serialized_start=178
+  _globals['_CLOSED']._serialized_end=186
+  _globals['_RELEASE']._serialized_start=188
+  _globals['_RELEASE']._serialized_end=197
+  _globals['_RECEIVED']._serialized_start=199
+  _globals['_RECEIVED']._serialized_end=209
+  _globals['_REFUSAL']._serialized_start=211
+  _globals['_REFUSAL']._serialized_end=252
 # @@protoc_insertion_point(module_scope)

@@ -51,18 +51,28 @@ class Open(_message.Message):
     def __init__(self, plan: _Optional[bytes] = ..., first: _Optional[int] = ...) -> None: ...
 
 class Opened(_message.Message):
-    __slots__ = ("encoder", "advert")
+    __slots__ = ("encoder", "advert", "version")
     ENCODER_FIELD_NUMBER: _ClassVar[int]
     ADVERT_FIELD_NUMBER: _ClassVar[int]
+    VERSION_FIELD_NUMBER: _ClassVar[int]
     encoder: str
     advert: _secagg_pb2.KeyAdvert
-    def __init__(self, encoder: _Optional[str] = ..., advert: _Optional[_Union[_secagg_pb2.KeyAdvert, _Mapping]] = ...) -> None: ...
+    version: str
+    def __init__(self, encoder: _Optional[str] = ..., advert: _Optional[_Union[_secagg_pb2.KeyAdvert, _Mapping]] = ..., version: _Optional[str] = ...) -> None: ...
 
 class Close(_message.Message):
     __slots__ = ()
     def __init__(self) -> None: ...
 
 class Closed(_message.Message):
+    __slots__ = ()
+    def __init__(self) -> None: ...
+
+class Release(_message.Message):
+    __slots__ = ()
+    def __init__(self) -> None: ...
+
+class Received(_message.Message):
     __slots__ = ()
     def __init__(self) -> None: ...
 

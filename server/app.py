@@ -1,30 +1,37 @@
 """Flower's ServerApp: compose the configuration, build the parts, call `server/run.py`.
 
 A simulation or `caucus-coordinator` leaves a resolved `config.yaml` in a run folder and names the folder in Flower's
-run configuration. A bare `flwr run` may give Hydra overrides instead, and a new folder is created.
+run configuration. `caucus-coordinator send` names the folder `sending` within one, whose texts the hospitals are sent.
+A bare `flwr run` may give Hydra overrides instead, and a new folder is created.
 """
 
 import contextlib
+import hashlib
 import logging
 import shlex
 import sys
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 from flwr.app import Context
 from flwr.serverapp import Grid, ServerApp
 
+from common.errors import ConfigError
+from common.ledger.ledger import Ledger
 from common.system.progress import progress
+from server.documents.hospitals import Delivery
 from server.documents.run import PARTIAL, RunSummary, versions
 from server.failure import logging_to
 from server.federation.ask import Federation
 from server.federation.network import FlowerNetwork, Network
+from server.federation.release import send
 from server.flower.grid import ask_for_parts_sooner
 from server.llm.base import forms_of
 from server.method import State
 from server.planning.signal import hopeless, with_weakest_parts
 from server.run import run
-from server.run_folder import RunFolder, started
+from server.run_folder import SENDING, TEXTS, RunFolder, now, started
 from server.settings.automatic import expected_records, settled
 from server.settings.compose import composed, load, store
 from server.settings.parts import Parts, build_parts
@@ -40,9 +47,11 @@ app = ServerApp()
 @app.main()
 def main(grid: Grid, context: Context) -> None:
     """Run the configuration of the run folder."""
+    sending = False
     if named := context.run_config.get("run-folder"):
         folder = Path(str(named))
-        settings = load(folder)
+        sending = folder.name == SENDING and not (folder / "config.yaml").exists()
+        settings = load(folder.parent if sending else folder)
     else:
         settings = settled(composed(shlex.split(str(context.run_config.get("overrides", "")))))
         folder = Path("runs") / settings.run
@@ -59,9 +68,35 @@ def main(grid: Grid, context: Context) -> None:
         log.addHandler(logging.StreamHandler(sys.stdout))
         log.setLevel(logging.INFO)
     with contextlib.nullcontext() if simulated else logging_to(folder, names):
-        coordinate(settings, network, folder)
+        deliver(settings, network, folder) if sending else coordinate(settings, network, folder)
     if alone:
         log.info("done: %s", (folder / "report.html").resolve())
+
+
+def deliver(settings: Settings, network: FlowerNetwork, folder: Path) -> None:
+    """Send a run's texts to the hospitals that answered it, and note who has them.
+
+    Args:
+        settings: Settings of the run.
+        network: Transport to the hospitals.
+        folder: The folder `SENDING` within the run's.
+
+    Raises:
+        ConfigError: No hospital has answered the run.
+    """
+    names = [hospital.name for hospital in settings.federation.hospitals or ()]
+    run = folder.parent
+    entries = Ledger(run / "state" / "ledger.db", read_only=True).entries(settings.run)
+    parties = {party for entry in entries for party in entry.survivors or ()}
+    if not parties:
+        raise ConfigError("hospitals that answered the run", expected="at least one", got="none", where=run)
+    texts = (run / TEXTS).read_bytes()
+    problems = send(network, texts, parties, run=settings.run, plan_digest=entries[0].plan_digest)
+    before, digest = Delivery.load_if_there(folder), hashlib.sha256(texts).hexdigest()
+    had = before.received if before and before.texts == digest else {}
+    received = {names[party]: now() for party, problem in problems.items() if not problem} | {**had}
+    missing = {names[party]: problem for party, problem in problems.items() if names[party] not in received}
+    Delivery(texts=digest, sent_at=datetime.now(UTC).isoformat(), received=received, missing=missing).save(folder)
 
 
 def coordinate(settings: Settings, network: Network, folder: Path) -> None:
@@ -117,6 +152,7 @@ def run_with(parts: Parts, settings: Settings, network: Network, folder: Path) -
         ledger=run_folder.ledger,
         roster=parts.roster,
         retries=settings.federation.retries,
+        heard=run_folder.heard,
     )
     tools = RunTools(
         task=task,
@@ -139,4 +175,5 @@ def run_with(parts: Parts, settings: Settings, network: Network, folder: Path) -
         evaluation=parts.evaluation,
         tracking=settings.tracking,
         spanned=source.held_out_spans if task.spans else tuple,
+        held_out=source.held_out if task.sectioned else tuple,
     )

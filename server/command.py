@@ -13,6 +13,7 @@ caucus-coordinator run FOLDER NAME [OVERRIDE ...]      run with all enrolled hos
 caucus-coordinator resume FOLDER NAME                  resume after a crash, an approval or `cancel`
 caucus-coordinator follow FOLDER NAME                  print the log of a run until it ends
 caucus-coordinator cancel FOLDER NAME                  stop one run
+caucus-coordinator send FOLDER NAME                    send a complete run's texts to the hospitals that answered it
 caucus-coordinator status FOLDER [--json]              hospitals, nodes, runs
 caucus-coordinator page FOLDER [--port N]              a page in a browser on this machine: runs, hospitals, a new run
 caucus-coordinator steer RUN [OVERRIDE ...]            further texts from a run's census, with other models; no party is
@@ -41,6 +42,7 @@ MODULES = {
     "server.deploy.plan_command": ("plan",),
     "server.deploy.check": ("check",),
     "server.deploy.runs": ("run", "resume", "follow", "cancel"),
+    "server.deploy.send": ("send",),
     "server.deploy.steer": ("steer",),
     "server.deploy.status": ("status",),
     "server.page.command": ("page",),

@@ -1,7 +1,7 @@
 """Basic terms of the coordinator: task, public and synthetic texts, privacy target, members, and earlier runs."""
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Self, TypeVar
 
@@ -9,6 +9,7 @@ from common import validate
 from common.domain import UNLABELLED, Record, is_one_population
 from common.errors import ConfigError
 from common.file_diagnosis import SEPARATOR
+from common.sections import Sections, bodies, sections
 from common.structure import Structure
 from server.documents.codec import ABSENT, from_json
 from server.documents.files import Document
@@ -52,6 +53,8 @@ class Candidate(Labelled, Document):
         more: The further labels that were requested with it; None if texts have one label each. In JSON, `labels` has
             all of them in place of `label`.
         spans: Entities of the text in order; None if the task has no types of spans.
+        sections: Sections of the text in order; None if the task has none. Its labels are then their headings, which
+            JSON does not repeat.
     """
 
     text: str
@@ -62,12 +65,15 @@ class Candidate(Labelled, Document):
     probabilities: Mapping[str, float] | None = field(default=None, metadata=ABSENT)
     more: tuple[str, ...] | None = field(default=None, metadata=ABSENT)
     spans: Spans | None = field(default=None, metadata=ABSENT)
+    sections: Sections | None = field(default=None, metadata=ABSENT)
 
     def to_json(self) -> dict[str, Any]:
         """Return the text as strict JSON, with the fields in their order."""
         made = Document.to_json(self)  # super() does not work in a dataclass with slots
         if made.pop("more", None) is None:
             return made
+        if self.sections is not None:
+            return {name: value for name, value in made.items() if name != "label"}
         return {"labels" if name == "label" else name: made[name] for name in made} | {"labels": list(self.labels)}
 
     @classmethod
@@ -76,7 +82,16 @@ class Candidate(Labelled, Document):
         if isinstance(value, Mapping) and isinstance(labels := value.get("labels"), list):
             first, *more = labels
             value = {**value, "label": first, "more": more}
+        if isinstance(value, Mapping) and isinstance(parts := value.get("sections"), list):
+            first, *more = (part["heading"] for part in parts)
+            value = {**value, "label": first, "more": more}
         return from_json(cls, value)
+
+    @classmethod
+    def in_sections(cls, text: str, parts: Sections, *, model: str, round_number: int) -> Self:
+        """Return a text with its sections, at least one."""
+        first, *more = (part.heading for part in parts)
+        return cls(text=text, label=first, model=model, round=round_number, more=tuple(more), sections=parts)
 
 
 def has_label_sets(texts: Iterable[Candidate]) -> bool:
@@ -140,6 +155,7 @@ class Task:
             information.
         labels_per_text: Largest number of labels of a text; 1: each has one, as everywhere else.
         spans: Public description of each type of span that models mark in the texts; empty for texts without spans.
+        sectioned: Whether a text has sections: the labels are then their headings, each at most once a text.
 
     Raises:
         ConfigError: Texts cannot have so many labels.
@@ -154,6 +170,7 @@ class Task:
     language: str = "english"
     labels_per_text: int = 1
     spans: Mapping[str, str] = field(default_factory=dict)
+    sectioned: bool = False
 
     def __post_init__(self) -> None:
         if self.labels_per_text > max(1, len(self.labels)):
@@ -165,8 +182,8 @@ class Task:
 
     @property
     def several(self) -> bool:
-        """Whether a text may have several labels."""
-        return self.labels_per_text > 1
+        """Whether a text may have several labels, or sections under several headings."""
+        return self.labels_per_text > 1 or self.sectioned
 
     @property
     def labelled(self) -> bool:
@@ -193,9 +210,16 @@ class Task:
 
     def check_single(self, setting: str, purpose: str, do: str) -> None:
         """Refuse a setting that cannot serve texts with several labels; arguments and error as in `check_labelled`."""
+        self.check_whole(setting, "as it reads or writes each text as a whole", do)
         if self.several:
             got = f"up to {self.labels_per_text} (task.labels_per_text)"
             raise ConfigError(setting, expected=f"one label a text, {purpose}", got=got, do=do)
+
+    def check_whole(self, setting: str, reason: str, do: str) -> None:
+        """Refuse a setting that cannot serve texts in sections; `reason` stands after "texts without sections, "."""
+        if self.sectioned:
+            expected, got = f"texts without sections, {reason}", f"{len(self.labels)} headings (task.sections)"
+            raise ConfigError(setting, expected=expected, got=got, do=do)
 
     def check_unmarked(self, setting: str, reason: str, do: str) -> None:
         """Refuse a setting by which nobody marks spans in the texts, if the task has types of spans.
@@ -212,10 +236,21 @@ class Task:
             raise ConfigError(setting, expected=f"no spans, {reason}", got=f"task.spans={', '.join(self.spans)}", do=do)
 
     def classifier_inputs(self, texts: Iterable[ClassifierInput]) -> list[ClassifierInput]:
-        """Return candidates or records with what a classifier reads as text: the text field, or all of a plain text."""
+        """Return candidates or records with what a classifier reads as text: the text field, or all of a plain text.
+
+        Of a text in sections these are its sections, each with its heading as the label.
+        """
+        if self.sectioned:
+            return [part for text in texts for part in self._parts(text)]
         if self.structure is None:
             return list(texts)
         return [replace(text, text=self.structure.reading(text.text)) for text in texts]
+
+    def _parts(self, text: ClassifierInput) -> Iterator[ClassifierInput]:
+        found = text.sections if isinstance(text, Candidate) else sections(text.text, self.labels)
+        without: dict[str, Any] = {"sections": None} if isinstance(text, Candidate) else {}
+        for part, body in zip(found or (), bodies(text.text, found or ()), strict=True):
+            yield replace(text, text=body, label=part.heading, more=None, **without)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

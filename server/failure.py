@@ -7,6 +7,7 @@ module imports little, so that commands which only read a run folder start fast.
 import contextlib
 import copy
 import fcntl
+import json
 import logging
 import os
 import time
@@ -18,8 +19,8 @@ from typing import BinaryIO
 from hydra.errors import HydraException
 from omegaconf.errors import OmegaConfBaseException
 
-from common.errors import AwaitingError, CaucusError, CheckpointError, RejectedError
-from common.phrases import Party, Words, rendered
+from common.errors import AwaitingError, CaucusError, CheckpointError, DropoutError, RejectedError
+from common.phrases import Party, Turnout, Words, rendered
 from common.system.files import SECRET, write_atomic
 from common.system.warned_once import WarnedOnce
 
@@ -33,6 +34,8 @@ FAILURE = "error.txt"
 """File in the folder of a deployed run that failed: the reason in one line."""
 REJECTED = "rejected.txt"
 """Empty file next to `error.txt`, if a resumed run would be refused as well."""
+ABSENT = "absent.json"
+"""File next to `error.txt` if too few hospitals took part: the error without them, each of them by name, the advice."""
 AWAITING = "awaiting.txt"
 """File in the folder of a deployed run that stopped for approvals: the names of the hospitals, one a line."""
 CANCELLED = "cancelled.txt"
@@ -91,12 +94,24 @@ def logging_to(folder: Path, names: Sequence[str] = ()) -> Iterator[None]:
     except Exception as error:
         if isinstance(error, RejectedError):
             write_atomic(folder / REJECTED, b"")  # first: who reads the reason then finds it
+        _tell_absent(error, folder, names)
         _last_words(folder, _for_folder(error, folder, names))
         raise
     finally:
         logger.removeHandler(handler)
         handler.close()
         lock.close()
+
+
+def _tell_absent(error: Exception, folder: Path, names: Sequence[str]) -> None:
+    """Write what each absent hospital did, if it is for want of hospitals that the run ended."""
+    if isinstance(error, DropoutError) and isinstance(error.got, Turnout):
+        absent = {
+            "problem": f"{error.what}; expected {error.expected}; got {error.got.present}",
+            "absent": {Party(party).text(names): rendered(did, names) for party, did in error.got.absent.items()},
+            "advice": rendered(error.do, names),
+        }
+        write_atomic(folder / ABSENT, json.dumps(absent, ensure_ascii=False).encode())
 
 
 def _last_words(folder: Path, line: str) -> None:

@@ -29,6 +29,7 @@ from server.evaluation import (
     of_texts,
     projection,
     released_classifier,
+    sections,
     small_model,
     spans,
     zero_shot,
@@ -59,6 +60,7 @@ def run(
     evaluation: Evaluation,
     tracking: str | None = None,
     spanned: Callable[[], Sequence[Example]] = tuple,
+    held_out: Callable[[], Sequence[Record]] = tuple,
 ) -> State[Any]:
     """Run to the end, from the beginning or from the last completed step in the run folder.
 
@@ -72,6 +74,7 @@ def run(
         evaluation: Settings of the measurements.
         tracking: "tensorboard", or None.
         spanned: Reads those of the real texts that have spans.
+        held_out: Reads the real texts as they are, if they have sections.
 
     Returns:
         The last state; all other results are in the folder.
@@ -94,7 +97,7 @@ def run(
         state = method.step(state, tools)
         state = replace(state, candidates=tools.with_spans(state.candidates))
         if state.round == 1:
-            folder.keep_zero_shot(tools.zero_shot)
+            folder.keep_zero_shot(state.candidates if task.sectioned else tools.zero_shot)
         vectors = tools.embed([candidate.text for candidate in task.classifier_inputs(state.candidates)])
         *earlier, report = state.rounds
         report = replace(
@@ -142,6 +145,7 @@ def run(
         | nearness.nearness(measured, without)
         | released_classifier.measured_with(measured, classifier, task.classifier_inputs(transfer))
         | fields.of_run(measured.whole_texts, task.structure, cleaned)
+        | sections.of_run(state.candidates, held_out(), task)
         | spans.of_run(state.candidates, before, real, task, cleaned, experiment_seed=tools.experiment_seed)
     )
     if paid := payments(tools.spending):

@@ -6,6 +6,7 @@ synthetic.jsonl   text, label if the task has any, model, round, weight (1 unles
 zero_shot.jsonl   texts of the same models before any answer of the hospitals, if the method's first round has any
 rounds.jsonl      one line a round, from 1: counts, weights, FID, seconds, tokens
 privacy.json      the guarantee and what it does not cover
+hospitals.json    versions of Caucus at the hospitals   (of a deployment)
 run.json          identity, status ("partial" or "complete"), seconds, versions, warnings of queries that are noise
 census.json       released numbers that later runs can use without asking    (by a method that has any)
 metrics.json      the small model trained on synthetic texts, tested on real ones; the chosen groups of figures
@@ -16,16 +17,18 @@ report.html       all results on one page; report.json: the same for programs
 release.md        what was tested, found and not tested, for the person who decides about the texts
 tensorboard/      figures by round, with `tracking: tensorboard`
 state/            what resuming needs
+sending/          who was sent the texts afterwards                  (by `caucus-coordinator send`)
 """
 
 import json
 import time
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
-from datetime import datetime
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from common.domain import PartyId
 from common.errors import CheckpointError
 from common.ledger.ledger import Ledger
 from common.plan.plan import Plan
@@ -33,6 +36,7 @@ from common.privacy import accountant
 from common.system.files import text_of
 from server.documents.codec import MALFORMED
 from server.documents.files import split, write_lines
+from server.documents.hospitals import HospitalVersion, HospitalVersions
 from server.documents.privacy import Privacy
 from server.documents.rounds import RoundReport
 from server.documents.run import RunSummary
@@ -46,6 +50,8 @@ from server.planning.guarantee_facts import describe, released
 TEXTS = "synthetic.jsonl"
 ZERO_SHOT = "zero_shot.jsonl"
 TRANSFER = "transfer.jsonl"
+SENDING = "sending"
+"""Folder, within a run folder, of the process that sends the texts to the hospitals."""
 
 _IDENTITY = {"run": "run", "plan": "privacy plan", "models": "language models", "earlier": "earlier run"}
 """The properties of a run that no resumption may change, and their names."""
@@ -138,6 +144,16 @@ class RunFolder:
         summary = replace(self._summary, status=status, seconds=round(seconds, 3))
         write_run(self.path, state, privacy=privacy, summary=summary)
 
+    def heard(self, versions: Mapping[PartyId, str]) -> None:
+        """Note which versions of Caucus parties reported at an opening; those of a simulation have no names."""
+        names = self._summary.hospitals
+        if names is None:
+            return
+        before = HospitalVersions.load_if_there(self.path)
+        at = now()
+        reported = {names[party]: HospitalVersion(caucus=caucus, at=at) for party, caucus in versions.items()}
+        HospitalVersions(versions={**(before.versions if before else {}), **reported}).save(self.path)
+
     def keep_zero_shot(self, candidates: Sequence[Candidate]) -> None:
         """Write the texts of the same models without the hospitals, if the hospitals steer the run."""
         steered = self._earlier or any(query.name != federated_count.NAME for query in self._plan.queries)
@@ -169,6 +185,11 @@ def write_run(folder: Path, state: State[Any], *, privacy: Privacy, summary: Run
     write_lines(folder / RoundReport.FILE, [report.for_readers() for report in state.rounds])
     privacy.save(folder)
     summary.save(folder)
+
+
+def now() -> str:
+    """Return the time in UTC, to the second, in the form that Flower tells times of nodes in."""
+    return f"{datetime.now(UTC):%Y-%m-%d %H:%M:%SZ}"
 
 
 def started(folder: Path) -> str:

@@ -1,8 +1,10 @@
 """What holds for every test process: one thread, files in memory, and coverage only where it counts."""
 
 import contextlib
+import copy
 import functools
 import gc
+import hashlib
 import os
 import pickle
 import shutil
@@ -15,7 +17,7 @@ import hypothesis
 import pytest
 from hydra._internal import config_loader_impl
 from hydra._internal.config_loader_impl import ConfigLoaderImpl
-from hydra._internal.config_repository import ConfigRepository
+from hydra._internal.config_repository import CachingConfigRepository, ConfigRepository
 
 # What an assert in there compares is shown as in a test.
 pytest.register_assert_rewrite("tests.support")
@@ -91,18 +93,24 @@ def state_of_no_account(tmp_path_factory):
 
 
 @pytest.fixture(scope="session", autouse=True)
-def composed_once():
+def composed_once(tmp_path_factory):
     """Hydra reads and merges the same files in each of two thousand compositions: once for each choice is enough.
 
     Overrides of single values are applied and checked by Hydra itself. A folder of a test's own is read each time.
     """
     read = ConfigRepository.load_config
     choose, merge = config_loader_impl.create_defaults_list, ConfigLoaderImpl._compose_config_from_defaults_list
-    files, chosen, merged = {}, {}, {}
+    kept, own = {}, tmp_path_factory.getbasetemp()
+    shared = (own.parent if "PYTEST_XDIST_WORKER" in os.environ else own) / "composed"
+    shared.mkdir(exist_ok=True)
+
+    def hold(caching, repo):
+        """A copy of what changes in it: the deep one that Hydra makes takes most of a composition."""
+        caching.delegate, caching.cache = copy.copy(repo), {}
 
     def read_once(repo, config_path):
         make = functools.partial(read, repo, config_path)
-        return once(files, config_path, make) if ours(repo) else make()
+        return once(config_path, make) if ours(repo) else make()
 
     def choose_once(repo, config_name, overrides_list, **how):
         if not ours(repo):
@@ -113,7 +121,7 @@ def composed_once():
             if override.is_sweep_override() or repo.group_exists(override.key_or_group)
         ]
         make = functools.partial(choose, repo, config_name, choices, **how)
-        made = once(chosen, (config_name, [override.input_line for override in choices], how), make)
+        made = once((config_name, [override.input_line for override in choices], how), make)
         made.config_overrides = [
             override for override in overrides_list if override not in choices or isinstance(override.value(), dict)
         ]
@@ -121,18 +129,25 @@ def composed_once():
 
     def merge_once(loader, defaults, repo):
         make = functools.partial(merge, loader, defaults, repo)
-        return once(merged, defaults, make) if ours(repo) else make()
+        return once(defaults, make) if ours(repo) else make()
 
     def ours(repo):
         return {f"{source.scheme()}://{source.path}" for source in repo.get_sources()} == OURS
 
-    def once(kept, key, make):
-        key = pickle.dumps(key)
+    def once(key, make):
+        """What `make` makes, perhaps by another worker of this session."""
+        key = pickle.dumps((make.func.__name__, key))
         if key not in kept:
-            kept[key] = pickle.dumps(make())
+            file = shared / hashlib.sha256(key).hexdigest()
+            if not file.exists():
+                written = file.with_suffix(f".{os.getpid()}")
+                written.write_bytes(pickle.dumps(make()))
+                written.replace(file)
+            kept[key] = file.read_bytes()
         return pickle.loads(kept[key])
 
     with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(CachingConfigRepository, "__init__", hold)
         patch.setattr(ConfigRepository, "load_config", read_once)
         patch.setattr(config_loader_impl, "create_defaults_list", choose_once)
         patch.setattr(ConfigLoaderImpl, "_compose_config_from_defaults_list", merge_once)

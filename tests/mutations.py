@@ -202,6 +202,13 @@ MUTATIONS = (
         "tests/properties/test_several_labels.py",
     ),
     mutation(
+        "the sensitivity of the order of sections forgets its end",
+        "common/queries/section_order.py",
+        "(self.grid,) * (self.labels_per_record + 1)",
+        "(self.grid,) * self.labels_per_record",
+        "tests/properties/test_sections.py",
+    ),
+    mutation(
         "the l2 sensitivity of class sums forgets the count",
         "common/queries/class_sums.py",
         "l2_squared=(self.grid**2 + self.count**2) * blocks * self.max_records**2,",

@@ -80,7 +80,7 @@ def named(tmp_path_factory):
     return overrides
 
 
-@pytest.mark.parametrize("rows_of", [pytest.param(3, id="a few"), slow(None)])
+@pytest.mark.parametrize("rows_of", [pytest.param(1, id="one"), slow(None)])
 @pytest.mark.parametrize("path", EXPERIMENTS, ids=str)
 def test_each_row_of_an_experiment_composes_and_makes_a_method(path, rows_of, named):
     chosen = [f"+experiment={path.stem}", *named(path)]

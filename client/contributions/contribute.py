@@ -18,6 +18,7 @@ from common.queries.histograms import LabelHistogram, LengthHistogram, Vocabular
 from common.queries.label_sets import LabelSets
 from common.queries.page import Query
 from common.queries.questionnaire import Questionnaire
+from common.queries.section_order import SectionOrder
 from common.queries.self_similarity import SelfSimilarity
 from common.queries.sketch import Sketch
 from common.queries.votes import Votes
@@ -26,6 +27,7 @@ CONTRIBUTIONS: Mapping[type[Query], Callable[[Any, EmbeddedRecords], NDArray[np.
     Votes: votes.contribution,
     LabelHistogram: counts.of_labels,
     LabelSets: counts.of_sets,
+    SectionOrder: counts.of_order,
     LengthHistogram: counts.of_lengths,
     Vocabulary: counts.of_terms,
     Sketch: sketch.contribution,

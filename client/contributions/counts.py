@@ -15,6 +15,7 @@ from common.errors import ProtocolError
 from common.queries import closed_set, histograms
 from common.queries.correct_count import CorrectCount
 from common.queries.label_sets import LabelSets
+from common.queries.section_order import SectionOrder
 from common.queries.self_similarity import SelfSimilarity
 from common.queries.terms import Extractor, decode_terms
 
@@ -44,6 +45,22 @@ def of_sets(query: LabelSets, records: EmbeddedRecords) -> NDArray[np.int64]:
         pairs[np.triu_indices(spec.labels, 1)],
     )
     return spec.grid * np.concatenate(counted)
+
+
+def of_order(query: SectionOrder, records: EmbeddedRecords) -> NDArray[np.int64]:
+    """Count the sections that begin a record, follow each other section, and end a record, in grid units.
+
+    Returns:
+        (labels * (labels + 1),) int64.
+    """
+    labels, numbers, outside = records.labels, records.record_numbers, query.spec.labels
+    counted = np.zeros((outside + 1, outside + 1), np.int64)
+    if len(labels):
+        follows = numbers[1:] == numbers[:-1]  # a row of the same record as the row before
+        before = np.concatenate([[outside], np.where(follows, labels[:-1], outside)])
+        np.add.at(counted, (before, labels), 1)
+        np.add.at(counted, (labels[~np.append(follows, [False])], outside), 1)
+    return query.spec.grid * counted[~np.eye(outside + 1, dtype=np.bool_)]
 
 
 def of_lengths(query: histograms.LengthHistogram, records: EmbeddedRecords) -> NDArray[np.int64]:

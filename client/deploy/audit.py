@@ -19,6 +19,7 @@ from client.audit_log import now
 from client.deploy.settings import HospitalSettings
 from client.disclosures import features, learning
 from client.disclosures.learning import Learning, Promise
+from client.releases import release
 from common.domain import Record
 from common.errors import CaucusError, ConfigError, MissingPackageError
 from common.labelled_files import named_by, read_records, read_texts
@@ -72,7 +73,13 @@ def register(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") ->
         example="caucus-party audit hospital synthetic.jsonl --control control.csv --epsilon 4 --delta 1e-5",
     )
     parser.add_argument("folder", metavar="FOLDER", type=Path, help="made by caucus-party init")
-    parser.add_argument("texts", metavar="TEXTS", type=Path, help="synthetic texts: .jsonl or .csv with text, or .txt")
+    texts = parser.add_mutually_exclusive_group(required=True)
+    texts.add_argument(
+        "texts", metavar="TEXTS", type=Path, nargs="?", help="synthetic texts: .jsonl or .csv with text, or .txt"
+    )
+    texts.add_argument(
+        "--run", metavar="NAME", help="in place of TEXTS: the release of this run that the coordinator sent"
+    )
     parser.add_argument(
         "--control", metavar="FILE", type=Path, required=True, help="control records, in the format of the records"
     )
@@ -98,9 +105,10 @@ class Audited:
 
 
 def _audit(chosen: argparse.Namespace) -> Iterator[str]:
+    settings = HospitalSettings.load(chosen.folder)
     audited = audit(
-        HospitalSettings.load(chosen.folder),
-        chosen.texts,
+        settings,
+        release(settings.private, chosen.run).path if chosen.run else chosen.texts,
         chosen.control,
         epsilon=chosen.epsilon,
         delta=chosen.delta,

@@ -13,13 +13,14 @@ from common.system.commands import add_command
 from common.versions import versions
 
 LEAVES = (
-    "leaves: public keys, and the declared largest number of records; for each planned query one vector of counts,",
-    "        noised here, and masked so that only a sum can be read;",
+    "leaves: public keys, the declared largest number of records, and the version of Caucus that runs here;",
+    "        for each planned query one vector of counts, noised here, and masked so that only a sum can be read;",
     "        for a length range and seed choices this hospital's own answer, noised here, without a mask;",
     "        for fine-tuned samples, if client.yaml sets fine_tuning, texts of a model that learned with noise;",
     "        for abstracted seeds and rewritten records, if client.yaml sets seeds or rewriting and unsafe_unproven,",
     "        texts made from records, without proof;",
     "        coarse reasons of refusals, such as a change of the file of records, and a person's decisions;",
+    "        that it takes a run's synthetic texts, if the coordinator sends them;",
     "        the time at which this hospital answers. It reveals the duration of the work, to a factor of two, only if",
     "        an answer exceeds the time that follows from the size of the question and the declared number of records;",
     "        the time that its service takes to start, which tells roughly how many records there are",

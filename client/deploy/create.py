@@ -40,6 +40,8 @@ ledger_head: private/ledger.head  # where the ledger's head is noted; on another
 metrics_port: null         # or a port of 127.0.0.1: /metrics for this hospital's own Prometheus, open to this machine
 structure: null            # or text_field and schema of texts that are JSON objects: records of other texts are refused
 labelled: {labelled}  # false: records of text alone, which take part in plans without labels alone
+windows: null              # or average: the encoder reads all of a long text, where the plan's does; else its beginning
+headings: []               # or those of the records' sections, such as [History, Findings]: for plans by sections
 
 """
 

@@ -24,6 +24,7 @@ from client.audit_log import AuditLog
 from client.channel import SOCKET, serve
 from client.deploy.create import check_number
 from client.deploy.settings import HospitalSettings
+from client.releases import Releases
 from client.schedule import Schedule
 from client.service import PartyService
 from client.session import RefusalError
@@ -107,13 +108,15 @@ def service(settings: HospitalSettings) -> PartyService:
     terms = CurrentTerms(settings, roster_file)
     # First the digest, then the records: a change between the two is noticed at the first question.
     key = _records_key(settings.private)
-    approvals = Approvals(settings.private, records=settings.records, key=key, labelled=settings.labelled)
+    approvals = Approvals(
+        settings.private, records=settings.records, key=key, labelled=settings.labelled, headings=settings.headings
+    )
     private = settings.read_records(may_be_empty=True)
     number, encoder = settings.number(roster), settings.loaded_encoder()
     check_number(len(private), roster_file.parties[number])
     return PartyService(
         party=number,
-        private=records.embed(private, encoder),
+        private=records.embed(private, encoder, settings.headings),
         terms=terms,
         ledger=ledger,
         noted_head=noted_head,
@@ -124,6 +127,7 @@ def service(settings: HospitalSettings) -> PartyService:
         approvals=approvals,
         audit_log=AuditLog(settings.private),
         schedule=Schedule(roster_file.parties[number].max_records),
+        releases=Releases(settings.private, ledger),
     )
 
 

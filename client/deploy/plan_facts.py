@@ -2,21 +2,19 @@
 
 import json
 import math
-from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Self
 
-from client.admission import check_parties
 from client.approvals import PlanApproval
+from client.deploy.plan_amounts import Budget, Given, OwnRecords, budget_under, given, records_under
 from client.deploy.plan_changes import changes, previous
-from client.deploy.plan_fit import largest_epsilon
+from client.deploy.plan_fit import largest_epsilon, refusal
 from client.deploy.quiet import quiet
 from client.deploy.settings import HospitalSettings
 from client.deploy.status import opened
 from client.guard import Limits
-from client.session import RefusalError
-from common.domain import UNLABELLED, Record, is_one_population
+from common.domain import Record
 from common.messages import Reason
 from common.plan.guarantee import epsilon_against, epsilon_alone, epsilon_released
 from common.plan.not_covered import Scope, not_covered
@@ -27,47 +25,6 @@ from common.queries.texts import TextSpec
 
 NOT_STATED_BY_THE_PLAN = ("which language models write", "whether one runs at a provider", "how many texts they write")
 """Facts that a person may want to know and no plan contains, so that only the coordinator can state them."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Budget:
-    """The lifetime budget, as the limits count it.
-
-    Attributes:
-        limit: Largest epsilon of all runs; None for no limit.
-        delta: The delta at which the figures are computed: the limit's, or the plan's if there is no limit.
-        before: Epsilon of all other runs.
-        after: Epsilon if this run is answered to its end as well; it takes the difference.
-        apart: Whether the service counts only data sets that share a record with the present one. The service's figures
-            may then be lower than these, which count all data sets.
-        problem: Why the service does not start with this ledger; the figures may then be too low. Empty if it starts.
-    """
-
-    limit: float | None
-    delta: float
-    before: float
-    after: float
-    apart: bool
-    problem: str
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class OwnRecords:
-    """The hospital's own records under the plan's labels; only the hospital may see this.
-
-    Attributes:
-        total: All of its records.
-        taking_part: Number of those with a label of the plan.
-        of_label: Number of records by label of the plan, without labels that have no record.
-        without: Labels of the plan that no record has.
-        unasked: Number of records by label, for the labels that the plan does not have.
-    """
-
-    total: int
-    taking_part: int
-    of_label: dict[str, int]
-    without: tuple[str, ...]
-    unasked: dict[str, int]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -86,6 +43,7 @@ class PlanFacts:
         epsilon_against: Epsilon against the coordinator and this number of colluders.
         epsilon_alone: Epsilon of this hospital's answers under its own share of the noise alone.
         budget: The lifetime budget.
+        given: What this hospital has answered of the run.
         records: This hospital's records.
         not_covered: What the guarantee does not cover; each item reads "Heading: explanation.".
         beyond: Why the plan is refused even when approved; empty if it is not.
@@ -106,6 +64,7 @@ class PlanFacts:
     epsilon_against: float
     epsilon_alone: float
     budget: Budget
+    given: Given
     records: OwnRecords
     not_covered: tuple[str, ...]
     beyond: str
@@ -144,15 +103,11 @@ class PlanFacts:
         colluders = limits.helpers(plan)
         ledger, problem = opened(settings.private / "ledger.db", settings.noted_head)
         charged = ledger.charged("", but=approval.run) if ledger else ()
-        budget = _budget(plan, limits, charged, problem)
+        budget = budget_under(plan, limits, charged, problem)
         counted = () if budget.apart else tuple(charged)
-        beyond, fits = "", None
-        try:
-            check_parties(plan, number, roster)
-            limits.check(plan, counted)
-        except RefusalError as error:
-            beyond = str(error)
-            helps = error.reason is Reason.OVER_LIMIT
+        refused, fits = refusal(plan, settings, counted), None
+        if refused:
+            helps = refused.reason is Reason.OVER_LIMIT
             fits = 0.0 if not helps else _fits(plan, limits, counted) if alone else None
         before = previous(approval, known)
         earlier = before.read_plan() if before else None
@@ -167,11 +122,12 @@ class PlanFacts:
             epsilon_against=epsilon_against(plan, colluders),
             epsilon_alone=epsilon_alone(plan),
             budget=budget,
-            records=_own_records(plan, private),
+            given=given(approval, limits, ledger),
+            records=records_under(plan, private, settings.headings),
             not_covered=tuple(not_covered(Scope.of(plan, up))),
-            beyond=beyond,
+            beyond=str(refused or ""),
             fits=fits,
-            quiet=quiet(approval, known),
+            quiet=quiet(approval),
             before=before,
             changes=tuple(changes(earlier, plan)) if earlier else (),
         )
@@ -190,6 +146,27 @@ class PlanFacts:
         """The largest number of texts that this hospital sends, made from its records, further attempts included."""
         texts = (query.times * query.spec.texts for query in self.plan.queries if isinstance(query.spec, TextSpec))
         return sum(texts) * self.plan.max_attempts
+
+    @property
+    def questions(self) -> int:
+        """The number of questions that the plan asks."""
+        return sum(query.times for query in self.plan.queries)
+
+    @property
+    def without_noise(self) -> bool:
+        """Whether the answer to one of the questions has no noise."""
+        return any(query.scale == 0 and query.mechanism != "none" for query in self.plan.queries)
+
+    @property
+    def few_records(self) -> bool:
+        """Whether none, or below a tenth, of the hospital's records take part."""
+        return self.records.taking_part == 0 or 10 * self.records.taking_part < self.records.total
+
+    @property
+    def lifting(self) -> int | None:
+        """The number of other hospitals that could lift this hospital's masks with the coordinator, if any can."""
+        needed = self.plan.largest_coalition + 1
+        return needed if self.plan.secure and needed < self.plan.parties else None
 
     def right_guesses(self, epsilon: float) -> float:
         """Return the largest percentage of right guesses about one protected unit's participation, at this epsilon."""
@@ -280,33 +257,6 @@ def _fits(plan: Plan, limits: Limits, charged: tuple[Release, ...]) -> float | N
         return largest_epsilon(plan, limits, charged)
     except Exception:  # noqa: BLE001 whatever fails in this figure, a person must be able to refuse the plan
         return None
-
-
-def _budget(plan: Plan, limits: Limits, charged: Sequence[Release], problem: str) -> Budget:
-    counting = limits if limits.lifetime_epsilon is not None else replace(limits, lifetime_delta=plan.delta)
-    return Budget(
-        limit=limits.lifetime_epsilon,
-        delta=counting.lifetime_delta,
-        before=counting.spent(charged),
-        after=counting.spent((*charged, *plan.releases(limits.unknown_shares(plan)))),
-        apart=limits.separate_data_sets and plan.unit == "sample",
-        problem=problem,
-    )
-
-
-def _own_records(plan: Plan, private: Sequence[Record]) -> OwnRecords:
-    several = plan.labels_per_record > 1
-    sets = [record.labels if several else (record.label,) for record in private]
-    if is_one_population(plan.labels):
-        sets = [(UNLABELLED,)] * len(private)
-    counts = Counter(label for labels in sets for label in labels)
-    return OwnRecords(
-        total=len(private),
-        taking_part=sum(not set(labels).isdisjoint(plan.labels) for labels in sets),
-        of_label={label: counts[label] for label in plan.labels if counts[label]},
-        without=tuple(label for label in plan.labels if not counts[label]),
-        unasked={label: count for label, count in sorted(counts.items()) if label not in plan.labels},
-    )
 
 
 def up(value: float, digits: int = 3) -> str:

@@ -11,6 +11,8 @@ from collections.abc import Callable
 from dataclasses import replace
 from functools import lru_cache
 
+from client.admission import check_parties
+from client.deploy.settings import HospitalSettings
 from client.guard import Limits
 from client.session import RefusalError
 from common.errors import ConfigError, PlanError
@@ -23,6 +25,23 @@ SECONDS = 3.0
 """Time after which the search is given up: one figure must not keep a person from the plan."""
 _HALVINGS = 11
 """Number of times that the interval of the factor is halved, after which its ends differ by less than 0.4 %."""
+
+
+def refusal(plan: Plan, settings: HospitalSettings, charged: tuple[Release, ...]) -> RefusalError | None:
+    """Return why a plan is refused even when approved; None if it is not.
+
+    Args:
+        plan: The plan.
+        settings: The hospital's settings.
+        charged: What other runs were charged, of the data sets that the limits count.
+    """
+    roster = settings.roster()
+    try:
+        check_parties(plan, settings.number(roster), roster)
+        settings.party.limits.check(plan, charged)
+    except RefusalError as error:
+        return error
+    return None
 
 
 def largest_epsilon(

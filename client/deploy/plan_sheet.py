@@ -9,11 +9,13 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from client.approvals import PlanApproval
-from client.deploy.plan_facts import NOT_STATED_BY_THE_PLAN, Budget, OwnRecords, PlanFacts, down, up
+from client.deploy.plan_amounts import Budget, OwnRecords
+from client.deploy.plan_facts import NOT_STATED_BY_THE_PLAN, PlanFacts, down, up
 from common.domain import is_one_population
 from common.plan.plan import Plan
 from common.plan.planned import PlannedQuery
 from common.plan.words import differences, in_fours
+from common.system.log_lines import utc
 
 BLANK = frozenset("\u115f\u1160\u2800\u3164\uffa0")
 """Characters that count as printable and show nothing: fillers of Hangul, and a Braille cell without dots."""
@@ -49,7 +51,7 @@ def sheet(facts: PlanFacts) -> tuple[Part, ...]:
         Part(
             "",
             (
-                Fact("plan", f"{approval.plan_digest[:16]}, first seen {approval.first_seen}"),
+                Fact("plan", f"{approval.plan_digest[:16]}, first seen {utc(approval.first_seen)} UTC"),
                 Fact("digest", in_fours(approval.plan_digest)),
                 Fact("", "compare it by telephone with the coordinator and with other hospitals"),
                 *((Fact("over?", facts.quiet, folded=True),) if facts.quiet else ()),
@@ -74,7 +76,7 @@ def sheet(facts: PlanFacts) -> tuple[Part, ...]:
 def decision(approval: PlanApproval) -> str:
     """Return a plan's decision in a line: by whom, when and why, as far as there is one."""
     by = f" by {approval.by}" if approval.by else ""
-    when = f", {approval.decided}" if approval.decided else ""
+    when = f", {utc(approval.decided)} UTC" if approval.decided else ""
     why = f": {plain(approval.reason)}" if approval.reason else ""
     return f"run {plain(approval.run)}: {approval.decision}{by}{when}{why}"
 
@@ -83,7 +85,7 @@ def amounts(budget: Budget) -> str:
     """Return what of a limited budget is left and what a plan takes, in epsilon at the delta of `budget`."""
     assert budget.limit is not None
     left, taken = down(max(0.0, budget.limit - budget.before)), up(budget.after - budget.before)
-    counted = "as the limit on all runs counts it, by its own delta"
+    counted = "counted by the limit on all runs at its own delta"
     return f"of epsilon {budget.limit:g}, {left} is left and this run takes up to {taken}, {counted}"
 
 
@@ -96,7 +98,8 @@ def _changes(facts: PlanFacts) -> Iterator[Fact]:
     if facts.before is None:
         yield Fact("changes", "no earlier run of this name, or of this same plan, was approved here")
         return
-    yield Fact("changes", f"since run {plain(facts.before.run)}, approved {facts.before.decided or 'earlier'}:")
+    when = f"{utc(facts.before.decided)} UTC" if facts.before.decided else "earlier"
+    yield Fact("changes", f"since run {plain(facts.before.run)}, approved {when}:")
     for change in facts.changes:
         yield Fact("", f"- {plain(change)}", folded=True)
     if not facts.changes:
@@ -152,6 +155,10 @@ def _cost(facts: PlanFacts) -> Iterator[Fact]:
             "covers all of them together"
         )
         yield Fact("labels", several, folded=True)
+    if plan.by_section:
+        yield Fact(
+            "sections", "the labels are headings: a record counts under each with the text of that section alone"
+        )
     for query in plan.queries:
         yield from _query(query, plan)
 
@@ -210,7 +217,9 @@ def _query(query: PlannedQuery, plan: Plan) -> Iterator[Fact]:
         noise = f"{query.mechanism} noise, scale {down(query.scale / query.spec.noise_grid)}"
     masks = "" if query.summed or not plan.secure else ", NO masks: the coordinator sees this hospital's own answer"
     proof = ", NO proof: its released texts may give a record away" if query.unproven else ""
-    yield Fact("query", f"{query.times} x {plain(query.name)} ({query.spec.kind}): {noise}{masks}{proof}")
+    kind = f" ({query.spec.kind})" if query.name != query.spec.kind else ""
+    often = "once" if query.times == 1 else f"{query.times} times"
+    yield Fact("query", f"{plain(query.name)}{kind}, asked {often}: {noise}{masks}{proof}")
     yield Fact("", f"asks: {query.spec.asks}", folded=True)
 
 
@@ -233,8 +242,11 @@ def _records(records: OwnRecords, plan: Plan) -> Iterator[str]:
     if is_one_population(plan.labels):
         yield f"all {records.total} may take part, as one population: the plan has no labels (known here alone)"
         return
-    each = "; each counts under all of its labels here" if plan.labels_per_record > 1 else ""
+    named = "sections under headings" if plan.by_section else "labels"
+    each = f"; each counts under all of its {named} here" if plan.labels_per_record > 1 else ""
     yield f"{records.taking_part} of {records.total} have one of the plan's labels (known here alone){each}"
+    if plan.by_section and not records.taking_part:
+        yield "`headings` in client.yaml has none of them, or no text begins a line with one"
     for label, count in records.of_label.items():
         yield f"{plain(label)}: {count}"
     if records.without:

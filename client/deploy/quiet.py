@@ -1,30 +1,25 @@
-"""Why the run of a plan that waits may be over: a coordinator can tell that it has ended, but need not."""
+"""Why the run of a plan that waits may be over: a coordinator can tell that it has ended, but need not.
 
-from collections.abc import Sequence
+Only what was seen of the run itself counts: a coordinator may have several runs at once, each waiting for approval.
+"""
+
 from datetime import UTC, datetime, timedelta
 
 from client.approvals import PlanApproval
-from common.system.log_lines import printable_line
+from common.system.log_lines import utc
 
-QUIET = timedelta(days=7)
+QUIET = timedelta(days=1)
 """Time after which a plan that nobody has asked for is shown apart from those that wait."""
 
 
-def quiet(approval: PlanApproval, known: Sequence[PlanApproval]) -> str:
-    """Return why the run of a plan may be over; empty if it was asked for last, and lately, or is approved.
-
-    Args:
-        approval: The plan's entry.
-        known: All plans that this hospital was asked about.
-    """
+def quiet(approval: PlanApproval) -> str:
+    """Return why the run of a plan may be over; empty if it was asked for lately, or is approved."""
     no_harm = "Approving it does no harm: nothing is answered unless it is asked for again"
     if approval.decision == "approved":
         return ""
     if approval.ended:
-        return f"the coordinator ended this run, {approval.ended}. {no_harm}"
+        return f"the coordinator ended this run, {utc(approval.ended)} UTC. {no_harm}"
     asked = approval.asked or approval.first_seen
-    others = [(other.asked, other.run) for other in known if other.run != approval.run and other.asked > asked]
-    if not others and datetime.now(UTC) - datetime.fromisoformat(asked) < QUIET:
+    if datetime.now(UTC) - datetime.fromisoformat(asked) < QUIET:
         return ""
-    since = f"; run {printable_line(max(others)[1])} was, {max(others)[0]}" if others else ""
-    return f"not asked for since {asked}{since}. Only the coordinator knows whether it goes on. {no_harm}"
+    return f"not asked for since {utc(asked)} UTC. Only the coordinator knows whether it goes on. {no_harm}"

@@ -1,8 +1,8 @@
 """A hospital's folder and its `client.yaml`: the sections of `client/settings.py`, and the keys of a deployment.
 
 FOLDER/client.yaml        0600  this file
-FOLDER/private/           0700  identity.key, records.key, ledger.db, ledger.head, audit.jsonl, runs/: the service's;
-                                disclosures.json: of `caucus-party audit`
+FOLDER/private/           0700  identity.key, records.key, ledger.db, ledger.head, audit.jsonl, runs/, releases/: the
+                                service's; disclosures.json: of `caucus-party audit`
 FOLDER/node/              0700  node.key, ca.crt, superexec.secret, supernode.crt and .key, proxy.login: the relay's,
                                 which holds nothing private
 FOLDER/run/                     the socket between the two
@@ -25,7 +25,9 @@ from common.domain import PartyId, Record
 from common.errors import ConfigError
 from common.models import catalogue
 from common.models.encoder import Encoder
+from common.models.windows import no_windows
 from common.secagg.identity import Identity, Roster
+from common.sections import check_headings
 from common.structure import Structure
 from common.system.enrolment import RosterFile
 from common.system.files import check_secret
@@ -33,7 +35,18 @@ from common.system.yaml_file import YamlFile, located
 from common.validate import host_and_port, integers_in, of_type, one_of
 
 REQUIRED = ("name", "records", "encoder", "coordinator", "bundle")
-KEYS = (*REQUIRED, "proxy", "approval", "relay_user", "ledger_head", "metrics_port", "structure", "labelled")
+KEYS = (
+    *REQUIRED,
+    "proxy",
+    "approval",
+    "relay_user",
+    "ledger_head",
+    "metrics_port",
+    "structure",
+    "labelled",
+    "headings",
+    "windows",
+)
 """Keys of a deployment's file in addition to the sections of `client/settings.py`."""
 
 _HEX = re.compile("[0-9a-f]{64}")
@@ -58,6 +71,8 @@ class HospitalSettings:
         party: Limits and writers, which simulated parties have too.
         structure: Structure of each text of the records, if they have to be JSON objects; None accepts any text.
         labelled: Whether each record has a label; records of text alone take part in plans without labels.
+        headings: Headings of the records' sections, for plans by sections; none: no record takes part in such plans.
+        windows: What the encoder reads of a text longer than its window, as the plan's: "first" or "average".
     """
 
     folder: Path
@@ -74,6 +89,8 @@ class HospitalSettings:
     metrics_port: int | None = None
     structure: Structure | None = None
     labelled: bool = True
+    headings: tuple[str, ...] = ()
+    windows: str | None = None
 
     @classmethod
     def load(cls, folder: Path) -> Self:
@@ -98,6 +115,8 @@ class HospitalSettings:
             path_of_records = (folder / values["records"]).resolve()
             if values.get("structure") is not None:
                 values["structure"] = Structure.of(values["structure"])
+            if "headings" in values:
+                values["headings"] = check_headings("headings", values["headings"]) if values["headings"] else ()
             return cls(**values | {"folder": folder.resolve(), "records": path_of_records, "party": party})
 
     def __post_init__(self) -> None:
@@ -170,6 +189,7 @@ class HospitalSettings:
     def loaded_encoder(self) -> Encoder:
         """Return the encoder that this hospital runs."""
         if self.encoder == "hashed_ngrams":
+            no_windows(self.windows)
             return Encoder.hashed_ngrams()
         listed = self.encoder in catalogue.catalogue()
-        return Encoder.pretrained(self.encoder if listed else self.folder / self.encoder)
+        return Encoder.pretrained(self.encoder if listed else self.folder / self.encoder, windows=self.windows)

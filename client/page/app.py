@@ -8,6 +8,7 @@ from collections.abc import Callable
 from functools import partial
 from http import HTTPStatus
 from pathlib import Path
+from urllib.parse import urlencode
 
 from starlette.requests import Request
 from starlette.responses import PlainTextResponse, RedirectResponse, Response
@@ -20,9 +21,10 @@ from client.deploy.status import opened
 from client.page.budget import budget
 from client.page.limits import in_force
 from client.page.now import PARTS, now, way_to_coordinator
-from client.page.plans import card, decided, plans, state
+from client.page.plans import card, decided, lately, plans, state
 from client.page.release import forget, looked_at, receive
 from client.page.render import PAGES
+from client.releases import releases
 from common.page import app
 from common.page.access import BYTES, Access, Door
 from common.system.certificates import SOON
@@ -68,7 +70,9 @@ def application(folder: Path, access: Access) -> Door:
 
 
 def _plans(request: Request, settings: HospitalSettings) -> Response:
-    return page(request, "plans", plans=plans(settings), state=state, done=request.query_params.get("done", ""))
+    asked = request.query_params
+    done = lately(settings, asked.get("run", ""), asked.get("digest", "")) if "done" in asked else None
+    return page(request, "plans", plans=plans(settings), state=state, done=done)
 
 
 def _plan(request: Request, settings: HospitalSettings) -> Response:
@@ -99,14 +103,16 @@ def _coordinator(request: Request, settings: HospitalSettings) -> Response:
     return page(request, "coordinator", findings=way_to_coordinator(settings))
 
 
-def _release(request: Request, _: HospitalSettings) -> Response:
-    return page(request, "release", scripted=True, looked=None)
+def _release(request: Request, settings: HospitalSettings) -> Response:
+    return page(request, "release", scripted=True, looked=None, sent=releases(settings.private))
 
 
 def _look(request: Request, settings: HospitalSettings) -> Response:
-    return page(request, "release", scripted=True, looked=looked_at(settings, request.state.form))
+    looked = looked_at(settings, request.state.form)
+    return page(request, "release", scripted=True, looked=looked, sent=releases(settings.private))
 
 
 def _decide(request: Request, settings: HospitalSettings) -> Response:
     approval = decided(settings, request.state.form)
-    return RedirectResponse(f"./?done={approval.decision}", HTTPStatus.SEE_OTHER)
+    done = {"done": approval.decision, "run": approval.run, "digest": approval.plan_digest}
+    return RedirectResponse(f"./?{urlencode(done)}", HTTPStatus.SEE_OTHER)

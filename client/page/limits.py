@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from itertools import islice
 from pathlib import Path
 
@@ -16,6 +16,7 @@ from common.plan.guarantee import epsilon_against
 from common.plan.plan import Plan
 from common.privacy.accountant import Release
 from common.queries.votes import VotesSpec
+from common.secagg.graph import GRINDING_BITS
 
 LAST = 3
 """Number of the last plans that are compared with the limits."""
@@ -30,6 +31,21 @@ class Request:
     charged: tuple[Release, ...]
 
 
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What one plan asks for, against one limit.
+
+    Attributes:
+        value: The value; empty if the plan has nothing to compare with the limit.
+        beyond: Whether the limit refuses it.
+        least: The least value that the limit accepts, where the limit itself is no value of this kind; else empty.
+    """
+
+    value: str = ""
+    beyond: bool = False
+    least: str = ""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Limit:
     """One limit.
@@ -37,12 +53,12 @@ class Limit:
     Attributes:
         name: The limit's name in `client.yaml`.
         value: The limit's value in `client.yaml`, or its default if the file does not set it.
-        asked: What each of the last plans asks for; empty where a plan has nothing to compare with the limit.
+        asked: What each of the last plans asks for.
     """
 
     name: str
     value: str
-    asked: tuple[str, ...]
+    asked: tuple[Asked, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -106,62 +122,96 @@ def _shown(value: object) -> str:
     return "none" if value is None else f"{value:g}" if isinstance(value, float) else str(value)
 
 
-def _max_epsilon(request: Request) -> str:
+def _max_epsilon(request: Request) -> Asked:
     plan = request.plan
     helpers = request.limits.helpers(plan) if plan.secure else 0
-    return up(max(plan.epsilon, epsilon_against(plan, helpers)))
+    proven = replace(plan, queries=tuple(query for query in plan.queries if not query.unproven))
+    counted = epsilon_against(proven, helpers)  # as `Limits.check` does: what has no proof is a limit of its own
+    if len(proven.queries) == len(plan.queries):
+        counted = max(counted, plan.epsilon)
+    return Asked(up(max(plan.epsilon, epsilon_against(plan, helpers))), counted > request.limits.max_epsilon)
 
 
-def _lifetime_epsilon(request: Request) -> str:
+def _max_delta(request: Request) -> Asked:
+    return Asked(f"{request.plan.delta:g}", request.plan.delta > request.limits.max_delta)
+
+
+def _lifetime_epsilon(request: Request) -> Asked:
     plan, limits = request.plan, request.limits
-    return up(limits.spent((*request.charged, *plan.releases(limits.unknown_shares(plan)))))
+    spent = limits.spent((*request.charged, *plan.releases(limits.unknown_shares(plan))))
+    return Asked(up(spent), limits.lifetime_epsilon is not None and spent > limits.lifetime_epsilon)
 
 
-def _queries(request: Request) -> str:
-    return ", ".join(dict.fromkeys(query.spec.kind for query in request.plan.queries))
+def _queries(request: Request) -> Asked:
+    kinds = dict.fromkeys(query.spec.kind for query in request.plan.queries)
+    return Asked(", ".join(kinds), not kinds.keys() <= set(request.limits.queries))
 
 
-def _max_top(request: Request) -> str:
-    tops = (query.spec.top for query in request.plan.queries if isinstance(query.spec, VotesSpec))
-    return str(max(tops, default=""))
+def _max_top(request: Request) -> Asked:
+    tops = [query.spec.top for query in request.plan.queries if isinstance(query.spec, VotesSpec)]
+    return Asked(str(max(tops)), max(tops) > request.limits.max_top) if tops else Asked()
 
 
-def _min_unit_records(request: Request) -> str:
-    return str(min((query.spec.max_records for query in request.plan.queries), default=""))
+def _min_survivors(request: Request) -> Asked:
+    survivors = request.plan.survivors if request.plan.secure else 1
+    return Asked(str(survivors), survivors < request.limits.min_survivors)
 
 
-def _corrupt(request: Request) -> str:
-    plan = request.plan
-    return f"{plan.largest_coalition} / {plan.parties}" if plan.secure else ""
+def _unit(request: Request) -> Asked:
+    return Asked(request.plan.unit, request.limits.unit == "user" != request.plan.unit)
 
 
-def _security_bits(request: Request) -> str:
-    plan = request.plan
+def _min_unit_records(request: Request) -> Asked:
+    records = [query.spec.max_records for query in request.plan.queries]
+    return Asked(str(min(records)), min(records) < request.limits.min_unit_records) if records else Asked()
+
+
+def _malicious_coordinator(request: Request) -> Asked:
+    malicious = request.plan.malicious
+    return Asked(_shown(malicious), request.limits.malicious_coordinator and not malicious)
+
+
+def _corrupt(request: Request) -> Asked:
+    plan, least = request.plan, request.limits.coalition(request.plan)
     if not plan.secure:
-        return ""
-    breach = log2_breach(plan, request.limits.coalition(plan))
-    return "∞" if breach == -math.inf else down(-breach, 0)
+        return Asked()
+    return Asked(f"{plan.largest_coalition} / {plan.parties}", plan.malicious and plan.corrupt < least, str(least))
 
 
-def _without_noise(request: Request) -> str:
-    return _shown(any(query.scale == 0 and query.mechanism != "none" for query in request.plan.queries))
+def _security_bits(request: Request) -> Asked:
+    plan, limits = request.plan, request.limits
+    if not plan.secure:
+        return Asked()
+    bits = limits.security_bits + (GRINDING_BITS if plan.malicious else 0)
+    breach = log2_breach(plan, limits.coalition(plan))
+    return Asked("∞" if breach == -math.inf else down(-breach, 0), breach > -bits)
 
 
-ASKED: dict[str, Callable[[Request], str]] = {
+def _without_noise(request: Request) -> Asked:
+    without = any(query.scale == 0 and query.mechanism != "none" for query in request.plan.queries)
+    return Asked(_shown(without), without and not request.limits.unsafe_no_noise)
+
+
+def _unproven(request: Request) -> Asked:
+    unproven = any(query.unproven for query in request.plan.queries)
+    return Asked(_shown(unproven), unproven and not request.limits.unsafe_unproven)
+
+
+ASKED: dict[str, Callable[[Request], Asked]] = {
     "max_epsilon": _max_epsilon,
-    "max_delta": lambda request: f"{request.plan.delta:g}",
+    "max_delta": _max_delta,
     "lifetime_epsilon": _lifetime_epsilon,
-    "lifetime_delta": lambda _: "",
-    "separate_data_sets": lambda _: "",
+    "lifetime_delta": lambda _: Asked(),
+    "separate_data_sets": lambda _: Asked(),
     "queries": _queries,
     "max_top": _max_top,
-    "min_survivors": lambda request: str(request.plan.survivors if request.plan.secure else 1),
-    "unit": lambda request: request.plan.unit,
+    "min_survivors": _min_survivors,
+    "unit": _unit,
     "min_unit_records": _min_unit_records,
-    "malicious_coordinator": lambda request: _shown(request.plan.malicious),
+    "malicious_coordinator": _malicious_coordinator,
     "corrupt": _corrupt,
     "security_bits": _security_bits,
     "unsafe_no_noise": _without_noise,
-    "unsafe_unproven": lambda request: _shown(any(query.unproven for query in request.plan.queries)),
+    "unsafe_unproven": _unproven,
 }
-"""Name of each limit to the function that says what a plan asks for; "" if the plan has nothing to compare with it."""
+"""Name of each limit to the function that compares a plan with it."""

@@ -3,9 +3,16 @@ const form = document.getElementById("look");
 const file = document.getElementById("file");
 const said = document.getElementById("said");
 
+// A file of one's own takes the place of the release that was chosen among those sent.
+function unsent() {
+  if (form.elements.sent) form.elements.sent.value = "";
+}
+
 file.closest("[hidden]").hidden = false;
+form.elements.texts.addEventListener("input", unsent);
 file.addEventListener("change", () => {
-  form.elements.texts.required = !file.files.length;
+  unsent();
+  form.elements.texts.required = !file.files.length && !form.elements.sent;
 });
 form.addEventListener("submit", async (event) => {
   if (!file.files.length) return;

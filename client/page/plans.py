@@ -7,17 +7,23 @@ is no longer the one that was on the page: somebody else may have decided meanwh
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from client.approvals import PlanApproval, approvals, decide
+from client.approvals import PlanApproval, approvals, decide, find
 from client.deploy.account import account
+from client.deploy.plan_amounts import Given, given
 from client.deploy.plan_facts import PlanFacts
+from client.deploy.plan_fit import refusal
 from client.deploy.plan_sheet import Part, decision, sheet
 from client.deploy.settings import HospitalSettings
+from client.deploy.status import opened
 from client.page.audit_lines import LogLine, last_of_audit
 from common.errors import ConfigError
+from common.ledger.ledger import Ledger
 from common.system.log_lines import printable_line
 
 MOST_UNASKED = 10
 """Number of runs that are shown of those that nobody was asked about."""
+MOST_COMPARED = 20
+"""Number of the last approved plans that are compared with the limits as they are now."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,14 +44,31 @@ class Card:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Decided:
+    """One plan that was decided about.
+
+    Attributes:
+        approval: The plan's entry among the hospital's decisions.
+        line: The decision in a line: by whom, when and why.
+        beyond: Why it is refused even though it is approved; empty if it is not, or if its run has ended.
+        given: What was answered of its run.
+    """
+
+    approval: PlanApproval
+    line: str
+    beyond: str
+    given: Given
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Plans:
     """All plans that the hospital was asked about.
 
     Attributes:
         waiting: Cards of the plans that wait, oldest first.
         quiet: Cards of the plans that wait and whose runs may be over, oldest first.
-        refused: Plans that were refused, newest first, and their decisions in a line.
-        approved: Plans that were approved, newest first, and their decisions in a line.
+        refused: Plans that were refused, newest first.
+        approved: Plans that were approved, newest first.
         unreadable: Plans that wait but cannot be read, since they are of another version or were changed on this
             machine; they can only be refused.
         unasked: The last refusal of each run that the hospital's own settings refused, newest first. A plan beyond the
@@ -54,8 +77,8 @@ class Plans:
 
     waiting: tuple[Card, ...]
     quiet: tuple[Card, ...]
-    refused: tuple[tuple[PlanApproval, str], ...]
-    approved: tuple[tuple[PlanApproval, str], ...]
+    refused: tuple[Decided, ...]
+    approved: tuple[Decided, ...]
     unreadable: tuple[PlanApproval, ...]
     unasked: tuple[LogLine, ...]
 
@@ -69,8 +92,8 @@ def plans(settings: HospitalSettings) -> Plans:
     return Plans(
         waiting=tuple(card for card in cards if not card.facts.quiet),
         quiet=tuple(card for card in cards if card.facts.quiet),
-        refused=_lines(known, "refused"),
-        approved=_lines(known, "approved"),
+        refused=_decided(settings, [entry for entry in reversed(known) if entry.decision == "refused"]),
+        approved=_decided(settings, [entry for entry in reversed(known) if entry.decision == "approved"]),
         unreadable=tuple(approval for approval in waiting if approval not in readable),
         unasked=_unasked(settings, known),
     )
@@ -88,6 +111,12 @@ def card(settings: HospitalSettings, run: str, digest: str) -> Card:
     if approval.read_plan() is None:
         raise ConfigError("plan", expected="one of this version of Caucus", got="another, or a changed one")
     return _cards(settings, [approval], known)[0]
+
+
+def lately(settings: HospitalSettings, run: str, digest: str) -> Decided | None:
+    """Return what a person has just decided about, with what comes of it; None if there is no such plan."""
+    entry = find(settings.private, run, digest)
+    return _decided(settings, [entry])[0] if entry and entry.decision != "awaiting" else None
 
 
 def decided(settings: HospitalSettings, form: Mapping[str, str]) -> PlanApproval:
@@ -132,8 +161,27 @@ def _cards(settings: HospitalSettings, shown: Sequence[PlanApproval], known: Seq
     return [Card(approval=fact.approval, line=decision(fact.approval), facts=fact, parts=sheet(fact)) for fact in facts]
 
 
-def _lines(known: Sequence[PlanApproval], wanted: str) -> tuple[tuple[PlanApproval, str], ...]:
-    return tuple((approval, decision(approval)) for approval in reversed(known) if approval.decision == wanted)
+def _decided(settings: HospitalSettings, entries: Sequence[PlanApproval]) -> tuple[Decided, ...]:
+    limits = settings.party.limits
+    ledger = opened(settings.private / "ledger.db", settings.noted_head)[0] if entries else None
+    return tuple(
+        Decided(
+            approval=entry,
+            line=decision(entry),
+            beyond=_beyond(entry, settings, ledger) if number < MOST_COMPARED else "",
+            given=given(entry, limits, ledger),
+        )
+        for number, entry in enumerate(entries)
+    )
+
+
+def _beyond(entry: PlanApproval, settings: HospitalSettings, ledger: Ledger | None) -> str:
+    plan = entry.read_plan()
+    if plan is None or entry.ended or entry.decision != "approved":
+        return ""
+    charged = ledger.charged("", but=entry.run) if ledger else ()
+    apart = settings.party.limits.separate_data_sets and plan.unit == "sample"
+    return str(refusal(plan, settings, () if apart else tuple(charged)) or "")
 
 
 def _unasked(settings: HospitalSettings, known: Sequence[PlanApproval]) -> tuple[LogLine, ...]:

@@ -14,12 +14,15 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from client.approvals import approvals, path_of
 from client.deploy.audit import Audited, audit
 from client.deploy.settings import HospitalSettings
 from client.disclosures import learning
+from client.releases import release
 from common.errors import ConfigError
+from common.messages import LARGEST_RELEASE
 
-MOST_BYTES = 200_000_000
+MOST_BYTES = LARGEST_RELEASE
 """Largest size of a file that the page reads: it reads a file whole, and a received one may be of any size."""
 RECEIVED = "received.jsonl"
 """File in the private folder with the texts that a browser sent; while they come, its name has a further ending."""
@@ -71,21 +74,26 @@ def looked_at(settings: HospitalSettings, form: Mapping[str, str]) -> Looked:
 
     Args:
         settings: The hospital's settings.
-        form: Fields "texts" and "control", paths on this machine, and "epsilon" and "delta", which may be empty.
+        form: Fields "texts" and "control", paths on this machine, and "epsilon" and "delta", which may be empty. In
+            place of "texts", "sent" may name a release that the coordinator sent; its plan then has both.
 
     Raises:
         ConfigError: A field is wrong, or another audit is running.
         CaucusError: As in `client.deploy.audit.audit`.
     """
     received = settings.private / RECEIVED
+    texts, promise = _texts(settings, form)
+    epsilon, delta = (_number(name, form.get(name, "")) for name in ("epsilon", "delta"))
+    if epsilon is None and delta is None:
+        epsilon, delta = promise
     with _alone():
         try:
             audited = audit(
                 settings,
-                _path("synthetic texts", form.get("texts", "")),
+                _path("synthetic texts", texts),
                 _path("control records", form.get("control", "")),
-                epsilon=_number("epsilon", form.get("epsilon", "")),
-                delta=_number("delta", form.get("delta", "")),
+                epsilon=epsilon,
+                delta=delta,
             )
         finally:
             if form.get("texts", "").strip() == str(received):
@@ -105,6 +113,22 @@ def _alone() -> Iterator[None]:
         _looking.release()
 
 
+def _texts(settings: HospitalSettings, form: Mapping[str, str]) -> tuple[str, tuple[float | None, float | None]]:
+    """Return the path of the texts, and the epsilon and delta of a sent run's plan, as far as they can be tested."""
+    typed, sent = form.get("texts", ""), form.get("sent", "")
+    if typed.strip() and sent:
+        raise ConfigError("synthetic texts", expected="a file, or a release that was sent", got="both")
+    if not sent:
+        return typed, (None, None)
+    chosen = release(settings.private, sent)
+    for entry in approvals(settings.private):
+        plan = entry.read_plan()
+        of_release = path_of(settings.private, entry.run, entry.plan_digest).stem == chosen.path.stem
+        if plan and of_release and plan.epsilon <= learning.LARGEST_EPSILON:
+            return str(chosen.path), (plan.epsilon, plan.delta)
+    return str(chosen.path), (None, None)
+
+
 def _path(what: str, text: str) -> Path:
     path = Path(text.strip()).expanduser()
     if not path.is_absolute():  # the page's own folder is nothing that a person sees
@@ -122,6 +146,6 @@ def _too_large(what: str, got: object) -> ConfigError:
 
 def _number(what: str, text: str) -> float | None:
     try:
-        return float(text) if text.strip() else None
+        return float(text.replace(",", ".")) if text.strip() else None
     except ValueError:
         raise ConfigError(what, expected="a number, or nothing", got=text) from None

@@ -5,12 +5,6 @@ from client.deploy.plan_sheet import plain
 from client.page import steps
 from common.page.render import Pages
 from common.plan.words import in_fours
-from common.system.certificates import in_words
-
-
-def utc(time: str) -> str:
-    """Return a time of a file, ISO 8601 in UTC, as date and time of day."""
-    return time[:19].replace("T", " ")
 
 
 def sentence(clause: str) -> str:
@@ -22,13 +16,14 @@ PAGES = Pages(
     __package__,
     tabs=("plans", "budget", "limits", "now", "release"),
     filters={
-        "days": in_words,
-        "down": down,
         "fours": in_fours,
         "plain": plain,
         "sentence": sentence,
+    },
+    figures={
+        "down": down,
+        "local": str,
         "up": up,
-        "utc": utc,
     },
     values={
         "width": steps.WIDTH,

@@ -8,14 +8,19 @@ README.md has the comparison behind this choice. Names of weights are those of t
 from collections.abc import Iterator, Sequence
 from functools import cached_property
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
+from common.models import windows
 from common.models.batches import encodable, of_equal_length
 from common.models.bert_folder import POSITIONS, TYPES, WORDS, BertFolder
 from common.models.wordpiece import tokenizer_of
 from common.system.progress import progress
+
+if TYPE_CHECKING:
+    from tokenizers import Tokenizer
 
 Vectors = NDArray[np.float32]
 
@@ -48,7 +53,7 @@ class Bert:
     """
 
     def __init__(self, folder: BertFolder, prompt: str) -> None:
-        self._folder, self._prompt = folder, prompt
+        self._folder, self._prompt, self._said = folder, prompt, False
         with progress("loading the encoder"):
             self._tokenizer = tokenizer_of(folder.folder, folder.longest)
             self._weights = dict(folder.weights())
@@ -71,9 +76,24 @@ class Bert:
         """Yield, batch by batch, the indices of texts of equal length and their (texts, dimensions) vectors."""
         for start in range(0, len(texts), _BLOCK):
             block = [encodable(f"{self._prompt}{text}") for text in texts[start : start + _BLOCK]]
-            tokens = [encoding.ids for encoding in self._tokenizer.encode_batch(block)]
+            encodings = self._tokenizer.encode_batch(block)
+            self._said = windows.said(encodings, self._folder.longest, before=self._said)
+            tokens = [encoding.ids for encoding in encodings]
             for batch in of_equal_length([len(ids) for ids in tokens], _TOKENS):
                 yield [start + place for place in batch], self._mean(np.array([tokens[place] for place in batch]))
+
+    def windows(self, text: str) -> list[tuple[str, int]]:
+        """Return consecutive parts of a text, none longer than the model reads, with their numbers of tokens."""
+        text = encodable(text)
+        whole = self._untruncated.encode(text, add_special_tokens=False)
+        around = len(self._untruncated.encode(self._prompt).ids)  # with both special tokens
+        return windows.split(text, whole.offsets, whole.word_ids, max(1, self._folder.longest - around))
+
+    @cached_property
+    def _untruncated(self) -> "Tokenizer":
+        tokenizer = tokenizer_of(self._folder.folder, self._folder.longest)
+        tokenizer.no_truncation()
+        return tokenizer
 
     def _mean(self, tokens: NDArray[np.int64]) -> Vectors:
         """Average the last layer over each text's tokens: (texts, length) tokens to (texts, width) means."""

@@ -24,6 +24,7 @@ from common.models.checkpoints import model_folder, readable, with_tokenizer
 from common.models.devices import device_here
 from common.models.hashed_ngrams import HashedNgrams
 from common.models.sentence_transformer import TorchEncoder
+from common.models.windows import AVERAGE, Averaged, chosen, no_windows
 from common.system.progress import progress
 from common.validate import integers, one_of
 
@@ -73,6 +74,8 @@ class Encoder:
     def hashed_ngrams(*, dimensions: int = 256, bits: int = 16, public_seed: int = 0) -> "Encoder":
         """Return an encoder without weights (`common.models.ngram_table`), offline, and the same on every machine.
 
+        It reads whole texts, however long, and has no window.
+
         Args:
             dimensions: Number of dimensions of a vector, at least 32.
             bits: Base-2 logarithm of the hash table's rows, 8 to 22. At 16 and 256 dimensions it takes 2 MiB.
@@ -91,6 +94,7 @@ class Encoder:
         prompt: str | None = None,
         device: str | None = "cpu",
         local_files_only: bool = True,
+        windows: str | None = None,
     ) -> "Encoder":
         """Load a sentence-transformers model with all its modules from a folder, or by its name in the local cache.
 
@@ -103,6 +107,8 @@ class Encoder:
             prompt: A prompt in words instead; "" for none where the model has one by default.
             device: Device to compute on, as torch names it: "cpu", "cuda", "cuda:1"; None: the GPU, if there is one.
             local_files_only: False downloads what the cache lacks.
+            windows: "average" for the mean over all windows of a longer text (`common/models/windows.py`); "first" for
+                the first window alone; None: as saved, or the first.
 
         Raises:
             ConfigError: There is no such model or device here, it cannot be loaded, needs an extra that is not
@@ -113,6 +119,7 @@ class Encoder:
                 raise ConfigError(
                     "embedding.prompt", expected="none: the hashed n-gram encoder has no use for one", got="one"
                 )
+            no_windows(windows)
             return Encoder(ngrams)
         device = device_here(device)
         folder = model_folder(name_or_path, what="encoder", local_files_only=local_files_only)
@@ -134,8 +141,8 @@ class Encoder:
         prompt = prompts.get(prompt_name or default or "", "") if prompt is None else prompt
         form = BertFolder.of_sentence_encoder(folder)
         if form and _on_processor(device):
-            return Encoder(Bert(form, prompt))
-        return Encoder(TorchEncoder.load(folder, device=device, prompt=prompt, form=form))
+            return _read(Bert(form, prompt), chosen(windows, folder))
+        return _read(TorchEncoder.load(folder, device=device, prompt=prompt, form=form), chosen(windows, folder))
 
     @staticmethod
     def transformer(
@@ -146,16 +153,18 @@ class Encoder:
         prompt: str | None = None,
         device: str | None = "cpu",
         local_files_only: bool = True,
+        windows: str | None = None,
     ) -> "Encoder":
         """Load a bare transformers checkpoint, such as BioBERT; the vectors of a text's tokens are pooled into one.
 
         Args:
             name_or_path: A folder, or a name in the local cache.
             pooling: Mean or maximum over the tokens, or the first token alone ("cls").
-            longest: Maximum number of tokens of a text; longer texts are truncated.
+            longest: Maximum number of tokens of a text; longer texts are truncated, or read in windows.
             prompt: Prefix of every text.
             device: Device to compute on, as in `pretrained`.
             local_files_only: False downloads what the cache lacks.
+            windows: As in `pretrained`.
 
         Raises:
             ConfigError: The model or device does not exist here, it is not a text model with a tokenizer, or it
@@ -167,10 +176,9 @@ class Encoder:
         folder = with_tokenizer(model_folder(name_or_path, what="encoder", local_files_only=local_files_only))
         form = BertFolder.of_checkpoint(folder, longest=longest) if pooling == "mean" else None
         if form and _on_processor(device):
-            return Encoder(Bert(form, prompt))
-        return Encoder(
-            TorchEncoder.pooled(folder, pooling=pooling, longest=longest, device=device, prompt=prompt, form=form)
-        )
+            return _read(Bert(form, prompt), chosen(windows, folder))
+        torch = TorchEncoder.pooled(folder, pooling=pooling, longest=longest, device=device, prompt=prompt, form=form)
+        return _read(torch, chosen(windows, folder))
 
     def save(self, folder: str | Path) -> None:
         """Write a folder that `pretrained` reads back into an encoder of the same digest; the prompt is saved too."""
@@ -211,6 +219,11 @@ class Encoder:
                     raw[places] = vectors
                     advance(len(places))
         return _unit(raw)
+
+
+def _read(model: Bert | TorchEncoder, windows: str) -> Encoder:
+    """Return the encoder that reads a text's first window or averages all."""
+    return Encoder(Averaged(model) if windows == AVERAGE else model)
 
 
 def _unit(raw: NDArray[np.float32]) -> NDArray[np.float32]:

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from common.errors import ConfigError
+from common.models import windows
 from common.models.batches import by_tokens, encodable
 from common.models.bert_folder import BertFolder
 from common.models.checkpoints import configuration, explained
@@ -42,7 +43,7 @@ class TorchEncoder:
     """
 
     def __init__(self, model: "SentenceTransformer", prompt: str = "", form: BertFolder | None = None) -> None:
-        self._model, self._prompt, self._form = model, prompt, form
+        self._model, self._prompt, self._form, self._said = model, prompt, form, False
 
     @classmethod
     def load(cls, folder: Path, *, device: str, prompt: str, form: BertFolder | None) -> Self:
@@ -151,6 +152,22 @@ class TorchEncoder:
                 ),
             )
 
+    def windows(self, text: str) -> list[tuple[str, int]]:
+        """Return consecutive parts of a text, none longer than the model reads, with their numbers of tokens.
+
+        Raises:
+            ConfigError: The model's tokenizer does not say which tokens are where.
+        """
+        tokenizer: Any = getattr(self._model, "tokenizer", None)
+        longest = self._model.max_seq_length
+        if not getattr(tokenizer, "is_fast", False) or longest is None:
+            expected = "first: this model's tokenizer does not say where its tokens are, or it has no longest text"
+            raise ConfigError("embedding.windows", expected=expected, got=windows.AVERAGE)
+        text = encodable(text)
+        whole = tokenizer(text, add_special_tokens=False, truncation=False, return_offsets_mapping=True, verbose=False)
+        around = len(tokenizer(self._prompt)["input_ids"])
+        return windows.split(text, whole["offset_mapping"], whole.word_ids(), max(1, longest - around))
+
     def _places(self, texts: Sequence[str]) -> Iterator[list[int]]:
         """Yield the indices of texts to encode together, of similar numbers of tokens if the model has a tokenizer."""
         tokenizer = getattr(self._model, "tokenizer", None)
@@ -161,6 +178,7 @@ class TorchEncoder:
         budget = _BATCH_TOKENS_ON_CPU if self._model.device.type == "cpu" else _BATCH_TOKENS
         for start in range(0, len(texts), _BLOCK):
             tokens = tokenizer(texts[start : start + _BLOCK], truncation=True, return_attention_mask=False)
+            self._said = windows.said(tokens.encodings or (), self._model.max_seq_length, before=self._said)
             lengths = [len(ids) for ids in tokens["input_ids"]]
             yield from ([start + place for place in batch] for batch in by_tokens(lengths, budget))
 

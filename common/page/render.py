@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import cache, partial
 from importlib import resources
 from importlib.resources.abc import Traversable
-from types import SimpleNamespace
+from types import MappingProxyType, SimpleNamespace
 
 import jinja2
 from starlette.requests import Request
@@ -12,7 +12,8 @@ from starlette.responses import HTMLResponse
 
 from common import look
 from common.page.access import SCRIPTED
-from common.page.words import ENGLISH, preferred, sentences
+from common.page.words import ENGLISH, preferred, sentences, spelt
+from common.system.log_lines import utc
 
 
 class Pages:
@@ -21,7 +22,8 @@ class Pages:
     Args:
         package: The page's package, with a folder of templates and the page's sentences.
         tabs: The page's sections, each with a template; the first is at the root.
-        filters: Filters that the page's templates use.
+        filters: Filters that the page's templates use beside those of all pages, `utc` and `figure`.
+        figures: Filters that return a number, written as in English; a page in another language spells it its own way.
         values: Values that the page's templates use.
 
     Attributes:
@@ -36,25 +38,24 @@ class Pages:
         tabs: Sequence[str],
         filters: Mapping[str, Callable[..., str]],
         values: Mapping[str, object],
+        figures: Mapping[str, Callable[..., str]] = MappingProxyType({}),
     ) -> None:
         self._spoken = sentences(package)
         self.say: SimpleNamespace = self._spoken[ENGLISH]
         self.script = (resources.files(package) / "page.js").read_text("utf-8")
         folders = [resources.files(name) / "templates" for name in (package, __package__)]
-        self._environment = jinja2.Environment(
-            loader=jinja2.ChoiceLoader([jinja2.FunctionLoader(partial(_source, folder)) for folder in folders]),
-            autoescape=True,
-            undefined=jinja2.StrictUndefined,
-            trim_blocks=True,
-            lstrip_blocks=True,
-        )
-        self._environment.filters |= filters
-        self._environment.globals |= {"tabs": tabs, **values}
+        self._environments = {}
+        for language in self._spoken:
+            environment = _environment(folders)
+            spelling = {name: _spelling(filter_, language) for name, filter_ in {"figure": figure, **figures}.items()}
+            environment.filters |= {"utc": utc, **spelling, **filters}
+            environment.globals |= {"tabs": tabs, **values}
+            self._environments[language] = environment
 
     def render(self, request: Request, template: str, **view: object) -> str:
         """Return a template with these values, in the language that the browser prefers."""
-        say = self._spoken[preferred(request.headers.get("accept-language", ""), self._spoken)]
-        return self._environment.get_template(template).render(view, say=say)
+        language = preferred(request.headers.get("accept-language", ""), self._spoken)
+        return self._environments[language].get_template(template).render(view, say=self._spoken[language])
 
     def page(
         self,
@@ -81,10 +82,30 @@ class Pages:
         return HTMLResponse(body, status, headers={**(headers or {}), **(SCRIPTED if scripted else {})})
 
 
+def figure(value: float, form: str = "%g") -> str:
+    """Return a number in a form of the operator %."""
+    return form % value
+
+
 @cache
 def style() -> str:
     """Return the style sheet of pages: the part that reports share, and the part for pages alone."""
     return look.style() + (resources.files(__package__) / "page.css").read_text("utf-8")
+
+
+def _environment(folders: Sequence[Traversable]) -> jinja2.Environment:
+    return jinja2.Environment(
+        loader=jinja2.ChoiceLoader([jinja2.FunctionLoader(partial(_source, folder)) for folder in folders]),
+        autoescape=True,
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+
+
+def _spelling(filter_: Callable[..., str], language: str) -> Callable[..., str]:
+    """Return a filter whose numbers are spelt as in a language."""
+    return lambda *arguments: spelt(filter_(*arguments), language)
 
 
 def _source(folder: Traversable, name: str) -> str | None:

@@ -14,6 +14,8 @@ import yaml
 
 ENGLISH = "en"
 LANGUAGES = ("english", "german", "french")
+DECIMAL_COMMA = frozenset({"de", "fr"})
+"""Codes of the languages in which 10.000 reads as ten thousand."""
 
 
 def sentences(package: str) -> dict[str, SimpleNamespace]:
@@ -45,6 +47,16 @@ def preferred(accepted: str, among: Collection[str]) -> str:
         if language in among and weight > best:
             best, code = weight, language
     return code
+
+
+def spelt(number: str, language: str) -> str:
+    """Return a number that is written as in English, such as "9.5" or "1.5e-05", as a language writes it.
+
+    Args:
+        number: The number, without commas.
+        language: Code of the language.
+    """
+    return number.replace(".", ",") if language in DECIMAL_COMMA else number
 
 
 def _read(package: str, language: str) -> dict[str, Any]:

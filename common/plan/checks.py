@@ -4,6 +4,7 @@ import hashlib
 import math
 from typing import TYPE_CHECKING
 
+from common.domain import is_one_population
 from common.errors import PlanError
 from common.plan.planned import PlannedQuery
 from common.privacy.samplers import LARGEST_LAPLACE_TABLE
@@ -115,6 +116,8 @@ def check_query(plan: "Plan", query: PlannedQuery) -> None:
             expected="none, where a record counts under several labels",
             got=f"rate {query.rate:g}",
         )
+    if spec.by_section and is_one_population(plan.labels):  # a hospital's sheet would say that all records take part
+        raise PlanError(f"labels of {query.name}", expected="headings", got=plan.labels[0])
     spec.check(query.name, len(plan.labels))
     if spec.largest is None:
         return

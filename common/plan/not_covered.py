@@ -119,11 +119,12 @@ def _aggregation_gaps(scope: Scope) -> list[str]:
     noisy, colluders, against = scope.noisy, scope.colluders, scope.against
     exposed = "with only that party's own share of the noise" if noisy else "without noise"
     if scope.malicious:
+        few = "at most 1 party is" if scope.corrupt == 1 else f"at most {scope.corrupt} parties are"
         items = [
             (
                 "A coordinator that stops or distorts the run: keys and survivors are signed by the parties, so it "
                 "cannot open a single party's answer, but it can leave parties out, fail rounds and falsify the sum "
-                f"that it uses. This holds while at most {scope.corrupt} parties are corrupt and each party "
+                f"that it uses. This holds while {few} corrupt and each party "
                 "received the others' identity keys over a separate channel."
             )
         ]

@@ -190,6 +190,11 @@ class Plan:
         return max((query.spec.labels_per_record for query in self.queries), default=1)
 
     @property
+    def by_section(self) -> bool:
+        """Whether records are taken section by section, under headings: the labels (`common.queries.section_order`)."""
+        return any(query.spec.by_section for query in self.queries)
+
+    @property
     def total_queries(self) -> int:
         """Number of answers that are paid for, attempts included."""
         return sum(query.times for query in self.queries) * self.max_attempts

@@ -46,7 +46,8 @@ class ClassSumsSpec(Spec):
     record; m records of a user add up to at most m times as much (`closed_set`), which is reached by m equal ones.
 
     A record with several labels adds so to the blocks of up to s of them. Blocks share no number, so both bounds grow s
-    times, and l2 itself sqrt(s) times.
+    times, and l2 itself sqrt(s) times. Its x may differ from block to block, as where labels are headings and x is the
+    vector of a section: the bound on each block holds for any x.
 
     Attributes:
         labels: C, number of labels of the plan; the answer has C (k + 1) coordinates, label by label: the sums along

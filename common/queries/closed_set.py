@@ -8,6 +8,8 @@ Each query has a page in this package, with its specification, the proof of its 
     LabelHistogramSpec   1 to its label                               Laplace, Gaussian         sum
     LabelSetsSpec        1 to the size of its label set, each label   Gaussian, Laplace         sum
                          and each pair of labels
+    SectionOrderSpec     1 to its first section, its last one, and Gaussian, Laplace         sum
+                         each two that follow one another
     LengthHistogramSpec  1 to the bin of its length                   Laplace, Gaussian         sum
     VocabularySpec       1 to each of its first k terms               Laplace, Gaussian         sum
     SketchSpec           random Fourier features of its phrases       Gaussian, Laplace         sum
@@ -26,6 +28,8 @@ which a party keeps at most m = `max_records` by a rule that looks at that user'
 added one after the other, their changes add up, so by the triangle inequality l1 and l2 are at most m times as large as
 for one record. Each proof is therefore for one record. A record with several labels counts once, under the first,
 except in answers whose specification has `labels_per_record`: there it counts under at most that many of its labels.
+In a plan that takes records section by section (`section_order.py`) the labels are the headings of its sections, and
+under each it counts with the vector of that section: no proof needs the vectors of one record to be equal.
 
 All but the last three are sums over the parties' disjoint records; one record is in one party, so the bounds hold
 unchanged for the sum, and for the parties' answers side by side too.
@@ -57,6 +61,7 @@ from common.queries.length_range import LengthRange, LengthRangeSpec
 from common.queries.page import Query as Query  # noqa: PLC0414 the types of the closed set's members, exported with it
 from common.queries.page import Spec as Spec  # noqa: PLC0414
 from common.queries.questionnaire import Questionnaire, QuestionnaireSpec
+from common.queries.section_order import SectionOrder, SectionOrderSpec
 from common.queries.seed_choice import SeedChoice, SeedChoiceSpec
 from common.queries.self_similarity import SelfSimilarity, SelfSimilaritySpec
 from common.queries.sketch import Sketch, SketchSpec
@@ -67,6 +72,7 @@ QUERIES: tuple[tuple[type[Spec], type[Query]], ...] = (
     (VotesSpec, Votes),
     (LabelHistogramSpec, LabelHistogram),
     (LabelSetsSpec, LabelSets),
+    (SectionOrderSpec, SectionOrder),
     (LengthHistogramSpec, LengthHistogram),
     (VocabularySpec, Vocabulary),
     (SketchSpec, Sketch),

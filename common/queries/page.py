@@ -19,12 +19,14 @@ class Spec(Protocol):
     Attributes:
         kind: Name of the query.
         unproven: Whether the release has no privacy proof, however large its noise; its epsilon is then infinite.
+        by_section: Whether a plan with it takes each record section by section: its labels are headings.
     """
 
     __slots__ = ()
     __dataclass_fields__: ClassVar[dict[str, Field[Any]]]
     kind: ClassVar[str]
     unproven: ClassVar[bool] = False
+    by_section: ClassVar[bool] = False
 
     @property
     def asks(self) -> str:

@@ -8,18 +8,23 @@ from common.system.files import content_of
 COLOUR = re.compile(r"\x1b\[[0-9;]*m")
 
 
-def last_lines(path: Path, most: int) -> tuple[str, ...]:
-    """Return the last lines of a log, printable; none if there is no file.
+def last_lines(path: Path, most: int, *, at: int = 0) -> tuple[str, ...]:
+    """Return the last lines of a log, printable, without the first `at` bytes; none if there is no file.
 
     Raises:
         OSError: A link, a pipe or a folder is in its place.
     """
     if not path.exists():
         return ()
-    lines = content_of(path).decode(errors="replace").splitlines()
+    lines = content_of(path)[at:].decode(errors="replace").splitlines()
     return tuple(printable_line(COLOUR.sub("", line)) for line in lines[-most:])
 
 
 def printable_line(line: str) -> str:
     """Mask unprintable characters, so that a quoted line cannot overwrite others."""
     return "".join(character if character.isprintable() else "?" for character in line)
+
+
+def utc(time: str) -> str:
+    """Return a time of a file, ISO 8601 in UTC, as date and time of day."""
+    return time[:19].replace("T", " ")

@@ -17,6 +17,7 @@ from common.system.commands import add_command
 from common.system.enrolment import PartyFile, RosterFile
 from common.system.files import write_atomic
 from server.deploy.settings import CoordinatorSettings
+from server.documents.hospitals import HospitalVersion, HospitalVersions
 from server.flower.commands import flwr
 
 
@@ -100,6 +101,16 @@ def attendance(settings: CoordinatorSettings) -> list[Attending]:
         known = since if since != "N/A" else ""
         attending.append(Attending(number=number, name=entry.party.name, online=online, since=known))
     return attending
+
+
+def versions(settings: CoordinatorSettings) -> dict[str, HospitalVersion]:
+    """Return the version that each hospital reported last, by name; a file that cannot be read counts for nothing."""
+    latest: dict[str, HospitalVersion] = {}
+    for folder in (settings.folder / "runs").iterdir():
+        if of_run := HospitalVersions.read(folder, [], needed=False):
+            for name, version in of_run.versions.items():
+                latest[name] = max(latest.get(name, version), version, key=lambda reported: reported.at)
+    return latest
 
 
 def _enrol(chosen: argparse.Namespace) -> Iterator[str]:

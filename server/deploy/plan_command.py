@@ -7,7 +7,7 @@ epsilon. In that case nothing is rehearsed, and no language model is loaded.
 import argparse
 import json
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -22,6 +22,8 @@ from server.settings.schema import Settings
 from server.settings.sections import changed, has, setting
 
 if TYPE_CHECKING:
+    from common.plan.plan import Plan
+    from server.domain import Earlier, Task
     from server.settings.parts import Parts
 
 _COUNTED = 0.05
@@ -90,20 +92,11 @@ def at_a_glance(settings: Settings) -> dict[str, Any]:
 
     What depends on the models is not in it: the forecast, and whether they and the encoder can be loaded at all.
     """
-    from server.planning.guarantee_facts import describe
-    from server.planning.make_plan import EXPECTED_RECORDS, large_delta
-    from server.planning.signal import advice, signals, with_weakest_parts
     from server.settings.automatic import expected_records, settled
     from server.settings.build import build, drafted
 
     task, records = build(settings.task).task(), expected_records(settings)
-    plan, compared = drafted(settled(settings, task), task)
-    facts = describe(plan).before_asking([estimate.to_dict() for estimate in signals(plan, compared, records)])
-    weak = advice(with_weakest_parts(plan, compared, records))
-    return facts | {
-        "expected_records": records,
-        "advice": [*weak, *large_delta(plan.delta, records, EXPECTED_RECORDS)],
-    }
+    return _facts(*drafted(settled(settings, task), task), records)
 
 
 def forwards(settings: Settings) -> dict[str, Any]:
@@ -111,40 +104,82 @@ def forwards(settings: Settings) -> dict[str, Any]:
     from server.llm.base import forms_of
     from server.planning import collusion
     from server.planning.forecast import forecast
-    from server.planning.guarantee_facts import describe
-    from server.planning.make_plan import EXPECTED_RECORDS, large_delta
-    from server.planning.signal import advice, signals, with_weakest_parts
     from server.settings.automatic import expected_records, settled
     from server.settings.parts import build_parts
 
     chosen, records = settled(settings), expected_records(settings)
     parts = build_parts(chosen)
-    task = parts.source.task()
-    compared = parts.method.compared(task)
-    estimates = signals(parts.plan, compared, records)
-    facts = describe(parts.plan, earlier=parts.earlier).before_asking([estimate.to_dict() for estimate in estimates])
-    price = collusion.collusion(parts.plan, settings.secagg.corrupt) if parts.plan.malicious else None
-    return facts | {
-        "expected_records": records,
-        "collusion": price and asdict(price),
-        "advice": [
-            *advice(with_weakest_parts(parts.plan, compared, records)),
-            *large_delta(parts.plan.delta, records, EXPECTED_RECORDS),
-            *(collusion.advice(price, parts.plan.epsilon) if price else ()),
-            *_count_in_place_of_test_texts(chosen, parts),
-        ],
+    plan, task = parts.plan, parts.source.task()
+    price = collusion.collusion(plan, settings.secagg.corrupt) if plan.malicious else None
+    compared, more = parts.method.compared(task), {"collusion": price and asdict(price)}
+    facts = _facts(plan, compared, records, earlier=parts.earlier, more=more)
+    if price:
+        facts["advice"] += collusion.advice(price, plan.epsilon)
+    expected = forecast(
+        parts.method,
+        task,
+        plan,
+        parts.providers,
+        parts.spending.prices,
+        dimensions=parts.encoder.dimensions,
+        records=records,
+    )
+    facts["advice"] += [
+        *_count_in_place_of_test_texts(chosen, parts),
+        *_loop(task, expected, setting(chosen, "method.shown_words")),
+    ]
+    return {
+        **facts,
         **_chosen(settings, chosen),
         **({"prompts": forms} if (forms := forms_of(parts.providers)) else {}),
-        "forecast": forecast(
-            parts.method,
-            task,
-            parts.plan,
-            parts.providers,
-            parts.spending.prices,
-            dimensions=parts.encoder.dimensions,
-            records=records,
-        ),
+        "forecast": expected,
     }
+
+
+def _facts(
+    plan: "Plan",
+    compared: Mapping[str, int],
+    records: int | None,
+    *,
+    earlier: "Earlier | None" = None,
+    more: Mapping[str, Any] = {},
+) -> dict[str, Any]:
+    """Return what a plan with its noise states before it asks anything.
+
+    Args:
+        plan: The plan.
+        compared: Number of candidates and the like, by query (`Method.compared`).
+        records: Expected number of records; None: no number is expected.
+        earlier: The earlier run whose released numbers are used, if there is one.
+        more: Further facts, which stand before the advice.
+    """
+    from server.planning.guarantee_facts import describe
+    from server.planning.make_plan import EXPECTED_RECORDS, large_delta
+    from server.planning.signal import advice, signals, with_weakest_parts
+
+    estimates = [estimate.to_dict() for estimate in signals(plan, compared, records)]
+    weak = advice(with_weakest_parts(plan, compared, records))
+    return {
+        **describe(plan, earlier=earlier).before_asking(estimates),
+        "expected_records": records,
+        **more,
+        "advice": [*weak, *large_delta(plan.delta, records, EXPECTED_RECORDS)],
+    }
+
+
+def _loop(task: "Task", expected: Mapping[str, Any], shown: int | None) -> list[str]:
+    """Return the price of writing section by section, for one text; empty for whole texts."""
+    if not (task.sectioned and expected["texts"]):
+        return []
+    calls, read, written = (
+        expected[name] / expected["texts"] for name in ("model_calls", "input_tokens", "output_tokens")
+    )
+    advice = (
+        f"texts are written section by section: {calls:.1f} model calls a text, which read {read:,.0f} tokens and "
+        f"write {written:,.0f}; each reads up to {shown} words of the sections before it (method.shown_words), without "
+        "which bound the tokens would grow with the square of the number of sections"
+    )
+    return [advice]
 
 
 def _count_in_place_of_test_texts(settings: Settings, parts: "Parts") -> list[str]:

@@ -108,8 +108,9 @@ def _write_parquet(path: Path, rows: list[dict[str, Any]], columns: Sequence[str
     import pyarrow as pa
     from pyarrow import parquet
 
-    span = pa.struct([("start", pa.int64()), ("end", pa.int64()), ("type", pa.string())])
-    of = {"probabilities": pa.float64(), "labels": pa.string(), "spans": span}
+    ends = [("start", pa.int64()), ("end", pa.int64())]
+    of = {"probabilities": pa.float64(), "labels": pa.string()}
+    of |= {column: pa.struct([*ends, (name, pa.string())]) for column, name in dataset_card.MARKED.items()}
     types = {"round": pa.int64(), "weight": pa.float64(), **{name: pa.list_(kind) for name, kind in of.items()}}
     schema = pa.schema([(name, types.get(name, pa.string())) for name in columns])
     parquet.write_table(pa.Table.from_pylist(rows, schema), path)

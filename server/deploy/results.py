@@ -18,6 +18,7 @@ from server.evaluation import (
     nearness,
     of_texts,
     released_classifier,
+    sections,
     small_model,
     spans,
     text_classifier,
@@ -32,6 +33,7 @@ from server.settings.compose import load
 from server.settings.evaluation import METRICS
 from server.settings.sections import setting
 from server.tasks import span_files
+from server.tasks.sources import check_sections
 
 
 def register(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
@@ -109,8 +111,10 @@ def _measured(run: Path, test: Path, chosen: Sequence[str] | None) -> Metrics:
     source, texts = build(settings.task), read_candidates(run)
     task = source.task()
     with named_by("--test"):
-        held_out = read_records(test, labelled=task.labelled, show_names=True)
-        if not {label for record in held_out for label in record.labels} & set(task.labels):
+        held_out = read_records(test, labelled=task.labelled and not task.sectioned, show_names=True)
+        if task.sectioned:
+            check_sections(held_out, task, test)
+        elif not {label for record in held_out for label in record.labels} & set(task.labels):
             expected = f"texts with labels of the run: {', '.join(task.labels)}"
             raise DataError("labels", expected=expected, got="none with one of them", where=test)
     measured = figures.Measured(
@@ -137,6 +141,7 @@ def _measured(run: Path, test: Path, chosen: Sequence[str] | None) -> Metrics:
         | label_sets.compared(measured, without)
         | nearness.nearness(measured, without)
         | released_classifier.measured_with(measured, trained, task.classifier_inputs(read_candidates(run, TRANSFER)))
+        | sections.of_run(texts, held_out, task)
         | spans.learned(texts, before_answers, spanned, task, experiment_seed=settings.experiment_seed)
     )
     groups = {name: group | {"test": test.name} for name, group in made.items()}

@@ -23,7 +23,7 @@ from server.deploy.serve import LOCKS
 from server.deploy.settings import CoordinatorSettings
 from server.documents.rounds import RoundReport
 from server.documents.run import RunSummary
-from server.failure import AWAITING, CANCELLED, FAILURE, LOCK, REJECTED, at_work
+from server.failure import ABSENT, AWAITING, CANCELLED, FAILURE, LOCK, REJECTED, at_work
 from server.flower.commands import flwr
 from server.report import read_weaknesses
 from server.report.ending import ending
@@ -35,7 +35,7 @@ ASK_FLOWER_EVERY = 10.0
 LEAST_ROOM = 2**16
 """Free bytes below which the disk of a run folder counts as full."""
 FLOWER = "flower.json"
-"""File of a deployed run with its number at Flower, and the processes of `serve` when it was submitted."""
+"""File of a deployed run: its number at Flower, and `serve`'s processes and the log's size when it was submitted."""
 
 DIED = "the process of the run ended without reporting an error"
 
@@ -115,12 +115,14 @@ def checked(settings: CoordinatorSettings, folder: Path) -> Progress:
 
 def submit(settings: CoordinatorSettings, folder: Path) -> None:
     """Start the run of this folder through Flower."""
-    for name in (FAILURE, REJECTED, AWAITING, CANCELLED):
+    log = folder / "run.log"
+    at = log.stat().st_size if log.exists() else 0
+    for name in (FAILURE, REJECTED, ABSENT, AWAITING, CANCELLED):
         (folder / name).unlink(missing_ok=True)
     (folder / LOCK).write_bytes(b"")
     write_atomic(folder / "run.toml", f"run-folder = {json.dumps(str(folder), ensure_ascii=False)}\n".encode())
     answer = flwr(settings.folder, "run", "--run-config", str(folder / "run.toml"), str(settings.folder / "bundle"))
-    note = {"run-id": str(answer["run-id"]), "processes": _processes(settings)}
+    note = {"run-id": str(answer["run-id"]), "processes": _processes(settings), "log": at}
     write_atomic(folder / FLOWER, json.dumps(note).encode())
 
 
@@ -185,6 +187,12 @@ def last(settings: CoordinatorSettings, folder: Path) -> dict[str, Any] | None:
     except (CaucusError, ValueError):
         return None
     return dict(run)
+
+
+def log_start(folder: Path) -> int:
+    """Return the number of bytes of the run's log that are of earlier attempts."""
+    text = text_of(folder / FLOWER)
+    return int(json.loads(text).get("log", 0)) if text else 0
 
 
 def ended(run: dict[str, Any]) -> bool:

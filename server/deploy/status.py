@@ -9,7 +9,7 @@ from pathlib import Path
 from common.system.certificates import days_left, in_words
 from common.system.commands import add_command
 from server.deploy.authority import ending_soon
-from server.deploy.enrolment import attendance
+from server.deploy.enrolment import attendance, versions
 from server.deploy.run_state import checked
 from server.deploy.settings import CoordinatorSettings
 
@@ -21,7 +21,8 @@ def register(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") ->
         "status",
         _status,
         summary="hospitals, nodes and runs",
-        description="Print the enrolled hospitals, the state of their nodes, and the status of each run.",
+        description="Print the enrolled hospitals, the state of their nodes, the version of Caucus that each "
+        "reported last, and the status of each run.",
         example="caucus-coordinator status coordinator --json",
     )
     parser.add_argument("--json", action="store_true", help="print JSON")
@@ -30,7 +31,7 @@ def register(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") ->
 
 def _status(chosen: argparse.Namespace) -> Iterator[str]:
     settings = CoordinatorSettings.load(chosen.folder)
-    hospitals = attendance(settings)
+    hospitals, reported = attendance(settings), versions(settings)
     folders = (folder for folder in sorted((settings.folder / "runs").iterdir()) if folder.is_dir())
     runs = [checked(settings, folder) for folder in folders]
     if chosen.json:
@@ -43,6 +44,7 @@ def _status(chosen: argparse.Namespace) -> Iterator[str]:
                     "name": hospital.name,
                     "node": "online" if hospital.online else "offline",
                     "since": hospital.since,
+                    "version": reported[hospital.name].to_json() if hospital.name in reported else None,
                 }
                 for hospital in hospitals
             ],
@@ -52,7 +54,8 @@ def _status(chosen: argparse.Namespace) -> Iterator[str]:
         return
     yield f"front door: {settings.address}; its certificate {in_words(days_left(settings.folder / 'server.crt'))}"
     yield from ending_soon(settings.folder)
-    yield from map(str, hospitals)
+    for hospital in hospitals:
+        yield f"{hospital}; {reported.get(hospital.name, 'version unknown')}"
     for run in runs:
         yield f"run {run.name}: {run}"
         yield from (f"  poor: {weakness}" for weakness in run.weaknesses)

@@ -126,6 +126,8 @@ def _converter(hint: Any) -> Callable[[Any], Any]:
         return lambda value: {key: inner(item) for key, item in _of(value, Mapping).items()}
     if hasattr(hint, "from_json"):
         return typing.cast("Callable[[Any], Any]", hint.from_json)
+    if is_dataclass(hint):
+        return lambda value: from_json(typing.cast("type[Any]", hint), value)
     plain = {Any: lambda value: value, float: _number}
     return plain.get(hint, lambda value: _of(value, hint))
 

@@ -19,7 +19,7 @@ question.
 """
 
 import logging
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 import numpy as np
 from numpy.typing import NDArray
@@ -59,6 +59,7 @@ class Federation:
         ledger: The coordinator's own ledger.
         roster: The parties' identities, if the plan names their digest.
         retries: Number of retries of a failed opening or query before the run ends; at no cost to privacy.
+        heard: Function that takes, at each opening, the version of Caucus at each party that takes part.
     """
 
     def __init__(
@@ -71,6 +72,7 @@ class Federation:
         ledger: Ledger,
         roster: Roster | None = None,
         retries: int = 0,
+        heard: Callable[[Mapping[PartyId, str]], None] | None = None,
     ) -> None:
         self._parties = Parties(network=network, plan=plan, run=run)
         self._plan = plan
@@ -79,6 +81,7 @@ class Federation:
         self._ledger = ledger
         self._roster = roster
         self._retries = retries
+        self._heard = heard
         self._joined: Joined | None = None  # None before the first set-up, and after a failure until the next
 
     def open(self) -> None:
@@ -148,6 +151,8 @@ class Federation:
             if not self._ledger.entries(self._run):  # no answer is kept anywhere that a resumed run could use
                 self._parties.dismiss()
             raise
+        if self._heard:
+            self._heard({party: body.version for party, body in opened.items()})
         return self._exchange_keys(opened, first) if self._plan.secure else Joined(parties=frozenset(opened))
 
     def _exchange_keys(self, opened: Mapping[PartyId, m.Opened], first: int) -> Joined:

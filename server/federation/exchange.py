@@ -15,7 +15,7 @@ from common import messages as m
 from common import wire
 from common.domain import PartyId
 from common.errors import AwaitingError, DropoutError, ProtocolError, RejectedError
-from common.phrases import Party, Phrase, joined
+from common.phrases import Party, Phrase, Turnout
 from common.plan.plan import Plan
 from common.schedule import seconds
 from server.federation.absence import SILENT, Absence, advice, rejected
@@ -133,8 +133,7 @@ class Parties:
             place = (reply.run, reply.party, reply.plan_digest, reply.index, reply.attempt)
             match reply.body:
                 case m.Refusal(reason):
-                    words = self._compared(reason) or m.WORDS[reason]
-                    self._absences[party] = Absence(f"refused: {reason.name}, {words}", refusal=reason)
+                    self._absences[party] = Absence(m.refused_for(reason, self._compared(reason)), refusal=reason)
                 case kind() if place == (self._run, party, self._plan_digest, index, self.attempt):
                     bodies[party] = reply.body
                 case _ if reply.party != party:
@@ -151,7 +150,7 @@ class Parties:
             raise kind_of_error(
                 "too few parties take part",
                 expected=f"at least {needed} of {self._plan.parties}",
-                got=_turnout(len(bodies), self._absences),
+                got=Turnout(len(bodies), {party: absence.words for party, absence in self._absences.items()}),
                 where=where,
                 do=advice(self._absences),
             )
@@ -166,9 +165,3 @@ class Parties:
                 return f"not {self._plan.roster[:16]}: rosters are compared (caucus-party roster, then restart)"
             case _:
                 return ""
-
-
-def _turnout(present: int, absences: Mapping[PartyId, Absence]) -> object:
-    """Return the number of parties that take part, and the reason why each other party does not."""
-    clauses = [Phrase(Party(party), " ", absence.words) for party, absence in sorted(absences.items())]
-    return Phrase(present, " (", joined(clauses, "; "), ")") if clauses else present

@@ -64,13 +64,18 @@ class FlowerNetwork:
         self._grid = grid
         self._timeout = timeout
         self._enrolled = dict(enrolled or {})
-        self._nodes: dict[PartyId, int] = {}
+        self._nodes = {party: node for node, party in self._enrolled.items()}
         self._deadline = 0.0
 
     @property
     def seconds_left(self) -> float:
         """Seconds that a reply of this exchange may still take."""
         return max(self._deadline - time.monotonic(), GRACE_SECONDS)
+
+    def online(self) -> set[PartyId]:
+        """Return the parties whose nodes are known and connected."""
+        nodes = set(self._grid.get_node_ids())
+        return {party for party, node in self._nodes.items() if node in nodes}
 
     def join(self, parcel: Parcel, parties: int, *, computing: float = 0.0) -> dict[PartyId, Parcel]:
         """Send one parcel to every node, as `Network.join` describes; a simulation ignores `computing`."""

@@ -31,6 +31,7 @@ from common.queries.histograms import LabelHistogram, LengthHistogram, Vocabular
 from common.queries.label_sets import LabelSets
 from common.queries.page import Query
 from common.queries.questionnaire import Questionnaire
+from common.queries.section_order import SectionOrder
 from common.queries.self_similarity import SelfSimilarity
 from common.queries.sketch import Sketch
 from common.queries.votes import Votes
@@ -189,6 +190,11 @@ def _(query: LabelSets, values: Floats, honest: Honest) -> Iterator[Finding]:
     yield from _counts(labels, most * records, honest)
     if len(pairs):
         yield from _counts(pairs, most * (most - 1) / 2 * records, honest)
+
+
+@_of_kind.register
+def _(query: SectionOrder, values: Floats, honest: Honest) -> Iterator[Finding]:
+    yield from _counts(values, (query.spec.labels_per_record + 1) * query.spec.grid * honest.records, honest)
 
 
 @_of_kind.register(LabelHistogram)

@@ -87,16 +87,21 @@ def guarantee(privacy: Privacy | None) -> Guarantee:
         reader=_reader(privacy),
         insiders=_insiders(privacy, epsilon),
         assumes=assumes,
-        safe=_safe(privacy),
+        safe=_safe(privacy, epsilon),
     )
 
 
-def _safe(privacy: Privacy) -> str:
+def _safe(privacy: Privacy, epsilon: float) -> str:
+    """Return a sentence that has each percentage beside its own ε."""
     whose = "one user's records were" if privacy.by_user else "one record was"
-    right = right_guesses(privacy.released_epsilon, privacy.delta)
+    released, own = privacy.released_epsilon, max(epsilon, privacy.party_epsilon)
+    right, insider = (right_guesses(bound, privacy.delta) for bound in (released, own))
+    others = ""
+    if not privacy.earlier and show_epsilon(own) != show_epsilon(released):
+        others = f" the coordinator (ε = {show_epsilon(own)}) in at most {insider:g} %;"
     return (
-        f"Whoever reads the texts, and knows all else, is right in at most {right:g} % of cases about whether {whose} "
-        "used; a coin toss is right in 50 %."
+        f"Whoever reads the texts, and knows all else (ε = {show_epsilon(released)}), is right in at most {right:g} % "
+        f"of cases about whether {whose} used;{others} a coin toss is right in 50 %."
     )
 
 
@@ -121,7 +126,8 @@ def _insiders(privacy: Privacy, epsilon: float) -> str:
             "under this guarantee, at no further cost."
         )
     own = max(epsilon, privacy.party_epsilon)
-    bound = f"ε = {show_epsilon(own)}, which is {at_most_times(own)}"
+    right = right_guesses(own, privacy.delta)
+    bound = f"ε = {show_epsilon(own)}, which is {at_most_times(own)}: right in at most {right:g} % of cases"
     if not privacy.summed:
         return (
             "The coordinator and the other parties may see each party's answers, with the whole noise already in them: "
@@ -156,7 +162,8 @@ def _assumes(privacy: Privacy, kind: Kind) -> Iterator[str]:
         if privacy.summed:
             ciphers = "nobody breaks the ciphers that make noise and masks (computational differential privacy)"
             if privacy.malicious:
-                ciphers += f", and that at most {privacy.corrupt} parties are corrupt"
+                few = "1 party is" if privacy.corrupt == 1 else f"{privacy.corrupt} parties are"
+                ciphers += f", and that at most {few} corrupt"
             else:
                 ciphers += ", and that the coordinator follows the protocol"
         yield f"It is assumed that {ciphers}."

@@ -64,6 +64,8 @@ class Request:
         structure: The fields of each requested text, and of the texts shown; None asks for plain texts.
         more: Further labels that each new text has together with `label`.
         marks: Types of the spans that are marked in each requested text, and in the texts shown; None asks for none.
+        before: The text so far, of which one section is requested; empty for its first section. None asks for whole
+            texts.
     """
 
     task_kind: str
@@ -86,6 +88,7 @@ class Request:
     structure: Structure | None = None
     more: tuple[str, ...] = ()
     marks: Marks | None = None
+    before: str | None = None
 
     def __post_init__(self) -> None:
         """Refuse an ambiguous combination of fields."""
@@ -160,7 +163,7 @@ class Request:
     @property
     def shown(self) -> tuple[str, ...]:
         """All texts that a prompt shows; none of them may be returned."""
-        return self.good + self.bad + self.source
+        return self.good + self.bad + self.source + ((self.before,) if self.before else ())
 
     def canonical(self) -> str:
         """Return the canonical JSON of this request: sorted keys, no spaces, ASCII."""
@@ -171,6 +174,8 @@ class Request:
             del fields["more"]  # and from before texts had several labels
         if self.marks is None:
             del fields["marks"]  # and from before marks
+        if self.before is None:
+            del fields["before"]  # and from before sections
         if not self.wording.plural:
             del fields["wording"]["plural"]  # and from before plurals
         return json.dumps(fields, sort_keys=True, separators=(",", ":"))

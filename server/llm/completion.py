@@ -141,6 +141,8 @@ class Completion:
 
     def _first_lines(self, request: Request, examples: Sequence[tuple[str, str]]) -> str:
         lines = [self.instruction] if self.instruction else _described(request, kind=self._form.described)
+        if request.before:
+            lines.append(f"The text so far: {' '.join(request.before.split())}")
         if marks := request.marks:
             lines.append(f"Marks: {'; '.join(f'<{name}> {words}' for name, words in marks.types)}.")
             if all(without_tags(text) == text for _, text in examples):

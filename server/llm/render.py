@@ -40,7 +40,7 @@ def render(request: Request) -> tuple[str, str]:
         parts = [_subtopics(request), _format(request.n, "phrase")]
     else:
         answer = _objects_format(request.n) if request.structure else _format(request.n, "text")
-        parts = [*_exemplars(request), *_instruction(request), answer]
+        parts = [*_exemplars(request), *_so_far(request), *_instruction(request), answer]
     return "\n\n".join([_SYSTEM, _task(request)]), "\n\n".join(parts)
 
 
@@ -103,6 +103,13 @@ def _exemplars(request: Request) -> list[str]:
             return [f"Abstracted {kind}:\n{request.source[0]}"]
         return [f"Original {kind}:\n{_masked(request) if request.blanks else request.source[0]}"]
     return [_numbered(f"Parent {kind}", request.source)] if request.source else []
+
+
+def _so_far(request: Request) -> list[str]:
+    """Return the part of the prompt with the earlier sections of the text that is being written."""
+    if not request.before:
+        return []
+    return [f"The text so far, which the new section neither repeats nor contradicts:\n{request.before}"]
 
 
 def _instruction(request: Request) -> list[str]:

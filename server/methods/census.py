@@ -22,6 +22,10 @@ Texts with several labels (`server/operators/label_sets.py`): one more query ask
 of labels are ordered by its answer. A text stands under each of its labels in 4 and 5; the probability in 6 is, label
 by label, that of being a record with it rather than a first text; and 7 leaves the texts as they are.
 
+Texts in sections (`server/operators/section_texts.py`): the labels are headings, and a text's sections stand under them
+in 3, 4 and 5. One more query, before the first round, asks in which order they follow one another; sequences of
+headings are drawn from its answer, and written section by section. 6 and 7 are as with several labels.
+
 A task without labels is one label: the probability in 6 is that of being a record rather than a first text
 (`server/operators/population.py`), and 7 leaves the texts as they are.
 
@@ -48,10 +52,11 @@ from server.domain import Candidate, Earlier, Membership, PrivacyTarget, Task
 from server.llm import prompts
 from server.llm.allocation import allocate, dealt, per_label
 from server.llm.base import Request
+from server.llm.generate import Generated
 from server.llm.orders import Order, RequestMaker, make_orders
 from server.method import State, Tools
 from server.metrics.linear import LinearClassifier, by_label
-from server.operators import census_file, distillation, label_sets, steering
+from server.operators import census_file, distillation, label_sets, section_texts, steering
 from server.operators.census import (
     Census,
     Estimates,
@@ -99,7 +104,7 @@ class CensusMemory:
         needs: Relative number of the next round's texts that each label needs; empty: all labels need equally many.
         pool: Indices in D of each label's exemplars of the next round.
         reliable: Models that write what is requested: their prompts stay zero-shot.
-        sets: Which labels occur together, if texts have several.
+        sets: Which labels occur together, if texts have several, or in which order sections follow one another.
     """
 
     weights: Mapping[str, float]
@@ -176,7 +181,8 @@ class CensusMethod(CensusSettings):
             "max_records": target.max_records,
         }
         if self.questionnaire == "none":
-            sets = label_sets.queries(task, self.label_sets_share, target.max_records)
+            asking = section_texts if task.sectioned else label_sets
+            sets = asking.queries(task, self.label_sets_share, target.max_records)
             share = 1 - self.label_sets_share if sets else 1.0
             spec = ClassSumsSpec(**sums, labels_per_record=task.labels_per_text)
             return (*sets, PlannedQuery(name=CLASS_SUMS, spec=spec, share=share))
@@ -206,18 +212,17 @@ class CensusMethod(CensusSettings):
 
     def step(self, state: State[CensusMemory], tools: Tools) -> State[CensusMemory]:
         """Run one round."""
-        harvest = tools.generate(self._order(state, tools), self._writer(state, tools), round_number=state.round)
+        sets, harvest = self._harvest(state, tools)
         candidates = (*state.candidates, *harvest.candidates)
-        written = [candidate.text for candidate in candidates]
+        written = section_texts.row_texts(candidates)
         vectors = tools.embed(written)
         places, requested = label_sets.label_rows(candidates, tools.task)
         texts_so_far = Written(
-            vectors=vectors[places],
+            vectors=vectors,
             requested=requested,
             models=np.array([tools.models.index(candidate.model) for candidate in candidates])[places],
         )
 
-        sets = state.memory.sets or label_sets.asked(tools)
         released = state.released or _released(self._ask(texts_so_far, written, tools))
         census, aimed = _census(released), self._aims(released)
         estimated = estimates(census, shrinkage=self.shrinkage)
@@ -239,7 +244,10 @@ class CensusMethod(CensusSettings):
             )
             if aimed:
                 memory = replace(memory, pool=self._nearest_in_pools(memory.pool, candidates, aimed))
-            pool = {label: [int(places[row]) for row in chosen] for label, chosen in memory.pool.items()}
+            pool = memory.pool
+            if tools.task.sectioned:
+                pool = section_texts.of_own_heading(pool, requested)
+            pool = {label: [int(places[row]) for row in chosen] for label, chosen in pool.items()}
             memory = replace(memory, sets=sets, pool=pool)
         else:
             if labelled and self.labels == "probabilities":
@@ -292,9 +300,20 @@ class CensusMethod(CensusSettings):
         before, after = (self.samples * done // self.rounds for done in (number, number + 1))
         return (after - before) * (self.best_of if number and self.questionnaire != "none" else 1)
 
-    def _order(self, state: State[CensusMemory], tools: Tools) -> list[Order]:
+    def _harvest(self, state: State[CensusMemory], tools: Tools) -> tuple[Mapping[str, Any], Generated]:
+        """Write the round's texts, and ask once which labels occur together, or how sections follow one another."""
+        known, write = state.memory.sets, self._writer(state, tools)
+        counts = allocate(self._texts(state.round), np.array([state.memory.weights[model] for model in tools.models]))
+        if not tools.task.sectioned:
+            harvest = tools.generate(self._order(counts, state, tools), write, round_number=state.round)
+            return known or label_sets.asked(tools), harvest
+        known = known or section_texts.asked(tools)
+        return known, section_texts.generate(
+            counts, known, self._section_writer(write), tools, round_number=state.round, shown=self.shown_words
+        )
+
+    def _order(self, counts: NDArray[np.int64], state: State[CensusMemory], tools: Tools) -> list[Order]:
         texts, labels = self._texts(state.round), list(tools.task.labels)
-        counts = allocate(texts, np.array([state.memory.weights[model] for model in tools.models]))
         if tools.task.several:
             return label_sets.orders(counts, state.memory.sets, state.candidates, tools, total=self.samples)
         if not state.memory.needs:
@@ -316,13 +335,21 @@ class CensusMethod(CensusSettings):
                 order.label,
                 texts=texts,
                 rng=generator,
-                good=[state.candidates[i].text for i in shown],
+                good=[section_texts.under(state.candidates[i], order.label) for i in shown],
                 temperature=self.temperature,
                 words=length(aimed, generator) if aimed and self.words is None else self.words,
                 more=order.more or (),
             )
 
         return write
+
+    def _section_writer(self, write: RequestMaker) -> section_texts.SectionMaker:
+        def write_section(order: Order, before: str, number: int, generator: np.random.Generator) -> Request:
+            request = write(order, 1, generator)
+            words = None if self.words is None else max(1, self.words // number)
+            return replace(request, task_kind=f"section of one {request.task_kind}", before=before, words=words)
+
+        return write_section
 
     def _ask(self, texts: Written, written: Sequence[str], tools: Tools) -> Census:
         """Ask for the sums of the records' coordinates along public directions, relative to public centres."""

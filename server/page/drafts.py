@@ -3,11 +3,12 @@
 import json
 import re
 import shlex
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from common.domain import NOT_STATED
 from common.errors import CheckpointError, ConfigError
 from common.system.files import text_of
 from server.deploy.plan_command import at_a_glance, forwards
@@ -19,9 +20,14 @@ from server.settings.described import method_in_a_sentence, setting_in_a_sentenc
 from server.settings.methods import METHODS
 from server.settings.reading import defaults
 from server.settings.schema import Federation, Privacy, Settings
+from server.settings.sections import setting as section_setting
+from server.settings.tasks import DemoSettings, LabelledFilesSettings
 
 SETTINGS = {
     "method": "method",
+    "labels": "task.labels",
+    "test": "task.test",
+    "public_text": "task.public_text",
     "epsilon": "privacy.epsilon",
     "samples": "method.samples",
     "rounds": "method.rounds",
@@ -30,11 +36,13 @@ SETTINGS = {
     "recipient": "recipient",
 }
 """Field of the form to the setting that it is; an empty field leaves the setting's default."""
-TEXTS = ("purpose", "recipient")
-"""Fields with words, which are quoted so that Hydra takes any of them as text."""
+OWN_TASK = ("labels", "test", "public_text")
+"""Fields of a task of one's own: with any of them the task is that of files, unless another one is named."""
+TEXTS = ("test", "public_text", "purpose", "recipient")
+"""Fields with words or a path, which are quoted so that Hydra takes any of them as text."""
 MADE = {str(defaults(method)["name"]): method for method in METHODS if method.made_by}
 """Methods that a coordinator can run, by name; the others are baselines of simulations."""
-SECTIONS = {"privacy": Privacy, "federation": Federation, "": Settings}
+SECTIONS = {"task": LabelledFilesSettings, "privacy": Privacy, "federation": Federation, "": Settings}
 """Section of a setting that no method has, by its name."""
 
 
@@ -73,7 +81,7 @@ class Draft:
             setting, sign, value = override.partition("=")
             field = field_of.get(setting, "") if sign else ""
             if field:
-                fields[field] = getattr(chosen, field) if field in TEXTS else value
+                fields[field] = section_setting(chosen, setting) if field in TEXTS else value
             else:
                 more.append(shlex.quote(override))
         return cls.of({**fields, "more": " ".join(more)})
@@ -85,14 +93,17 @@ class Draft:
             ConfigError: A word is none, or a quotation mark has no partner.
         """
         given = {SETTINGS[name]: _quoted(value) if name in TEXTS else value for name, value in self.fields.items()}
+        do = "Quote each NAME=VALUE that has a space, such as 'task.labels={a: b}'"
         try:
             more = shlex.split(self.more)
         except ValueError as error:
-            expected, do = "words as in a shell, such as 'task.labels={a: b}'", "Quote each word that has a space"
+            expected = "words as in a shell, with a partner for each quotation mark"
             raise ConfigError("other settings", expected=expected, got=str(error).lower(), do=do) from None
         for word in more:
             if "=" not in word and not word.startswith("~"):
-                raise ConfigError("other settings", expected="NAME=VALUE in each word", got=repr(word))
+                raise ConfigError("other settings", expected="NAME=VALUE in each word", got=repr(word), do=do)
+        if any(self.fields[name] for name in OWN_TASK) and not any(word.startswith("task=") for word in more):
+            more.insert(0, "task=csv")
         return [f"{name}={value}" for name, value in given.items() if value] + more
 
 
@@ -102,11 +113,13 @@ class Planned:
 
     Attributes:
         facts: Facts of the plan, by name.
+        warnings: Names of sentences on what to change before the start: the demo's task, or no purpose or recipient.
         text: The text that the command prints.
         commands: The command lines that print this text, and that start the run.
     """
 
     facts: Mapping[str, Any]
+    warnings: tuple[str, ...]
     text: str
     commands: tuple[str, str]
 
@@ -118,13 +131,22 @@ def planned(settings: CoordinatorSettings, draft: Draft) -> Planned:
         CaucusError: Nobody is enrolled, or a setting is wrong.
     """
     overrides = draft.overrides()
-    facts = forwards(with_hospitals(settings, overrides))
+    composed = with_hospitals(settings, overrides)
+    facts = forwards(composed)
     plan = shlex.join(["caucus-coordinator", "plan", "--folder", str(settings.folder), *overrides])
     return Planned(
         facts=facts,
+        warnings=tuple(_warnings(composed)),
         text=json.dumps(strict(facts), indent=2, ensure_ascii=False),
         commands=(plan, start_command(settings, draft.name or "NAME", overrides)),
     )
+
+
+def _warnings(composed: Settings) -> Iterator[str]:
+    if isinstance(composed.task, DemoSettings):
+        yield "demo"
+    if NOT_STATED in (composed.purpose, composed.recipient):
+        yield "not_stated"
 
 
 def glanced(settings: CoordinatorSettings, draft: Draft) -> Mapping[str, Any]:

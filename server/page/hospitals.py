@@ -7,10 +7,11 @@ from common.errors import CaucusError
 from common.system import processes
 from common.system.certificates import days_left
 from common.system.enrolment import Invitation, PartyFile, RosterFile
-from server.deploy.enrolment import Attending, attendance, enrolled
+from server.deploy.enrolment import Attending, attendance, enrolled, versions
 from server.deploy.health import fault
 from server.deploy.serve import LOCKS
 from server.deploy.settings import CoordinatorSettings
+from server.documents.hospitals import HospitalVersion
 
 CERTIFICATES = ("server.crt", "ca.crt")
 
@@ -27,6 +28,7 @@ class Hospitals:
         invitation: Fingerprint of the authority's certificate, as in the hospitals' invitation.
         roster: Fingerprint of the roster; empty if nobody is enrolled.
         enrolled: Each hospital, with its attendance; None if that is not known.
+        versions: The version of Caucus that each hospital reported last, by name.
     """
 
     address: str
@@ -36,6 +38,7 @@ class Hospitals:
     invitation: str
     roster: str
     enrolled: tuple[tuple[PartyFile, Attending | None], ...]
+    versions: Mapping[str, HospitalVersion]
 
 
 def hospitals(settings: CoordinatorSettings) -> Hospitals:
@@ -61,4 +64,5 @@ def hospitals(settings: CoordinatorSettings) -> Hospitals:
         invitation=Invitation.load(settings.folder / Invitation.FILE).fingerprint,
         roster=RosterFile.load(settings.folder / RosterFile.FILE).fingerprint if parties else "",
         enrolled=tuple(zip(parties, attending, strict=True)),
+        versions=versions(settings),
     )

@@ -2,20 +2,26 @@
 
 from common.page.render import Pages
 from common.plan.words import in_fours
-from common.system.certificates import in_words
 from server.guarantee.rounding import show_delta, show_epsilon
 from server.report.write import show_duration, show_number
+
+
+def number(value: object) -> str:
+    """Return a number as a report shows it, with narrow spaces for commas, which mean decimals in German and French."""
+    if isinstance(value, float) and value.is_integer():
+        value = int(value)
+    return show_number(value).replace(",", "\u202f")
+
 
 PAGES = Pages(
     __package__,
     tabs=("runs", "hospitals", "plan"),
     filters={
-        "days": in_words,
         "delta": show_delta,
         "duration": show_duration,
         "epsilon": show_epsilon,
         "fours": in_fours,
-        "number": show_number,
+        "number": number,
     },
     values={},
 )

@@ -1,15 +1,18 @@
 """Runs as the page shows them: a list of all runs, one line each; and a single run with its log, costs and rounds."""
 
+import json
 import shlex
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 import yaml
 from markupsafe import Markup
 
 from common.errors import CaucusError, CheckpointError
+from common.system.files import text_of
 from common.system.log_lines import last_lines
 from server.deploy import run_state
 from server.deploy.run_state import Progress, Status, checked
@@ -20,7 +23,7 @@ from server.documents.codec import MALFORMED
 from server.documents.files import read_lines
 from server.documents.privacy import Privacy
 from server.documents.rounds import RoundReport
-from server.failure import REJECTED
+from server.failure import ABSENT, REJECTED
 from server.llm.providers import SPENDING
 from server.llm.spending import Spending
 from server.report import run_plots
@@ -70,11 +73,13 @@ class Run:
     Attributes:
         name: The run's name.
         state: The run's state.
+        absent: What each hospital did, if the run failed because too few took part.
+        advice: Advice on that.
         digest: Hex digest of the plan, for hospitals to compare; empty before the plan is written.
         method: The run's method.
         rounds: Number of all rounds; None for a method without rounds.
         costs: The run's costs so far, and their limits.
-        log: The last lines of the run's log.
+        log: The last lines of the run's log since it was last started or resumed.
         plots: Drawings of the rounds, as SVG.
         problems: Files that could not be read, with the reasons.
         steered: Whether `caucus-coordinator steer` makes it.
@@ -87,6 +92,8 @@ class Run:
 
     name: str
     state: Progress
+    absent: Mapping[str, str]
+    advice: str
     digest: str
     method: str
     rounds: int | None
@@ -112,9 +119,16 @@ def all_runs(settings: CoordinatorSettings) -> list[tuple[str, Progress | Caucus
 def _state_or_reason(settings: CoordinatorSettings, folder: Path) -> Progress | CaucusError:
     try:
         with _readable(folder):
-            return checked(settings, folder)
+            return _in_short(checked(settings, folder), folder)[0]
     except CaucusError as error:
         return error
+
+
+def _in_short(state: Progress, folder: Path) -> tuple[Progress, Mapping[str, Any]]:
+    """Return the state, if too few hospitals took part without them in its reason, and the content of `ABSENT`."""
+    text = text_of(folder / ABSENT)
+    absent: Mapping[str, Any] = json.loads(text) if text and state.status is Status.FAILED else {}
+    return (replace(state, reason=absent["problem"]) if absent else state), absent
 
 
 def to_resume(settings: CoordinatorSettings, name: str) -> Path:
@@ -138,7 +152,8 @@ def one_run(settings: CoordinatorSettings, name: str) -> Run:
     """
     folder = begun(settings, name)
     with _readable(folder):
-        chosen, state, account = load(folder), checked(settings, folder), Spending(path=folder / SPENDING)
+        chosen, account = load(folder), Spending(path=folder / SPENDING)
+        state, absent = _in_short(checked(settings, folder), folder)
     problems: list[str] = []
     path = folder / RoundReport.FILE
     rounds = read_lines(path, RoundReport.from_json, problems) if path.exists() else []
@@ -148,11 +163,13 @@ def one_run(settings: CoordinatorSettings, name: str) -> Run:
     return Run(
         name=folder.name,
         state=state,
+        absent=absent.get("absent", {}),
+        advice=absent.get("advice", ""),
         digest=privacy.plan_digest if privacy else "",
         method=chosen.method.name,
         rounds=setting(chosen, "method.rounds"),
         costs=_costs(chosen, account, rounds, privacy),
-        log=last_lines(folder / "run.log", MOST_LINES),
+        log=last_lines(folder / "run.log", MOST_LINES, at=run_state.log_start(folder)),
         plots=tuple(map(drawn, run_plots.of_rounds(rounds))),
         problems=tuple(problems),
         steered=made_by_steer,
@@ -205,6 +222,8 @@ def _commands(settings: CoordinatorSettings, folder: Path, state: Progress, acti
     for verb in ("follow", *actions):
         yield run_state.command(settings, verb, folder.name)
     if state.status is Status.COMPLETE:
+        if not steered(folder):
+            yield run_state.command(settings, "send", folder.name)
         path = str(folder)
         yield shlex.join(["caucus-coordinator", "evaluate", path, "--test", "FILE"])
         yield shlex.join(["caucus-coordinator", "publish", path, "--license", "LICENCE"])

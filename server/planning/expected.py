@@ -48,6 +48,7 @@ from common.queries.histograms import LabelHistogramSpec, LengthHistogramSpec, V
 from common.queries.label_sets import LabelSetsSpec
 from common.queries.length_range import LengthRangeSpec
 from common.queries.questionnaire import QuestionnaireSpec
+from common.queries.section_order import SectionOrderSpec
 from common.queries.seed_choice import SeedChoiceSpec
 from common.queries.self_similarity import SelfSimilaritySpec
 from common.queries.sketch import SketchSpec
@@ -133,7 +134,9 @@ def _(spec: VotesSpec, setting: Setting) -> Expected:
 
 @expected.register
 def _(spec: ClassSumsSpec, setting: Setting) -> Expected:
-    return Expected(LEANING * setting.records / spec.labels, setting.noise, "radii along a direction")
+    return Expected(
+        LEANING * setting.records / spec.labels, setting.noise, "radii of the texts' cloud, along one direction"
+    )
 
 
 @expected.register
@@ -155,6 +158,12 @@ def _(spec: LabelHistogramSpec, setting: Setting) -> Expected:
 @expected.register
 def _(spec: LabelSetsSpec, setting: Setting) -> Expected:
     unit = "records a single label (of a pair only those with both, against the same noise)"
+    return Expected(setting.records / spec.labels, setting.noise, unit)
+
+
+@expected.register
+def _(spec: SectionOrderSpec, setting: Setting) -> Expected:
+    unit = "records of a section after one other, if all orders are alike"
     return Expected(setting.records / spec.labels, setting.noise, unit)
 
 

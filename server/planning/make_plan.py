@@ -75,6 +75,10 @@ def make_plan(
         do = "Set evaluation.federated=0"
         task.check_labelled("evaluation.federated", "which a classifier gets right", do)
         task.check_single("evaluation.federated", "which a classifier gets right", do)
+    if method.name != "census":
+        task.check_whole(
+            f"method {method.name}", "as its numbers and prompts are of whole texts", "Choose method=census"
+        )
     if not isinstance(method, SeveralLabels):
         one = "for its numbers and prompts are of one label"
         task.check_single(f"method {method.name}", one, "Choose method=census or method=wasp")

@@ -8,7 +8,7 @@ import math
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from server.report.dataset_card import COLUMNS, JSON_LINES, PARQUET, SYNTHETIC, TRANSFER, Card
+from server.report.dataset_card import COLUMNS, JSON_LINES, MARKED, PARQUET, SYNTHETIC, TRANSFER, Card
 
 FILE = "croissant.json"
 _CONTEXT = {
@@ -159,28 +159,30 @@ def _records(card: Card, part: str) -> dict[str, Any]:
         "@id": part,
         "name": part,
         "description": _PARTS[part],
-        "field": [_spans(part) if column == "spans" else _field(part, column) for column in card.columns_of(part)],
+        "field": [
+            _marked(part, column) if column in MARKED else _field(part, column) for column in card.columns_of(part)
+        ],
     }
 
 
-def _spans(part: str) -> dict[str, Any]:
-    """Return the field of spans, a list of objects in one column."""
-    source = {"fileObject": {"@id": f"{part}/{PARQUET}"}, "extract": {"column": "spans"}}
+def _marked(part: str, column: str) -> dict[str, Any]:
+    """Return the field of spans or sections, a list of objects in one column."""
+    source = {"fileObject": {"@id": f"{part}/{PARQUET}"}, "extract": {"column": column}}
     return {
         "@type": "cr:Field",
-        "@id": f"{part}/spans",
-        "name": "spans",
-        "description": COLUMNS["spans"],
+        "@id": f"{part}/{column}",
+        "name": column,
+        "description": COLUMNS[column],
         "repeated": True,
         "subField": [
             {
                 "@type": "cr:Field",
-                "@id": f"{part}/spans/{name}",
+                "@id": f"{part}/{column}/{name}",
                 "name": name,
                 "dataType": kind,
                 "source": source | {"transform": {"jsonPath": name}},
             }
-            for name, kind in (("start", "sc:Integer"), ("end", "sc:Integer"), ("type", "sc:Text"))
+            for name, kind in (("start", "sc:Integer"), ("end", "sc:Integer"), (MARKED[column], "sc:Text"))
         ],
     }
 

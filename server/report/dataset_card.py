@@ -36,8 +36,11 @@ COLUMNS = {
     "probabilities": "the probability of each label, in the order of the labels below",
     "spans": "the entities that the language model marked, in order: `start` and `end` in Unicode code points of the "
     "text, and `type`, one of the types below",
+    "sections": "the sections of the text, in order: `start` and `end` in Unicode code points, and `heading`",
 }
-"""Description of each column, by name. Only texts that have what the last two say have these columns."""
+"""Description of each column, by name. Only texts that have what the last three say have these columns."""
+MARKED = {"spans": "type", "sections": "heading"}
+"""Columns that are lists of objects, each with `start`, `end`, and a field of this name; public texts have none."""
 ATTESTED = (
     "By the coordinator's word alone: no hospital has signed this folder, and nobody can check the guarantee from the "
     "texts."
@@ -125,8 +128,8 @@ class Card:
 
     @property
     def several(self) -> bool:
-        """Whether a text may have several labels."""
-        return "labels" in self.columns
+        """Whether a text may have several labels, or sections under several headings."""
+        return not {"labels", "sections"}.isdisjoint(self.columns)
 
     @property
     def name(self) -> str:
@@ -134,8 +137,8 @@ class Card:
         return f"{self.task}: synthetic texts"
 
     def columns_of(self, part: str) -> list[str]:
-        """Return the names of the columns of a part; nobody marks spans in public texts."""
-        return [name for name in self.columns if name != "spans" or part == SYNTHETIC]
+        """Return the names of the columns of a part; nobody marks spans or sections in public texts."""
+        return [name for name in self.columns if name not in MARKED or part == SYNTHETIC]
 
     @property
     def attested(self) -> str:
@@ -181,6 +184,7 @@ def card(
     absent |= {"label"} if has_label_sets(texts) else {"labels"}
     if not run.spans:
         absent |= {"spans"}
+    absent |= {"labels"} if any(text.sections for text in texts) else {"sections"}
     if is_one_population(labels):
         labels, absent = {}, absent | {"label"}
     return Card(

@@ -16,7 +16,7 @@ from server.run_folder import TEXTS
 
 
 def ending(run: Path, following: str | None = None) -> Iterator[str]:
-    """Yield six lines about a complete run folder, and one on spans if it has any.
+    """Yield six lines about a complete run folder, and one on spans or sections if it has any.
 
     If its texts are refused, a line that says so precedes them.
 
@@ -34,6 +34,8 @@ def ending(run: Path, following: str | None = None) -> Iterator[str]:
     yield f"distance: {_distance(near)}" if near else f"{measured.measure}: {_accuracy(measured)}"
     if spans := _spans(metrics):
         yield f"spans:    {spans}"
+    if sections := _sections(metrics):
+        yield f"sections: {sections}"
     texts = run / TEXTS
     count = len(split(text_of(texts)))
     yield f"texts:    {texts} ({count:,})" if count else "texts:    none"
@@ -64,7 +66,7 @@ def _distance(near: Nearness) -> str:
     """Return the distances from real texts, without labels."""
     shown = ((near.synthetic, "synthetic"), (near.without, WITHOUT), (near.real, "other real texts"))
     fids = ", ".join(f"{words} {fid.value:.3g}" for fid, words in shown if fid.value is not None)
-    return f"{fids} (FID from real texts)" if fids else "not measured: that takes more test texts"
+    return f"{fids} (FID from real texts)" if fids else "not measured: more test texts are needed"
 
 
 def _spans(metrics: Metrics) -> str:
@@ -73,6 +75,17 @@ def _spans(metrics: Metrics) -> str:
     found = metrics.finite
     scores = [f"{words} {100 * found[key]:.1f} %" for words, name in shown if (key := f"spans: {name}") in found]
     return f"{', '.join(scores)} (F1 on real texts)" if scores else ""
+
+
+def _sections(metrics: Metrics) -> str:
+    """Return how the order and the lengths of sections differ from real texts; empty without sections."""
+    found = metrics.finite
+    shown = (("synthetic", "order distance"), ("independent", "independent"), ("the plan's order", "plan order"))
+    apart = [f"{words} {found[key]:.2f}" for words, name in shown if (key := f"sections: {name}") in found]
+    if not apart:
+        return ""
+    words = f"{found['sections: words']:,.0f} words a text, real ones {found['sections: words real']:,.0f}"
+    return f"{', '.join(apart)} (distance of their order from real texts); {words}"
 
 
 def _gain(gain: Gain | None) -> str:

@@ -38,6 +38,7 @@ _LOWER = {
         "nearness: zero shot",
         "nearness: real",
         "pair distance",
+        "order distance",
         "kl",
         "total variation",
         "wasserstein",

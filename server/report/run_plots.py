@@ -40,6 +40,10 @@ _FIGURES = {
         "Share of each measured offset that is kept",
         "How far a label's records lie from its texts is shrunk: 1 where noise is nothing, 0 where all is noise.",
     ),
+    "reliability": (
+        "Share of each model's texts with the requested label",
+        "An estimate from the noised means of the labels' records: 1 where each text is as requested.",
+    ),
     "likeness": (
         "Likeness to the records",
         "Mean probability of the texts to be records rather than first texts, by the noised mean of the records.",

@@ -1,11 +1,11 @@
-"""One sentence on a run: its texts against the same models without the hospitals, real records and guessing.
+"""Two or three short sentences on a run: its texts against the same models without the hospitals, and the references.
 
-Without labels nothing is learned: then the sentence says how near the texts are to real ones, and what the answers add.
+The first says what the hospitals' answers add: the accuracy with and without them, from equally many texts. The second
+has the 95 % interval of the difference between these two, and the third the accuracy with all texts beside real records
+and guessing: even texts that are half-way between these may be no better than those that the same models wrote before
+any answer. Without labels nothing is learned: then the sentences are about the distance of the texts from real ones.
 
-The sentence says what the hospitals' answers add: how much better these texts are than those that the same models wrote
-before any answer, with the 95 % interval of the difference. Even texts that are half-way from guessing to real records
-may be no better than those. If a run has no guarantee, the sentence is preceded by the advice to treat its texts as
-private data.
+If a run has no guarantee, they are preceded by the advice to treat its texts as private data.
 """
 
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ from server.documents.files import Document
 from server.documents.metrics import Gain, Metrics, Nearness
 from server.guarantee.case import Kind
 from server.guarantee.sides import Guarantee
-from server.report.utility import ACCURACY, WITHOUT, Accuracies, accuracies, counted
+from server.report.utility import WITHOUT, Accuracies, accuracies, counted
 
 NEARLY = 0.9
 """Share of the way from guessing to real records from which texts count as nearly as good as real records."""
@@ -22,13 +22,13 @@ NEARLY = 0.9
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Verdict(Document):
-    """The verdict on a run in one sentence, and its reasons.
+    """The verdict on a run in a few sentences, and its reasons.
 
     Attributes:
-        sentence: The verdict.
+        sentence: The verdict: sentences, the first of which says whether the hospitals' answers help.
         guarantee: Title of the guarantee.
-        accuracy: The accuracies behind the sentence.
-        simulation_only: Whether the sentence has a figure of private records.
+        accuracy: The accuracies behind it.
+        simulation_only: Whether it has a figure of private records.
     """
 
     sentence: str
@@ -46,12 +46,12 @@ def verdict(guarantee: Guarantee, metrics: Metrics, *, texts: int, weaknesses: i
     else:
         sentence = _taught(measured, counted(metrics), texts, asked=asked)
     if texts and weaknesses:
-        sentence += f"; see the {'weakness' if weaknesses == 1 else f'{weaknesses} weaknesses'} below"
+        sentence += f" See the {'weakness' if weaknesses == 1 else f'{weaknesses} weaknesses'} below."
     if guarantee.kind in {Kind.NONE, Kind.UNKNOWN}:
         what = "texts" if texts else "run"
         sentence = f"{guarantee.title}, so treat the {what} as private data. {sentence}"
     return Verdict(
-        sentence=f"{sentence}.",
+        sentence=sentence,
         guarantee=guarantee.title,
         accuracy=measured,
         simulation_only=measured.real is not None,
@@ -59,55 +59,87 @@ def verdict(guarantee: Guarantee, metrics: Metrics, *, texts: int, weaknesses: i
 
 
 def _taught(measured: Accuracies, share: float | None, texts: int, *, asked: bool) -> str:
-    synthetic, real, majority = measured.synthetic, measured.real, measured.majority
-    references = [
-        f"{what} {_percent(value)}"
-        for what, value in (
-            (f"{WITHOUT} teach", measured.zero_shot if texts else None),
-            ("real records teach", real),
-            ("guessing", majority),
-        )
-        if value is not None
-    ]
-    compared = " and ".join(filter(None, [", ".join(references[:-1]), *references[-1:]]))
+    """Return the sentences on what the texts teach a classifier."""
+    synthetic, gain = measured.synthetic, measured.gain
     if not texts:
-        return "There are no texts" + (f": {compared}" if compared else "")
+        compared = _listed(measured)
+        return (
+            f"There are no texts; a classifier's {measured.measure} is {compared}."
+            if compared
+            else "There are no texts."
+        )
     if synthetic is None:
         return _counted(share)
-    said = f"{'The' if measured.measure == ACCURACY else 'By micro F1, the'} texts teach {_percent(synthetic)}"
-    said += f" where {compared}" if compared else ""
-    return f"{said}: {_judged(measured, synthetic, asked=asked)}"
-
-
-def _judged(measured: Accuracies, synthetic: float, *, asked: bool) -> str:
-    """Return a comparison with guessing and, if that is clearly surpassed, with zero-shot texts and real records."""
-    if measured.majority is None:
-        return "what guessing would reach is not known"
-    if measured.majority == 1:
-        return "all test texts have one label, so this says nothing about the texts"
-    if synthetic <= measured.majority:
-        return "not usable for training a classifier"
-    if not measured.clearly_above_guessing:
-        return "not clearly better than guessing, so test on more texts before they are used"
-    clauses = ["better than guessing" if measured.gain is None else gained(measured.gain, measured.trained_on)]
-    if measured.real is not None:
-        clauses.append(_against_real(synthetic, measured.majority, measured.real))
-    references = ((WITHOUT, asked and measured.gain is None), ("real records", measured.real is None))
+    whole = ("with all texts", synthetic)
+    if (doubt := _doubt(measured, synthetic)) is not None:
+        return f"{doubt}: a classifier's {measured.measure} is {_listed(measured, whole)}."
+    if gain is None or measured.zero_shot is None:
+        said = [f"Better than guessing: a classifier's {measured.measure} is {_listed(measured, whole)}"]
+    else:
+        said = [_compared(gain, measured.zero_shot, measured.measure), _difference(gain)]
+        said.append(f"It is {_listed(measured, *([whole] if gain.texts != measured.trained_on else []))}")
+    if (remark := _against_real(measured, synthetic)) is not None:
+        said[-1] += f": {remark}"
+    references = ((WITHOUT, asked and gain is None), ("real records", measured.real is None))
     if unknown := [name for name, missing in references if missing]:
-        clauses.append(f"what {' or '.join(unknown)} would teach is not known here")
-    return "; ".join(clauses)
+        said.append(f"What {' or '.join(unknown)} would teach is not known here")
+    return f"{'. '.join(said)}."
+
+
+def _listed(measured: Accuracies, *first: tuple[str, float]) -> str:
+    """Return accuracies, each before its training texts in words: `first`, with real records and by guessing."""
+    shown = (*first, ("with real records", measured.real), ("by guessing", measured.majority))
+    parts = [f"{_percent(value)} {what}" for what, value in shown if value is not None]
+    return " and ".join(filter(None, [", ".join(parts[:-1]), *parts[-1:]]))
+
+
+def _doubt(measured: Accuracies, synthetic: float) -> str | None:
+    """Return why the texts cannot be said to teach more than guessing; None if they do."""
+    if measured.majority is None:
+        return "What guessing would reach is not known"
+    if measured.majority == 1:
+        return "All test texts have one label, so this says nothing about the texts"
+    if synthetic <= measured.majority:
+        return "Not usable for training a classifier"
+    if not measured.clearly_above_guessing:
+        return "Not clearly better than guessing, so test on more texts before they are used"
+    return None
+
+
+def _compared(gain: Gain, without: float, measure: str) -> str:
+    """Return a sentence that has the answer first, then the two figures whose difference is the gain."""
+    return (
+        f"{_answer(gain)}: trained on {gain.texts:,} texts, a classifier's {measure} is "
+        f"{_percent(without + gain.value)}; trained on as many of {WITHOUT}, {_percent(without)}"
+    )
+
+
+def _answer(gain: Gain) -> str:
+    return "The hospitals help" if gain.clear else "A clear loss" if gain.loss else "No clear gain"
+
+
+def _difference(gain: Gain) -> str:
+    low, high = gain.interval
+    return f"The difference is {points(gain.value)} points (95 % interval {points(low)} to {points(high)})"
 
 
 def _near(near: Nearness, *, asked: bool) -> str:
+    """Return the sentences on the distance of the texts from real ones."""
     if near.synthetic.value is None:
-        return "How near the texts are to real ones was not measured: that takes more of both (task.test)"
-    said = f"The distance of the texts from real ones (FID) is {near.synthetic.value:.3g}"
+        return "How near the texts are to real ones was not measured: more texts and test texts are needed (task.test)."
+    said = f"{_answer(near.gain)}: the" if near.gain else "The"
+    said += f" distance of the texts from real ones (FID) is {near.synthetic.value:.3g}"
     references = ((f"of {WITHOUT}", near.without.value), ("of other real texts", near.real.value))
     compared = " and ".join(f"that {whose} is {value:.3g}" for whose, value in references if value is not None)
-    said += f" where {compared}" if compared else ""
+    said += f" where {compared}." if compared else "."
     if near.gain:
-        return f"{said}: {nearer(near.gain)}"
-    return f"{said}; what {WITHOUT} reach is not known here" if asked else said
+        low, high = (f"{end:.3g}".replace("-", "−") for end in near.gain.interval)
+        value = f"{near.gain.value:.3g}".replace("-", "−")
+        return (
+            f"{said} They are nearer by {value} (95 % interval {low} to {high}, with {near.gain.texts:,} texts "
+            "of each)."
+        )
+    return f"{said} What {WITHOUT} reach is not known here." if asked else said
 
 
 def nearer(gain: Gain) -> str:
@@ -138,22 +170,24 @@ def gained(gain: Gain, trained_on: int | None) -> str:
     return f"no clear gain over {WITHOUT} ({interval})"
 
 
-def _against_real(synthetic: float, majority: float, real: float) -> str:
+def _against_real(measured: Accuracies, synthetic: float) -> str | None:
+    """Return a remark on real records; None if their accuracy says all."""
+    real, majority = measured.real, measured.majority
+    if real is None or majority is None:
+        return None
     if real <= majority:
         return "real records teach no more than guessing, so this test says little about the texts"
-    share = (synthetic - majority) / (real - majority)
-    if share >= NEARLY:
-        return "nearly as good as real records for training a classifier"
-    return f"{points(real - synthetic)} points below real records"
+    nearly = (synthetic - majority) / (real - majority) >= NEARLY
+    return "nearly as good as real records for training a classifier" if nearly else None
 
 
 def _counted(share: float | None) -> str:
     """Return the sentence for a run without test texts: what the parties' noised counts show, if there are any."""
     if share is None:
-        return "The usefulness of the texts was not measured: that takes test texts (task.test)"
+        return "The usefulness of the texts was not measured: that takes test texts (task.test)."
     return (
         f"A classifier of the texts is right on {_percent(share)} of the parties' own records, by a noised count; "
-        f"what {WITHOUT}, guessing or real records would reach is not known here"
+        f"what {WITHOUT}, guessing or real records would reach is not known here."
     )
 
 

@@ -85,7 +85,9 @@ class CensusSettings(PromptingSettings):
             the answers are kept, label by label. 1: no choice.
         census: `census.json` of a finished run, to be used instead of asking.
         label_sets_share: Share of epsilon for the question which labels occur together, in [.01, .99]; asked only
-            where texts have several labels (`task.labels_per_text`).
+            where texts have several labels (`task.labels_per_text`). Of texts in sections the question is in which
+            order these follow one another.
+        shown_words: Largest number of words of a text's earlier sections in the prompt for its next one, at least 0.
     """
 
     made_by: ClassVar[str] = "server.methods.census.CensusMethod"
@@ -110,12 +112,13 @@ class CensusSettings(PromptingSettings):
     best_of: int = 2
     census: str | None = None
     label_sets_share: float = 0.2
+    shown_words: int = 200
 
     def __post_init__(self) -> None:
         PromptingSettings.__post_init__(self)  # super() does not work in a dataclass with slots
         validate.integers(1, section="method", rounds=self.rounds, directions=self.directions, shots=self.shots)
         validate.in_range(1, MOST_DIRECTIONS, section="method", directions=self.directions)
-        validate.integers(0, section="method", transfer=self.transfer)
+        validate.integers(0, section="method", transfer=self.transfer, shown_words=self.shown_words)
         validate.integers(1, section="method", best_of=self.best_of)
         validate.in_range(1 / GRID, 1, section="method", count=self.count)
         validate.in_range(0, 1, section="method", description=self.description)

@@ -8,6 +8,7 @@ from common import validate
 from common.domain import MOST_LABELS
 from common.errors import ConfigError
 from common.personal_patterns import LANGUAGES
+from common.sections import check_headings
 from server.domain import NO_LABELS
 from server.settings.sections import TaskSettings
 
@@ -94,6 +95,32 @@ class DemoMessagesSettings(DemoSettings):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class DemoLettersSettings(DemoSettings):
+    """Invented discharge letters of 300 to 1,500 words in sections; hospitals differ in their order.
+
+    Attributes:
+        records_per_party, test_records, corpus_seed: See `DemoSettings`.
+        labels: Always None: the labels are the headings.
+        public_notes: Letters of other wards, at least 1.
+        sections_per_text: Largest number of sections of a letter that count and are written, from 1 to 7.
+    """
+
+    made_by: ClassVar[str] = "server.tasks.sources.DemoLetters"
+
+    records_per_party: int = 200
+    test_records: int = 100
+    public_notes: int = 300
+    sections_per_text: int = 7
+
+    def __post_init__(self) -> None:
+        DemoSettings.__post_init__(self)
+        validate.integers(1, public_notes=self.public_notes)
+        validate.integers_in(1, 7, sections_per_text=self.sections_per_text)
+        if self.labels is not None:
+            raise ConfigError("task.labels", expected="none beside the letters' headings", got=self.labels)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class LabelledFilesSettings(TaskSettings):
     """CSV, JSON Lines or Parquet files with the columns text,label, or text alone; or FHIR.
 
@@ -117,6 +144,9 @@ class LabelledFilesSettings(TaskSettings):
             `label`; of a record with more labels, the first ones count (`server/tasks/SEVERAL_LABELS.md`).
         spans: Public description of each type of span that models mark in the texts, such as `{drug: name of a
             medicine}`; `test` and `public_text` may have such spans in JSON Lines (`server/tasks/SPANS.md`).
+        sections: Public description of each heading, for texts in sections, in place of `labels`; files then need no
+            labels (`server/tasks/SECTIONS.md`).
+        sections_per_text: Largest number of sections of a text that count and are written; None: of all headings.
     """
 
     made_by: ClassVar[str] = "server.tasks.sources.LabelledFiles"
@@ -133,10 +163,34 @@ class LabelledFilesSettings(TaskSettings):
     language: str = "english"
     labels_per_text: int = 1
     spans: Mapping[str, Any] | None = None
+    sections: Any = None
+    sections_per_text: int | None = None
 
     def __post_init__(self) -> None:
         validate.one_of("task.language", self.language, among=LANGUAGES)
         check_labels_per_text(self.labels_per_text, self.labels)
+        if self.sections_per_text is not None:
+            validate.integers_in(1, MOST_LABELS, sections_per_text=self.sections_per_text)
+        if self.sections:
+            self._check_sections()
+        elif self.sections_per_text is not None:
+            raise ConfigError("task.sections_per_text", expected="none without task.sections", got="a number")
+
+    def _check_sections(self) -> None:
+        headings = check_headings("task.sections", list(self.sections))
+        if self.sections_per_text is not None:
+            validate.integers_in(1, len(headings), sections_per_text=self.sections_per_text)
+        beside = {"labels": self.labels, "structure": self.structure, "spans": self.spans}
+        beside["labels_per_text"] = self.labels_per_text - 1
+        for name, value in beside.items():
+            if value:
+                expected = "none beside task.sections: the labels are the headings, and texts are plain"
+                raise ConfigError(f"task.{name}", expected=expected, got="some", do=f"Leave out task.{name}")
 
 
-TASKS: tuple[type[TaskSettings], ...] = (DemoNotesSettings, DemoMessagesSettings, LabelledFilesSettings)
+TASKS: tuple[type[TaskSettings], ...] = (
+    DemoNotesSettings,
+    DemoMessagesSettings,
+    DemoLettersSettings,
+    LabelledFilesSettings,
+)

@@ -7,11 +7,15 @@ from typing import Any
 
 from common.domain import UNLABELLED
 from common.errors import ConfigError
+from common.sections import check_headings
 from common.structure import Structure
 from server.domain import NO_LABELS, Task, Wording
 from server.spans import NAME
 
-_KEYS = ("name", "kind", "labels", "attributes", "wording", "structure", "language", "labels_per_text", "spans")
+_KEYS = (
+    *("name", "kind", "labels", "attributes", "wording", "structure", "language", "labels_per_text", "spans"),
+    *("sections", "sections_per_text"),
+)
 _WORDING = tuple(field.name for field in fields(Wording))
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]*")
 
@@ -23,8 +27,9 @@ def task_from(settings: Mapping[str, Any]) -> Task:
         settings: `name`, which must be valid in a file name; `kind`, the kind of one text; `labels`, a mapping of at
             least two labels to public descriptions, a list of labels, or "unlabelled"; optionally `attributes`, a list,
             `wording`, a mapping with the fields of `Wording`, `structure`, a mapping for `Structure.of`, `language`,
-            `labels_per_text`, and `spans`, a mapping of types to public descriptions. The default description of a
-            label or a type is its name, with spaces for underscores.
+            `labels_per_text`, `spans`, a mapping of types to public descriptions, and in place of labels `sections`, a
+            mapping of headings to public descriptions, with `sections_per_text`. The default description of a label, a
+            type or a heading is its name, with spaces for underscores.
 
     Raises:
         ConfigError: A setting is missing, unknown or invalid.
@@ -36,16 +41,21 @@ def task_from(settings: Mapping[str, Any]) -> Task:
     if not _NAME.fullmatch(name):
         raise ConfigError("task.name", expected="letters, digits, dots, dashes and underscores", got=repr(name))
     unlabelled = settings.get("labels") == NO_LABELS
+    headings = _headings(settings.get("sections"))
+    per_text = settings.get("labels_per_text", 1)
+    if headings:
+        per_text = settings.get("sections_per_text") or len(headings)
     task = Task(
         name=name,
         kind=_text(settings.get("kind"), "task.kind"),
-        labels={} if unlabelled else _labels(settings.get("labels")),
+        labels={} if unlabelled else headings or _labels(settings.get("labels")),
         attributes=tuple(_text(attribute, "task.attributes") for attribute in _list(settings.get("attributes"))),
-        wording=_wording(settings.get("wording")),
+        wording=_wording(settings.get("wording"), "section" if headings else Wording().label),
         structure=None if structure is None else Structure.of(structure, "task.structure"),
         language=_text(settings.get("language", "english"), "task.language"),
-        labels_per_text=1 if unlabelled else settings.get("labels_per_text", 1),
+        labels_per_text=1 if unlabelled else per_text,
         spans=_spans(settings.get("spans"), structured=structure is not None),
+        sectioned=bool(headings),
     )
     return task.without_labels() if unlabelled else task
 
@@ -66,6 +76,14 @@ def _labels(given: object) -> dict[str, str]:
         if names.count(name) > 1:
             raise ConfigError("task.labels", expected="labels that differ", got=f"{name!r} more than once")
     return {name: _described(name, text, "task.labels") for name, (_, text) in zip(names, pairs, strict=True)}
+
+
+def _headings(given: object) -> dict[str, str]:
+    if not given:
+        return {}
+    pairs = dict(given) if isinstance(given, Mapping) else dict.fromkeys(_list(given))
+    names = check_headings("task.sections", list(pairs))
+    return {name: _described(name, text, "task.sections") for name, text in zip(names, pairs.values(), strict=True)}
 
 
 def _described(name: str, text: object, where: str) -> str:
@@ -93,12 +111,13 @@ def _spans(given: object, *, structured: bool) -> dict[str, str]:
     return {name: _described(name, text, "task.spans") for name, text in given.items()}
 
 
-def _wording(given: object) -> Wording:
+def _wording(given: object, label: str) -> Wording:
     if given is None:
-        return Wording()
+        return Wording(label=label)
     if not isinstance(given, Mapping) or given.keys() - set(_WORDING):
         raise ConfigError("task.wording", expected=f"a mapping with any of {', '.join(_WORDING)}", got=repr(given))
-    return Wording(**{name: _text(value, f"task.wording.{name}") for name, value in given.items() if value is not None})
+    named = {name: _text(value, f"task.wording.{name}") for name, value in given.items() if value is not None}
+    return Wording(**{"label": label} | named)
 
 
 def _text(value: object, where: str) -> str:

@@ -4,19 +4,20 @@ Private records are not here: a party reads its own file (`client/records.py`), 
 (`simulations/federation/parties.py`).
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from itertools import zip_longest
 from pathlib import Path
 from typing import Protocol
 
 from common.domain import UNLABELLED, Record
-from common.errors import ConfigError
+from common.errors import ConfigError, DataError
 from common.labelled_files import named_by, read_records, read_texts, read_topics
+from common.sections import bodies, sections
 from common.structure import Structure, check_records
 from server.domain import NO_LABELS, Example, Task
-from server.settings.tasks import DemoMessagesSettings, DemoNotesSettings, LabelledFilesSettings
-from server.tasks import demo_messages, demo_notes
+from server.settings.tasks import DemoLettersSettings, DemoMessagesSettings, DemoNotesSettings, LabelledFilesSettings
+from server.tasks import demo_letters, demo_messages, demo_notes
 from server.tasks.description import task_from
 from server.tasks.span_files import read_examples, read_spans, read_types
 
@@ -116,6 +117,39 @@ class DemoMessages(DemoMessagesSettings):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class DemoLetters(DemoLettersSettings):
+    """The demo of long texts: artificial discharge letters in sections, from our own grammar."""
+
+    def task(self) -> Task:
+        """Return the public description of the letters."""
+        return replace(demo_letters.TASK, labels_per_text=self.sections_per_text)
+
+    def public_texts(self) -> list[str]:
+        """Return texts from which the built-in models may learn: sections."""
+        return [example.text for example in self.public_examples()]
+
+    def public_examples(self) -> list[Example]:
+        """Return public sections with their headings, from other wards' letters."""
+        return list(demo_letters.public_sections(self.public_notes, self.corpus_seed))
+
+    def held_out(self) -> list[Record]:
+        """Return letters that do not belong to any party."""
+        return demo_letters.held_out_letters(self.test_records, self.corpus_seed)
+
+    def held_out_spans(self) -> list[Example]:
+        """Return no text: the letters have no spans."""
+        return []
+
+    def private(self, hospital: int, count: int) -> list[Record]:
+        """Return `count` private letters of one hospital; hospitals are numbered from 0."""
+        return demo_letters.private_letters(hospital, count, self.corpus_seed)
+
+
+Demo = DemoNotes | DemoMessages | DemoLetters
+"""A source whose private texts are those of one hospital or another."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class LabelledFiles(LabelledFilesSettings):
     """Files with the columns `text,label`, or `text` alone (CSV, JSON Lines or Parquet); or FHIR."""
 
@@ -137,7 +171,7 @@ class LabelledFiles(LabelledFilesSettings):
         Raises:
             ConfigError: No labels are named.
         """
-        if not self.labels:
+        if not self.labels and not self.sections:
             raise ConfigError(
                 "task.labels",
                 expected="label: public description",
@@ -157,6 +191,8 @@ class LabelledFiles(LabelledFilesSettings):
                 "language": self.language,
                 "labels_per_text": self.labels_per_text,
                 "spans": self.spans,
+                "sections": self.sections,
+                "sections_per_text": self.sections_per_text,
             }
         )
 
@@ -173,6 +209,8 @@ class LabelledFiles(LabelledFilesSettings):
                 got="none",
                 do="Set task.public_text=PATH, or choose models that need none, such as llm=anthropic",
             )
+        if self.sections:
+            return [example.text for example in self.public_examples()]
         with named_by("task.public_text"):
             return list(map(self._reading(), read_texts(self.public_text)))
 
@@ -184,17 +222,28 @@ class LabelledFiles(LabelledFilesSettings):
             topics = read_topics(self.public_text)
             spans = read_spans(self.public_text, self.spans) if self.spans else []
         reading = self._reading()
-        return [
+        examples = [
             Example(text=reading(text), topic=topic and topic.strip().replace("_", " "), spans=of_text)
             for (text, topic), of_text in zip_longest(topics, spans)
         ]
+        return self._in_sections(examples) if self.sections else examples
+
+    def _in_sections(self, examples: list[Example]) -> list[Example]:
+        """Return the sections of public texts, each with its heading as the topic; a text without any stays whole."""
+        parts = []
+        for example in examples:
+            found = sections(example.text, self.sections)
+            for part, body in zip(found, bodies(example.text, found), strict=True):
+                parts.append(Example(text=body, topic=part.heading))
+            parts += [] if found else [example]
+        return parts
 
     def held_out(self) -> list[Record]:
         """Return the records of the file of test texts; none if `test` is not set."""
         if not self.test:
             return []
         with named_by("task.test"):
-            return self.checked(read_records(self.test, list(self.task().labels), show_names=True), self.test)
+            return self.read(self.test)
 
     def held_out_spans(self) -> list[Example]:
         """Return those rows of the file of test texts that have spans; none if `test` is not set."""
@@ -202,6 +251,15 @@ class LabelledFiles(LabelledFilesSettings):
             return []
         with named_by("task.test"):
             return read_examples(self.test, self.spans or ())
+
+    def read(self, path: str) -> list[Record]:
+        """Return the records of a labelled file of this task; texts in sections need no labels.
+
+        Raises:
+            DataError: The file is wrong, or a text has none of the task's headings; the message has its place.
+        """
+        labels = [UNLABELLED] if self.sections else list(self.task().labels)
+        return self.checked(read_records(path, labels, show_names=True), path)
 
     def checked(self, records: list[Record], path: str) -> list[Record]:
         """Return the records of a file of this task.
@@ -211,11 +269,25 @@ class LabelledFiles(LabelledFilesSettings):
         """
         if structure := self.task().structure:
             check_records(records, structure, path)
+        if self.sections:
+            check_sections(records, self.task(), path)
         return records
 
     def _reading(self) -> Callable[[str], str]:
         """Return the function that extracts what to read from a public text: its text field, or all if unstructured."""
         return Structure.of(self.structure, "task.structure").reading if self.structure else str
+
+
+def check_sections(records: Sequence[Record], task: Task, path: object) -> None:
+    """Refuse a text without any of the task's headings, by the number of its record.
+
+    Raises:
+        DataError: There is one; the message has its number, and no word of it.
+    """
+    for number, record in enumerate(records, start=1):
+        if not sections(record.text, task.labels):
+            expected = f"a line that begins with one of the headings {', '.join(task.labels)}, and text under it"
+            raise DataError("text", expected=expected, got="none", where=f"{path}, record {number}")
 
 
 def unmarked_types(source: Source) -> str | None:

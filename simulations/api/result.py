@@ -21,6 +21,7 @@ from server.documents.rounds import RoundReport
 from server.documents.run import RunSummary
 from server.domain import Candidate, has_label_sets
 from server.evaluation.text_classifier import TextClassifier
+from server.report.dataset_card import MARKED
 from server.run_folder import from_round_1, read_candidates
 from server.settings.build import build
 from server.settings.compose import load
@@ -56,7 +57,7 @@ class Result:
             complete run whose texts disclose private records, or could not be tested for that.
         texts: The synthetic texts, with the columns text, label, model, round (from 1; 0 before any vote) and weight.
             Methods that estimate labels add the column `probabilities.LABEL` for each label; a task with types of spans
-            adds `spans`, a list of mappings.
+            adds `spans`, a list of mappings, and one with sections has `sections` in place of labels.
         metrics: `metrics.json`: accuracy and all other figures; empty for a partial run.
         privacy: `privacy.json`: the guarantee, what was spent, what is not covered.
         rounds: A row for each round, from 1, with columns such as `candidates`, `fid`, `epsilon` and `tokens.output`.
@@ -112,8 +113,12 @@ def _table(texts: Sequence[Candidate]) -> pd.DataFrame:
         table = table.rename(columns={"label": "labels"})
     if is_one_population({text.label for text in texts}):
         table = table.drop(columns="label")
-    if any(text.spans is not None for text in texts):
-        table["spans"] = [None if text.spans is None else strict(text.spans) for text in texts]
+    for column in MARKED:
+        marked = [getattr(text, column) for text in texts]
+        if any(of_text is not None for of_text in marked):
+            table[column] = [None if of_text is None else strict(of_text) for of_text in marked]
+    if "sections" in table:
+        table = table.drop(columns="labels")
     if not any(text.probabilities for text in texts):
         return table
     return table.join(pd.DataFrame([text.probabilities or {} for text in texts]).add_prefix("probabilities."))

@@ -67,7 +67,9 @@ def _labels(source: Source, private: Sequence[Record]) -> Iterator[str]:
     if is_one_population(labels):
         return
     counts = Counter(label for record in private for label in record.labels[:most])
-    if most == 1 and (several := sum(bool(record.more) for record in private)):
+    if source.task().sectioned:
+        counts = Counter(part.label for part in source.task().classifier_inputs(private))
+    if most == 1 and not source.task().sectioned and (several := sum(bool(record.more) for record in private)):
         yield f"{several} rows have several labels; only the first counts: task.labels_per_text {_ALONE}"
     if absent := [label for label in labels if not counts[label]]:
         yield f"{len(absent)} of {len(labels)} labels have no record: their votes are noise alone {_ALONE}"
@@ -87,7 +89,8 @@ def _guarantee(settings: SimulationSettings, private: Sequence[Record]) -> Itera
 
 
 def _other_files(source: Source, private: Sequence[Record]) -> Iterator[str]:
-    held_out, measure = source.held_out(), MICRO_F1 if source.task().several else ACCURACY
+    task, held_out = source.task(), source.held_out()
+    measure = MICRO_F1 if task.several and not task.sectioned else ACCURACY
     if not held_out:
         yield f"no held-out texts (task.test): no {measure} and no FID will be measured"
     if not isinstance(source, LabelledFiles):

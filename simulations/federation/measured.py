@@ -37,7 +37,7 @@ def with_records(settings: SimulationSettings, candidates: Sequence[Candidate]) 
         private=task.classifier_inputs(whole),
         structure=task.structure,
         whole_records=[record.text for record in whole],
-        sites=[party for party, records in enumerate(dealt) for _ in records],
+        sites=[party for party, records in enumerate(dealt) for _ in task.classifier_inputs(records)],
         canaries=parties.planted(settings, source),
         canary_times=settings.federation.canary_times,
         style_site=settings.federation.style_site,

@@ -26,7 +26,7 @@ from server.settings.compose import simulated
 from server.settings.schema import SimulationSettings
 from server.settings.sections import changed, setting
 from server.settings.tasks import LabelledFilesSettings
-from server.tasks.sources import DemoMessages, DemoNotes, LabelledFiles, Source
+from server.tasks.sources import Demo, LabelledFiles, Source
 from simulations.federation.partition import dirichlet, iid
 from simulations.federation.shared import Shared
 from simulations.private_evaluation import canaries, sites
@@ -43,7 +43,7 @@ def prepared(settings: SimulationSettings, folder: Path) -> SimulationSettings:
 def with_labels(settings: SimulationSettings) -> SimulationSettings:
     """Return the settings with labels; missing ones are those of the training file, as only a simulation may do."""
     train = setting(settings, "task.train")
-    if not train or setting(settings, "task.labels"):
+    if not train or setting(settings, "task.labels") or setting(settings, "task.sections"):
         return settings
     with named_by("task.train"):
         private = read_records(train, show_names=True)
@@ -85,6 +85,8 @@ def with_number(settings: SimulationSettings) -> SimulationSettings:
 def parties(settings: SimulationSettings, folder: Path) -> dict[int, PartyService]:
     """Return one service for each simulated party, with its own records, limits and ledger."""
     encoder: Encoder = build(settings.embedding)
+    task = build(settings.task).task()
+    headings = tuple(task.labels) if task.sectioned else ()
     hospital = party_settings(settings.client)
     writers = hospital.writers()
     (folder / "parties").mkdir(parents=True, exist_ok=True)
@@ -93,7 +95,7 @@ def parties(settings: SimulationSettings, folder: Path) -> dict[int, PartyServic
     return {
         party: PartyService(
             party=party,
-            private=records.embed(private, encoder),
+            private=records.embed(private, encoder, headings),
             terms=lambda: Terms(limits=hospital.limits),
             writers=writers,
             ledger=Ledger(folder / "parties" / f"{party:04}.db", durable=False),
@@ -122,6 +124,10 @@ def deal(settings: SimulationSettings) -> list[list[Record]]:
         DataError: A file has a wrong row, or canaries are to begin like held-out texts, and a label has none.
     """
     source: Source = build(settings.task)
+    planting = {"canaries": settings.federation.canaries > 0, "style_site": settings.federation.style_site is not None}
+    for name in (name for name, wanted in planting.items() if wanted):
+        why = "as neither a planted record nor its style has sections"
+        source.task().check_whole(f"federation.{name}", why, f"Leave out federation.{name}")
     dealt = _dealt(settings, source)
     if (site := settings.federation.style_site) is not None:
         dealt[site] = [replace(record, text=sites.STYLE.format(record.text)) for record in dealt[site]]
@@ -144,7 +150,7 @@ def planted(settings: SimulationSettings, source: Source) -> list[Canary]:
 
 def _dealt(settings: SimulationSettings, source: Source) -> list[list[Record]]:
     federation, count = settings.federation, settings.federation.parties
-    if isinstance(source, DemoNotes | DemoMessages) and federation.partition == "natural":
+    if isinstance(source, Demo) and federation.partition == "natural":
         size = source.records_per_party if federation.records is None else federation.records // count
         return [source.private(hospital, size) for hospital in range(count)]
 
@@ -173,11 +179,11 @@ def _whole_users(dealt: list[list[Record]]) -> list[list[Record]]:
 
 
 def _pool(source: Source, count: int) -> list[Record]:
-    if isinstance(source, DemoNotes | DemoMessages):
+    if isinstance(source, Demo):
         return [text for hospital in range(count) for text in source.private(hospital, source.records_per_party)]
     if isinstance(source, LabelledFiles) and source.train:
         with named_by("task.train"):
-            return source.checked(read_records(source.train, list(source.task().labels), show_names=True), source.train)
+            return source.read(source.train)
     raise ConfigError("task", expected="private records to deal out", got="none", do="Set task.train=PATH")
 
 

@@ -51,7 +51,7 @@ class SweepCallback(Callback):
             sys.exit(exit_code(error))
         params = config.hydra.sweeper.params or {}
         if names and ROW not in params:
-            config.hydra.sweeper.params = {ROW: ", ".join(names), **params}
+            config.hydra.sweeper.params = {ROW: choices(names), **params}
         HydraConfig.instance().set_config(config)
 
     def on_multirun_end(self, config: Any, **_: Any) -> None:
@@ -62,6 +62,11 @@ class SweepCallback(Callback):
         table = write_table(near(Path(config.hydra.sweep.dir)))
         if table.failures:
             sys.exit(f"caucus-simulate: {len(table.failures)} of {len(table.runs)} runs failed")
+
+
+def choices(names: Iterable[str]) -> str:
+    """Return a sweep over rows in Hydra's grammar; a name is one choice, whatever commas and brackets it has."""
+    return ", ".join("'" + name.replace("'", r"\'") + "'" for name in names)
 
 
 def planned(sweep: Path) -> list[list[str]]:

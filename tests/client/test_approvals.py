@@ -3,14 +3,15 @@ import json
 import os
 import pwd
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import replace
+from dataclasses import asdict, replace
+from datetime import UTC, datetime, timedelta
 from types import SimpleNamespace
 
 import pytest
 
 from client import approvals as module
 from client import audit_log
-from client.approvals import LIMITS, MOST_AWAITING, Approvals, approvals, awaiting, decide
+from client.approvals import LIMITS, MOST_AWAITING, Approvals, approvals, awaiting, decide, path_of
 from client.deploy.account import account
 from client.deploy.quiet import quiet
 from client.service import LARGEST_PLAN
@@ -18,6 +19,7 @@ from client.session import RefusalError
 from common import messages as m
 from common import wire
 from common.errors import ConfigError
+from common.system.log_lines import utc
 from tests.support.federations import CANARY, plan, service
 
 PLAN = plan(3, secure=False, threshold=1)
@@ -268,19 +270,26 @@ def test_a_plan_beyond_the_limits_is_kept_as_one_that_they_refuse_and_waits_for_
 def test_a_run_that_ended_or_is_not_asked_for_any_more_says_so(tmp_path, records, monkeypatch):
     folder, wanted = tmp_path / "private", made(tmp_path, records)
     refused(m.Reason.AWAITING, wanted)
-    assert quiet(*approvals(folder), approvals(folder)) == ""
+    assert quiet(*approvals(folder)) == ""
     wanted.ended("r")
     (over,) = approvals(folder)
-    assert quiet(over, [over]).startswith(f"the coordinator ended this run, {over.ended}. Approving it does no harm")
+    assert quiet(over).startswith(f"the coordinator ended this run, {utc(over.ended)} UTC. Approving it does no harm")
     assert awaiting(folder) == []
     refused(m.Reason.AWAITING, wanted)
     (again,) = awaiting(folder)
-    other = replace(again, run="another", asked="9999-01-01T00:00:00+00:00")
-    assert "; run another was, 9999-01-01" in quiet(again, [again, other])
-    assert quiet(other, [again, other]) == ""
     late = replace(again, asked="", first_seen="2026-01-01T00:00:00+00:00")
-    assert quiet(late, [late]).startswith("not asked for since 2026-01-01T00:00:00+00:00. Only the coordinator knows")
-    assert quiet(replace(late, decision="approved"), [late, other]) == ""
+    assert quiet(late).startswith("not asked for since 2026-01-01 00:00:00 UTC. Only the coordinator knows")
+    assert quiet(replace(late, decision="approved")) == ""
+
+
+def test_a_plan_still_waits_when_another_run_has_begun_since(tmp_path, records):
+    folder, wanted = tmp_path / "private", made(tmp_path, records)
+    refused(m.Reason.AWAITING, wanted)
+    for entry in approvals(folder):
+        hours_ago = (datetime.now(UTC) - timedelta(hours=5)).isoformat()
+        path_of(folder, entry.run, entry.plan_digest).write_text(json.dumps(asdict(replace(entry, asked=hours_ago))))
+    refused(m.Reason.AWAITING, wanted, run="another")
+    assert [quiet(entry) for entry in awaiting(folder)] == ["", ""]
 
 
 def test_a_run_does_not_go_on_with_or_without_labels_when_it_began_the_other_way(tmp_path, records):

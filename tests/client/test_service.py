@@ -19,6 +19,7 @@ from common.errors import CaucusError, ConfigError, ProtocolError
 from common.parcels import parcel_of
 from common.plan.plan import Plan
 from common.secagg import ring
+from common.versions import CAUCUS
 from tests.support.federations import (
     CANARY,
     ENCODER,
@@ -201,7 +202,7 @@ def test_whether_the_plan_knows_all_labels_of_its_records_is_not_told(tmp_path):
     for party, labels in enumerate([("a",), ("c", "d")]):
         agreed = replace(PLAIN, labels=labels)
         reply = send(service(tmp_path, party), m.Open(agreed.to_json()), agreed=agreed)
-        assert reply == m.Opened(agreed.encoder)
+        assert reply == m.Opened(agreed.encoder, None, CAUCUS)
 
 
 def test_a_limit_refuses_before_any_record_is_looked_at(tmp_path, monkeypatch):

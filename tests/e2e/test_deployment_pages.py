@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 
+from common.versions import CAUCUS
 from simulations.laboratory.nodes.deployment import PATIENCE, wait
 from tests.support.browsing import served
 from tests.support.chromium import MARKS, started, visiting
@@ -122,7 +123,7 @@ def test_a_run_is_planned_decided_and_made_on_pages_until_a_budget_is_spent(depl
     coordinator, first, third = pages
 
     begun(coordinator, "pilot")
-    assert "awaiting approval of Hospital 0, Hospital 1 and Hospital 2" in ended(coordinator)
+    assert "awaiting approval · Hospital 0, Hospital 1, Hospital 2" in ended(coordinator)
     first.goto(first.root)
     pictured(first, ".github/hospital.png")
     decided(first, "Approve")
@@ -142,13 +143,22 @@ def test_a_run_is_planned_decided_and_made_on_pages_until_a_budget_is_spent(depl
 
     decided(third, "Reconsider", "it has one")
     resumed(coordinator, "pilot")
-    assert "2 of 2 rounds are whole" in ended(coordinator)
+    assert "2 of 2 rounds are complete" in ended(coordinator)
     pictured(coordinator, ".github/coordinator.png")
     assert len(lines(deployed.result("pilot"), "synthetic.jsonl")) == 60
     pilot = read_run(deployed, "pilot")
     assert decisions(deployed, 0, pilot) == decisions(deployed, 1, pilot) == [("awaiting", "approved", "")]
     changed_its_mind = [("awaiting", "refused", "no purpose of ours"), ("refused", "approved", "it has one")]
     assert decisions(deployed, 2, pilot) == changed_its_mind
+
+    deployed.coordinator("send", deployed.here, "pilot")
+    first.goto(f"{first.root}release")
+    offered = first.get_by_label("The release of a run").inner_text()
+    assert f"the release of run {pilot}, sent on" in offered
+    assert "60 texts" in offered
+    coordinator.get_by_role("link", name="Hospitals").click()
+    assert coordinator.inner_text("table").count(CAUCUS) == 3
+    coordinator.goto(coordinator.root)
 
     third.goto(third.root)
     assert "Beyond this hospital's limits, so that it is refused even when approved" in third.inner_text(".banner")

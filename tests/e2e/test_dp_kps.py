@@ -39,7 +39,7 @@ def run_one(folder, vocabulary, *overrides, terms=6):
     [
         (("mechanism=laplace", "sequence=independent"), 1),
         slow(("mechanism=laplace", "sequence=iterative", "ensemble=linear"), 4),
-        (("mechanism=gaussian", "sequence=independent"), 1),
+        slow(("mechanism=gaussian", "sequence=independent"), 1),
         (("mechanism=gaussian", "sequence=iterative"), 2),
     ],
 )

@@ -62,7 +62,7 @@ def test_without_noise_texts_are_as_long_and_of_the_labels_that_the_records_are(
 @pytest.mark.parametrize(
     "ablation",
     [
-        "method.length=false",
+        slow("method.length=false"),
         "method.keywords=0",
         slow("method.suppression=false"),
         slow("method.tau=0.5"),

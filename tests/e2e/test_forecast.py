@@ -45,7 +45,6 @@ QUICK = {
     ("builtin", "wasp, looking ahead"),
     ("chat", "dpga"),
     ("chat", "census"),
-    ("chat", "dp_kps"),
     ("completing", "aug_pe"),
 }
 RUNS = {"dpga, lengths under noise": 2, "aug_pe_plus": 2}

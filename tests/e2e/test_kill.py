@@ -115,7 +115,7 @@ def survives(folder, event, *overrides):
     return run, diary
 
 
-@pytest.mark.parametrize("part", slow_but({0, 3}, range(7)))
+@pytest.mark.parametrize("part", slow_but({3}, range(7)))
 def test_a_run_with_noise_survives_a_kill(part, noisy, tmp_path):
     survives(tmp_path, (2 * part + 1) * noisy // 14)
 
@@ -221,7 +221,7 @@ def test_a_complete_run_resumed_asks_nothing_and_stays_the_same(tmp_path):
 )
 @pytest.mark.parametrize(
     ("setting", "value", "named"),
-    [("privacy.epsilon", 8.0, "privacy plan"), ("llm.use", ["broad"], "language models")],
+    [("privacy.epsilon", 8.0, "privacy plan"), slow("llm.use", ["broad"], "language models")],
 )
 def test_an_edited_configuration_is_refused_and_nothing_is_lost(name, setting, value, named, tmp_path):
     run = kill_before(tmp_path, name)

@@ -4,7 +4,7 @@ from collections import Counter
 
 import pytest
 
-from tests.support.lanes import slow
+from tests.support.lanes import slow, slow_but
 from tests.support.runs import lines, read, tiny
 
 SETTINGS = {
@@ -32,7 +32,7 @@ def vocabulary(tmp_path_factory):
 
 
 @pytest.mark.parametrize("parties", [slow(1), 3])
-@pytest.mark.parametrize("method", SETTINGS)
+@pytest.mark.parametrize("method", slow_but({"wasp", "aug_pe", "census"}, SETTINGS))
 def test_a_whole_run(method, parties, vocabulary, tmp_path):
     named = (f"method.vocabulary={vocabulary}",) if method == "aug_pe_plus" else ()
     run = tiny(

@@ -33,7 +33,9 @@ def party(run):
     return Ledger(run / "parties" / "0000.db").entries()
 
 
-@pytest.mark.parametrize("changes", [(), ("method.rate=0.3",), ("method.lora=2", "client.fine_tuning.micro_batch=4")])
+@pytest.mark.parametrize(
+    "changes", [(), slow(("method.rate=0.3",)), ("method.lora=2", "client.fine_tuning.micro_batch=4")]
+)
 def test_a_party_trains_and_releases_texts_at_the_price_of_the_plan(changes, tmp_path):
     run = tiny(tmp_path / "run", *SGD, *changes)
     rows, privacy = lines(run, "synthetic.jsonl"), read(run, "privacy.json")

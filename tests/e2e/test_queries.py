@@ -38,6 +38,7 @@ from tests.support.federations import (
     service,
     true_counts,
 )
+from tests.support.lanes import slow
 
 EVERY = each_kind()
 CASES = [(kind, mechanism) for kind, query in EVERY.items() for mechanism in query.spec.mechanisms]
@@ -103,7 +104,7 @@ def one(kind, mechanism, **changes):
 def test_the_suite_holds_every_kind():
     # Those that answer with texts: test_text_queries.
     assert set(EVERY) == set(KINDS) - set(SECTIONS.values())
-    assert len(CASES) == 10 * 2 + 1 + 2
+    assert len(CASES) == 11 * 2 + 1 + 2
 
 
 @pytest.mark.parametrize("mode", MODES)
@@ -117,7 +118,7 @@ def test_without_noise_the_answer_is_what_the_parties_compute(kind, mechanism, m
     assert answered.values.any()
 
 
-@pytest.mark.parametrize("mode", ["alone", "masked"])
+@pytest.mark.parametrize("mode", [slow("alone"), "masked"])
 @pytest.mark.parametrize(("kind", "mechanism"), CASES)
 def test_every_ledger_is_charged_once_for_each_answer_and_what_was_asked_again_is_the_same(
     kind, mechanism, mode, tmp_path
@@ -156,7 +157,7 @@ def wide(kind):
     return make_query(query.spec, {"vectors": vectors, "labels": np.arange(1000, dtype=np.int32) % 2})
 
 
-@pytest.mark.parametrize("mode", ["alone", "masked"])
+@pytest.mark.parametrize("mode", [slow("alone"), "masked"])
 @pytest.mark.parametrize(("kind", "mechanism"), [case for case in SUMS if case[0] in WIDE])
 def test_the_noise_has_the_planned_variance(kind, mechanism, mode, tmp_path):
     # Of n coordinates the relative variance of the estimate is (kurtosis - 1) / n: 2 / n for a Gaussian, 5 / n for a
@@ -178,7 +179,7 @@ def assert_variance(noise, world, mechanism):
     assert (noise**2.0).mean() / planned_variance == pytest.approx(1, abs=tolerance)
 
 
-@pytest.mark.parametrize("mode", ["alone", "masked"])
+@pytest.mark.parametrize("mode", [slow("alone"), "masked"])
 @pytest.mark.parametrize("mechanism", ["gaussian", "laplace"])
 def test_the_noise_of_class_sums_has_the_planned_variance(mechanism, mode, tmp_path):
     # A record has no more than 32 directions here: 31 answers have 2046 coordinates. Alarms as above.

@@ -28,7 +28,7 @@ def run_one(folder, candidates, parties, *overrides):
 @pytest.mark.parametrize("parties", [slow(1), 3])
 @pytest.mark.parametrize(
     ("candidates", "name", "summed"),
-    [("pool", CHOICES, False), ("histogram", VOTES, True), ("seed_unproven", ABSTRACTS, False)],
+    [("pool", CHOICES, False), ("histogram", VOTES, True), slow("seed_unproven", ABSTRACTS, False)],
 )
 def test_a_whole_run(candidates, name, summed, parties, tmp_path):
     run = run_one(tmp_path / "run", candidates, parties)
@@ -55,7 +55,7 @@ def test_a_whole_run(candidates, name, summed, parties, tmp_path):
 
 
 @pytest.mark.parametrize(
-    "changes", [("method.candidates=histogram", "method.mechanism=gaussian"), ("method.nearest=0",)]
+    "changes", [("method.candidates=histogram", "method.mechanism=gaussian"), slow(("method.nearest=0",))]
 )
 def test_other_mechanisms(changes, tmp_path):
     privacy = read(tiny(tmp_path / "run", *SMALL, "federation.parties=3", *changes), "privacy.json")

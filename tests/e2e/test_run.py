@@ -160,7 +160,7 @@ ABLATIONS = {
 }
 
 
-@pytest.mark.parametrize("name", slow_but({"dropouts and colluders", "no aggregation", "user level"}, ABLATIONS))
+@pytest.mark.parametrize("name", slow_but({"no aggregation", "user level"}, ABLATIONS))
 def test_every_ablation_runs_and_says_what_it_is(name, tmp_path):
     folder = tiny(tmp_path / "run", *ABLATIONS[name].split(), "method.rounds=2", "method.samples=40")
     config, privacy, rounds = load(folder), read(folder, "privacy.json"), lines(folder, "rounds.jsonl")

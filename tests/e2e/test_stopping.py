@@ -47,7 +47,7 @@ def signals(monkeypatch, owner, name, number, *, call=1):
         slow((loop, "track", 2), signal.SIGINT, "stopped after round 2"),
         ((loop, "track", 2), signal.SIGTERM, "stopped after round 2"),
         slow((loop.small_model, "metrics", 1), signal.SIGINT, "stopped after round 3"),
-        ((simulation, "compare", 1), signal.SIGTERM, "stopped after round 3"),
+        slow((simulation, "compare", 1), signal.SIGTERM, "stopped after round 3"),
     ],
     ids=["round 1", "round 2", "SIGTERM", "evaluation", "comparison"],
 )

@@ -11,6 +11,7 @@ from common.errors import DataError, ProviderError
 from common.structure import Structure
 from server.settings.compose import composed, load
 from simulations.run import simulate
+from tests.support.lanes import slow_but
 from tests.support.runs import lines, read, tiny
 
 WORDS = {"a": "harbour lantern meadow copper violin", "b": "kettle forest gravel ribbon barrel"}
@@ -106,7 +107,7 @@ def test_nothing_of_the_structure_reaches_a_party_and_nothing_of_a_field_leaves_
         assert "train ward" not in (run / file).read_text("utf-8")
 
 
-@pytest.mark.parametrize("method", ["aug_pe", "fusegen", "dpga"])
+@pytest.mark.parametrize("method", slow_but({"fusegen"}, ["aug_pe", "fusegen", "dpga"]))
 def test_other_methods_write_objects_too(files, tmp_path, method):
     folder = tiny(tmp_path / "run", *task(files), f"method={method}", "method.samples=30", "method.rounds=2")
     released = [line["text"] for line in lines(folder, "synthetic.jsonl")]

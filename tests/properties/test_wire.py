@@ -41,7 +41,7 @@ def votes(draw):
 
 BODIES = st.one_of(
     st.builds(m.Open, st.binary(max_size=50), st.integers(0, 2**31)),
-    st.builds(m.Opened, st.text(max_size=20), st.none() | ADVERTS),
+    st.builds(m.Opened, st.text(max_size=20), st.none() | ADVERTS, st.sampled_from(["", "0.2.0", "1.0.0rc1+local"])),
     st.builds(m.AskShares, st.dictionaries(PARTIES, ADVERTS, max_size=3)),
     st.builds(m.Shares, BY_PARTY),
     st.builds(m.Ask, votes() | st.sampled_from([*each_kind().values()]), st.none() | DELIVERIES),
@@ -58,6 +58,8 @@ BODIES = st.one_of(
     ),
     st.builds(m.Close),
     st.builds(m.Closed),
+    st.builds(m.Release, st.binary(max_size=60)),
+    st.builds(m.Received),
     st.builds(m.Refusal, st.sampled_from(m.Reason)),
 )
 ENVELOPES = st.builds(
@@ -171,6 +173,30 @@ def test_each_rule_of_the_envelope(change, word):
     change(proto)
     with pytest.raises(ProtocolError, match=word):
         wire.unpack(m.Parcel(proto.SerializeToString()))
+
+
+@pytest.mark.parametrize(
+    "version",
+    [
+        "0.2",
+        "v0.2.0",
+        "0.2.0 ",
+        "0.2.0\n",
+        "٠.٢.٠",
+        "0.2.0<b>",
+        "0.2.0-A",
+        "0.2.0" + 28 * "a",
+        "1" * 20,
+        "\x1b[0m",
+        "x" * 10**6,
+    ],
+)
+def test_a_version_of_another_form_is_as_none_at_all(version):
+    def place(body):
+        return m.Envelope(run="r", party=0, plan_digest=bytes(32), body=body)
+
+    assert wire.unpack(wire.pack(place(m.Opened("digest", None, version)))).body == m.Opened("digest")
+    assert wire.unpack(wire.pack(place(m.Opened("digest", None, "0.2.0" + 18 * "a")))).body.version
 
 
 def test_vectors_that_are_not_finite_or_not_as_many_as_labels_are_refused():

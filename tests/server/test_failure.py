@@ -1,5 +1,6 @@
 """What a deployed run leaves in its folder, by the hospitals' names."""
 
+import json
 import logging
 import os
 import stat
@@ -9,7 +10,7 @@ import threading
 import pytest
 
 from common.errors import AwaitingError, CheckpointError, DropoutError, RejectedError
-from common.phrases import Party, Phrase
+from common.phrases import Party, Phrase, Turnout
 from server import failure
 from server.failure import at_work, lock_folder, logging_to
 
@@ -28,6 +29,17 @@ def test_log_and_last_words_have_the_names(tmp_path):
     log = (tmp_path / "run.log").read_text()
     assert "St. Luke: no reply" in log
     assert "got 2 (St. Mary did not answer)" in log
+
+
+def test_what_each_absent_hospital_did_is_kept_by_its_name(tmp_path):
+    with pytest.raises(DropoutError), logging_to(tmp_path, NAMES):
+        raise DropoutError("too few", expected="at least 3", got=Turnout(1, {2: "is away", 0: "is ill"}), do="Wait")
+    assert json.loads((tmp_path / failure.ABSENT).read_text()) == {
+        "problem": "too few; expected at least 3; got 1",
+        "absent": {"St. Mary": "is ill", "St. Luke": "is away"},
+        "advice": "Wait",
+    }
+    assert "got 1 (St. Mary is ill; St. Luke is away). Wait" in (tmp_path / "error.txt").read_text()
 
 
 @pytest.mark.parametrize(("kind", "rejected"), [(DropoutError, False), (RejectedError, True)])

@@ -3,15 +3,20 @@
 import json
 import math
 from dataclasses import dataclass, replace
+from datetime import UTC, datetime
 from pathlib import Path
 
 import numpy as np
 import pytest
 
+from common import messages as m
+from common import wire
 from common.domain import Record
 from common.errors import CheckpointError, ProviderError
+from common.versions import CAUCUS
 from server.app import run_with
 from server.documents.codec import strict
+from server.documents.hospitals import HospitalVersion, HospitalVersions
 from server.documents.metrics import Metrics
 from server.evaluation.small_model import Evaluation
 from server.llm.base import Reply
@@ -21,6 +26,8 @@ from server.report import read_weaknesses
 from server.run_folder import ZERO_SHOT, read_candidates
 from server.settings.compose import composed
 from server.settings.parts import Parts
+from server.settings.schema import Hospital
+from server.settings.sections import changed
 from tests.support.direct_federation import TASK, Encoder, World
 
 
@@ -154,6 +161,36 @@ def test_a_run_goes_through_its_rounds_and_closes(setup):
     assert setup.network.sent.count("Open") == setup.network.sent.count("Close") == 3
     assert setup.network.sent.count("Ask") == 2 * 3
     assert (setup.folder / "report.html").exists()
+
+
+def test_versions_that_named_hospitals_tell_are_kept_each_with_its_time(setup):
+    hospitals = tuple(Hospital(name=name, node=node) for node, name in enumerate(("St. Mary", "St. Luke", "Charité")))
+    settings = changed(composed(setup.overrides), {"federation.hospitals": hospitals})
+    earlier = HospitalVersion(caucus="9.9.9", at="2026-01-02 10:00:00Z")
+    HospitalVersions(versions={"St. Mary": earlier, "St. Anna": earlier}).save(setup.folder)
+
+    def hostile(party, parcel):
+        opened = wire.unpack(parcel)
+        if party == 1 and isinstance(opened.body, m.Opened):
+            return wire.pack(replace(opened, body=replace(opened.body, version="<b>0.2.0</b>")))
+        return parcel
+
+    setup.network.change = hostile
+    run_with(setup.parts, settings, setup.network, setup.folder)
+    told = HospitalVersions.load(setup.folder).versions
+    assert {name: one.caucus for name, one in told.items()} == {
+        "St. Mary": CAUCUS,
+        "St. Anna": "9.9.9",
+        "St. Luke": "",
+        "Charité": CAUCUS,
+    }
+    assert told["St. Anna"] == earlier
+    assert datetime.fromisoformat(told["St. Mary"].at).tzinfo is UTC
+
+
+def test_a_simulation_has_no_hospitals_whose_versions_it_could_keep(setup):
+    run(setup)
+    assert not (setup.folder / HospitalVersions.FILE).exists()
 
 
 def test_all_texts_are_voted_on_again_but_embedded_once(setup, monkeypatch):

@@ -16,6 +16,7 @@ import itertools
 from collections import defaultdict
 from contextlib import suppress
 from dataclasses import KW_ONLY, dataclass, field
+from functools import cached_property
 
 import numpy as np
 
@@ -53,11 +54,11 @@ class Shown:
         place = {"run": self.run, "plan_digest": self.plan.digest(), "index": self.index, "attempt": self.attempt}
         return wire.pack(m.Envelope(**{"party": party, "body": body} | place | self.envelope))
 
-    @property
+    @cached_property
     def opening(self):
         return m.Open(self.plan.to_json(), self.index if self.first is None else self.first)
 
-    @property
+    @cached_property
     def setup(self):
         return aggregation_setup(self.plan, self.run, attempt=self.attempt, first=self.opening.first)
 
@@ -104,6 +105,7 @@ class Attack:
         self.adversary, self.shown, self._tamper = adversary, shown, tamper
         self.words, self.survivors, self.signatures = {}, {}, {}
         self._seeds, self._keys = defaultdict(dict), defaultdict(dict)  # by owner and holder: shares
+        self._transcripts = {}
         self._corrupt = {}  # by corrupt party and world: what it knows there
         self._advertise()
         self._share()
@@ -150,13 +152,13 @@ class Attack:
         return frozenset(self._sealed)
 
     def transcript(self, party):
-        """Return the hash of the keys that a party was shown; None if they are not valid in its world."""
-        shown = self.shown[party]
-        try:
-            adverts = self.adverts_for(party)
-            return rules.check_adverts(shown.setup, adverts, self.adversary.rosters[party], "adversary")[0]
-        except CaucusError:
-            return None
+        """Return the hash of the keys that a party was shown, once all are there; None if not valid in its world."""
+        if party not in self._transcripts:
+            shown, adverts, transcript = self.shown[party], self.adverts_for(party), None
+            with suppress(CaucusError):
+                transcript = rules.check_adverts(shown.setup, adverts, self.adversary.rosters[party], "adversary")[0]
+            self._transcripts[party] = transcript
+        return self._transcripts[party]
 
     def binding(self, party):
         """Return the binding of the party's secrets of this round."""
@@ -230,9 +232,10 @@ class Attack:
 
     def reads(self, group):
         """Return whether the adversary can read the noised sum over these honest parties."""
-        answers, total = self.answers(), self._total(frozenset(group))
-        return total is not None and np.array_equal(total, sum(answers[party] for party in group))
+        total = self._total(frozenset(group))
+        return total is not None and np.array_equal(total, sum(self.answers[party] for party in group))
 
+    @cached_property
     def answers(self):
         """Return the noised answers of the honest parties that sent one, from their ledgers."""
         kept = {}

@@ -3,13 +3,14 @@
 import numpy as np
 
 from client.records import EmbeddedRecords
-from common.queries import class_sums, correct_count, histograms, label_sets, self_similarity, votes
+from common.queries import class_sums, correct_count, histograms, label_sets, section_order, self_similarity, votes
 from common.queries.class_sums import ClassSumsSpec
 from common.queries.correct_count import CorrectCountSpec
 from common.queries.histograms import LabelHistogramSpec, LengthHistogramSpec, VocabularySpec
 from common.queries.label_sets import LabelSetsSpec
 from common.queries.questionnaire import Questionnaire, QuestionnaireSpec
 from common.queries.questions import QUESTIONS
+from common.queries.section_order import SectionOrderSpec
 from common.queries.self_similarity import SelfSimilaritySpec
 from common.queries.sketch import Sketch, SketchSpec
 from common.queries.terms import encode_terms
@@ -108,6 +109,7 @@ def every_summed_query(rng, dim, candidates=40):
         votes.Votes(spec=VotesSpec(top=3), vectors=vectors, labels=rng.integers(0, 3, candidates).astype(np.int32)),
         histograms.LabelHistogram(spec=LabelHistogramSpec(labels=3)),
         label_sets.LabelSets(spec=LabelSetsSpec(labels=3, labels_per_record=2)),
+        section_order.SectionOrder(spec=SectionOrderSpec(labels=3, labels_per_record=2)),
         histograms.LengthHistogram(spec=LengthHistogramSpec(bins=4), edges=np.array([2, 3, 7], np.int32)),
         histograms.Vocabulary(spec=VocabularySpec(first=2), terms=encode_terms(TERMS)),
         sketch(frequencies, vectors=of_terms, labels=3),

@@ -1,6 +1,7 @@
 """Tiny federations of real parties, for tests: `make(parties=3, epsilon=4)`."""
 
 import math
+from dataclasses import replace
 
 import numpy as np
 
@@ -8,7 +9,7 @@ from client.admission import Terms
 from client.app import relay
 from client.contributions.contribute import contribution
 from client.guard import Limits
-from client.records import embed
+from client.records import RecordSections, embed
 from client.service import PartyService
 from common.domain import Record
 from common.ledger.ledger import Ledger
@@ -22,12 +23,14 @@ from common.queries.histograms import LabelHistogramSpec, LengthHistogramSpec, V
 from common.queries.label_sets import LabelSetsSpec
 from common.queries.length_range import LengthRangeSpec
 from common.queries.questionnaire import QuestionnaireSpec
+from common.queries.section_order import SectionOrderSpec
 from common.queries.seed_choice import SeedChoiceSpec
 from common.queries.self_similarity import SelfSimilaritySpec
 from common.queries.sketch import SketchSpec
 from common.queries.terms import encode_terms
 from common.queries.votes import Votes, VotesSpec
 from common.secagg.identity import Identity, Roster
+from common.sections import normal
 from server.federation.ask import Federation
 from server.federation.checkpoint import Checkpoint
 from server.federation.network import FlowerNetwork
@@ -102,6 +105,7 @@ def each_kind(max_records=1, seed=0):
         ),
         (LabelHistogramSpec(labels=2, max_records=max_records), {}),
         (LabelSetsSpec(labels=2, labels_per_record=2, max_records=max_records), {}),
+        (SectionOrderSpec(labels=2, max_records=max_records), {}),
         (LengthHistogramSpec(bins=4, max_records=max_records), {"edges": edges}),
         (VocabularySpec(first=2, max_records=max_records), {"terms": terms["terms"]}),
         (
@@ -128,11 +132,22 @@ def roster(parties):
     return Roster({party: IDENTITIES[party].public for party in range(parties)})
 
 
+def in_sections(mine):
+    """Make each record a section of its own, under its label: a plan by sections then sees what any other plan does."""
+    parts = RecordSections(
+        numbers=tuple(range(len(mine))),
+        headings=tuple(normal(record.label) for record in mine.records),
+        texts=tuple(record.text for record in mine.records),
+        vectors=mine.vectors,
+    )
+    return replace(mine, sections=parts)
+
+
 def service(folder, party, private=None, limits=OPEN, known=None, **changes):
     return PartyService(
         **{
             "party": party,
-            "private": embed(records(party) if private is None else private, ENCODER),
+            "private": in_sections(embed(records(party) if private is None else private, ENCODER)),
             "terms": lambda: Terms(limits=limits),
             "ledger": Ledger(folder / f"party-{party}.db"),
             "identity": IDENTITIES[party] if known else None,

@@ -1,5 +1,7 @@
 """A hospital's folder after some requests, answered and refused: one answer is charged, and no process runs."""
 
+import json
+
 import pytest
 import yaml
 
@@ -71,3 +73,12 @@ def opened(folder, agreed, run="pilot-1a2b3c4d"):
     records = HospitalSettings.load(folder).records
     with pytest.raises(RefusalError):
         Approvals(folder / "private", records=records, key=b"k" * 32).admit(run, agreed, automatic=False)
+
+
+def sent(folder, run, texts, name=32 * "0"):
+    """Leave the release of a run as the party service keeps it; return the name of its file."""
+    (releases := folder / "private" / "releases").mkdir(exist_ok=True)
+    (releases / f"{name}.jsonl").write_bytes(texts)
+    about = {"run": run, "received": "2026-01-02T10:00:00+00:00", "texts": 30}
+    (releases / f"{name}.json").write_text(json.dumps(about))
+    return name

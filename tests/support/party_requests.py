@@ -1,7 +1,11 @@
 """Requests to a party's service, in the form of the coordinator's messages."""
 
+from client.approvals import Approvals
+from client.audit_log import AuditLog
+from client.releases import Releases
 from common import messages as m
 from common import wire
+from common.ledger.ledger import Ledger
 from tests.support.federations import plan, service
 
 PLAIN = plan(3, secure=False, threshold=1)
@@ -19,3 +23,17 @@ def opened(folder, agreed=PLAIN, **changes):
     party = service(folder, 0, **changes)
     assert isinstance(send(party, m.Open(agreed.to_json()), agreed=agreed), m.Opened)
     return party
+
+
+def hospital(folder, party=0, **changes):
+    """Return the service of a party with the folder of a hospital, `private`, in which the limits decide."""
+    folder.mkdir(exist_ok=True)
+    (notes := folder / "notes.csv").write_text("text,label\n")
+    private, ledger = folder / "private", Ledger(folder / "ledger.db")
+    kept = {
+        "ledger": ledger,
+        "approvals": Approvals(private, records=notes, key=b"k" * 32),
+        "audit_log": AuditLog(private),
+        "releases": Releases(private, ledger),
+    }
+    return service(folder, party, **kept | changes)

@@ -35,6 +35,7 @@ _SHAPES = 16  # read in addition where no exemplar shows what a text looks like
 _ALIKE = 0.2  # share of all that was read, most like one text drawn at random, from which these come
 _CONTRAST = 1.0  # 1 puts the good exemplars midway between the bad ones and the target, as the contrastive prompt asks
 _DESCRIPTION = 0.5  # weight of label and description relative to exemplars
+_BEFORE = 0.25  # weight of the sections that a text has so far
 _TELLING = 64  # passages nearest to a label whose phrases are its subtopics
 _TOKENS_PER_WORD = 1.3
 _WORDS_OF_A_PHRASE = 2
@@ -129,7 +130,7 @@ class BuiltinModel:
 
     def estimate(self, request: Request) -> tuple[int, int]:
         """Return the expected input and output tokens, for the forecast. This model's tokens cost nothing."""
-        fields = (request.good, request.bad, request.source, request.must, (request.description,))
+        fields = (request.good, request.bad, request.source, request.must, (request.description, request.before or ""))
         read = sum(len(text.split()) for field in fields for text in field)
         around = len(request.must) * self._words_around if not request.source else 0.0  # a sentence for each keyphrase
         if around:
@@ -232,6 +233,8 @@ def _input_texts(request: Request) -> Iterable[str]:
         yield request.attribute
     if request.must:
         yield "; ".join(request.must)
+    if request.before:
+        yield request.before
 
 
 def _target(request: Request, vectors: dict[str, Vector], sense: dict[str, Sense]) -> Vector:
@@ -250,6 +253,8 @@ def _target(request: Request, vectors: dict[str, Vector], sense: dict[str, Sense
         target += vectors["; ".join(request.must)]
     if request.attribute is not None:
         target += _DESCRIPTION * vectors[request.attribute]
+    if request.before:
+        target += _BEFORE * vectors[request.before]
     for label, _ in request.requested:
         target += weight / len(request.requested) * sense[label].vector
     return unit(target)

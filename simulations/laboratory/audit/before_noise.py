@@ -74,7 +74,10 @@ class Replay:
             index=self._index,
             plan=replace(self._plan, max_records_per_party=most),
             records=private.for_plan(
-                self._plan.labels, unit=self._plan.unit, labels_per_record=self._plan.labels_per_record
+                self._plan.labels,
+                unit=self._plan.unit,
+                labels_per_record=self._plan.labels_per_record,
+                by_section=self._plan.by_section,
             ),
             party=self._party,
         )

@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from client.records import PartyRecords
+from client.records import PartyRecords, RecordSections
 from common.domain import Record
 from common.models.encoder import Encoder
 from common.plan.plan import Plan
@@ -122,7 +122,9 @@ class Neighbourhood:
 
     def _private(self, data_set: Sequence[EmbeddedRecord]) -> PartyRecords:
         vectors = np.stack([one.vector for one in data_set]) if data_set else self.encoder.encode([])
-        return PartyRecords(records=tuple(one.record for one in data_set), vectors=vectors, encoder=self.encoder)
+        private = tuple(one.record for one in data_set)
+        parts = RecordSections.of(private, self.encoder, self.plan.labels) if self.plan.by_section else None
+        return PartyRecords(records=private, vectors=vectors, encoder=self.encoder, sections=parts)
 
 
 def sources(

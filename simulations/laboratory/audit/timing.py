@@ -63,6 +63,7 @@ from common.queries.length_range import LengthRange, LengthRangeSpec
 from common.queries.page import Query
 from common.queries.questionnaire import Questionnaire, QuestionnaireSpec
 from common.queries.questions import QUESTIONS
+from common.queries.section_order import SectionOrder, SectionOrderSpec
 from common.queries.seed_choice import SeedChoice, SeedChoiceSpec
 from common.queries.self_similarity import SelfSimilarity, SelfSimilaritySpec
 from common.queries.sketch import Sketch, SketchSpec
@@ -173,6 +174,7 @@ def _questions(rows: NDArray[np.float32]) -> Iterator[Query]:
     yield Vocabulary(spec=VocabularySpec(first=10), terms=encode_terms(tuple(almost)))
     yield LabelHistogram(spec=LabelHistogramSpec(labels=1))
     yield LabelSets(spec=LabelSetsSpec(labels=1))
+    yield SectionOrder(spec=SectionOrderSpec(labels=1))
     yield LengthHistogram(spec=LengthHistogramSpec(bins=4), edges=np.array([3, 5, 9], dtype=np.int32))
     yield SelfSimilarity(spec=SelfSimilaritySpec(buckets=1000))
     yield CorrectCount(spec=CorrectCountSpec(), weights=basis[:10], intercepts=np.zeros(10, dtype=np.float32))

@@ -10,21 +10,25 @@ import pytest
 
 from client.approvals import approvals
 from client.command import main
+from client.deploy import plan_fit
 from client.deploy.plan_facts import down, up
 from client.deploy.settings import HospitalSettings
 from client.noted_head import NotedHead
 from common.domain import UNLABELLED
+from common.errors import ConfigError
 from common.plan.guarantee import epsilon_against, epsilon_alone
 from common.plan.not_covered import Scope, not_covered
 from common.plan.planned import PlannedQuery
 from common.queries.class_sums import ClassSumsSpec
 from common.queries.histograms import LabelHistogramSpec
 from common.queries.questionnaire import QuestionnaireSpec
+from common.queries.section_order import SectionOrderSpec
 from common.queries.seed_choice import SeedChoiceSpec
 from common.queries.texts import AbstractedSeedsSpec
 from common.queries.votes import VotesSpec
 from common.secagg.identity import Roster
 from common.system.enrolment import RosterFile
+from common.system.log_lines import utc
 from tests.support.federations import plan
 from tests.support.hospital import change, opened
 
@@ -138,7 +142,8 @@ def test_a_user_is_protected_up_to_m_records(made, capsys):
         (plan(2, epsilon=9.0), "plan's epsilon; expected at most 8.0; got 9.0"),
     ],
 )
-def test_what_is_refused_even_when_approved_is_said(agreed, line, made, capsys):
+def test_what_is_refused_even_when_approved_is_said(agreed, line, made, capsys, monkeypatch):
+    monkeypatch.setattr(plan_fit, "SECONDS", math.inf)  # a busy machine takes longer
     opened(made, agreed)
     assert facts(capsys, made)["limits"][0].startswith(
         f"BEYOND this hospital's limits, refused even when approved: {line}"
@@ -164,7 +169,7 @@ def test_the_lifetime_budget_is_that_of_all_other_runs_and_this_one(made, capsys
     assert unspent == "0.0 % is used by other runs, up to 34.9 % with this one"  # epsilon 3.49 of 10, at its delta
     assert left == "65.1 % is left afterwards"
     assert amounts.startswith("of epsilon 10, 10.000 is left and this run takes up to 3.4")
-    assert amounts.endswith(", as the limit on all runs counts it, by its own delta")
+    assert amounts.endswith(", counted by the limit on all runs at its own delta")
     charge(made, agreed, RUN)  # this run's own charge is in its plan
     assert facts(capsys, made)["lifetime budget"] == [unspent, left, amounts]
     for other in range(30):
@@ -279,9 +284,9 @@ def test_a_person_is_told_what_each_query_asks(made, capsys):
     )
     opened(made, plan(2, queries=queries))
     votes, voted, census, *others = facts(capsys, made)["query"]
-    assert votes.startswith("1 x votes (votes): gaussian noise, scale ")
+    assert votes.startswith("votes, asked once: gaussian noise, scale ")
     assert voted == "asks: for each of the coordinator's texts, how many records are most like it, or most unlike it"
-    assert census.startswith("1 x census (class sums): gaussian noise, scale ")
+    assert census.startswith("census (class sums), asked once: gaussian noise, scale ")
     assert " ".join(others) == (
         "asks: 20 numbers: for each label, where its records lie along 9 directions of meaning, added up, and how "
         "many they are; the coordinator takes the directions from its models' texts, and the noise would be enough for "
@@ -295,7 +300,7 @@ def test_a_person_is_told_which_questions_a_questionnaire_asks(made, capsys):
     spec = QuestionnaireSpec(labels=2, directions=9, count=512, words=512, ending=512, first=16, term=64)
     opened(made, plan(2, queries=(PlannedQuery(name="census", spec=spec),)))
     census, *asks = facts(capsys, made)["query"]
-    assert census.startswith("1 x census (questionnaire): gaussian noise, scale ")
+    assert census.startswith("census (questionnaire), asked once: gaussian noise, scale ")
     assert " ".join(asks) == (
         "asks: 20 numbers: for each label, where its records lie along 9 directions of meaning, taken from the "
         "models' texts, added up, and how many they are, as in class sums. And how many records have each answer to "
@@ -363,7 +368,7 @@ def test_a_refused_plan_stays_visible_with_who_refused_it_when_and_why(made, cap
     opened(made, plan(2))
     approve(capsys, made, "--no", "--reason", "no purpose")
     (kept,) = approvals(made / "private")
-    line = f"run {RUN}: refused by anna, {kept.decided}: no purpose\n"
+    line = f"run {RUN}: refused by anna, {utc(kept.decided)} UTC: no purpose\n"
     assert line in approve(capsys, made)
     assert approve(capsys, made, "--refused", "--list").startswith(line)
     (entry,) = json.loads(approve(capsys, made, "--refused", "--json"))
@@ -479,3 +484,20 @@ def test_records_without_labels_have_no_part_in_a_plan_with_labels(made, capsys)
     assert output["records"][0] == "0 of 2 have one of the plan's labels (known here alone)"
     assert output["records"][-1] == f"not asked for, they take no part: {UNLABELLED} (2)"
     assert "labels" not in output
+
+
+def test_a_plan_by_sections_says_so_and_how_many_records_have_its_headings(made, capsys):
+    HospitalSettings.load(made).records.write_text('text,label\n"History: a cough\nplan: rest",x\nrash,measles\n')
+    spec = SectionOrderSpec(labels=2, labels_per_record=2)
+    opened(made, plan(2, labels=("History", "Plan"), queries=[PlannedQuery(name="order", spec=spec, scale=5000.0)]))
+    output = facts(capsys, made)
+    assert " ".join(output["sections"]).startswith("the labels are headings: a record counts under each with the text")
+    assert output["records"][0].endswith("each counts under all of its sections under headings here")
+    assert output["records"][1].startswith("`headings` in client.yaml has none of them")
+    file = made / "client.yaml"
+    file.write_text(file.read_text().replace("headings: []", "headings: [HISTORY, Plan, Allergies]"))
+    output = facts(capsys, made)
+    assert output["records"][1:3] == ["History: 1", "Plan: 1"]
+    file.write_text(file.read_text().replace("Allergies]", "plan]"))
+    with pytest.raises(ConfigError, match="headings that differ"):
+        HospitalSettings.load(made)

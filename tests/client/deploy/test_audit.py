@@ -42,6 +42,16 @@ def test_copies_are_found_and_the_result_stays_in_the_folder(made, control, rele
     assert (result["records"], result["control"], result["texts"]) == (N, N, 30)
 
 
+def test_a_release_that_the_coordinator_sent_is_named_by_its_run(made, control, capsys):
+    (folder := made / "private" / "releases").mkdir()
+    (folder / "ab.jsonl").write_text(json.dumps({"text": unrelated(1)[0]}))
+    (folder / "ab.json").write_text(json.dumps({"run": "first-1", "received": "2026-01-02", "texts": 1}))
+    assert main(["audit", str(made), "--run", "first-1", "--control", str(control)]) == 0
+    assert capsys.readouterr().out.startswith("1 texts, 40 records")
+    assert main(["audit", str(made), "--run", "second", "--control", str(control)]) == 2
+    assert "release of a run; expected one of first-1; got 'second'" in capsys.readouterr().err
+
+
 def test_texts_of_nobody_pass(made, control, released, capsys):
     write(released, unrelated(30))
     assert main(["audit", str(made), str(released), "--control", str(control)]) == 0

@@ -26,6 +26,7 @@ from flwr.supernode.nodestate import NodeStateFactory
 from client.flower import supernode
 from common.messages import Parcel
 from common.parcels import contents
+from tests.support.lanes import slow_but
 from tests.support.parts import asked_again_after
 
 BEGUN = """
@@ -49,7 +50,7 @@ supernode.main()
 """
 
 
-@pytest.mark.parametrize("how", ["gives_up", "fails", "heart_stops"])
+@pytest.mark.parametrize("how", slow_but({"gives_up"}, ["gives_up", "fails", "heart_stops"]))
 def test_a_supernode_that_has_given_up_ends(how, tmp_path):
     ended = subprocess.run(
         [sys.executable, "-c", BEGUN.format(how), tmp_path], capture_output=True, text=True, check=False, timeout=120

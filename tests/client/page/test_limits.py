@@ -21,7 +21,10 @@ from tests.support.hospital import change, charge, opened, operated
 
 def compared(folder):
     """What the last plans ask against each limit."""
-    return {limit.name: limit.asked for limit in in_force(HospitalSettings.load(folder)).limits}
+    return {
+        limit.name: tuple(asked.value for asked in limit.asked)
+        for limit in in_force(HospitalSettings.load(folder)).limits
+    }
 
 
 def text_of(folder):
@@ -113,3 +116,28 @@ def test_a_ledger_that_the_service_does_not_start_with_is_told(tmp_path):
     charge(folder, 1)
     (folder / "private" / "ledger.db").unlink()
     assert "does not start with this ledger: the ledger is missing" in text_of(folder)
+
+
+def test_a_value_beyond_a_limit_has_a_word_and_a_share_is_counted_in_hospitals(made):
+    change(made, limits={"malicious_coordinator": True, "corrupt": 0.3, "max_epsilon": 3.5, "max_top": 3})
+    opened(made, plan(3))
+    beyond = {
+        limit.name
+        for limit in in_force(HospitalSettings.load(made)).limits
+        if any(asked.beyond for asked in limit.asked)
+    }
+    assert beyond == {"malicious_coordinator", "max_epsilon", "max_top"}
+    text = text_of(made)
+    assert text.count(f'class="tag">{PAGES.say.limits.beyond}') == 3
+    assert '1 / 3 <span class="soft">(at least 1 here)' in text
+
+
+def test_the_words_and_numbers_of_a_german_page_are_german(made):
+    change(made, limits={"malicious_coordinator": False, "corrupt": 0.0})
+    opened(made, plan(2))
+    browser = Browser(made)
+    browser.enter()
+    text = browser.get("limits", headers={"accept-language": "de"}).text
+    assert ">4,000</td>" in text
+    assert ">nein</td>" in text
+    assert ">no</td>" not in text

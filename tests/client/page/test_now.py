@@ -1,5 +1,7 @@
 """What runs now, on the page: processes, the last requests and decisions with their reasons, logs, the coordinator."""
 
+from typing import get_args
+
 import pytest
 
 from client.audit_log import AuditLog
@@ -31,9 +33,7 @@ def text_of(folder, path="now"):
 def test_each_reason_message_process_and_result_has_a_word():
     say = vars(PAGES.say.now)
     assert {reason.name for reason in Reason} == set(vars(say["reasons"]))
-    requests = {
-        name for name in ("Open", "AskShares", "Ask", "AskAgree", "AskUnmask", "Close") if getattr(messages, name)
-    }
+    requests = {request.__name__ for request in get_args(messages.Request)}
     assert set(vars(say["messages"])) == requests | {"unreadable"}
     assert set(vars(say["parts"])) == set(LOGS)
 
@@ -50,7 +50,7 @@ def test_requests_and_refusals_are_told_in_words(folder):
         run="r", plan_digest="00", by="anna", before="awaiting", after="refused", reason="no purpose"
     )
     text = text_of(folder)
-    assert "this hospital&#39;s limits, or was answered and closed before" in text
+    assert "this hospital&#39;s limits, or it has closed the question or taken" in text
     assert "the detail" in text
     assert "anna: awaiting → refused: no purpose" in text
     assert "1 requests answered, 3 refused" in text

@@ -10,13 +10,16 @@ import pytest
 from client.approvals import Approvals, approvals
 from client.audit_log import AuditLog
 from client.command import main
+from client.deploy.plan_facts import up
 from client.deploy.settings import HospitalSettings
 from client.page.render import PAGES
 from common.domain import UNLABELLED
 from common.plan.words import in_fours
+from common.system.log_lines import utc
 from tests.support.browsing import Browser, forms
 from tests.support.federations import CANARY, plan
 from tests.support.hospital import change, opened
+from tests.support.ledgers import RELEASE, reservation
 
 RUN = "pilot-1a2b3c4d"
 
@@ -40,6 +43,88 @@ def send(browser, number=0, path="", **fields):
     """Send a form of a page as it stands there, with what a person adds."""
     form = forms(browser.get(path).text)[number]
     return browser.post("decide", token=form.pop("form_token"), **form | fields)
+
+
+def followed(browser, response):
+    """Return the page that a decision leads to."""
+    return html.unescape(browser.get(response.headers["location"].removeprefix("./")).text)
+
+
+def approved(browser, agreed):
+    """Approve a plan on the page; return the page that follows, and the address of the plan's own."""
+    opened(browser.folder, agreed, RUN)
+    text = followed(browser, send(browser, decision="approve"))
+    return text, f"plan?run={RUN}&digest={only(browser.folder).plan_digest}"
+
+
+def answered(browser):
+    """Charge two answers of the run, as the party service does."""
+    noted = HospitalSettings.load(browser.folder).noted_head
+    ledger = noted.opened(browser.folder / "private" / "ledger.db")
+    for index in range(2):
+        digest = bytes.fromhex(only(browser.folder).plan_digest)
+        ledger.reserve(**reservation(run=RUN, index=index) | {"plan_digest": digest})
+    noted.write(ledger)
+
+
+def test_who_approves_a_plan_beyond_the_limits_is_told_that_it_is_refused_all_the_same(browser):
+    text, page = approved(browser, plan(2, epsilon=9.0))
+    status, _, below = text.partition('role="status">')[2].partition("</p>")
+    for said in (status, below.partition(PAGES.say.plans.approved)[2], html.unescape(browser.get(page).text)):
+        assert "refused even when approved: plan's epsilon" in said
+    assert PAGES.say.plans.done.approved not in text
+
+
+def test_after_a_withdrawal_what_was_answered_and_paid_for_is_said(browser):
+    _, page = approved(browser, plan(2))
+    answered(browser)
+    text = followed(browser, send(browser, path=page, decision="refuse"))
+    status = text.partition('role="status">')[2].partition("</p>")[0]
+    spent = HospitalSettings.load(browser.folder).party.limits.spent([RELEASE] * 2)
+    assert f"Answers that were given: 2. They cost ε {up(spent)} " in status
+    assert PAGES.say.plans.given_on in status
+    assert PAGES.say.plans.given_on in html.unescape(browser.get(page).text)
+
+
+def test_a_run_that_ended_shows_what_it_spent_and_cannot_be_withdrawn(browser):
+    _, page = approved(browser, plan(2))
+    answered(browser)
+    folder = browser.folder / "private"
+    Approvals(folder, records=browser.folder.parent / "notes.csv", key=b"k").ended(RUN)
+    text = browser.get(page).text
+    assert forms(text) == []
+    assert f"The coordinator ended this run on {utc(only(browser.folder).ended)} UTC." in text
+    assert "Answers that were given: 2." in text
+    assert "In figures" not in text
+    assert "The coordinator ended this run on" in browser.get().text
+
+
+def test_what_is_asked_is_said_first_and_few_records_are_a_warning(browser):
+    opened(browser.folder, plan(2), RUN)
+    text = html.unescape(browser.get().text)
+    assert PAGES.say.plans.asks_numbers.format(2) in text
+    assert 'role="note">Only' not in text
+    HospitalSettings.load(browser.folder).records.write_text("text,label\n" + "x,z\n" * 60)
+    text = html.unescape(browser.get().text)
+    assert PAGES.say.plans.few.format(0, 60) in text.partition('<dl class="short">')[0]
+
+
+def test_who_must_be_trusted_is_named(browser):
+    change(browser.folder, limits={"malicious_coordinator": False, "corrupt": 0.0})
+    opened(browser.folder, plan(2), RUN)
+    text = html.unescape(browser.get().text)
+    assert PAGES.say.plans.trust_protocol in text
+    assert "of the 1 others" not in text  # the only other hospital is not enough
+    opened(browser.folder, plan(3), "three")
+    assert PAGES.say.plans.trust_hospitals.format(2, 2) in html.unescape(browser.get().text)
+
+
+def test_a_german_page_has_decimal_commas(browser):
+    opened(browser.folder, plan(2), RUN)
+    text = browser.get(headers={"accept-language": "de"}).text
+    assert "höchstens 98,21\u00a0%" in text
+    assert "Von ε 10 sind 10,000 übrig" in text
+    assert "98.21" not in re.sub(r'<section lang="en">.*?</section>', "", text, flags=re.DOTALL)
 
 
 def test_without_a_plan_the_page_says_what_comes_next(browser):
@@ -113,15 +198,16 @@ def test_a_run_that_the_limits_refused_at_its_opening_is_named_though_nobody_was
 def test_approve_decline_reconsider_withdraw(browser):
     opened(browser.folder, plan(2), RUN)
     response = send(browser, decision="refuse", reason=" no  purpose\n")
-    assert (response.status_code, response.headers["location"]) == (303, "./?done=refused")
-    text = browser.get("?done=refused").text
+    assert response.status_code == 303
+    text = followed(browser, response)
     assert "The plan is refused." in text
-    assert f"run {RUN}: refused by anna, {only(browser.folder).decided}: no purpose" in text
+    assert f"run {RUN}: refused by anna, {utc(only(browser.folder).decided)} UTC: no purpose" in text
     entry = only(browser.folder)
     again = f"plan?run={entry.run}&digest={entry.plan_digest}"
     assert html.escape(again) in text or again in html.unescape(text)
     assert "Reconsider" in browser.get(again).text
-    assert send(browser, path=again, decision="approve").headers["location"] == "./?done=approved"
+    approved = followed(browser, send(browser, path=again, decision="approve"))
+    assert "The plan is approved, and the coordinator can go on with the run." in approved
     assert "Withdraw" in browser.get(again).text
     send(browser, path=again, decision="refuse", reason="a new officer")
     lines = map(json.loads, (browser.folder / "private" / "audit.jsonl").read_text().splitlines())

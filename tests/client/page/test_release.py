@@ -9,6 +9,7 @@ import stat
 
 import pytest
 
+from client.approvals import approvals, path_of
 from client.deploy.page import _page
 from client.deploy.settings import HospitalSettings
 from client.page.release import RECEIVED, _looking, forget, receive
@@ -16,8 +17,9 @@ from client.page.render import PAGES
 from common.page.access import BYTES, TOKEN_HEADER
 from common.page.address import OPTIONS
 from tests.support.browsing import Browser
-from tests.support.federations import CANARY
+from tests.support.federations import CANARY, plan
 from tests.support.held_back import copied, held_back, unrelated, write
+from tests.support.hospital import opened, sent
 
 
 @pytest.fixture
@@ -109,6 +111,39 @@ def test_one_release_is_looked_at_at_a_time(browser):
     assert response.status_code == 400
     assert "release; expected one at a time" in response.text
     assert look(browser, copied(browser.folder), held_back(browser.folder)).status_code == 200
+
+
+def test_the_release_that_the_coordinator_sent_is_offered_and_looked_at_and_stays(browser):
+    control, texts = held_back(browser.folder), lines(browser.folder) + b'{"text": "<script>alert(1)</script>"}\n'
+    name = sent(browser.folder, "first-<b>x</b>", texts)
+    page = browser.get("release").text
+    offered = PAGES.say.release.sent_one.format("first-&lt;b&gt;x&lt;/b&gt;", "2026-01-02 10:00:00", 30)
+    assert f'<option value="{name}" selected>{offered}</option>' in page
+    assert "<b>x" not in page
+    answer = look(browser, "", control, sent=name).text
+    assert "the texts disclose records" in answer
+    assert "alert(1)" not in answer
+    assert (browser.folder / "private" / "releases" / f"{name}.jsonl").read_bytes() == texts
+    both = look(browser, copied(browser.folder), control, sent=name)
+    assert (both.status_code, "a file, or a release that was sent; got both" in both.text) == (400, True)
+    other = look(browser, "", control, sent="../runs/x")
+    assert (other.status_code, "release of a run; expected one of" in other.text) == (400, True)
+
+
+def test_the_guarantee_of_a_sent_run_is_that_of_its_plan(browser):
+    opened(browser.folder, plan(2))
+    (entry,) = approvals(browser.folder / "private")
+    name = path_of(browser.folder / "private", entry.run, entry.plan_digest).stem
+    sent(browser.folder, entry.run, lines(browser.folder), name)
+    answer = look(browser, "", held_back(browser.folder), sent=name).text
+    assert PAGES.say.release.promise.format("4", "1e-05") in answer
+    assert PAGES.say.release.promise_sent in answer
+    own = look(browser, "", held_back(browser.folder), sent=name, epsilon="0,5", delta="1e-6").text
+    assert PAGES.say.release.promise.format("0.5", "1e-06") in own
+
+
+def test_where_nothing_was_sent_nothing_is_offered(browser):
+    assert PAGES.say.release.sent not in browser.get("release").text
 
 
 def send(browser, content):

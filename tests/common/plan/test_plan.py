@@ -11,6 +11,7 @@ from common.plan.planned import PlannedQuery, polya_scale
 from common.privacy.samplers import LARGEST_LAPLACE_TABLE
 from common.queries.histograms import LabelHistogramSpec
 from common.queries.length_range import LengthRangeSpec
+from common.queries.section_order import SectionOrderSpec
 from common.queries.seed_choice import SeedChoiceSpec
 from common.queries.sketch import SketchSpec
 from common.queries.texts import AbstractedSeedsSpec, FineTunedSpec, RewrittenSpec
@@ -18,6 +19,7 @@ from common.queries.votes import VotesSpec
 from tests.support.plans import QUERY, SPEC, plan_with
 
 COUNT = PlannedQuery(name="count", spec=LabelHistogramSpec(labels=2), mechanism="laplace", scale=9.0, times=2)
+ORDER = PlannedQuery(name="order", spec=SectionOrderSpec(labels=1), scale=99.0)
 OWN = PlannedQuery(name="own", spec=LengthRangeSpec(cap=30), mechanism="sparse vector", scale=8.0)
 SEEDS = PlannedQuery(name="seeds", spec=SeedChoiceSpec(choices=3), mechanism="exponential", scale=5.0)
 UNPROVEN = PlannedQuery(name="seeds", spec=AbstractedSeedsSpec(choices=3), mechanism="gaussian max", scale=5.0)
@@ -196,6 +198,7 @@ def test_values_out_of_range_are_refused(changes, message):
             {"queries": (dataclasses.replace(QUERY, rate=0.5, spec=VotesSpec(top=8, labels_per_record=2)),)},
             "several labels",
         ),
+        ({"queries": (ORDER,), "labels": (UNLABELLED,)}, "labels of order; expected headings; got all texts"),
         ({"max_records_per_party": 2**53}, "below 2\\^63"),
         ({"queries": (dataclasses.replace(QUERY, scale=1e18),)}, "below 2\\^63"),
     ],

@@ -12,6 +12,7 @@ from common.queries import (
     label_sets,
     length_range,
     questionnaire,
+    section_order,
     seed_choice,
     self_similarity,
     sketch,
@@ -24,6 +25,7 @@ from common.queries.histograms import LabelHistogramSpec, LengthHistogramSpec, V
 from common.queries.label_sets import LabelSetsSpec
 from common.queries.length_range import LengthRangeSpec
 from common.queries.questionnaire import QuestionnaireSpec
+from common.queries.section_order import SectionOrderSpec
 from common.queries.seed_choice import SeedChoiceSpec
 from common.queries.self_similarity import SelfSimilaritySpec
 from common.queries.sketch import SketchSpec
@@ -92,6 +94,7 @@ _QUERIES = {
     "votes": (_votes(), 4),
     "nearest votes": (_votes(furthest=False), 2),
     "label histogram": (histograms.LabelHistogram(spec=LabelHistogramSpec(labels=3)), 3),
+    "section order": (section_order.SectionOrder(spec=SectionOrderSpec(labels=3, labels_per_record=2)), 3 * 4),
     "label sets": (label_sets.LabelSets(spec=LabelSetsSpec(labels=3, labels_per_record=2)), 2 + 3 + 3),
     "length histogram": (_lengths(), 3),
     "one bin": (histograms.LengthHistogram(spec=LengthHistogramSpec(bins=1), edges=np.zeros(0, np.int32)), 1),

@@ -17,6 +17,7 @@ from common.queries.label_sets import LabelSetsSpec
 from common.queries.length_range import LengthRangeSpec
 from common.queries.questionnaire import QuestionnaireSpec
 from common.queries.questions import QUESTIONS
+from common.queries.section_order import SectionOrderSpec
 from common.queries.seed_choice import SeedChoiceSpec
 from common.queries.self_similarity import SelfSimilaritySpec
 from common.queries.sketch import SketchSpec
@@ -27,6 +28,7 @@ _ALL = [
     VotesSpec(top=8, furthest=False, fine=3, max_records=2),
     LabelHistogramSpec(labels=4, max_records=2),
     LabelSetsSpec(labels=4, labels_per_record=3, max_records=2),
+    SectionOrderSpec(labels=4, labels_per_record=3, max_records=2),
     LengthHistogramSpec(bins=7, max_records=2),
     VocabularySpec(first=10, max_records=2),
     SketchSpec(labels=2, features=100, paired=False, first=5, prefix=4, grid=16, max_records=2),
@@ -177,7 +179,7 @@ def test_a_plan_for_one_label_a_record_keeps_the_form_that_it_had_before_there_w
 
 def test_the_set_is_closed_and_complete():
     assert {spec.kind for spec in _ALL} == set(KINDS)
-    assert len(KINDS) == len(set(KINDS)) == 15
+    assert len(KINDS) == len(set(KINDS)) == 16
     assert set(closed_set.PROVEN) == set(KINDS) - {"abstracted seeds", "rewritten records"}
     for spec in _ALL:
         assert spec.mechanisms

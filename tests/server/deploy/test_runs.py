@@ -17,6 +17,7 @@ from common.domain import UNLABELLED
 from server.command import main
 from server.deploy import run_state, runs
 from server.deploy.settings import CoordinatorSettings
+from server.documents.hospitals import HospitalVersion, HospitalVersions
 from server.failure import lock_folder
 from server.settings.compose import composed, store
 from tests.support.flower import DONE, SERVE, SMALL, coordinated
@@ -87,8 +88,8 @@ def test_status_says_who_is_online_and_since_when(flower, capsys):
     assert main(["status", str(flower.folder)]) == 0
     lines = capsys.readouterr().out.splitlines()
     assert lines[1:] == [
-        "St. Mary is offline since 2026-01-02 11:00:00Z",
-        "St. Luke is online since 2026-01-02 10:00:00Z",
+        "St. Mary is offline since 2026-01-02 11:00:00Z; version unknown",
+        "St. Luke is online since 2026-01-02 10:00:00Z; version unknown",
     ]
     assert main(["status", str(flower.folder), "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["parties"][0] == {
@@ -96,7 +97,26 @@ def test_status_says_who_is_online_and_since_when(flower, capsys):
         "name": "St. Mary",
         "node": "offline",
         "since": "2026-01-02 11:00:00Z",
+        "version": None,
     }
+
+
+def test_status_says_the_version_that_each_hospital_told_last(flower, capsys):
+    for number, (day, caucus) in enumerate([("03", "0.3.0"), ("04", "0.4.0"), ("02", "0.2.0")]):
+        told = {
+            "St. Mary": HospitalVersion(caucus=caucus, at=f"2026-01-{day}"),
+            "St. Luke": HospitalVersion(caucus="", at=f"2026-01-{day}"),
+        }
+        (folder := flower.folder / "runs" / str(number)).mkdir()
+        HospitalVersions(versions=told).save(folder)
+    (folder / HospitalVersions.FILE).write_text("{")
+    assert main(["status", str(flower.folder)]) == 0
+    mary, luke = capsys.readouterr().out.splitlines()[1:3]
+    assert mary.endswith("; caucus 0.4.0 at 2026-01-04")
+    assert luke.endswith("; version unknown at 2026-01-04")
+    assert main(["status", str(flower.folder), "--json"]) == 0
+    party, _ = json.loads(capsys.readouterr().out)["parties"]
+    assert party["version"] == {"caucus": "0.4.0", "at": "2026-01-04"}
 
 
 def test_a_run_that_fails_says_why_and_how_to_go_on(flower, capsys):

@@ -86,6 +86,7 @@ def test_json_to_document_to_json_is_the_identity(kind, full):
 
 KEYS_OF_OTHERS = {
     "server/deploy/enrolment.py": {"status"},  # Flower's nodes
+    "server/deploy/plan_command.py": {"texts"},  # the forecast
     "server/deploy/run_state.py": {"status"},  # Flower's runs
     "server/domain.py": {"labels"},  # a text with several
     "server/page/app.py": {"name"},  # the form of a page
@@ -100,7 +101,6 @@ KEYS_OF_OTHERS = {
     "server/report/croissant.py": {"spans"},  # a column
     "server/tasks/description.py": {"kind", "labels", "name", "spans"},  # YAML
     "server/tasks/span_files.py": {"spans"},  # a row of a file
-    "simulations/api/result.py": {"spans"},  # a column
     "simulations/laboratory/audit/known_leaks.py": {"rows", "value"},  # a group of figures
     "simulations/laboratory/audit/replay.py": {"index"},  # a message
     "simulations/laboratory/benchmarks/__main__.py": {"name", "value"},  # recorded ratios

@@ -15,6 +15,7 @@ from server.federation.attempt import Answered
 from server.settings.compose import composed
 from server.settings.parts import build_parts
 from tests.support.federations import plan
+from tests.support.lanes import slow_but
 
 
 def votes(**changes):
@@ -37,7 +38,7 @@ def test_alone_it_has_all_and_beside_pure_queries_it_is_pure():
     assert with_evaluation([pure], 0.05, 1)[-1].pure
 
 
-@pytest.mark.parametrize("method", ["wasp", "fusegen", "pre_text", "dpga"])
+@pytest.mark.parametrize("method", slow_but({"wasp", "dpga"}, ["wasp", "fusegen", "pre_text", "dpga"]))
 def test_any_method_keeps_its_epsilon_with_it(method):
     user = ["privacy.unit=user", "privacy.max_records=4"] if method == "pre_text" else []
     made = build_parts(composed([f"method={method}", "privacy.epsilon=2", "evaluation.federated=0.05", *user])).plan

@@ -93,7 +93,12 @@ def test_canonical_is_json_that_keeps_all():
     written = json.loads(request(label="a", good=("naïve",)).canonical())
     assert written["good"] == ["naïve"]
     # Without what came later the form is that of before, so that caches keep their replies.
-    assert set(written) == {field.name for field in dataclasses.fields(Request)} - {"structure", "marks", "more"}
+    assert set(written) == {field.name for field in dataclasses.fields(Request)} - {
+        "structure",
+        "marks",
+        "more",
+        "before",
+    }
     assert "plural" not in written["wording"]
     assert json.loads(request(wording=Wording(plural="notes")).canonical())["wording"]["plural"] == "notes"
 

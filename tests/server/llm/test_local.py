@@ -13,6 +13,7 @@ from server.llm.base import accepted
 from server.llm.completion import DECLINED, Completion
 from server.llm.engines import openvino
 from server.llm.local import Local
+from tests.support.lanes import slow
 from tests.support.provider_contract import ProviderContract, requests
 from tests.support.tiny_gguf import tiny_gguf
 from tests.support.tiny_models import tiny_bert, tiny_gpt2, tiny_llama, tiny_t5, tiny_writer
@@ -184,7 +185,7 @@ def mixed(count=5, temperature=0.0):
 
 
 @pytest.mark.parametrize("kind", MAKE)
-@pytest.mark.parametrize("temperature", [0.0, 1.0])
+@pytest.mark.parametrize("temperature", [slow(0.0), 1.0])
 def test_what_a_model_writes_does_not_depend_on_what_else_is_in_the_batch(saved, kind, temperature):
     model = Local(name="m", model=saved(kind), max_new_tokens=12)
     batch = mixed(temperature=temperature)

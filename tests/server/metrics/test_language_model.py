@@ -4,6 +4,7 @@ import pytest
 from common.errors import ConfigError, DataError
 from server.metrics.language_model import LanguageModel
 from server.settings.evaluation import Training
+from tests.support.lanes import slow
 
 TEXTS = ["the card was lost abroad", "the patient has a cough and a fever", "a lost card", "fever, with a dry cough"]
 
@@ -87,7 +88,7 @@ def test_long_texts_are_cut():
     assert model.nll(["abcdefgh"]) == model.nll(["abcdefghij"])
 
 
-@pytest.mark.parametrize("kind", ["gpt2", "bert"])
+@pytest.mark.parametrize("kind", ["gpt2", slow("bert")])
 def test_a_checkpoint_is_gone_on_from(checkpoints, kind):
     model = LanguageModel.train(TEXTS * 16, Training(start=checkpoints / kind, learning_rate=2e-2, epochs=15))
     assert model.perplexity(TEXTS) < 4

@@ -135,9 +135,12 @@ def test_the_accessibility_check_passes_on_every_page(visit, monkeypatch, scheme
 def test_a_phone_and_400_percent_scroll_down_only(visit, monkeypatch, pixels):
     page = visit()
     page.set_viewport_size({"width": pixels, "height": 740})
-    for path in PATHS:
-        page.goto(page.root + path)
-        assert width(page) <= pixels, path
+    for language in ("fr", "de", "en"):
+        page.set_extra_http_headers({"accept-language": language})
+        for path in PATHS:
+            page.goto(page.root + path)
+            assert page.locator("html").get_attribute("lang") == language
+            assert width(page) <= pixels, (path, language)
     facts = {"forecast": {"texts": 1, "model_calls": 2, "input_tokens": 3, "output_tokens": 4, "cost": None}}
     facts |= {"planned_epsilon": 4.0, "party_epsilon": 5.0, "delta": 1e-5, "expected_records": None, "advice": []}
     monkeypatch.setattr(drafts, "forwards", lambda _: facts | {"queries": [], "statement": "x" * 500})

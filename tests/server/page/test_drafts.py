@@ -85,6 +85,26 @@ def test_empty_fields_keep_their_defaults_and_others_become_overrides():
     ]
 
 
+def test_a_field_of_ones_own_task_makes_it_one_of_files_and_paths_may_have_spaces():
+    labels = "{flu: influenza, cold: a common cold}"
+    form = {"labels": labels, "public_text": "my texts.txt"}
+    task = composed(Draft.of(form).overrides(), "server").task
+    assert task.labels == {"flu": "influenza", "cold": "a common cold"}
+    assert task.public_text.endswith("/my texts.txt")
+    assert Draft.of({**form, "more": "task=structured"}).overrides()[2:] == ["task=structured"]
+
+
+def test_a_plan_of_the_demo_or_without_a_purpose_is_warned_of_above_its_start(browser, unplanned):
+    text = html.unescape(browser.post("planned").text)
+    places = [text.index(said) for said in (SAY.warnings.demo, SAY.warnings.not_stated, SAY.start_title)]
+    assert places == sorted(places)
+    own = {"labels": "{flu: influenza}", "purpose": "a trial", "recipient": "us"}
+    text = html.unescape(browser.post("planned", **own).text)
+    assert "task=csv" in text
+    assert SAY.warnings.demo not in text
+    assert SAY.warnings.not_stated not in text
+
+
 def test_the_page_has_what_plan_says_and_the_commands_that_say_it(browser, flower, capsys):
     form = {"method": "wasp", "epsilon": "4", "samples": "200", "records": "300", "purpose": "a trial"}
     response = browser.post("planned", **form)
@@ -97,7 +117,7 @@ def test_the_page_has_what_plan_says_and_the_commands_that_say_it(browser, flowe
     assert main(plan[1:]) == 0
     said = json.loads(capsys.readouterr().out)
     (query,) = said["queries"]
-    assert f">{query['signal']['signal']:,.4g} {query['signal']['unit']}</td>" in text
+    assert f'>{query["signal"]["signal"]:.4g} <span lang="en">{query["signal"]["unit"]}</span></td>' in text
     assert json.dumps(query["signal"]["ratio"]) in text
     assert run == ["caucus-coordinator", "run", str(flower.folder), "NAME", *plan[4:]]
     start, draft = forms(response.text)
@@ -115,7 +135,7 @@ def test_a_plan_without_an_estimate_or_a_question_says_so(browser, unplanned):
     assert SAY.no_queries in text
     unplanned["queries"] = [{"name": "q", "times": 1, "signal": {"not_estimated": "why", "clear_from_records": None}}]
     text = browser.post("planned").text
-    assert '<td colspan="3" class="words">why</td>' in text
+    assert '<td colspan="3" class="words" lang="en">why</td>' in text
     assert SAY.advice_none in text
 
 
@@ -123,7 +143,10 @@ def test_a_plan_without_an_estimate_or_a_question_says_so(browser, unplanned):
     ("form", "wrong"),
     [
         ({"more": "'task.labels={a"}, "other settings; expected words as in a shell"),
-        ({"more": "loose words"}, "other settings; expected NAME=VALUE in each word; got 'loose'"),
+        (
+            {"more": "loose words"},
+            "other settings; expected NAME=VALUE in each word; got 'loose'. Quote each NAME=VALUE",
+        ),
         ({"more": "no.such=1"}, "no.such; got an unknown setting"),
         ({"more": "a={"}, "a={"),
         ({"epsilon": "four"}, "privacy.epsilon; expected a number"),
@@ -163,6 +186,7 @@ def test_a_run_is_started_as_the_command_starts_it(browser, flower, unplanned):
     assert response.status_code == 200
     text = html.unescape(response.text)
     assert PAGES.say.acted.title.start in text
+    assert PAGES.say.acted.next in text
     assert "fusegen with 2 hospitals" in text
     ((_, *words),) = commands(response.text)
     settings = yaml.safe_load((flower.folder / "runs" / "first" / "config.yaml").read_text())

@@ -6,6 +6,7 @@ import pytest
 
 from common.system.enrolment import RosterFile
 from server.command import main
+from server.documents.hospitals import HospitalVersion, HospitalVersions
 from server.page import hospitals as module
 from server.page.render import PAGES
 
@@ -32,17 +33,28 @@ def test_each_hospital_is_shown_with_its_attendance_and_its_fingerprint(browser,
         assert party.name in text
         assert party.fingerprint in text
     assert roster.fingerprint in text
-    assert f'<strong>{SAY.offline}</strong></td><td class="words whole">2026-01-02 11:00:00Z' in text
-    assert f'{SAY.online}</td><td class="words whole">2026-01-02 10:00:00Z' in text
+    assert f'<strong>{SAY.offline}</strong></td><td class="words whole">2026-01-02 11:00:00<' in text
+    assert f'{SAY.online}</td><td class="words whole">2026-01-02 10:00:00<' in text
     assert SAY.works in text
     assert all(sentence in text for sentence in vars(SAY.parts).values())
+
+
+def test_the_version_that_a_hospital_reported_last_is_shown_with_its_time(browser, flower, door):
+    (folder := flower.folder / "runs" / "first").mkdir()
+    mary = HospitalVersion(caucus="0.2.0", at="2026-01-03 10:00:00Z")
+    HospitalVersions(
+        versions={"St. Mary": mary, "St. Luke": HospitalVersion(caucus="", at="2026-01-04 10:00:00Z")}
+    ).save(folder)
+    text = text_of(browser)
+    for version, day in (("0.2.0", "2026-01-03 10:00:00"), (SAY.unknown, "2026-01-04 10:00:00")):
+        assert f'{version}<br><span class="soft small">{SAY.reported.format(day)}</span>' in text
 
 
 def test_where_nothing_serves_nobody_is_asked_and_the_page_says_what_to_do(browser, flower):
     flower.serve = None
     text = text_of(browser)
     assert SAY.stopped_do.format(flower.folder) in text
-    assert text.count(f"{SAY.unknown}</td>") == 2
+    assert text.count(f"{SAY.unknown}</td>") == text.count(f"{SAY.version_unknown}</td>") == 2
     assert flower.asked == []
 
 
@@ -50,13 +62,13 @@ def test_what_waits_to_start_again_and_a_door_that_is_shut_are_told(browser, flo
     flower.serve = {"children": {"front_door": {"process": None, "restarts": 3}}}
     text = text_of(browser)
     assert SAY.waits.format(3) in text
-    assert "Something is wrong: the front door does not answer" in text
+    assert f'{SAY.problem} <span lang="en">the front door does not answer' in text
 
 
 def test_a_superlink_that_fails_leaves_the_attendance_unknown(browser, flower, door):
     flower.fails = {"supernode list"}
     text = text_of(browser)
-    assert "Something is wrong: Flower; got a stand-in" in text
+    assert f'{SAY.problem} <span lang="en">Flower; got a stand-in' in text
     assert f"{SAY.unknown}</td>" in text
 
 

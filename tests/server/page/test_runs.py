@@ -3,11 +3,13 @@
 import html
 import json
 import os
+from pathlib import Path
 
 import pytest
 import yaml
 
 from common.page.access import HEADERS, SANDBOXED
+from common.page.words import sentences
 from common.plan.words import in_fours
 from server.failure import lock_folder
 from server.page.render import PAGES
@@ -48,7 +50,7 @@ def test_runs_are_listed_newest_first_with_their_states(browser, flower):
     (flower.folder / "runs" / "old" / "awaiting.txt").write_text("St. Mary\nSt. Luke")
     text = text_of(browser, "")
     assert text.index("new</a>") < text.index("old</a>") < text.index("damaged</a>")
-    assert "awaiting approval</strong> of St. Mary and St. Luke" in text
+    assert "awaiting approval</strong> · St. Mary, St. Luke" in text
     assert "run folder; expected files of this program; got one that was changed or cut (JSONDecodeError)" in text
     assert "empty" not in text.partition("<main")[2].partition("</main")[0]
 
@@ -78,7 +80,7 @@ def test_a_run_under_way_shows_its_costs_its_rounds_and_the_end_of_its_log(brows
     assert SAY.epsilon_of.format("1.5", "4", "1e-5") in text
     assert f'<dd class="digest">{in_fours("ab" * 32)}</dd>' in browser.get("run?name=first").text
     assert SAY.cost_of.format(1, 5) in text
-    assert SAY.tokens_of.format(2000, 100000) in text
+    assert SAY.tokens_of.format("2\u202f000", "100\u202f000") in text
     assert SAY.rest_time.format("6.0 s") in text  # three rounds of two seconds
     assert SAY.rest_money.format("1.5") in text
     assert 'id="plot-round-epsilon"' in text
@@ -96,7 +98,7 @@ def test_without_caps_prices_and_rounds_the_page_says_so(browser, flower):
     text = text_of(browser)
     assert SAY.rounds_only.format(2) in text
     assert SAY.cost_only.format(1) in text
-    assert SAY.tokens_only.format(2000) in text
+    assert SAY.tokens_only.format("2\u202f000") in text
     (folder / "spending.jsonl").write_text((folder / "spending.jsonl").read_text().replace("1.0", "null"))
     (folder / "rounds.jsonl").unlink()
     (folder / "privacy.json").unlink()
@@ -139,11 +141,36 @@ def test_what_a_run_waits_for_and_what_can_be_done(browser, flower):
     assert actions(browser) == ["cancel", "resume"]
     (folder / "awaiting.txt").unlink()
     (folder / "error.txt").write_text("too few parties")
-    assert "failed</strong>: too few parties" in text_of(browser)
+    assert 'failed</strong> · <span lang="en">too few parties' in text_of(browser)
     assert actions(browser) == ["resume"]
     (folder / "rejected.txt").touch()
     assert SAY.rejected in text_of(browser)
     assert actions(browser) == []
+
+
+def test_too_few_hospitals_are_one_line_and_a_list(browser, flower):
+    folder = under_way(flower)
+    (folder / "error.txt").write_text("too few (St. Mary is ill)")
+    absent = {"problem": "too few", "absent": {"St. Mary": "is ill"}, "advice": "Wait"}
+    (folder / "absent.json").write_text(json.dumps(absent))
+    text = text_of(browser)
+    assert 'failed</strong> · <span lang="en">too few</span>' in text
+    assert '<dd class="small">St. Mary: <span lang="en">is ill</span></dd>' in text
+    assert '<dd lang="en">Wait.</dd>' in text
+    assert "is ill" not in text_of(browser, "")
+
+
+def test_the_log_is_that_of_the_present_attempt(browser, flower):
+    folder = under_way(flower)
+    flower.leaves = {}
+    before = (folder / "run.log").write_text("ERROR of the attempt before\n")
+    assert browser.post("resume", name="first").status_code == 200
+    assert json.loads((folder / "flower.json").read_text())["log"] == before
+    with (folder / "run.log").open("a") as log:
+        log.write("begun again\n")
+    text = text_of(browser)
+    assert "begun again" in text
+    assert "the attempt before" not in text
 
 
 def test_cancel_and_resume_are_those_of_the_commands(browser, flower):
@@ -154,7 +181,7 @@ def test_cancel_and_resume_are_those_of_the_commands(browser, flower):
     text = html.unescape(response.text)
     assert "first is cancelled; to resume it goes on where it stopped (caucus-coordinator resume" in text
     assert f"caucus-coordinator cancel {flower.folder} first" in text
-    assert text_of(browser).count("cancelled</strong> at 20") == 1
+    assert text_of(browser).count('cancelled</strong> · <span lang="en">20') == 1
     flower.online = {"7"}
     problem = html.unescape(browser.post("resume", name="first").text)
     assert "hospitals online; expected at least" in problem
@@ -247,3 +274,19 @@ def test_an_unexpected_error_is_told_by_its_kind_alone(browser, monkeypatch):
 def test_a_folder_that_is_gone_is_told(browser, flower):
     (flower.folder / "coordinator.yaml").unlink()
     assert "expected coordinator.yaml; got none" in text_of(browser, "", status=400)
+
+
+@pytest.mark.parametrize(("language", "code"), [("de-AT,en;q=0.5", "de"), ("fr", "fr")])
+def test_a_browser_gets_its_language_around_what_the_engine_says_in_english(language, code, browser, flower):
+    folder = under_way(flower)
+    (folder / "error.txt").write_text("too few parties")
+    say, headers = sentences("server.page")[code], {"accept-language": language}
+    for path in ("", "run?name=first", "hospitals", "plan"):
+        text = html.unescape(browser.get(path, headers=headers).text)
+        assert f'<html lang="{code}">' in text
+        assert say.footer in text
+    assert f"<strong>{say.run.states.FAILED}</strong>" in browser.get(headers=headers).text
+    text = html.unescape(browser.get("plan", headers=headers).text)
+    assert '<p class="soft small under" lang="en" id="epsilon-note">' in text
+    assert say.plan.more_task.format(Path.cwd()) in text
+    assert f'<html lang="{code}">' in browser.get("plan", headers=headers, cookie="").text

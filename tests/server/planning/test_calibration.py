@@ -18,6 +18,7 @@ from common.queries.votes import VotesSpec
 from server.planning import calibration as budget
 from server.planning.calibration import calibrate
 from tests.support.federations import plan
+from tests.support.lanes import slow
 
 VOTES = PlannedQuery(name="votes", spec=VotesSpec(top=8), times=4)
 SMALL = PlannedQuery(name="votes", spec=VotesSpec(top=5), times=4)
@@ -93,7 +94,7 @@ def test_pure_mechanisms_have_l1_over_epsilon(query, scale):
     ],
     ids=["gaussian, laplace", "pure", "gaussians", "shares", "subsampled", "histogram, sketch"],
 )
-@pytest.mark.parametrize("epsilon", [0.5, 2.0])
+@pytest.mark.parametrize("epsilon", [slow(0.5), 2.0])
 def test_several_queries_together_cost_epsilon_and_hardly_less(queries, epsilon):
     calibrated = calibrate(draft(*queries), epsilon)
     assert epsilon * (1 - 1e-3) < verify(calibrated) <= epsilon

@@ -10,6 +10,7 @@ from common.queries.votes import VotesSpec
 from server.command import main
 from server.planning.collusion import advice, collusion
 from tests.support.federations import plan, roster
+from tests.support.lanes import slow
 
 
 def signed(parties, corrupt, **changes):
@@ -28,7 +29,7 @@ def test_a_plan_that_expects_none_to_help_says_what_it_costs_if_some_do():
     assert "federation.colluders=3 keeps 8 with 1.20 times the noise, or 3 more hospitals" in sentence
 
 
-@pytest.mark.parametrize(("parties", "dropouts"), [(5, 1), (10, 0), (10, 1), (20, 2)])
+@pytest.mark.parametrize(("parties", "dropouts"), [slow(5, 1), (10, 0), slow(10, 1), (20, 2)])
 def test_its_noise_and_further_hospitals_are_those_of_the_plan_that_expects_them(parties, dropouts):
     corrupt = math.ceil(0.3 * parties)
     trusting, wary = (

@@ -84,4 +84,4 @@ def test_without_labels_the_distances_from_real_texts_are_in_the_six_lines(tmp_p
         "texts)"
     )
     few = {"fid": {"value": None, "reason": "too few"}}
-    assert lines(tmp_path, metrics={"nearness": few})[1] == "distance: not measured: that takes more test texts"
+    assert lines(tmp_path, metrics={"nearness": few})[1] == "distance: not measured: more test texts are needed"

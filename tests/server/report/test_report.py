@@ -239,3 +239,9 @@ def test_on_logarithmic_axes_equal_factors_are_equal_distances_and_zero_leaves_a
     assert late == (level[2],)
     assert [text for _, text in plot.y_ticks] == ["1", "10", "100", "1000"]
     assert lines("k", "T", note="", x_name="n", places=[1, 2], values={"a": [0.0, None]}, logarithmic=True) is None
+
+
+def test_a_good_run_s_report_says_what_comes_next(run):
+    assert "What next." in report(run).text
+    (run / "run.json").unlink()
+    assert "What next." not in report(run).text

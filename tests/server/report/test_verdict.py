@@ -59,10 +59,17 @@ def test_both_sides_are_told_their_own_epsilon():
         in (card.insiders)
     )
     assert "who knows all records but one, ε is 1: " in card.reader
-    assert "with ε = 4, which is 54.6 times (e to the power ε). More colluding parties" in card.insiders
     assert card.safe.endswith(
-        "right in at most 73.11 % of cases about whether one record was used; a coin toss is right in 50 %."
+        "(ε = 1), is right in at most 73.11 % of cases about whether one record was used; the coordinator (ε = 4) in "
+        "at most 98.21 %; a coin toss is right in 50 %."
     )
+    assert (
+        "with ε = 4, which is 54.6 times (e to the power ε): right in at most 98.21 % of cases. More colluding parties"
+        in card.insiders
+    )
+    alike = guarantee(privacy(released_epsilon=4.0, party_epsilon=4.0)).safe
+    assert "(ε = 4)" in alike
+    assert "coordinator" not in alike
     assert "2 or more may see single answers" in card.insiders
     assert card.assumes.endswith("that the coordinator follows the protocol.")
 
@@ -75,7 +82,7 @@ def test_both_sides_are_told_their_own_epsilon():
         (
             {"aggregation": "secure, malicious coordinator", "corrupt": 1},
             "only noised sums",
-            "at most 1 parties are corrupt",
+            "at most 1 party is corrupt",
         ),
         (
             {"queries": [{"name": "votes", "summed": True}, {"name": "lengths", "summed": False}]},
@@ -127,7 +134,7 @@ def judged(metrics, *, texts=40, weaknesses=0, **changes):
     return verdict(promised, Metrics(content=metrics), texts=texts, weaknesses=weaknesses).sentence
 
 
-UNKNOWN = "; what the same models without the hospitals would teach is not known here."
+UNKNOWN = ". What the same models without the hospitals would teach is not known here."
 
 
 @pytest.mark.parametrize(
@@ -135,25 +142,31 @@ UNKNOWN = "; what the same models without the hospitals would teach is not known
     [
         (
             measured(),
-            f"real records teach 94 % and guessing 25 %: better than guessing; 11 points below real records{UNKNOWN}",
+            f"classifier's accuracy is 83 % with all texts, 94 % with real records and 25 % by guessing{UNKNOWN}",
         ),
         (
             measured(0.8725),
-            f": better than guessing; nearly as good as real records for training a classifier{UNKNOWN}",
+            f"25 % by guessing: nearly as good as real records for training a classifier{UNKNOWN}",
         ),
-        (measured(0.45), ": better than guessing; 49 points below real records; "),
-        (measured(0.2), "guessing 25 %: not usable for training a classifier."),
-        (measured(0.27), ": not clearly better than guessing, so test on more texts before they are used."),
+        (measured(0.45), "is 45 % with all texts, 94 % with real records and 25 % by guessing. What "),
+        (
+            measured(0.2),
+            "Not usable for training a classifier: a classifier's accuracy is 20 % with all texts, 94 % with",
+        ),
+        (measured(0.27), "Not clearly better than guessing, so test on more texts before they are used: "),
         (
             measured(0.6, real=0.25),
-            "; real records teach no more than guessing, so this test says little about the texts; ",
+            ": real records teach no more than guessing, so this test says little about the texts. ",
         ),
         (
             measured(real=None),
-            "; what the same models without the hospitals or real records would teach is not known here.",
+            ". What the same models without the hospitals or real records would teach is not known here.",
         ),
-        (measured(1.0, majority=1.0), ": all test texts have one label, so this says nothing about the texts."),
-        ({"synthetic": {"accuracy": 0.5}}, "The texts teach 50 %: what guessing would reach is not known."),
+        (measured(1.0, majority=1.0), "All test texts have one label, so this says nothing about the texts: "),
+        (
+            {"synthetic": {"accuracy": 0.5}},
+            "What guessing would reach is not known: a classifier's accuracy is 50 % with all texts.",
+        ),
         (measured(float("nan")), "The usefulness of the texts was not measured: that takes test texts (task.test)."),
         ({}, "The usefulness of the texts was not measured: that takes test texts (task.test)."),
         (
@@ -179,26 +192,34 @@ def against(zero_shot, low, high, *, synthetic=0.83, texts=960, **more):
     [
         (
             against(0.75, 0.04, 0.12),
-            "real records teach 94 % and guessing 25 %: a clear gain of 8 points (95 % interval 4 to 12); 11 points",
+            "75 %. The difference is 8 points (95 % interval 4 to 12). It is 94 % with real records and 25 %",
         ),
         (
             against(0.83, -0.041, 0.041, texts=300),
-            "no clear gain over the same models without the hospitals (difference 0 points, 95 % interval −4.1 to 4.1",
+            "hospitals, 83 %. The difference is 0 points (95 % interval −4.1 to 4.1). It is 83 % with all texts, 94 %",
         ),
-        (against(0.83, -0.04, 0.04, texts=300), ", with 300 texts of each); 11 points below real records."),
         (
             against(0.92, -0.14, -0.04, real=None),
-            ": a clear loss of 9 points (95 % interval 4 to 14); what real records would teach is not known here.",
+            "The difference is −9 points (95 % interval −14 to −4). It is 25 % by guessing. What real records would ",
         ),
         (
             against(0.93, -0.03, 0.01, synthetic=0.92),
-            "95 % interval −3 to 1); nearly as good as real records for training a classifier.",
+            "94 % with real records and 25 % by guessing: nearly as good as real records for training a classifier.",
         ),
-        (against(0.3, -0.1, -0.05, synthetic=0.2), ": not usable for training a classifier."),
+        (against(0.3, -0.1, -0.05, synthetic=0.2), "Not usable for training a classifier: "),
     ],
 )
 def test_the_verdict_is_about_the_difference_to_the_same_models_without_the_hospitals(metrics, said):
     assert said in judged(metrics)
+
+
+def test_the_gain_is_the_difference_of_two_figures_beside_each_other_and_the_full_size_is_apart():
+    """A report had "the texts teach 75.5 % where without the hospitals 59.2 %: a clear gain of 8.6 points"."""
+    said = judged(against(0.592, 0.05, 0.122, synthetic=0.755, texts=100)).split(". ")
+    assert said[0].startswith("The hospitals help: trained on 100 texts, a classifier's accuracy is 67.8 %; ")
+    assert said[0].endswith("without the hospitals, 59.2 %")
+    assert said[1] == "The difference is 8.6 points (95 % interval 5 to 12.2)"
+    assert said[2].startswith("It is 75.5 % with all texts, ")
 
 
 def test_half_way_to_real_records_and_below_the_same_models_alone_is_never_called_usable(tmp_path):
@@ -207,7 +228,7 @@ def test_half_way_to_real_records_and_below_the_same_models_alone_is_never_calle
     metrics = against(0.627, -0.08, 0.006, synthetic=0.59, real=0.85, majority=0.2)
     (run / "metrics.json").write_text(json.dumps(metrics))
     page, facts = report(run), json.loads((run / "report.json").read_text("utf-8"))
-    assert "no clear gain over the same models without the hospitals" in facts["verdict"]["sentence"]
+    assert facts["verdict"]["sentence"].startswith("No clear gain: trained on 960 texts, ")
     assert "usable" not in facts["verdict"]["sentence"]
     assert any("no clear gain" in weakness["what"] for weakness in facts["weaknesses"])
     bars = page.text[page.text.index("Of a classifier on") : page.text.index("The guarantee")]
@@ -218,9 +239,7 @@ def test_half_way_to_real_records_and_below_the_same_models_alone_is_never_calle
 
 
 def test_where_no_hospital_was_asked_there_is_nothing_to_compare_with():
-    assert judged(measured(), queries=[], planned_epsilon=0.0).endswith(
-        "better than guessing; 11 points below real records."
-    )
+    assert judged(measured(), queries=[], planned_epsilon=0.0).endswith("94 % with real records and 25 % by guessing.")
 
 
 def test_the_table_of_utility_has_as_many_texts_of_either_kind():
@@ -236,14 +255,12 @@ def test_the_table_of_utility_has_as_many_texts_of_either_kind():
 
 
 def test_the_verdict_points_to_weaknesses_and_begins_with_no_guarantee():
-    assert judged(measured(), weaknesses=1).endswith("; see the weakness below.")
-    assert judged(measured(), weaknesses=2).endswith("; see the 2 weaknesses below.")
+    assert judged(measured(), weaknesses=1).endswith(" See the weakness below.")
+    assert judged(measured(), weaknesses=2).endswith(" See the 2 weaknesses below.")
     sentence = judged(measured(), **NOTHING)
-    assert sentence.startswith("No guarantee: ε = ∞, so treat the texts as private data. The texts teach 83 %")
+    assert sentence.startswith("No guarantee: ε = ∞, so treat the texts as private data. Better than guessing: ")
     only_private = judged(measured() | {"synthetic": None}, texts=0, **NOTHING, queries=[])
-    assert (
-        "treat the run as private data. There are no texts: real records teach 94 % and guessing 25 %." in only_private
-    )
+    assert "There are no texts; a classifier's accuracy is 94 % with real records and 25 % by guessing." in only_private
 
 
 def test_accuracies_prefer_the_mean_of_several_trainings_and_drop_what_is_no_number():
@@ -421,8 +438,8 @@ NEAR = {
     "real": {"value": 0.24, "interval": [0.22, 0.26]},
     "difference": {"value": 0.076, "interval": [0.038, 0.114]},
 }
-FIRST = "The distance of the texts from real ones (FID) is 0.564 where that "
-BY = "clearly nearer by 0.076 (95 % interval {}, with 60 texts of each)"
+FIRST = "distance of the texts from real ones (FID) is 0.564 where that "
+CLEARLY = "(95 % interval 0.038 to 0.114, with 60 texts of each)."
 WITHIN = "(95 % interval {}, with 60 texts of each)"
 
 
@@ -431,27 +448,31 @@ WITHIN = "(95 % interval {}, with 60 texts of each)"
     [
         (
             {},
-            f"{FIRST}of {WITHOUT} is 0.64 and that of other real texts is 0.24: {BY.format('0.038 to 0.114')}.",
+            f"of {WITHOUT} is 0.64 and that of other real texts is 0.24. They are nearer by 0.076 {CLEARLY}",
         ),
         (
             {"difference": {"value": -0.1, "interval": [-0.15, -0.05]}},
-            f"clearly further off by 0.1 {WITHIN.format('−0.15 to −0.05')}.",
+            f"They are nearer by −0.1 {WITHIN.format('−0.15 to −0.05')}.",
         ),
         (
             {"difference": {"value": 0.01, "interval": [-0.05, 0.07]}},
-            f"not clearly nearer than {WITHOUT} {WITHIN.format('−0.05 to 0.07')}.",
+            f"is 0.24. They are nearer by 0.01 {WITHIN.format('−0.05 to 0.07')}.",
         ),
         (
             {"difference": None, "zero_shot": None},
-            f"{FIRST}of other real texts is 0.24; what {WITHOUT} reach is not known here.",
+            f"{FIRST}of other real texts is 0.24. What {WITHOUT} reach is not known here.",
         ),
-        ({"fid": {"value": None, "reason": "few"}}, "was not measured: that takes more of both (task.test)."),
+        (
+            {"fid": {"value": None, "reason": "few"}},
+            "was not measured: more texts and test texts are needed (task.test).",
+        ),
     ],
 )
 def test_without_labels_the_verdict_is_on_nearness_to_real_texts(changes, sentence):
     metrics = Metrics(content={"test_records": 400, "nearness": NEAR | changes})
     said = verdict(guarantee(privacy()), metrics, texts=300, weaknesses=0)
     assert said.sentence.endswith(sentence)
+    assert said.sentence.startswith("The hospitals help: the distance") == sentence.endswith(CLEARLY)
     assert not said.simulation_only
 
 

@@ -31,8 +31,8 @@ SECTIONS |= {"Coordinator": schema.Settings, "Simulation": schema.SimulationSett
 LISTED = {
     "hashed_ngrams": "dimensions",
     "openai_compatible": "base_url key_variable batch",
-    "pretrained": "prompt_name prompt device local_files_only",
-    "transformer": "pooling longest prompt device local_files_only",
+    "pretrained": "prompt_name prompt device local_files_only windows",
+    "transformer": "pooling longest prompt device local_files_only windows",
     "anthropic": "haiku.max_tokens haiku.base_url haiku.concurrency haiku.requests_per_minute haiku.tokens_per_minute "
     "haiku.prompt_caching haiku.batches",
     "builtin": "broad.share",

@@ -1,12 +1,17 @@
 """The grammar of an experiment's rows, and the sweep over them."""
 
+from pathlib import Path
+
 import pytest
 from hydra import compose, initialize_config_module
 from hydra.core.hydra_config import HydraConfig
+from hydra.core.override_parser.overrides_parser import OverridesParser
 from omegaconf import OmegaConf
 
+import configs
 from common.errors import ConfigError
-from simulations.sweeps.combinations import SweepCallback, planned
+from server.settings.compose import plain
+from simulations.sweeps.combinations import SweepCallback, choices, planned
 from simulations.sweeps.experiments import rows, run_names
 
 EXPERIMENT = {
@@ -67,8 +72,8 @@ def test_repetitions_that_do_not_match_are_refused(row, what, monkeypatch, capsy
 @pytest.mark.parametrize(
     ("typed", "expected"),
     [
-        ([], [1, 2, 4, 8, 16]),
-        (["row=Q 1,Q 8"], [1, 8]),
+        ([], [f"row='Q {top}'" for top in (1, 2, 4, 8, 16)]),
+        (["row=Q 1,Q 8"], [r"row=Q\ 1", r"row=Q\ 8"]),
     ],
 )
 def test_an_experiment_sweeps_over_its_rows_and_then_over_seeds(typed, expected, tmp_path, monkeypatch):
@@ -81,7 +86,15 @@ def test_an_experiment_sweeps_over_its_rows_and_then_over_seeds(typed, expected,
     SweepCallback().on_multirun_start(config)
     OmegaConf.save(config, tmp_path / "multirun.yaml")
     assert planned(tmp_path) == [
-        [rf"row=Q\ {top}", f"experiment_seed={seed}", "+experiment=wasp_table5"]
-        for top in expected
-        for seed in range(3)
+        [row, f"experiment_seed={seed}", "+experiment=wasp_table5"] for row in expected for seed in range(3)
     ]
+
+
+@pytest.mark.parametrize(
+    "path", sorted(Path(configs.__file__).parent.glob("experiment/*.yaml")), ids=lambda path: path.stem
+)
+def test_a_name_of_a_row_is_one_choice_whatever_it_has(path):
+    names = [*run_names(plain(OmegaConf.load(path))["experiment"]), "a, 'b' (c) [d] = {e: $f}"]
+    (sweep,) = OverridesParser.create().parse_overrides([f"row={choices(names)}"])
+    chosen = OverridesParser.create().parse_overrides([f"row={one}" for one in sweep.sweep_string_iterator()])
+    assert [override.value() for override in chosen] == names

@@ -1,12 +1,16 @@
 """One guarded SuperLink, three SuperNodes, TLS: whole, on this machine, by the commands that an operator types.
 
-The only test over real nodes that needs no marker; the others take many minutes (`make test-deployment`).
+Start here if real nodes fail: the other tests over them break something (`make test-deployment`).
 """
 
 import sys
 import time
 
+import pytest
+
 from tests.support.faults import EXACT, phases, whole
+
+pytestmark = pytest.mark.deployment
 
 
 def test_real_nodes_give_what_the_engine_in_process_gives(deployed, undisturbed):

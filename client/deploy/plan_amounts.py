@@ -1,0 +1,122 @@
+"""What a hospital has under a plan: its lifetime budget, as its limits count it, and its records by the labels."""
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from client.approvals import PlanApproval
+from client.guard import Limits
+from common.domain import UNLABELLED, Record, is_one_population
+from common.ledger.ledger import Ledger
+from common.plan.plan import Plan
+from common.privacy.accountant import Release
+from common.sections import normal, sections
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Budget:
+    """The lifetime budget, as the limits count it.
+
+    Attributes:
+        limit: Largest epsilon of all runs; None for no limit.
+        delta: The delta at which the figures are computed: the limit's, or the plan's if there is no limit.
+        before: Epsilon of all other runs.
+        after: Epsilon if this run is answered to its end as well; it takes the difference.
+        apart: Whether the service counts only data sets that share a record with the present one. The service's figures
+            may then be lower than these, which count all data sets.
+        problem: Why the service does not start with this ledger; the figures may then be too low. Empty if it starts.
+    """
+
+    limit: float | None
+    delta: float
+    before: float
+    after: float
+    apart: bool
+    problem: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OwnRecords:
+    """The hospital's own records under the plan's labels; only the hospital may see this.
+
+    Attributes:
+        total: All of its records.
+        taking_part: Number of those with a label of the plan.
+        of_label: Number of records by label of the plan, without labels that have no record.
+        without: Labels of the plan that no record has.
+        unasked: Number of records by label, for the labels that the plan does not have.
+    """
+
+    total: int
+    taking_part: int
+    of_label: dict[str, int]
+    without: tuple[str, ...]
+    unasked: dict[str, int]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Given:
+    """What this hospital has answered of a run.
+
+    Attributes:
+        answers: Number of answers that were charged.
+        epsilon: Epsilon of this run alone, as the limits count it.
+        delta: The delta of that figure.
+    """
+
+    answers: int
+    epsilon: float
+    delta: float
+
+
+def given(approval: PlanApproval, limits: Limits, ledger: Ledger | None) -> Given:
+    """Return what this hospital has answered of a plan's run; without a ledger nothing."""
+    entries = ledger.entries(approval.run) if ledger else ()
+    costs = [entry.cost for entry in entries if entry.plan_digest.hex() == approval.plan_digest]
+    return Given(answers=len(costs), epsilon=limits.spent(costs), delta=limits.lifetime_delta)
+
+
+def budget_under(plan: Plan, limits: Limits, charged: Sequence[Release], problem: str) -> Budget:
+    """Return the budget before and after a plan's run.
+
+    Args:
+        plan: The plan.
+        limits: The hospital's limits.
+        charged: What all other runs were charged.
+        problem: Why the service does not start with this ledger; empty if it does.
+    """
+    counting = limits if limits.lifetime_epsilon is not None else replace(limits, lifetime_delta=plan.delta)
+    return Budget(
+        limit=limits.lifetime_epsilon,
+        delta=counting.lifetime_delta,
+        before=counting.spent(charged),
+        after=counting.spent((*charged, *plan.releases(limits.unknown_shares(plan)))),
+        apart=limits.separate_data_sets and plan.unit == "sample",
+        problem=problem,
+    )
+
+
+def records_under(plan: Plan, private: Sequence[Record], headings: Sequence[str]) -> OwnRecords:
+    """Count the hospital's records by the plan's labels; of a plan without labels, all are one population.
+
+    Args:
+        plan: The plan. One of sections has headings as its labels.
+        private: The hospital's records.
+        headings: The headings that the hospital's own file names.
+    """
+    several = plan.labels_per_record > 1
+    sets = [record.labels if several else (record.label,) for record in private]
+    if is_one_population(plan.labels):
+        sets = [(UNLABELLED,)] * len(private)
+    if plan.by_section:
+        spelt = {normal(label): label for label in plan.labels}  # as the plan spells them
+        found = ([part.heading for part in sections(record.text, headings)] for record in private)
+        sets = [tuple(spelt.get(normal(heading), heading) for heading in mine) for mine in found]
+    counts = Counter(label for labels in sets for label in labels)
+    return OwnRecords(
+        total=len(private),
+        taking_part=sum(not set(labels).isdisjoint(plan.labels) for labels in sets),
+        of_label={label: counts[label] for label in plan.labels if counts[label]},
+        without=tuple(label for label in plan.labels if not counts[label]),
+        unasked={label: count for label, count in sorted(counts.items()) if label not in plan.labels},
+    )

@@ -1,0 +1,145 @@
+"""The releases of runs that this hospital answered, as the coordinator sent them, for this hospital's own audit.
+
+    FOLDER/releases/HEX.jsonl    the run's synthetic texts; HEX is that of `runs/HEX.json` (`client/approvals.py`)
+    FOLDER/releases/HEX.json     the run's name, when the texts came, and how many there are
+
+A coordinator may send anything. So a release is taken only for a run and plan that this hospital approved and answered,
+once, up to a size and up to a number; only if each line is what the audit reads; and never over another one. The texts
+are stored and nothing more: nobody looks at them until a person at the hospital asks for that. The coordinator learns
+that they were taken, or a coarse reason, and nothing about the records.
+"""
+
+import json
+from dataclasses import dataclass
+from io import BytesIO
+from pathlib import Path
+
+from client.approvals import find, path_of
+from client.audit_log import now
+from client.session import RefusalError
+from common.errors import ConfigError, DataError
+from common.labelled_files import read_texts
+from common.ledger.ledger import Ledger
+from common.messages import LARGEST_RELEASE, Reason
+from common.system.files import SECRET, write_atomic
+
+MOST_RELEASES = 20
+"""Largest number of releases that are kept, so that a coordinator cannot fill the disk."""
+MOST_TEXTS = LONGEST_LINE = 1_000_000
+"""Largest number of texts of a release, and of bytes of a line: more short texts, or more values in one line, would
+fill the service's memory while they are checked."""
+_COMING = "coming.jsonl"
+"""File of a release whose lines are being checked."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Release:
+    """A release that came.
+
+    Attributes:
+        path: File of the texts.
+        run: The run's name.
+        received: Time at which it came, UTC.
+        texts: Number of texts.
+    """
+
+    path: Path
+    run: str
+    received: str
+    texts: int
+
+
+class Releases:
+    """The releases of one hospital.
+
+    Args:
+        folder: The hospital's private folder.
+        ledger: The hospital's ledger, which tells what it has answered.
+    """
+
+    def __init__(self, folder: Path, ledger: Ledger) -> None:
+        self._folder = folder
+        self._ledger = ledger
+
+    def keep(self, run: str, plan_digest: bytes, texts: bytes) -> None:
+        """Keep the texts of a run; those that are kept already may come again.
+
+        Args:
+            run: Identity of the run.
+            plan_digest: Digest of its plan.
+            texts: JSON Lines, an object with `text` in each.
+
+        Raises:
+            RefusalError: UNPLANNED if the run and plan were not answered here; DECLINED if they are not approved any
+                more; OVER_LIMIT if there are too many bytes or texts, or others are kept; FULL if there is no room for
+                another release; MALFORMED if the texts are not what the audit reads.
+        """
+        self._check_answered(run, plan_digest)
+        size, lines = len(texts), texts.count(b"\n")
+        if size > LARGEST_RELEASE or lines > MOST_TEXTS or max(map(len, BytesIO(texts)), default=0) > LONGEST_LINE:
+            limit = f"at most {LARGEST_RELEASE} bytes in {MOST_TEXTS} lines, each of at most {LONGEST_LINE}"
+            raise RefusalError(Reason.OVER_LIMIT, "release", expected=limit, got=f"{size} in {lines}")
+        folder = self._folder / "releases"
+        folder.mkdir(mode=0o700, exist_ok=True)
+        path = folder / path_of(self._folder, run, plan_digest.hex()).with_suffix(".jsonl").name
+        note = path.with_suffix(".json")
+        if path.exists() and note.exists():
+            if path.read_bytes() != texts:
+                raise RefusalError(Reason.OVER_LIMIT, "release", expected="the texts that came before", got="others")
+            return
+        if not note.exists() and len(list(folder.glob("*.json"))) >= MOST_RELEASES:
+            limit = f"below {MOST_RELEASES}: move old ones out of {folder}"
+            raise RefusalError(Reason.FULL, "releases that are kept", expected=limit, got=MOST_RELEASES)
+        about = {"run": run, "received": now(), "texts": _stored(texts, path, by_way_of=folder / _COMING)}
+        write_atomic(note, json.dumps(about).encode(), mode=SECRET)
+
+    def _check_answered(self, run: str, plan_digest: bytes) -> None:
+        """Refuse a run and plan that this hospital has not answered, or does not approve any more."""
+        approval = find(self._folder, run, plan_digest.hex())
+        answered = any(entry.plan_digest == plan_digest for entry in self._ledger.entries(run))
+        if approval is None or not answered:
+            raise RefusalError(Reason.UNPLANNED, "release", expected="that of a run and plan that was answered here")
+        if approval.decision != "approved":
+            raise RefusalError(Reason.DECLINED, "release", expected="that of an approved plan", got=approval.decision)
+
+
+def releases(folder: Path) -> list[Release]:
+    """Return the releases in a hospital's private folder whose texts are still there, newest first."""
+    notes = [(path, json.loads(path.read_bytes())) for path in (folder / "releases").glob("*.json")]
+    kept = [Release(path=path.with_suffix(".jsonl"), **note) for path, note in notes]
+    return sorted((one for one in kept if one.path.exists()), key=lambda one: (one.received, one.run), reverse=True)
+
+
+def release(folder: Path, name: str) -> Release:
+    """Return the release of this file, or else the newest of the run of this name.
+
+    Args:
+        folder: The hospital's private folder.
+        name: The name of the file without its ending, or the run's name. A coordinator may give a run the name of
+            another one's file: so the file comes first.
+
+    Raises:
+        ConfigError: No release of it is there.
+    """
+    kept = releases(folder)
+    named = [one for one in kept if one.path.stem == name] or [one for one in kept if one.run == name]
+    if not named:
+        expected = (
+            f"one of {', '.join(one.run for one in kept)}" if kept else "one that the coordinator sent: none came"
+        )
+        raise ConfigError("release of a run", expected=expected, got=repr(name))
+    return named[0]
+
+
+def _stored(texts: bytes, path: Path, *, by_way_of: Path) -> int:
+    """Check and store the texts; return their number."""
+    try:
+        write_atomic(by_way_of, texts, mode=SECRET)
+        number = len(read_texts(by_way_of))
+        by_way_of.replace(path)
+    except DataError as error:
+        lines = "JSON Lines with a text in each"
+        raise RefusalError(Reason.MALFORMED, "release", expected=lines, got=error.what) from error
+    finally:
+        by_way_of.unlink(missing_ok=True)
+    return number

@@ -1,0 +1,161 @@
+"""Long texts: an encoder reads at most n tokens, and what stands behind these is not in its vector unless it is asked.
+
+With `windows="average"` a text is split into consecutive windows of at most n tokens, between words. Each is encoded by
+itself, prompt included, and scaled to norm 1; the text's vector is their average, weighted by their numbers of tokens,
+and scaled to norm 1 again. A text of one window has the vector that it has without. The choice is part of the encoder's
+identity: its digest differs from that of the same model without windows, so that hospitals and coordinator agree on it.
+"""
+
+import hashlib
+import json
+import logging
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from common.errors import ConfigError
+from common.validate import one_of
+
+log = logging.getLogger("caucus.models")
+
+FIRST, AVERAGE = "first", "average"
+_FILE = "windows.json"
+_BLOCK = 256
+"""Number of texts whose windows are in memory at once."""
+
+
+class Encoding(Protocol):
+    """Tokens of a text, as the library tokenizers returns them."""
+
+    @property
+    def overflowing(self) -> Sequence[object]:
+        """The tokens that did not fit."""
+
+
+class WindowedModel(Protocol):
+    """An `EmbeddingModel` that reads at most some tokens of a text, and can say where its windows are."""
+
+    @property
+    def dimensions(self) -> int:
+        """Number of dimensions of a vector."""
+
+    @property
+    def digest(self) -> str:
+        """Hex SHA-256 of everything that affects a vector."""
+
+    def windows(self, text: str) -> list[tuple[str, int]]:
+        """Return consecutive parts of a text, none longer than the model reads, with their numbers of tokens."""
+
+    def batches(self, texts: Sequence[str]) -> Iterator[tuple[list[int], NDArray[np.float32]]]:
+        """Yield, batch by batch, the indices of texts and their (texts, dimensions) vectors, of any norm."""
+
+    def save(self, folder: Path) -> None:
+        """Write a folder that is read back into a model of the same digest."""
+
+
+class Averaged:
+    """The `EmbeddingModel` that averages the windows of a text.
+
+    Args:
+        model: The model that encodes each window.
+    """
+
+    def __init__(self, model: WindowedModel) -> None:
+        self._model = model
+
+    @property
+    def dimensions(self) -> int:
+        """Number of dimensions of a vector."""
+        return self._model.dimensions
+
+    @property
+    def digest(self) -> str:
+        """Hex SHA-256 of the model's digest and of the choice of windows."""
+        return hashlib.sha256(f"caucus/windows={AVERAGE}/{self._model.digest}".encode()).hexdigest()
+
+    def batches(self, texts: Sequence[str]) -> Iterator[tuple[list[int], NDArray[np.float32]]]:
+        """Yield, batch by batch, the indices of texts and their (texts, dimensions) averages, of any norm."""
+        for start in range(0, len(texts), _BLOCK):
+            block = texts[start : start + _BLOCK]
+            parts = [(place, *part) for place, text in enumerate(block) for part in self._model.windows(text)]
+            vectors = np.empty((len(parts), self.dimensions), np.float64)
+            for places, raw in self._model.batches([part for _, part, _ in parts]):
+                vectors[places] = raw / np.maximum(np.linalg.norm(raw, axis=1, keepdims=True), 1e-30)
+            sums = np.zeros((len(block), self.dimensions))
+            weights = np.array([tokens for _, _, tokens in parts], np.float64)[:, None]
+            np.add.at(sums, [place for place, _, _ in parts], weights * vectors)
+            yield list(range(start, start + len(block))), sums.astype(np.float32)
+
+    def save(self, folder: Path) -> None:
+        """Write the model's folder, and the choice of windows beside its files."""
+        self._model.save(folder)
+        (folder / _FILE).write_text(json.dumps({"windows": AVERAGE}) + "\n", "utf-8")
+
+
+def said(encodings: Iterable[Encoding], longest: int | None, *, before: bool) -> bool:
+    """Say once, without a number, that texts are truncated; return whether it has been said.
+
+    Args:
+        encodings: Tokens of texts, truncated.
+        longest: n, the largest number of tokens.
+        before: Whether it has been said before.
+    """
+    if not before and any(encoding.overflowing for encoding in encodings):
+        log.warning(
+            "some texts are longer than the %s tokens that the encoder reads: what stands behind these is not in their "
+            "vectors; embedding.windows=average reads all of it, with `windows: average` at each hospital",
+            longest,
+        )
+        return True
+    return before
+
+
+def chosen(windows: str | None, folder: Path) -> str:
+    """Return the choice of windows: the one that is set or, if none is, the one that was saved with the model.
+
+    Raises:
+        ConfigError: There is no such choice.
+    """
+    if windows is None and (folder / _FILE).is_file():
+        windows = json.loads((folder / _FILE).read_text("utf-8")).get("windows")
+    one_of("embedding.windows", windows or FIRST, among=(FIRST, AVERAGE))
+    return windows or FIRST
+
+
+def no_windows(windows: str | None) -> None:
+    """Refuse windows for an encoder that reads whole texts, however long.
+
+    Raises:
+        ConfigError: Windows were asked for.
+    """
+    if windows not in {None, FIRST}:
+        raise ConfigError(
+            "embedding.windows", expected="none: this encoder reads whole texts", got=windows, do="Leave it out"
+        )
+
+
+def split(
+    text: str, offsets: Sequence[tuple[int, int]], words: Sequence[int | None], longest: int
+) -> list[tuple[str, int]]:
+    """Return the windows of a text from its tokens, without special ones.
+
+    Args:
+        text: The text.
+        offsets: Beginning and end of each token in it.
+        words: Number of the word that each token is of: a window begins with a word, unless one word fills a window.
+        longest: n, the largest number of tokens of a window.
+    """
+    starts = [0]
+    while starts[-1] + longest < len(offsets):
+        cut = starts[-1] + longest
+        while cut > starts[-1] + 1 and words[cut] is not None and words[cut] == words[cut - 1]:
+            cut -= 1
+        starts.append(cut if cut > starts[-1] + 1 else starts[-1] + longest)
+    if len(starts) == 1:
+        return [(text, max(1, len(offsets)))]
+    places = [0, *(offsets[start][0] for start in starts[1:]), len(text)]
+    sizes = np.diff([*starts, len(offsets)]).tolist()
+    return [(text[begin:end], size) for begin, end, size in zip(places, places[1:], sizes, strict=False)]

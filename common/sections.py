@@ -1,0 +1,115 @@
+"""Texts in sections: one parser for hospitals, coordinator and evaluation.
+
+A section begins with a heading at the beginning of a line: the heading alone, or the heading and a colon, behind which
+the text may go on. Case, white space and the form of accents do not matter. It ends at the next heading. What stands
+before the first heading belongs to no section, and neither does what stands under a heading that has occurred before,
+or under one without any text. The time is linear in the length of the text, whatever it says.
+"""
+
+import re
+import unicodedata
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from common.domain import MOST_LABELS, UNLABELLED
+from common.errors import ConfigError
+
+LONGEST_HEADING = 80
+"""Largest number of characters of a heading."""
+
+_READ = 4 * LONGEST_HEADING  # characters of a line that may be a heading, with accents apart and white space between
+_COLON = re.compile("[:\N{FULLWIDTH COLON}]")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Section:
+    """A section of a text, without its heading.
+
+    Attributes:
+        start: Place of its first character, in Unicode code points from the beginning of the text.
+        end: Place after its last character.
+        heading: Its heading, as the task writes it.
+    """
+
+    start: int
+    end: int
+    heading: str
+
+
+Sections = tuple[Section, ...]
+
+
+def sections(text: str, headings: Iterable[str]) -> Sections:
+    """Return the sections of a text under these headings, in the order of the text; none is blank."""
+    names = {normal(heading): heading for heading in headings}
+    found, at = list[tuple[str, int, int]](), 0
+    for line in text.splitlines(keepends=True):
+        name, length = _opening(line)
+        if name in names:
+            found.append((name, at, at + length))
+        at += len(line)
+    ends = [start for _, start, _ in found[1:]] + [len(text)]
+    seen, kept = set[str](), list[Section]()
+    for (name, _, start), end in zip(found, ends, strict=False):  # the last end is that of no heading if there is none
+        body = text[start:end]
+        if name not in seen and (stripped := body.strip()):
+            first = start + len(body) - len(body.lstrip())
+            kept.append(Section(start=first, end=first + len(stripped), heading=names[name]))
+        seen.add(name)
+    return tuple(kept)
+
+
+def bodies(text: str, parts: Iterable[Section]) -> list[str]:
+    """Return what stands under each heading."""
+    return [text[part.start : part.end] for part in parts]
+
+
+def assembled(parts: Sequence[tuple[str, str]]) -> tuple[str, Sections]:
+    """Return the text of these headings with what stands under each, and its sections."""
+    text, made = "", []
+    for heading, body in parts:
+        text += f"\n\n{heading}\n" if text else f"{heading}\n"
+        made.append(Section(start=len(text), end=len(text) + len(body), heading=heading))
+        text += body
+    return text, tuple(made)
+
+
+def normal(heading: str) -> str:
+    """Return the form in which headings are compared: lower case, single spaces, composed accents."""
+    caseless = unicodedata.normalize("NFD", heading).casefold()  # which may itself take characters apart
+    return " ".join(unicodedata.normalize("NFC", caseless).split())
+
+
+def check_headings(where: str, headings: Sequence[object]) -> tuple[str, ...]:
+    """Refuse headings that no text could tell apart.
+
+    Raises:
+        ConfigError: There are none, or too many; one is no text, is blank, too long, or has a colon or a line break; or
+            two differ in case and white space alone.
+    """
+    if not 1 <= len(headings) <= MOST_LABELS:
+        raise ConfigError(where, expected=f"1 to {MOST_LABELS} headings", got=len(headings))
+    names = list[str]()
+    for heading in headings:
+        # YAML does not read an unquoted yes, no or 1 as text.
+        if not isinstance(heading, str) or not heading.strip() or not heading.isprintable() or _COLON.search(heading):
+            expected = "headings that are printable texts, not blank, without a colon or a line break"
+            raise ConfigError(where, expected=expected, got=repr(heading))
+        if len(heading) > LONGEST_HEADING:
+            expected = f"headings of at most {LONGEST_HEADING} characters"
+            raise ConfigError(where, expected=expected, got=f"one of {len(heading)}")
+        if normal(heading) == UNLABELLED:
+            raise ConfigError(where, expected=f"other headings than {UNLABELLED!r}, which means no labels", got="it")
+        if normal(heading) in map(normal, names):
+            expected = "headings that differ in more than case and white space"
+            raise ConfigError(where, expected=expected, got=f"{heading!r} more than once")
+        names.append(heading.strip())
+    return tuple(names)
+
+
+def _opening(line: str) -> tuple[str, int]:
+    """Return the heading that a line could begin with, in its normal form, and the length of it and its colon."""
+    start = line.strip()[:_READ]
+    if colon := _COLON.search(start):
+        return normal(start[: colon.start()]), line.index(colon.group()) + 1
+    return (normal(start), len(line)) if len(start) < _READ else ("", 0)

@@ -1,0 +1,62 @@
+"""How texts in sections keep the order and the lengths of real ones: a group of `metrics.json`.
+
+What the sections teach is in the figures of texts with one label, each section being a text under its heading
+(`Task.classifier_inputs`). The models know nothing of the order: beside it stand an order that is independent of the
+section before, with the real texts' frequencies, and the order of the plan, all headings in every text.
+"""
+
+from collections.abc import Sequence
+from functools import partial
+
+import numpy as np
+from numpy.typing import NDArray
+
+from common.domain import Record
+from common.sections import sections
+from server.domain import Candidate, Task
+from server.evaluation.figures import Group, figure, over_texts
+from server.metrics import orders, surface
+
+NAME = "sections"
+_DEFINITION = (
+    "order_distance: total variation between the shares of all steps from the beginning of a text to a section, from a "
+    "section to the next and from a section to the end, of the synthetic and the test texts. independent: the same of "
+    "an order that does not depend on the section before, with the test texts' frequencies; plan_order: of texts that "
+    "have all headings in the order of the plan. Intervals of 95 % over the test texts (bootstrap, 500 draws). "
+    "per_text, per_text_real: mean number of sections of a text. length_distance: Wasserstein-1 distance of the whole "
+    "texts' lengths in words. words, words_real: mean length."
+)
+Floats = NDArray[np.float64]
+
+
+def of_run(texts: Sequence[Candidate], real: Sequence[Record], task: Task) -> dict[str, Group]:
+    """Return the group for `metrics.json`; empty unless the task has sections, and there are texts of both kinds.
+
+    Args:
+        texts: The synthetic texts, whole.
+        real: Real texts, whole, that do not belong to any party.
+        task: The task.
+    """
+    if not (task.sectioned and texts and real):
+        return {}
+    headings, rows = list(task.labels), len(real)
+    ours = orders.steps((text.labels for text in texts), headings).sum(axis=0)
+    theirs = orders.steps(([part.heading for part in sections(record.text, headings)] for record in real), headings)
+
+    def distance(steps: Floats, at: NDArray[np.intp]) -> float:
+        return orders.distance(steps, theirs[at].sum(axis=0))
+
+    others = {
+        "independent": orders.independent(theirs.sum(axis=0)),
+        "plan_order": orders.steps([headings], headings)[0],
+    }
+    whole, held_out = [text.text for text in texts], [record.text for record in real]
+    group: Group = {"definition": _DEFINITION}
+    for name, steps in ({"order_distance": ours} | others).items():
+        group[name] = over_texts(partial(distance, steps), rows)
+    group["length_distance"] = figure(lambda: surface.length_distance(whole, held_out), rows=rows)
+    for ending, members, steps in (("", whole, ours), ("_real", held_out, theirs.sum(axis=0))):
+        group[f"per_text{ending}"] = {"value": float(steps[:, :-1].sum() / len(members)), "rows": len(members)}
+        words = float(np.mean([len(text.split()) for text in members]))
+        group[f"words{ending}"] = {"value": words, "rows": len(members)}
+    return {NAME: group}

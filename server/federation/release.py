@@ -1,0 +1,57 @@
+"""Sending of a run's texts to parties that have answered it; `client/releases.py` is the side of the parties.
+
+Each party decides by itself whether it takes them. The coordinator learns that, and which nodes are connected; the
+texts go to no node but these parties'.
+"""
+
+from collections.abc import Set as AbstractSet
+
+from common import messages as m
+from common import wire
+from common.domain import PartyId
+from common.errors import ProtocolError
+from server.federation.absence import SILENT
+from server.federation.network import FlowerNetwork
+
+OFFLINE = "is offline"
+
+
+def send(
+    network: FlowerNetwork, texts: bytes, parties: AbstractSet[PartyId], *, run: str, plan_digest: bytes
+) -> dict[PartyId, str]:
+    """Send the texts to each party that is connected.
+
+    Args:
+        network: Transport of the parcels, with the parties' nodes.
+        texts: The content of the run's `synthetic.jsonl`.
+        parties: The parties.
+        run: Identity of the run.
+        plan_digest: Digest of its plan.
+
+    Returns:
+        By party, a clause that says why it does not have them; empty if it has.
+    """
+    body = m.Release(texts)
+    envelopes = {
+        party: m.Envelope(run=run, party=party, plan_digest=plan_digest, body=body)
+        for party in sorted(parties & network.online())
+    }
+    replies = network.exchange(wire.pack_all(envelopes)) if envelopes else {}
+    problems = dict.fromkeys(sorted(parties), OFFLINE)
+    for party, sent in envelopes.items():
+        problems[party] = _problem(sent, replies[party]) if party in replies else str(SILENT.words)
+    return problems
+
+
+def _problem(sent: m.Envelope, parcel: m.Parcel) -> str:
+    try:
+        reply = wire.unpack(parcel)
+    except ProtocolError:
+        return "sent a reply that cannot be read"
+    match reply.body:
+        case m.Refusal(reason):
+            return m.refused_for(reason)
+        case m.Received() if (reply.run, reply.party, reply.plan_digest) == (sent.run, sent.party, sent.plan_digest):
+            return ""
+        case _:
+            return "sent a reply that is out of place"

@@ -1,0 +1,96 @@
+"""`caucus-coordinator send`: what is sent, what is said of it, and what is not sent at all; Flower is a stand-in."""
+
+import json
+
+import pytest
+
+from server.command import main
+from server.deploy import send as module
+from server.failure import lock_folder
+from server.run_folder import SENDING, TEXTS
+from tests.support.documents import privacy_json
+from tests.support.flower import DONE, SMALL, coordinated
+
+
+@pytest.fixture
+def flower(tmp_path, monkeypatch, capsys):
+    """A coordinator with two hospitals and a complete run, by its Flower."""
+    made = coordinated(tmp_path / "coordinator", monkeypatch)
+    made.leaves = DONE | {"privacy.json": json.dumps(privacy_json()), TEXTS: '{"text": "a"}\n'}
+    assert main(["run", str(made.folder), "first", *SMALL]) == 0
+    monkeypatch.setattr(module, "ASK_FLOWER_EVERY", 0.0)
+    made.asked.clear()
+    capsys.readouterr()
+    return made
+
+
+def sends(flower, capsys, **delivery):
+    """Send the texts, where the process leaves this; return the exit code, the lines and the error."""
+    flower.leaves = (
+        {"lock": "17", "sent.json": json.dumps({"texts": "0" * 64} | delivery)} if delivery else {"lock": "17"}
+    )
+    code = main(["send", str(flower.folder), "first"])
+    out, err = capsys.readouterr()
+    return code, out.splitlines(), err
+
+
+def test_who_has_the_texts_and_who_does_not_is_told_until_all_have_them(flower, capsys):
+    missing = {"St. Luke": "is offline"}
+    code, out, err = sends(flower, capsys, sent_at="1", received={"St. Mary": "2026-01-02"}, missing=missing)
+    assert (code, out) == (1, ["St. Mary has the texts since 2026-01-02"])
+    assert "expected at all 2 hospitals that answered it; got St. Luke is offline" in err
+    assert f"caucus-coordinator send {flower.folder} first sends them again" in err
+    both = {"St. Mary": "2026-01-02", "St. Luke": "2026-01-03"}
+    code, out, err = sends(flower, capsys, sent_at="2", received=both, missing={})
+    assert (code, len(out), err) == (0, 2, "")
+    run = flower.folder / "runs" / "first"
+    assert f'run-folder = "{run / SENDING}"' in (run / SENDING / "run.toml").read_text()
+    assert main(["status", str(flower.folder)]) == 0
+    assert "run first: complete" in capsys.readouterr().out
+
+
+def test_a_process_that_ends_without_a_word_has_sent_nothing(flower, capsys):
+    for says in ({"sent_at": "1", "received": {}, "missing": {}}, {}):
+        code, _, err = sends(flower, capsys, **says)
+    assert (code, "ended without reporting an error" in err) == (1, True)
+    flower.leaves = {"lock": "17", "error.txt": "hospitals; got none"}
+    assert main(["send", str(flower.folder), "first"]) == 1
+    assert "hospitals; got none" in capsys.readouterr().err
+    flower.leaves = {}
+    assert main(["send", str(flower.folder), "first"]) == 1
+    assert "the process of the run did not begin: No heartbeat" in capsys.readouterr().err
+
+
+def test_a_run_is_sent_once_at_a_time(flower, capsys):
+    (folder := flower.folder / "runs" / "first" / SENDING).mkdir()
+    with lock_folder(folder):
+        assert sends(flower, capsys)[0] == 1
+    assert flower.asked == []
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "wanted"),
+    [
+        ("report.html", None, "run; expected a complete one"),
+        (
+            "privacy.json",
+            json.dumps(privacy_json(planned_epsilon="inf")),
+            "expected one with a guarantee; got one whose",
+        ),
+        ("privacy.json", "{", "expected one with a guarantee; got privacy.json is not valid JSON"),
+    ],
+)
+def test_what_no_hospital_should_be_sent_is_not_sent(flower, capsys, name, content, wanted):
+    file = flower.folder / "runs" / "first" / name
+    file.write_text(content) if content else file.unlink()
+    code, _, err = sends(flower, capsys)
+    assert code != 0
+    assert wanted in err
+    assert "run" not in flower.asked
+    assert not (file.parent / SENDING / "run.toml").exists()
+
+
+def test_more_than_a_hospital_takes_is_not_sent(flower, capsys, monkeypatch):
+    monkeypatch.setattr(module, "LARGEST_RELEASE", 10)
+    assert "expected at most 10 bytes; got 14" in sends(flower, capsys)[2]
+    assert flower.asked == []

@@ -1,0 +1,99 @@
+"""Texts in sections: what a census plans, asks and writes, and the refusal of everything else when it is planned."""
+
+import json
+from dataclasses import replace
+
+import pytest
+
+from common.errors import ConfigError
+from common.models.encoder import Encoder
+from common.sections import sections
+from server.domain import Candidate, Membership, PrivacyTarget, Task
+from server.llm.completion import Completion
+from server.llm.render import render
+from server.methods.aug_pe import AugPe
+from server.methods.census import CensusMethod
+from server.methods.dp_sgd import DpSgd
+from server.methods.wasp import Wasp
+from server.operators import section_texts
+from server.planning.make_plan import make_plan
+from server.settings.schema import Secagg
+from tests.support.method_contract import World, steps, through_json
+
+HEADINGS = {"History": "what was told", "Findings": "what was seen", "Plan": "what is to be done"}
+TASK = Task(name="t", kind="letter", labels=HEADINGS, labels_per_text=3, sectioned=True)
+
+
+def census(**changes):
+    return CensusMethod(**{"samples": 20, "rounds": 2, "shots": 2, "directions": 3} | changes)
+
+
+def planned(method, task=TASK, **changes):
+    known = {"encoder": Encoder.hashed_ngrams(dimensions=32, bits=10).digest, "membership": Membership(parties=3)}
+    known |= {"target": PrivacyTarget(epsilon=4.0), "secagg": Secagg(mode="none")}
+    return make_plan(method, task=task, **known | changes)
+
+
+def test_the_plan_takes_records_by_section_and_one_without_sections_is_as_before():
+    plan = planned(census())
+    assert plan.by_section
+    assert plan.labels_per_record == 3
+    assert [query.name for query in plan.queries] == [section_texts.NAME, "class sums"]
+    assert sum(query.share for query in plan.queries) == pytest.approx(1)
+    assert planned(census(), replace(TASK, labels_per_text=1)).by_section  # with one section a text too
+    whole = planned(census(), replace(TASK, labels_per_text=1, sectioned=False))
+    assert not whole.by_section
+    assert b"section" not in whole.to_json()
+
+
+def test_texts_are_written_section_by_section_and_a_run_goes_on_from_any_step():
+    method, world = census(shown_words=6, words=300), World(census(), task=TASK)
+    first, last = steps(method, world)
+    assert len(last.candidates) == 20
+    assert [name for name, _, _ in world.asked] == [section_texts.NAME, "class sums"]
+    for text in last.candidates:
+        assert text.sections == sections(text.text, HEADINGS)
+        assert text.labels == tuple(part.heading for part in text.sections)
+        saved = json.loads(json.dumps(text.to_json()))
+        assert "label" not in saved
+        assert "labels" not in saved
+        assert Candidate.from_json(saved) == text
+    assert len(world.requests) == sum(len(text.sections) for text in last.candidates)
+    for request in world.requests:
+        assert request.before is not None
+        assert len(request.before.split()) <= 6 + len(HEADINGS)
+        assert all(heading not in request.before for heading, _ in request.requested)
+        system, prompt = render(request)
+        assert "section of one letter" in system
+        assert all(f"{heading} ({words})" in prompt for heading, words in request.requested)
+        assert request.words in {100, 150, 300}
+        if request.before:
+            assert request.before in prompt
+            assert request.before.split("\n")[0] in Completion().beginning(request, []).prompt
+    bodies = {section_texts.under(text, heading) for text in last.candidates for heading in text.labels}
+    shown = [text for request in world.requests for text in request.good]
+    assert shown
+    assert set(shown) <= bodies
+    *_, resumed = steps(method, World(method, task=TASK), through_json(method, first))
+    assert through_json(method, resumed) == through_json(method, last)
+
+
+def test_a_model_that_writes_nothing_loses_its_texts_alone():
+    world = World(census(), task=TASK, silent=("k",))
+    first, *_ = steps(census(), world)
+    assert {text.model for text in first.candidates} == {"m"}
+    assert first.rounds[0].lost["k"] == first.rounds[0].requested["k"] == 5
+
+
+@pytest.mark.parametrize("method", [AugPe, DpSgd, Wasp], ids=lambda method: method.__name__)
+def test_other_methods_are_refused_before_anything_is_asked(method):
+    with pytest.raises(ConfigError, match=r"texts without sections, .*3 headings \(task.sections\).*method=census"):
+        planned(method())
+
+
+def test_what_reads_whole_texts_is_refused_too():
+    with pytest.raises(ConfigError, match="federated"):
+        planned(census(), evaluation_share=0.5)
+    for settings, name in (({"census": "census.json"}, "census"), ({"questionnaire": "questions"}, "questionnaire")):
+        with pytest.raises(ConfigError, match=rf"^method\.{name}; expected texts without sections"):
+            planned(census(**settings))
