@@ -118,6 +118,12 @@ def test_a_record_counts_under_as_many_labels_as_the_query_that_counts_most():
     assert plan_with(queries=(COUNT,)).labels_per_record == 1
 
 
+def test_a_plan_that_asks_for_the_order_of_sections_is_by_section():
+    order = dataclasses.replace(ORDER, spec=SectionOrderSpec(labels=2))
+    assert plan_with(queries=(COUNT, order)).by_section
+    assert not plan_with(queries=(COUNT,)).by_section
+
+
 def test_subsamples_have_names():
     once, anew = dataclasses.replace(COUNT, rate=0.5), dataclasses.replace(QUERY, rate=0.25, redraw=True)
     plan = plan_with(queries=(once, anew, OWN), max_attempts=2)

@@ -15,6 +15,7 @@ from common.queries.histograms import LabelHistogramSpec, LengthHistogramSpec, V
 from common.queries.label_sets import LabelSetsSpec
 from common.queries.length_range import LengthRangeSpec
 from common.queries.questionnaire import QuestionnaireSpec
+from common.queries.section_order import SectionOrderSpec
 from common.queries.seed_choice import SeedChoiceSpec
 from common.queries.self_similarity import SelfSimilaritySpec
 from common.queries.sketch import SketchSpec
@@ -256,6 +257,10 @@ def test_what_is_weak_is_advised_on_and_no_reason_to_warn():
     assert advice([estimate(LabelHistogramSpec(labels=10), 43, mechanism="laplace")]) == []
     sets = advice([estimate(LabelSetsSpec(labels=10), 20, mechanism="laplace")])
     assert sets[0].startswith("q will be weak: 2 records a single label (of a pair only those with both, against")
+    order = advice([estimate(SectionOrderSpec(labels=10), 40, mechanism="laplace")])
+    assert order[0].startswith(
+        "q will be weak: 4 records of a section after one other, if all orders are alike against"
+    )
     full = estimate(SelfSimilaritySpec(buckets=2), 8, mechanism="laplace")
     assert advice([full])[0].endswith("if there are 8 records; it takes a larger epsilon")
 
