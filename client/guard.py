@@ -121,7 +121,7 @@ class Limits:
                 _refuse("query", f"one of {', '.join(self.queries)}", query.spec.kind)
             if query.unproven and not self.unsafe_unproven:
                 _refuse("query", "one with a proof, or unsafe_unproven in this party's limits", query.name)
-            if query.scale == 0 and query.mechanism != "none" and not self.unsafe_no_noise:
+            if query.without_noise and not self.unsafe_no_noise:
                 _refuse("query", "one with noise, or unsafe_no_noise in this party's limits", query.name)
             if isinstance(query.spec, VotesSpec):
                 _at_most("votes in each direction", query.spec.top, self.max_top)

@@ -76,6 +76,16 @@ def given(approval: PlanApproval, limits: Limits, ledger: Ledger | None) -> Give
     return Given(answers=len(costs), epsilon=limits.spent(costs), delta=limits.lifetime_delta)
 
 
+def apart(plan: Plan, limits: Limits) -> bool:
+    """Return whether the service counts only data sets that share a record with the present one."""
+    return limits.separate_data_sets and plan.unit == "sample"
+
+
+def counting(plan: Plan, limits: Limits, charged: Sequence[Release]) -> tuple[Release, ...]:
+    """Return those charges of other runs that surely count against a plan: none where data sets count apart."""
+    return () if apart(plan, limits) else tuple(charged)
+
+
 def budget_under(plan: Plan, limits: Limits, charged: Sequence[Release], problem: str) -> Budget:
     """Return the budget before and after a plan's run.
 
@@ -91,7 +101,7 @@ def budget_under(plan: Plan, limits: Limits, charged: Sequence[Release], problem
         delta=counting.lifetime_delta,
         before=counting.spent(charged),
         after=counting.spent((*charged, *plan.releases(limits.unknown_shares(plan)))),
-        apart=limits.separate_data_sets and plan.unit == "sample",
+        apart=apart(plan, limits),
         problem=problem,
     )
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Self
 
 from client.approvals import PlanApproval
-from client.deploy.plan_amounts import Budget, Given, OwnRecords, budget_under, given, records_under
+from client.deploy.plan_amounts import Budget, Given, OwnRecords, budget_under, counting, given, records_under
 from client.deploy.plan_changes import changes, previous
 from client.deploy.plan_fit import largest_epsilon, refusal
 from client.deploy.quiet import quiet
@@ -103,9 +103,8 @@ class PlanFacts:
         colluders = limits.helpers(plan)
         ledger, problem = opened(settings.private / "ledger.db", settings.noted_head)
         charged = ledger.charged("", but=approval.run) if ledger else ()
-        budget = budget_under(plan, limits, charged, problem)
-        counted = () if budget.apart else tuple(charged)
-        refused, fits = refusal(plan, settings, counted), None
+        budget, counted = budget_under(plan, limits, charged, problem), counting(plan, limits, charged)
+        refused, fits = refusal(plan, limits, counted, number=number, roster=roster), None
         if refused:
             helps = refused.reason is Reason.OVER_LIMIT
             fits = 0.0 if not helps else _fits(plan, limits, counted) if alone else None
@@ -155,7 +154,7 @@ class PlanFacts:
     @property
     def without_noise(self) -> bool:
         """Whether the answer to one of the questions has no noise."""
-        return any(query.scale == 0 and query.mechanism != "none" for query in self.plan.queries)
+        return any(query.without_noise for query in self.plan.queries)
 
     @property
     def few_records(self) -> bool:

@@ -12,12 +12,13 @@ from dataclasses import replace
 from functools import lru_cache
 
 from client.admission import check_parties
-from client.deploy.settings import HospitalSettings
 from client.guard import Limits
 from client.session import RefusalError
+from common.domain import PartyId
 from common.errors import ConfigError, PlanError
 from common.plan.plan import Plan
 from common.privacy.accountant import Release, epsilon
+from common.secagg.identity import Roster
 
 MOST_NOISE = 2.0**10
 """Largest factor of the noise that is tried; a plan that does not fit then is refused for something else."""
@@ -27,18 +28,21 @@ _HALVINGS = 11
 """Number of times that the interval of the factor is halved, after which its ends differ by less than 0.4 %."""
 
 
-def refusal(plan: Plan, settings: HospitalSettings, charged: tuple[Release, ...]) -> RefusalError | None:
+def refusal(
+    plan: Plan, limits: Limits, charged: tuple[Release, ...], *, number: PartyId, roster: Roster
+) -> RefusalError | None:
     """Return why a plan is refused even when approved; None if it is not.
 
     Args:
         plan: The plan.
-        settings: The hospital's settings.
+        limits: The hospital's limits.
         charged: What other runs were charged, of the data sets that the limits count.
+        number: This hospital's number.
+        roster: The identities of all parties.
     """
-    roster = settings.roster()
     try:
-        check_parties(plan, settings.number(roster), roster)
-        settings.party.limits.check(plan, charged)
+        check_parties(plan, number, roster)
+        limits.check(plan, charged)
     except RefusalError as error:
         return error
     return None

@@ -188,7 +188,7 @@ def _security_bits(request: Request) -> Asked:
 
 
 def _without_noise(request: Request) -> Asked:
-    without = any(query.scale == 0 and query.mechanism != "none" for query in request.plan.queries)
+    without = any(query.without_noise for query in request.plan.queries)
     return Asked(_shown(without), without and not request.limits.unsafe_no_noise)
 
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from client.approvals import PlanApproval, approvals, decide, find
 from client.deploy.account import account
-from client.deploy.plan_amounts import Given, given
+from client.deploy.plan_amounts import Given, counting, given
 from client.deploy.plan_facts import PlanFacts
 from client.deploy.plan_fit import refusal
 from client.deploy.plan_sheet import Part, decision, sheet
@@ -176,12 +176,12 @@ def _decided(settings: HospitalSettings, entries: Sequence[PlanApproval]) -> tup
 
 
 def _beyond(entry: PlanApproval, settings: HospitalSettings, ledger: Ledger | None) -> str:
-    plan = entry.read_plan()
+    plan, limits = entry.read_plan(), settings.party.limits
     if plan is None or entry.ended or entry.decision != "approved":
         return ""
-    charged = ledger.charged("", but=entry.run) if ledger else ()
-    apart = settings.party.limits.separate_data_sets and plan.unit == "sample"
-    return str(refusal(plan, settings, () if apart else tuple(charged)) or "")
+    charged = counting(plan, limits, ledger.charged("", but=entry.run) if ledger else ())
+    roster = settings.roster()
+    return str(refusal(plan, limits, charged, number=settings.number(roster), roster=roster) or "")
 
 
 def _unasked(settings: HospitalSettings, known: Sequence[PlanApproval]) -> tuple[LogLine, ...]:

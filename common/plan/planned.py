@@ -100,6 +100,11 @@ class PlannedQuery:
         """Whether the release has no privacy proof, however large its noise."""
         return self.spec.unproven
 
+    @property
+    def without_noise(self) -> bool:
+        """Whether answers that could have noise are planned to have none."""
+        return self.scale == 0 and self.mechanism != "none"
+
 
 def release(query: PlannedQuery, *, shares: int, planned: int, draw: str = "", times: int = 1) -> Release:
     """Return the release of `times` answers, with `shares` of the `planned` noise shares unknown to the observer."""

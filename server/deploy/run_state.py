@@ -147,14 +147,10 @@ def followed(settings: CoordinatorSettings, folder: Path, *, at: int = 0) -> Ite
 
 
 def _followed(settings: CoordinatorSettings, folder: Path, at: int) -> Iterator[str]:
-    log, asked = folder / "run.log", time.monotonic()
-    resume = f"{command(settings, 'resume', folder.name)} goes on"
-    while True:
-        current = progress(folder)
-        if current.status is Status.STARTING and time.monotonic() - asked > ASK_FLOWER_EVERY:
-            current, asked = checked(settings, folder), time.monotonic()
-        if current.status is Status.FAILED and not (folder / FAILURE).exists():
-            current = _with_last_words(settings, folder, current)
+    log, resume = folder / "run.log", f"{command(settings, 'resume', folder.name)} goes on"
+    for state in watched(settings, folder):
+        silent = state.status is Status.FAILED and not (folder / FAILURE).exists()
+        current = _with_last_words(settings, folder, state) if silent else state
         lines, at = _new_lines(log, at)
         yield from lines
         match current.status:
@@ -169,6 +165,16 @@ def _followed(settings: CoordinatorSettings, folder: Path, at: int) -> Iterator[
             case Status.FAILED:
                 rejected = (folder / REJECTED).exists()  # then the reason says what to do
                 raise CaucusError(current.reason, where=log, do=None if rejected else resume)
+
+
+def watched(settings: CoordinatorSettings, folder: Path) -> Iterator[Progress]:
+    """Yield the state of a run again and again; whether one that is starting has died, Flower is asked at times."""
+    asked = time.monotonic()
+    while True:
+        current = progress(folder)
+        if current.status is Status.STARTING and time.monotonic() - asked > ASK_FLOWER_EVERY:
+            current, asked = checked(settings, folder), time.monotonic()
+        yield current
         time.sleep(POLL_SECONDS)
 
 

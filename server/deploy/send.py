@@ -5,14 +5,13 @@ that Flower starts, as every message is, in the folder `sending` of the run. Who
 """
 
 import argparse
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
 from common.errors import CaucusError, CheckpointError, ConfigError
 from common.messages import LARGEST_RELEASE
 from common.system.commands import add_command
-from server.deploy.run_state import ASK_FLOWER_EVERY, POLL_SECONDS, Progress, Status, checked, command, progress, submit
+from server.deploy.run_state import Status, command, progress, submit, watched
 from server.deploy.runs import begun
 from server.deploy.settings import CoordinatorSettings
 from server.documents.hospitals import Delivery
@@ -47,7 +46,8 @@ def _send(chosen: argparse.Namespace) -> Iterator[str]:
         raise CaucusError("texts of a run", expected="sent once at a time", got="a process that sends", where=folder)
     before = Delivery.load_if_there(folder)
     submit(settings, folder)
-    ended = _ended(settings, folder)
+    under_way = (Status.STARTING, Status.RUNNING)
+    ended = next(state for state in watched(settings, folder) if state.status not in under_way)
     delivery = Delivery.load_if_there(folder)
     if delivery is None or delivery == before:
         raise CaucusError(ended.reason, where=folder / "run.log")
@@ -81,15 +81,3 @@ def _check(run: Path) -> None:
     size = (run / TEXTS).stat().st_size
     if size > LARGEST_RELEASE:
         raise ConfigError(TEXTS, expected=f"at most {LARGEST_RELEASE:,} bytes", got=f"{size:,}", where=run)
-
-
-def _ended(settings: CoordinatorSettings, folder: Path) -> Progress:
-    """Wait until the process that sends has ended, or Flower has given it up."""
-    asked = time.monotonic()
-    while (current := progress(folder)).status in (Status.STARTING, Status.RUNNING):
-        if current.status is Status.STARTING and time.monotonic() - asked > ASK_FLOWER_EVERY:
-            current, asked = checked(settings, folder), time.monotonic()
-            if current.status is Status.FAILED:
-                break
-        time.sleep(POLL_SECONDS)
-    return current

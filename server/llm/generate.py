@@ -58,6 +58,16 @@ class Use:
         if cleaned:
             self.cleaned.setdefault(model, Counter()).update(cleaned)
 
+    def merge(self, more: "Use") -> None:
+        """Add another account to this one."""
+        self.calls += more.calls
+        self.input_tokens += more.input_tokens
+        self.cached_tokens += more.cached_tokens
+        self.output_tokens += more.output_tokens
+        for mine, others in ((self.losses, more.losses), (self.cleaned, more.cleaned)):
+            for model, counts in others.items():
+                mine.setdefault(model, Counter()).update(counts)
+
 
 @dataclass(slots=True)
 class Generated:

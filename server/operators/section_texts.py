@@ -18,7 +18,6 @@ text has so far, cut to a stated number of words, so that the cost is linear in 
 its model does not write is left out. It is all a function of public texts and of noised numbers.
 """
 
-from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
@@ -32,7 +31,7 @@ from common.queries.section_order import SectionOrderSpec
 from common.sections import assembled, bodies, normal, sections
 from server.domain import Candidate, Task
 from server.llm.base import Request
-from server.llm.generate import Generated, Use
+from server.llm.generate import Generated
 from server.llm.orders import Order
 from server.method import Tools
 from server.metrics.orders import independent
@@ -153,7 +152,7 @@ def generate(
             request = write(order, so_far(texts[place], shown), len(sequences[place]), generators[place])
             requests.append((order.model, request))
         written = tools.write(requests)
-        _add(made.use, written.use)
+        made.use.merge(written.use)
         for place, reply in zip(places, written.texts, strict=True):
             heading = sequences[place][step]
             if body := own(reply[0], heading, headings) if reply else "":
@@ -212,14 +211,3 @@ def of_own_heading(pools: Mapping[str, Sequence[int]], headings: NDArray[np.inte
         heading: [row for row in pool if headings[row] == number]
         for number, (heading, pool) in enumerate(pools.items())
     }
-
-
-def _add(use: Use, more: Use) -> None:
-    """Add the account of one pass to that of a round."""
-    use.calls += more.calls
-    use.input_tokens += more.input_tokens
-    use.cached_tokens += more.cached_tokens
-    use.output_tokens += more.output_tokens
-    for mine, others in ((use.losses, more.losses), (use.cleaned, more.cleaned)):
-        for model, counts in others.items():
-            mine.setdefault(model, Counter()).update(counts)

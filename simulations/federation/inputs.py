@@ -63,13 +63,15 @@ def _dealing(settings: SimulationSettings, source: Source, dealt: Sequence[Seque
 
 
 def _labels(source: Source, private: Sequence[Record]) -> Iterator[str]:
-    labels, most = source.task().labels, source.task().labels_per_text
+    task = source.task()
+    labels, most = task.labels, task.labels_per_text
     if is_one_population(labels):
         return
-    counts = Counter(label for record in private for label in record.labels[:most])
-    if source.task().sectioned:
-        counts = Counter(part.label for part in source.task().classifier_inputs(private))
-    if most == 1 and not source.task().sectioned and (several := sum(bool(record.more) for record in private)):
+    if task.sectioned:
+        counts = Counter(part.label for part in task.classifier_inputs(private))
+    else:
+        counts = Counter(label for record in private for label in record.labels[:most])
+    if most == 1 and not task.sectioned and (several := sum(bool(record.more) for record in private)):
         yield f"{several} rows have several labels; only the first counts: task.labels_per_text {_ALONE}"
     if absent := [label for label in labels if not counts[label]]:
         yield f"{len(absent)} of {len(labels)} labels have no record: their votes are noise alone {_ALONE}"

@@ -124,10 +124,11 @@ def deal(settings: SimulationSettings) -> list[list[Record]]:
         DataError: A file has a wrong row, or canaries are to begin like held-out texts, and a label has none.
     """
     source: Source = build(settings.task)
-    planting = {"canaries": settings.federation.canaries > 0, "style_site": settings.federation.style_site is not None}
-    for name in (name for name, wanted in planting.items() if wanted):
-        why = "as neither a planted record nor its style has sections"
-        source.task().check_whole(f"federation.{name}", why, f"Leave out federation.{name}")
+    task, why = source.task(), "as neither a planted record nor its style has sections"
+    if settings.federation.canaries:
+        task.check_whole("federation.canaries", why, "Leave out federation.canaries")
+    if settings.federation.style_site is not None:
+        task.check_whole("federation.style_site", why, "Leave out federation.style_site")
     dealt = _dealt(settings, source)
     if (site := settings.federation.style_site) is not None:
         dealt[site] = [replace(record, text=sites.STYLE.format(record.text)) for record in dealt[site]]

@@ -118,6 +118,12 @@ def test_a_record_counts_under_as_many_labels_as_the_query_that_counts_most():
     assert plan_with(queries=(COUNT,)).labels_per_record == 1
 
 
+def test_a_query_is_without_noise_if_it_could_have_some_and_its_scale_is_zero():
+    assert dataclasses.replace(COUNT, scale=0.0).without_noise
+    assert not COUNT.without_noise
+    assert not PlannedQuery(name="texts", spec=RewrittenSpec(texts=1), mechanism="none").without_noise
+
+
 def test_a_plan_that_asks_for_the_order_of_sections_is_by_section():
     order = dataclasses.replace(ORDER, spec=SectionOrderSpec(labels=2))
     assert plan_with(queries=(COUNT, order)).by_section

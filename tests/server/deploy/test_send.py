@@ -5,6 +5,7 @@ import json
 import pytest
 
 from server.command import main
+from server.deploy import run_state
 from server.deploy import send as module
 from server.failure import lock_folder
 from server.run_folder import SENDING, TEXTS
@@ -18,7 +19,7 @@ def flower(tmp_path, monkeypatch, capsys):
     made = coordinated(tmp_path / "coordinator", monkeypatch)
     made.leaves = DONE | {"privacy.json": json.dumps(privacy_json()), TEXTS: '{"text": "a"}\n'}
     assert main(["run", str(made.folder), "first", *SMALL]) == 0
-    monkeypatch.setattr(module, "ASK_FLOWER_EVERY", 0.0)
+    monkeypatch.setattr(run_state, "ASK_FLOWER_EVERY", 0.0)
     made.asked.clear()
     capsys.readouterr()
     return made
