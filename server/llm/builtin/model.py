@@ -201,7 +201,8 @@ class BuiltinModel:
             common=library.common,
             anchors=anchors,
             between=library.between,
-            known=library.known,
+            # Many sections are formulas, such as "None known", and then a public one is what is to be written.
+            known=library.known if len(own) == len(near) else frozenset(),
             focus=self._focus,
             noise=self._noise,
             seed=stream(self._seed, "embedded model", self.name, request.seed, "words"),
