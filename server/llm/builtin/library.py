@@ -1,6 +1,7 @@
 """The texts that the built-in model has read, and the words and vectors that it associates with each label."""
 
-from collections import Counter
+from collections import Counter, defaultdict
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 
@@ -10,6 +11,7 @@ from numpy.typing import NDArray
 from common import sections
 from common.models.encoder import TextEncoder
 from common.rng import experiment
+from server.domain import Example
 from server.llm.builtin.ngram import Between, Sentence, bare, normal, sentences, tokenise
 from server.llm.builtin.phrases import Phrases
 
@@ -178,6 +180,15 @@ class Library:
     def centred(self, raw: Vector) -> Vector:
         """Subtract the mean of all texts that were read, and scale to unit norm."""
         return unit(raw - self._mean)
+
+
+def headings_of(texts: Sequence[str], examples: Sequence[Example]) -> tuple[frozenset[str], ...]:
+    """Return the headings under which each text stands in the examples, as a library reads them; empty without any."""
+    named = defaultdict[str, set[str]](set)
+    for example in examples:
+        if example.topic:
+            named[example.text].add(sections.normal(example.topic))
+    return tuple(frozenset(named[text]) for text in texts) if named else ()
 
 
 @lru_cache(maxsize=1)

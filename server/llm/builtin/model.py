@@ -2,20 +2,18 @@
 
 It has read public text and nothing else. For each request it finds the passages among its texts that are nearest to the
 request (its label and description against those of the other labels, the good exemplars away from the bad ones, source
-texts, keyphrases), and writes from a local n-gram model of those passages and the exemplars (`composer`). Its texts
-follow from the fields of the request; no task is built in. `Request.wording`, which is for chat models, has no effect
-here.
+texts, keyphrases), of a section among those under its heading, and writes from a local n-gram model of those passages
+and the exemplars (`composer`). Its texts follow from the fields of the request; no task is built in.
+`Request.wording`, which is for chat models, has no effect here.
 """
 
 import hashlib
-from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from functools import cached_property, lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
 
-from common import sections
 from common.errors import ProviderError
 from common.models.encoder import TextEncoder
 from common.rng import experiment, stream
@@ -24,7 +22,7 @@ from server.domain import Example
 from server.llm.base import Arrived, Reply, Request
 from server.llm.builtin.composer import Passage, TextComposer
 from server.llm.builtin.lexicon import Lexicon
-from server.llm.builtin.library import NORM, Library, Sense, Vector, unit, whole_numbers
+from server.llm.builtin.library import NORM, Library, Sense, Vector, headings_of, unit, whole_numbers
 from server.llm.builtin.ngram import sentences
 from server.llm.marks import unmarked
 from server.llm.structured_fallback import plain, structured
@@ -102,13 +100,10 @@ class BuiltinModel:
         self._lexicon = Lexicon(public_spans)
         if self._lexicon.digest:
             self.identity += f"/spans={self._lexicon.digest}"
-        headings = [(example.text, sections.normal(example.topic)) for example in public_sections if example.topic]
-        named = defaultdict[str, set[str]](set)
-        for text, heading in headings:
-            named[text].add(heading)
-        self._headings = tuple(frozenset(named[text]) for text in self._texts) if named else ()
+        self._headings = headings_of(self._texts, public_sections)
         if self._headings:
-            self.identity += f"/headings={hashlib.sha256(repr(headings).encode()).hexdigest()[:16]}"
+            content = repr(list(map(sorted, self._headings)))
+            self.identity += f"/headings={hashlib.sha256(content.encode()).hexdigest()[:16]}"
         self._encoder = encoder
         self._share, self._focus, self._noise, self._seed = share, focus, noise, experiment_seed
 
@@ -185,7 +180,7 @@ class BuiltinModel:
         if shapeless:
             # Nothing shows what a text looks like: a text that was read does, and those like it that are near.
             shape = library.vectors[own[rng.integers(len(own))]]
-            like = whole_numbers(shape) @ library.whole[own].T
+            like = (whole_numbers(shape) @ library.whole.T)[own]
             alike = like >= np.quantile(like, 1 - _ALIKE, method="higher")
             near_and_alike = near.copy()
             near_and_alike[own[~alike]] = -2
