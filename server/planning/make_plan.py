@@ -11,7 +11,7 @@ from common.secagg.graph import coalition, rounded_up, threshold_of_full_graph
 from common.secagg.graph import parameters as graph_parameters
 from server.domain import Membership, PrivacyTarget, Task
 from server.evaluation.federated_count import with_evaluation
-from server.method import Method, SeveralLabels
+from server.method import InSections, Method, SeveralLabels
 from server.planning.calibration import calibrate
 from server.settings.schema import Secagg
 
@@ -75,7 +75,7 @@ def make_plan(
         do = "Set evaluation.federated=0"
         task.check_labelled("evaluation.federated", "which a classifier gets right", do)
         task.check_single("evaluation.federated", "which a classifier gets right", do)
-    if method.name != "census":
+    if not isinstance(method, InSections):
         task.check_whole(
             f"method {method.name}", "as its numbers and prompts are of whole texts", "Choose method=census"
         )

@@ -34,6 +34,14 @@ def test_public_texts_of_the_tasks_own_labels_are_left_out_and_those_without_top
     assert bare.count("Text:") == 1
 
 
+def test_a_section_is_shown_public_sections_under_its_own_heading_or_else_texts_of_other_topics():
+    asked, own = {"before": "", "label": "late card"}, Example(text="My card is late.", topic="Late card")
+    shown = prompt(asked, public=[*PUBLIC, own])
+    assert shown.count("Topic: late card (a card that has not come)\nText: My card is late.\n") == 1
+    assert "public" not in shown
+    assert "public" in prompt(asked)
+
+
 def test_public_texts_without_topics_get_their_two_longest_words_as_one():
     public = [Example(text="Card, my card is delayed!"), Example(text="12"), Example(text="x", topic="late card")]
     assert [example.topic for example in with_topics(public)] == ["card delayed", "", "late card"]

@@ -15,8 +15,9 @@ from common.queries.terms import decode_terms
 from server.command import main
 from server.federation.checkpoint import Checkpoint
 from server.llm.builtin.model import BuiltinModel
-from server.methods.census import CLASS_SUMS, CensusMethod
+from server.methods.census import CensusMethod
 from server.operators import census_file
+from server.operators.census_question import CLASS_SUMS
 from server.run_folder import TRANSFER, read_candidates
 from server.settings.build import build
 from server.settings.compose import load, store

@@ -2,6 +2,7 @@
 
 import json
 from dataclasses import replace
+from types import SimpleNamespace
 
 import pytest
 
@@ -89,6 +90,14 @@ def test_a_model_that_writes_nothing_loses_its_texts_alone():
 def test_other_methods_are_refused_before_anything_is_asked(method):
     with pytest.raises(ConfigError, match=r"texts without sections, .*3 headings \(task.sections\).*method=census"):
         planned(method())
+
+
+def test_a_method_of_ones_own_serves_sections_if_it_states_how_many_words_of_them_it_shows():
+    own = SimpleNamespace(name="own", label_sets_share=0.2, plan=census().plan)
+    with pytest.raises(ConfigError, match="method own"):
+        planned(own)
+    own.shown_words = 0
+    assert planned(own).by_section
 
 
 def test_what_reads_whole_texts_is_refused_too():
