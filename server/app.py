@@ -28,6 +28,7 @@ from server.federation.network import FlowerNetwork, Network
 from server.federation.release import send
 from server.flower.grid import ask_for_parts_sooner
 from server.llm.base import forms_of
+from server.llm.forms import kinds_of
 from server.method import State
 from server.planning.signal import hopeless, with_weakest_parts
 from server.run import run
@@ -127,6 +128,7 @@ def run_with(parts: Parts, settings: Settings, network: Network, folder: Path) -
             method=method.name,
             task=task.name,
             parties=plan.parties,
+            kind=kinds_of(task),
             labels=task.labels,
             spans=task.spans or None,
             seconds=0.0,
