@@ -97,6 +97,9 @@ def deliver(settings: Settings, network: FlowerNetwork, folder: Path) -> None:
     had = before.received if before and before.texts == digest else {}
     received = {names[party]: now() for party, problem in problems.items() if not problem} | {**had}
     missing = {names[party]: problem for party, problem in problems.items() if names[party] not in received}
+    log.info("the texts are at %s", ", ".join(received) or "no hospital")
+    for name, problem in missing.items():
+        log.warning("the texts are not at %s: it %s", name, problem)
     Delivery(texts=digest, sent_at=datetime.now(UTC).isoformat(), received=received, missing=missing).save(folder)
 
 
