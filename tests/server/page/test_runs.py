@@ -338,3 +338,6 @@ def test_a_browser_gets_its_language_around_what_the_engine_says_in_english(lang
     assert '<p class="soft small under" lang="en" id="epsilon-note">' in text
     assert say.plan.more_task.format(Path.cwd()) in text
     assert f'<html lang="{code}">' in browser.get("plan", headers=headers, cookie="").text
+    text = html.unescape(browser.get("run?name=first", headers=headers).text)
+    assert say.run.epsilon_of.format("1,5", "4", "1e-5") in text
+    assert say.run.rest_time.format("6,0 s") in text
