@@ -175,8 +175,8 @@ def _figure(value: float, share: bool) -> str:
 
 
 def _whole(text: str) -> str:
-    """Return a text in which no line can begin with the sign of a percentage."""
-    return text.replace(" %", "\N{NO-BREAK SPACE}%")
+    """Return a text in which no line parts a number from its percent sign or from its ε."""
+    return text.replace(" %", "\N{NO-BREAK SPACE}%").replace("ε = ", "ε\N{NO-BREAK SPACE}=\N{NO-BREAK SPACE}")
 
 
 def show_duration(seconds: float) -> str:
