@@ -121,7 +121,7 @@ def _sight(facts: PlanFacts) -> Iterator[Fact]:
     yield Fact("coordinator", facts.trust)
     yield Fact("threshold", lifting if plan.secure else "none, because there are no masks")
     if plan.secure:
-        sentence = differences(plan.max_dropouts, one="hospital", many="hospitals")
+        sentence = differences(plan.max_dropouts)
         yield Fact("differences", sentence, folded=True)
     yield Fact("colluders", f"{_colluders(facts.colluders)} assumed to help the coordinator")
     yield Fact("own texts", _own_texts(facts))

@@ -20,6 +20,7 @@ from common.page.access import SANDBOXED, Access, Door
 from common.system.certificates import SOON
 from server.deploy import run_state
 from server.deploy.runs import begun, cancel, resume, start
+from server.deploy.send import begin
 from server.deploy.settings import CoordinatorSettings
 from server.failure import EXPECTED, summary
 from server.page.drafts import Draft, explained, glanced, methods, planned, start_command
@@ -32,7 +33,7 @@ AGAIN = "10"
 
 page = PAGES.page
 _acting = Lock()
-"""Held while a run is planned, started or resumed: Hydra has one state for the process, and runs begin one by one."""
+"""Held while a run is planned, begins or is sent: Hydra has one state for the process, and runs begin one by one."""
 
 
 def application(folder: Path, access: Access) -> Door:
@@ -53,6 +54,7 @@ def application(folder: Path, access: Access) -> Door:
         Route("/start", reading(_start), methods=["POST"]),
         Route("/resume", reading(_resume), methods=["POST"]),
         Route("/cancel", reading(_cancel), methods=["POST"]),
+        Route("/send", reading(_send), methods=["POST"]),
     ]
     return app.application(access, PAGES, routes)
 
@@ -138,6 +140,13 @@ def _cancel(request: Request, settings: CoordinatorSettings) -> Response:
     folder = begun(settings, request.state.form.get("name", ""))
     lines = list(cancel(settings, folder))
     return _acted(request, "cancel", folder.name, lines, run_state.command(settings, "cancel", folder.name))
+
+
+def _send(request: Request, settings: CoordinatorSettings) -> Response:
+    folder = begun(settings, request.state.form.get("name", ""))
+    with _acting:
+        begin(settings, folder)
+    return _acted(request, "send", folder.name, [], run_state.command(settings, "send", folder.name))
 
 
 def _form(request: Request, draft: Draft, **view: object) -> Response:

@@ -23,6 +23,7 @@ from server.guarantee.case import UNKNOWN, Kind, guarantee_kind
 from server.guarantee.sides import Guarantee, guarantee
 from server.guarantee.statement import stated
 from server.operators.census_file import check_questionnaire
+from server.report.bars import bars
 from server.report.labels import LabelTable, by_label
 from server.report.likeness import likeness
 from server.report.utility import utility
@@ -78,6 +79,28 @@ class Facts:
     simulated: Places = field(repr=False)
     problems: Sequence[str]
 
+    @property
+    def title(self) -> str:
+        """What the run made, of what and by whom, in one line."""
+        kind = (self.run and self.run.kind) or "texts"
+        made = f"{len(self.texts):,} synthetic {kind}"
+        privacy = self.privacy
+        if privacy is None:
+            return made
+        hospitals = f"{privacy.parties} hospital{'s' if privacy.parties != 1 else ''}"
+        match self.guarantee.kind:
+            case Kind.NOT_ASKED:
+                return f"{made}, made without asking any hospital"
+            case Kind.NONE:
+                return f"{made}, made from records of {hospitals} without a guarantee"
+            case _:
+                # Queries with a longest text are answered by models that read a hospital's records.
+                if any("longest" in query.parameters for query in privacy.queries):
+                    return f"{made}, written by noised models of {hospitals}"
+                votes = any(query.kind == "votes" for query in privacy.queries)
+                noised = f"noised {'votes' if votes else 'answers'}"
+                return f"{made}, written by language models that {hospitals} steered by {noised}"
+
     @cached_property
     def guarantee(self) -> Guarantee:
         """The run's guarantee, in words."""
@@ -125,6 +148,7 @@ class Facts:
         texts, run, privacy = self.texts, self.run, self.privacy
         facts = {
             "run": run and _UNKNOWN | run.to_json(),
+            "title": self.title,
             "guarantee": self.guarantee,
             "partial": _why_partial(run, privacy),
             "problems": self.problems,
@@ -151,6 +175,7 @@ class Facts:
             "likeness": likeness(self.census, [text.text for text in texts]),
             "utility": utility(self.metrics),
             "verdict": verdict(self.guarantee, self.metrics, texts=len(texts), weaknesses=len(self.weaknesses)),
+            "bars": bars(self.metrics),
         }
         plain: dict[str, Any] = strict(facts)
         return plain

@@ -186,7 +186,7 @@ def _counted(share: float | None) -> str:
     if share is None:
         return "The usefulness of the texts was not measured: that takes test texts (task.test)."
     return (
-        f"A classifier of the texts is right on {_percent(share)} of the parties' own records, by a noised count; "
+        f"A classifier of the texts is right on {_percent(share)} of the hospitals' own records, by a noised count; "
         f"what {WITHOUT}, guessing or real records would reach is not known here."
     )
 

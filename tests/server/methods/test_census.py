@@ -429,7 +429,7 @@ def test_a_run_from_a_census_asks_nobody_and_has_the_guarantee_of_the_one_that_a
     assert {line["epsilon"] for line in lines(again, "rounds.jsonl")} == {4.0}
     assert all(not line["queries"] for line in lines(again, "rounds.jsonl"))
     page = (again / "report.html").read_text("utf-8")
-    assert f"They were asked in run {origin}; no party was asked in this one." in page
+    assert f"They were asked in run {origin}; no hospital was asked in this one." in page
     assert "ε = 4, δ = 1e-5" in page
     numbers = {name for name in read(again, "census.json") if name not in {"privacy", "statement"}}
     assert {name: read(again, "census.json")[name] for name in numbers} == {
