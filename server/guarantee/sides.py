@@ -101,9 +101,9 @@ def _safe(privacy: Privacy, epsilon: float) -> str:
         others = f", the coordinator (ε = {show_epsilon(own)}, a {strength(insider)} promise) in at most {insider:g} %"
     return (
         f"ε = {show_epsilon(released)} is a {strength(right)} promise that the texts do not tell whether {one} took "
-        f"part. Who reads the texts and knows everything else guesses in at most {right:g} % of cases rightly whether "
-        f"{whose} took part{others}; a coin toss is right in 50 %. This is a limit for any feasible attack, not a "
-        "forecast of one."
+        f"part. Somebody who reads the texts and knows everything else guesses rightly in at most {right:g} % of cases "
+        f"whether {whose} took part{others}; a coin toss is right in 50 %. This is a limit that no feasible attack "
+        "exceeds, and not a forecast of one."
     )
 
 

@@ -79,7 +79,7 @@ def test_whether_the_texts_are_safe_is_said_in_the_words_of_a_hospitals_page(eps
     assert said.startswith(f"ε = {epsilon:g} is a {worth} promise that the texts do not tell whether one record took ")
     assert sentences("client.page")["en"].plans.guess_texts.format(right) in said
     users = {"relation": "add or remove", "unit": "user", "max_records": 8}
-    assert "rightly whether a user's records took part; " in guarantee(privacy(adjacency=users)).safe
+    assert "whether a user's records took part; " in guarantee(privacy(adjacency=users)).safe
 
 
 @pytest.mark.parametrize(
@@ -200,15 +200,15 @@ def against(zero_shot, low, high, *, synthetic=0.83, texts=960, **more):
     [
         (
             against(0.75, 0.04, 0.12),
-            "75 %. The difference is 8 points (95 % interval 4 to 12). It is 94 % with real records and 25 %",
+            "75 %. The difference is 8 points (95 % interval 4 to 12). The accuracy is 94 % with real records and 25 %",
         ),
         (
             against(0.83, -0.041, 0.041, texts=300),
-            "hospitals, 83 %. The difference is 0 points (95 % interval −4.1 to 4.1). It is 83 % with all texts, 94 %",
+            "hospitals, 83 %. The difference is 0 points (95 % interval −4.1 to 4.1). The accuracy is 83 % with all ",
         ),
         (
             against(0.92, -0.14, -0.04, real=None),
-            "The difference is −9 points (95 % interval −14 to −4). It is 25 % by guessing. What real records would ",
+            "The difference is −9 points (95 % interval −14 to −4). The accuracy is 25 % by guessing. What real ",
         ),
         (
             against(0.93, -0.03, 0.01, synthetic=0.92),
@@ -224,10 +224,10 @@ def test_the_verdict_is_about_the_difference_to_the_same_models_without_the_hosp
 def test_the_gain_is_the_difference_of_two_figures_beside_each_other_and_the_full_size_is_apart():
     """A report had "the texts teach 75.5 % where without the hospitals 59.2 %: a clear gain of 8.6 points"."""
     said = judged(against(0.592, 0.05, 0.122, synthetic=0.755, texts=100)).split(". ")
-    assert said[0].startswith("The hospitals help: trained on 100 texts, a classifier's accuracy is 67.8 %; ")
+    assert said[0].startswith("The hospitals' answers help: trained on 100 texts, a classifier's accuracy is 67.8 %; ")
     assert said[0].endswith("without the hospitals, 59.2 %")
     assert said[1] == "The difference is 8.6 points (95 % interval 5 to 12.2)"
-    assert said[2].startswith("It is 75.5 % with all texts, ")
+    assert said[2].startswith("The accuracy is 75.5 % with all texts, ")
 
 
 def test_half_way_to_real_records_and_below_the_same_models_alone_is_never_called_usable(tmp_path):
@@ -239,7 +239,7 @@ def test_half_way_to_real_records_and_below_the_same_models_alone_is_never_calle
     assert facts["verdict"]["sentence"].startswith("No clear gain: trained on 960 texts, ")
     assert "usable" not in facts["verdict"]["sentence"]
     assert any("no clear gain" in weakness["what"] for weakness in facts["weaknesses"])
-    bars = page.text[page.text.index("Of a classifier on") : page.text.index("The run")]
+    bars = page.text[page.text.index("Share of") : page.text.index("The run")]
     names = ("synthetic texts", "the same models without the hospitals", "real records", "nothing")
     places = [bars.index(name) for name in names]
     assert places == sorted(places)
@@ -257,7 +257,7 @@ def test_each_figure_of_the_verdict_has_its_bar_with_its_interval():
         (f"100 texts of {WITHOUT}", 0.592, (0.55, 0.63)),
         ("all 960 synthetic texts", 0.755, (0.1, 1.0)),
         ("900 real records", 0.94, (0.1, 1.0)),
-        ("nothing, by guessing: the most frequent label", 0.25, None),
+        ("nothing: always the most frequent label", 0.25, None),
     ]
     assert all(f"{points(bar.value)} %" in said for bar in made.rows)
     assert [bar.simulation_only for bar in made.rows] == [False, False, False, True, False]
@@ -508,7 +508,7 @@ def test_without_labels_the_verdict_is_on_nearness_to_real_texts(changes, senten
     metrics = Metrics(content={"test_records": 400, "nearness": NEAR | changes})
     said = verdict(guarantee(privacy()), metrics, texts=300, weaknesses=0)
     assert said.sentence.endswith(sentence)
-    assert said.sentence.startswith("The hospitals help: the distance") == sentence.endswith(CLEARLY)
+    assert said.sentence.startswith("The hospitals' answers help: the distance") == sentence.endswith(CLEARLY)
     assert not said.simulation_only
 
 
