@@ -57,7 +57,7 @@ def bars(metrics: Metrics) -> Bars:
         rows = tuple(_distances(metrics.nearness))
         ends = [end for row in rows for end in (row.value, *(row.interval or ()))]
         caption = f"Between {_number(metrics.nearness.texts)}texts of each kind and real texts (FID): lower is better"
-        top = max(ends, default=1.0)
+        top = max(ends, default=1.0) or 1.0
         return Bars(title="Distance from real texts", caption=caption, shares=False, top=top, rows=rows)
     measured = accuracies(metrics)
     return Bars(

@@ -93,6 +93,8 @@ class Facts:
                 return f"{made}, made without asking any hospital"
             case Kind.NONE:
                 return f"{made}, made from records of {hospitals} without a guarantee"
+            case _ if not (privacy.spent.queries_asked or privacy.earlier):
+                return f"{made}, written by language models before any hospital answered"
             case _ if self._written_from_records:
                 return f"{made}, written by noised models of {hospitals}"
             case _:

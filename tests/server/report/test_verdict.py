@@ -57,12 +57,14 @@ def test_both_sides_are_told_their_own_epsilon():
     assert "more than 2.8 times (e to the power ε) as probable" in card.reader  # e = 2.71828, rounded up
     assert "right in at most 73.11 % of cases" in card.reader  # (e + 1e-5) / (1 + e) = 0.731061
     assert (
-        "over at least 3 of 3 hospitals: the same holds against it, with 1 hospital that tell it all they know, with "
+        "over at least 3 of 3 hospitals: the same holds against it, with 1 hospital telling it all they know, with "
         in (card.insiders)
     )
     assert "who knows all records but one, ε is 1: " in card.reader
-    assert card.safe.startswith("ε = 1 is a moderate promise that the texts do not tell whether one record took part. ")
-    assert ", the coordinator (ε = 4, a weak promise) in at most 98.21 %; a coin toss" in card.safe
+    assert card.safe.startswith("ε = 1 is a moderate promise that the texts do not tell whether a record took part. ")
+    assert (
+        ", the coordinator, helped by 1 hospital (ε = 4, a weak promise) in at most 98.21 %; " in card.safe
+    )
     assert (
         "with ε = 4, which is 54.6 times (e to the power ε): right in at most 98.21 % of cases. More colluding"
         in card.insiders
@@ -76,10 +78,22 @@ def test_both_sides_are_told_their_own_epsilon():
 )
 def test_whether_the_texts_are_safe_is_said_in_the_words_of_a_hospitals_page(epsilon, right, worth):
     said = guarantee(privacy(epsilon=epsilon, released_epsilon=epsilon, party_epsilon=epsilon)).safe
-    assert said.startswith(f"ε = {epsilon:g} is a {worth} promise that the texts do not tell whether one record took ")
+    assert said.startswith(f"ε = {epsilon:g} is a {worth} promise that the texts do not tell whether a record took ")
     assert sentences("client.page")["en"].plans.guess_texts.format(right) in said
     users = {"relation": "add or remove", "unit": "user", "max_records": 8}
     assert "whether a user's records took part; " in guarantee(privacy(adjacency=users)).safe
+
+
+def test_a_promise_is_no_better_than_its_delta_and_says_what_it_leaves_out():
+    small = {"epsilon": 0.1, "released_epsilon": 0.1, "party_epsilon": 0.1}
+    assert guarantee(privacy(**small)).safe.startswith("ε = 0.1 is a strong promise")
+    assert guarantee(privacy(**small, delta=0.1)).safe.startswith("ε = 0.1 is a weak promise")
+    assert "took part. Which labels occur is not covered. " in guarantee(privacy(labels_from_records=True)).safe
+    nothing = {"queries": [], "planned_epsilon": 0.0, "labels_from_records": True}
+    assert guarantee(privacy(**nothing)).safe.endswith("nothing of them, but which labels occur.")
+    helped = guarantee(privacy(epsilon=1.0, released_epsilon=0.9, party_epsilon=2.5, assumed_colluders=2)).safe
+    assert "knows all other records guesses rightly in at most 71.1 % of cases" in helped
+    assert ", the coordinator, helped by 2 hospitals (ε = 2.5, a weak promise) in at most 92.42 %;" in helped
 
 
 @pytest.mark.parametrize(
