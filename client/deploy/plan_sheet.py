@@ -142,7 +142,7 @@ def _cost(facts: PlanFacts) -> Iterator[Fact]:
     yield Fact("", _epsilon(facts, facts.epsilon_alone, f"{answers} once every mask is lifted"))
     yield Fact(
         "a guess",
-        f"of somebody who knows everything else, whether {whose} took part, yes and no equally likely: right at "
+        f"of somebody who knows all other records, whether {whose} took part, yes and no equally likely: right at "
         "most as often as stated above; a coin toss is right in 50 % of cases",
         folded=True,
     )

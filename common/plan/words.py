@@ -14,7 +14,7 @@ def differences(max_dropouts: int) -> str:
         "consecutive rounds can be, or "
     )
     return (
-        f"each question of a run is summed over one set of hospitals only. But where a hospital "
+        "each question of a run is summed over one set of hospitals only. But where a hospital "
         f"{dropouts if max_dropouts else ''}takes part in one of two runs that ask nearly the same, the difference of "
         f"the sums shows that hospital's own answer, under the noise of both"
     )
@@ -36,9 +36,11 @@ def right_guesses(epsilon: float, delta: float) -> float:
     return min(math.ceil(10_000 * (odds + delta * (1 - odds))) / 100, 100)
 
 
-def strength(right: float) -> str:
-    """Return how strong a promise is that limits right guesses to this percentage.
+def strength(epsilon: float, delta: float) -> str:
+    """Return how strong a promise with this epsilon and delta is.
 
-    A strong one leaves guesses little better than a coin toss; with a weak one, at worst nine of ten are right.
+    A strong one leaves guesses little better than a coin toss. With a weak one, at worst nine of ten are right, or one
+    record in a thousand may be given away whole.
     """
-    return "strong" if right <= 60 else "moderate" if right < 90 else "weak"
+    right = right_guesses(epsilon, delta)
+    return "weak" if right >= 90 or delta > 1e-3 else "strong" if right <= 60 else "moderate"

@@ -77,7 +77,8 @@ def guarantee(privacy: Privacy | None) -> Guarantee:
             + ": no hospital was asked about its records.",
             insiders="The coordinator saw no answer of any hospital.",
             assumes=assumes,
-            safe="The texts are safe as far as records go: none was asked about.",
+            safe="No hospital was asked about its records, so the texts tell nothing of them"
+            + (", but which labels occur." if privacy.labels_from_records else "."),
         )
     unit = f"all records of one user, at most {privacy.adjacency.max_records}" if privacy.by_user else "one record"
     return Guarantee(
@@ -93,17 +94,21 @@ def guarantee(privacy: Privacy | None) -> Guarantee:
 
 def _safe(privacy: Privacy, epsilon: float) -> str:
     """Return sentences on what ε promises about whose secret, in the words of a hospital's page."""
-    whose, one = ("a user's records", "one user's records") if privacy.by_user else ("a record", "one record")
-    released, own = privacy.released_epsilon, max(epsilon, privacy.party_epsilon)
-    right, insider = (right_guesses(bound, privacy.delta) for bound in (released, own))
+    whose = "a user's records" if privacy.by_user else "a record"
+    released, own, delta = privacy.released_epsilon, max(epsilon, privacy.party_epsilon), privacy.delta
     others = ""
     if not privacy.earlier and show_epsilon(own) != show_epsilon(released):
-        others = f", the coordinator (ε = {show_epsilon(own)}, a {strength(insider)} promise) in at most {insider:g} %"
+        helped = f", helped by {_hospitals(privacy.assumed_colluders)}" if privacy.assumed_colluders else ""
+        others = (
+            f", the coordinator{helped} (ε = {show_epsilon(own)}, a {strength(own, delta)} promise) in at most "
+            f"{right_guesses(own, delta):g} %"
+        )
+    labels = ". Which labels occur is not covered" if privacy.labels_from_records else ""
     return (
-        f"ε = {show_epsilon(released)} is a {strength(right)} promise that the texts do not tell whether {one} took "
-        f"part. Who reads the texts and knows everything else guesses in at most {right:g} % of cases rightly whether "
-        f"{whose} took part{others}; a coin toss is right in 50 %. This is a limit for any feasible attack, not a "
-        "forecast of one."
+        f"ε = {show_epsilon(released)} is a {strength(released, delta)} promise that the texts do not tell whether "
+        f"{whose} took part{labels}. Somebody who reads the texts and knows all other records guesses rightly in at "
+        f"most {right_guesses(released, delta):g} % of cases whether {whose} took part{others}; a coin toss is right "
+        "in 50 %. This is a limit that no feasible attack exceeds, and not a forecast of one."
     )
 
 
@@ -136,7 +141,7 @@ def _insiders(privacy: Privacy, epsilon: float) -> str:
             f"them: the same holds against them, with {bound}."
         )
     helped = privacy.assumed_colluders
-    alone = "alone" if not helped else f"with {helped} hospital{'s' if helped != 1 else ''} that tell it all they know"
+    alone = f"with {_hospitals(helped)} telling it all they know" if helped else "alone"
     unsummed = privacy.unsummed
     return (
         f"The coordinator sees only noised sums over at least {privacy.assumed_survivors} of {privacy.parties} "
@@ -174,3 +179,7 @@ def _assumes(privacy: Privacy, kind: Kind) -> Iterator[str]:
         yield "Not covered: which labels occur, as they were taken from the private file without noise."
     if privacy.simulation and kind is not Kind.NONE:
         yield "Whoever ran this simulation had all records: what is said of insiders holds in a deployment."
+
+
+def _hospitals(number: int) -> str:
+    return f"{number} hospital{'s' if number != 1 else ''}"

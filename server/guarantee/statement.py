@@ -154,11 +154,16 @@ def _guarantee(privacy: Privacy) -> list[str]:
     )
     if (most := privacy.labels_per_record) > 1:
         first += f" A record counts under up to {most} of its labels, and this holds for all of them together."
+    helped = ""
+    if privacy.assumed_colluders and privacy.released_epsilon < epsilon:
+        helped = (
+            f", with what {_count(privacy.assumed_colluders, 'colluding hospital knows', 'colluding hospitals know')},"
+        )
     second = (
-        "What this means: suppose somebody knows everything else and has to guess from the released texts whether "
-        f"{given} used, with yes and no equally likely. At worst that guess is right in {right:g} % of cases; a coin "
-        "toss is right in 50 %. This is a limit for any feasible attack, not a forecast of one. The smaller ε is, the "
-        "closer the limit is to the coin toss."
+        f"What this means: suppose somebody knows all other records{helped} and has to guess from the released texts "
+        f"whether {given} used, with yes and no equally likely. At worst that guess is right in {right:g} % of cases; "
+        "a coin toss is right in 50 %. This is a limit for any feasible attack, not a forecast of one. The smaller ε "
+        "is, the closer the limit is to the coin toss."
     )
     third = (
         "Computational means: the noise, and every random choice of records, is computed from secret keys by AES-256. "

@@ -56,14 +56,15 @@ def bars(metrics: Metrics) -> Bars:
     if metrics.nearness:
         rows = tuple(_distances(metrics.nearness))
         ends = [end for row in rows for end in (row.value, *(row.interval or ()))]
-        caption = f"Between {_number(metrics.nearness.texts)}texts of each kind and real texts (FID) ↓"
-        top = max(ends, default=1.0)
+        caption = f"Between {_number(metrics.nearness.texts)}texts of each kind and real texts (FID): lower is better"
+        top = max(ends, default=1.0) or 1.0
         return Bars(title="Distance from real texts", caption=caption, shares=False, top=top, rows=rows)
     measured = accuracies(metrics)
     return Bars(
         title="Accuracy" if measured.measure == ACCURACY else "Micro F1",
-        caption=f"Of a classifier on {_number(measured.tested)}real texts that nobody trained on, by what it was "
-        "trained on ↑",
+        caption=f"{'Share' if measured.measure == ACCURACY else 'Micro F1'} of {_number(measured.tested)}real texts, "
+        "kept for this test by the coordinator, whose labels a classifier finds, by what it was trained on: higher is "
+        "better",
         shares=True,
         top=1.0,
         rows=tuple(_shares(metrics)),
@@ -89,10 +90,10 @@ def _shares(metrics: Metrics) -> Iterator[Bar]:
         number = _number(metrics.real_private and metrics.real_private.records)
         yield Bar(name=f"{number}real records", value=measured.real, interval=real, colour=1, simulation_only=True)
     if measured.released is not None:
-        yield Bar(name=RELEASED, value=measured.released, interval=released, colour=4)
+        yield Bar(name=RELEASED, value=measured.released, interval=released, colour=2)
     if measured.majority is not None:
         answer = "the most frequent label" if measured.measure == ACCURACY else "the best constant answer"
-        yield Bar(name=f"nothing, by guessing: {answer}", value=measured.majority, colour=2)
+        yield Bar(name=f"nothing: always {answer}", value=measured.majority, colour=4)
 
 
 def _intervals(metrics: Metrics) -> Iterator[Interval | None]:

@@ -93,13 +93,32 @@ class Facts:
                 return f"{made}, made without asking any hospital"
             case Kind.NONE:
                 return f"{made}, made from records of {hospitals} without a guarantee"
+            case _ if not (privacy.spent.queries_asked or privacy.earlier):
+                return f"{made}, written by language models before any hospital answered"
+            case _ if self._written_from_records:
+                return f"{made}, written by noised models of {hospitals}"
             case _:
-                # Queries with a longest text are answered by models that read a hospital's records.
-                if any("longest" in query.parameters for query in privacy.queries):
-                    return f"{made}, written by noised models of {hospitals}"
-                votes = any(query.kind == "votes" for query in privacy.queries)
-                noised = f"noised {'votes' if votes else 'answers'}"
-                return f"{made}, written by language models that {hospitals} steered by {noised}"
+                return f"{made}, written by language models that {hospitals} guided"
+
+    @property
+    def lead(self) -> str:
+        """Sentences below the title: whether it is a trial, and what the models and the hospitals did."""
+        privacy, sentences = self.privacy, []
+        if privacy is None:
+            return ""
+        if privacy.simulation:
+            sentences.append("A trial: all hospitals' records were on one machine.")
+        if self.texts and not self._written_from_records:
+            sentences.append("No language model was shown a private text, as long as the public texts are public.")
+        if self.guarantee.kind is Kind.BOUNDED and (asked := privacy.spent.queries_asked):
+            questions = f"{asked} question{'s' if asked != 1 else ''}"
+            sentences.append(f"The hospitals answered {questions}, with random noise that hides single records.")
+        return " ".join(sentences)
+
+    @property
+    def _written_from_records(self) -> bool:
+        """Whether models that read a hospital's records wrote texts: queries for texts have a longest one."""
+        return self.privacy is not None and any("longest" in query.parameters for query in self.privacy.queries)
 
     @cached_property
     def guarantee(self) -> Guarantee:
@@ -149,6 +168,7 @@ class Facts:
         facts = {
             "run": run and _UNKNOWN | run.to_json(),
             "title": self.title,
+            "lead": self.lead,
             "guarantee": self.guarantee,
             "partial": _why_partial(run, privacy),
             "problems": self.problems,

@@ -77,7 +77,8 @@ def _taught(measured: Accuracies, share: float | None, texts: int, *, asked: boo
         said = [f"Better than guessing: a classifier's {measured.measure} is {_listed(measured, whole)}"]
     else:
         said = [_compared(gain, measured.zero_shot, measured.measure), _difference(gain)]
-        said.append(f"It is {_listed(measured, *([whole] if gain.texts != measured.trained_on else []))}")
+        more = [whole] if gain.texts != measured.trained_on else []
+        said.append(f"The {measured.measure} is {_listed(measured, *more)}")
     if (remark := _against_real(measured, synthetic)) is not None:
         said[-1] += f": {remark}"
     references = ((WITHOUT, asked and gain is None), ("real records", measured.real is None))
@@ -115,7 +116,7 @@ def _compared(gain: Gain, without: float, measure: str) -> str:
 
 
 def _answer(gain: Gain) -> str:
-    return "The hospitals help" if gain.clear else "A clear loss" if gain.loss else "No clear gain"
+    return "The hospitals' answers help" if gain.clear else "A clear loss" if gain.loss else "No clear gain"
 
 
 def _difference(gain: Gain) -> str:

@@ -26,7 +26,8 @@ def test_every_section_says_its_figures(run):
     ids = {attrs["id"] for _, attrs in page.elements if "id" in attrs}
     assert ids >= {"guarantee", "open", "utility", "rounds", "queries", "samples", "configuration", "ledger"}
     for words in (
-        "40 synthetic texts, written by language models that 3 hospitals steered by noised votes",
+        "40 synthetic texts, written by language models that 3 hospitals guided",
+        "No language model was shown a private text, as long as the public texts are public.",
         "ε = 4, δ = 1e-5",
         "1 min 15 s",
         "3,000",  # tokens read, over three rounds
@@ -59,7 +60,7 @@ def test_the_title_says_what_the_texts_are_and_who_had_a_part_in_them(tmp_path):
     def title(name, **changes):
         return report(write_run(tmp_path / name, **changes)).text.split("\n\n")[3].strip()
 
-    assert title("asked", queries=[{"kind": "counts"}]).endswith("that 3 hospitals steered by noised answers")
+    assert title("asked", queries=[{"kind": "counts"}]).endswith("that 3 hospitals guided")
     assert title("models", queries=[{"longest": 90}]).endswith(" texts, written by noised models of 3 hospitals")
     assert title("one", epsilon="inf", parties=1).endswith(", made from records of 1 hospital without a guarantee")
     assert title("none", queries=[], planned_epsilon=0.0).endswith(" texts, made without asking any hospital")
@@ -120,8 +121,8 @@ def test_banners(tmp_path):
     assert open_run.first.startswith("No privacy:")
     assert "ε = ∞" in open_run.text
     assert "protected by differential privacy" not in open_run.text
-    assert "Simulation." in open_run.text
-    assert sum("banner" in attrs.get("class", "") for attrs in open_run.tags("p")) == 2
+    assert "A trial: all hospitals' records were on one machine." in open_run.text
+    assert sum("banner" in attrs.get("class", "") for attrs in open_run.tags("p")) == 1
 
 
 @pytest.mark.parametrize(

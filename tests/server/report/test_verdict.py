@@ -57,12 +57,14 @@ def test_both_sides_are_told_their_own_epsilon():
     assert "more than 2.8 times (e to the power ε) as probable" in card.reader  # e = 2.71828, rounded up
     assert "right in at most 73.11 % of cases" in card.reader  # (e + 1e-5) / (1 + e) = 0.731061
     assert (
-        "over at least 3 of 3 hospitals: the same holds against it, with 1 hospital that tell it all they know, with "
+        "over at least 3 of 3 hospitals: the same holds against it, with 1 hospital telling it all they know, with "
         in (card.insiders)
     )
     assert "who knows all records but one, ε is 1: " in card.reader
-    assert card.safe.startswith("ε = 1 is a moderate promise that the texts do not tell whether one record took part. ")
-    assert ", the coordinator (ε = 4, a weak promise) in at most 98.21 %; a coin toss" in card.safe
+    assert card.safe.startswith("ε = 1 is a moderate promise that the texts do not tell whether a record took part. ")
+    assert (
+        ", the coordinator, helped by 1 hospital (ε = 4, a weak promise) in at most 98.21 %; " in card.safe
+    )
     assert (
         "with ε = 4, which is 54.6 times (e to the power ε): right in at most 98.21 % of cases. More colluding"
         in card.insiders
@@ -76,10 +78,22 @@ def test_both_sides_are_told_their_own_epsilon():
 )
 def test_whether_the_texts_are_safe_is_said_in_the_words_of_a_hospitals_page(epsilon, right, worth):
     said = guarantee(privacy(epsilon=epsilon, released_epsilon=epsilon, party_epsilon=epsilon)).safe
-    assert said.startswith(f"ε = {epsilon:g} is a {worth} promise that the texts do not tell whether one record took ")
+    assert said.startswith(f"ε = {epsilon:g} is a {worth} promise that the texts do not tell whether a record took ")
     assert sentences("client.page")["en"].plans.guess_texts.format(right) in said
     users = {"relation": "add or remove", "unit": "user", "max_records": 8}
-    assert "rightly whether a user's records took part; " in guarantee(privacy(adjacency=users)).safe
+    assert "whether a user's records took part; " in guarantee(privacy(adjacency=users)).safe
+
+
+def test_a_promise_is_no_better_than_its_delta_and_says_what_it_leaves_out():
+    small = {"epsilon": 0.1, "released_epsilon": 0.1, "party_epsilon": 0.1}
+    assert guarantee(privacy(**small)).safe.startswith("ε = 0.1 is a strong promise")
+    assert guarantee(privacy(**small, delta=0.1)).safe.startswith("ε = 0.1 is a weak promise")
+    assert "took part. Which labels occur is not covered. " in guarantee(privacy(labels_from_records=True)).safe
+    nothing = {"queries": [], "planned_epsilon": 0.0, "labels_from_records": True}
+    assert guarantee(privacy(**nothing)).safe.endswith("nothing of them, but which labels occur.")
+    helped = guarantee(privacy(epsilon=1.0, released_epsilon=0.9, party_epsilon=2.5, assumed_colluders=2)).safe
+    assert "knows all other records guesses rightly in at most 71.1 % of cases" in helped
+    assert ", the coordinator, helped by 2 hospitals (ε = 2.5, a weak promise) in at most 92.42 %;" in helped
 
 
 @pytest.mark.parametrize(
@@ -200,15 +214,15 @@ def against(zero_shot, low, high, *, synthetic=0.83, texts=960, **more):
     [
         (
             against(0.75, 0.04, 0.12),
-            "75 %. The difference is 8 points (95 % interval 4 to 12). It is 94 % with real records and 25 %",
+            "75 %. The difference is 8 points (95 % interval 4 to 12). The accuracy is 94 % with real records and 25 %",
         ),
         (
             against(0.83, -0.041, 0.041, texts=300),
-            "hospitals, 83 %. The difference is 0 points (95 % interval −4.1 to 4.1). It is 83 % with all texts, 94 %",
+            "hospitals, 83 %. The difference is 0 points (95 % interval −4.1 to 4.1). The accuracy is 83 % with all ",
         ),
         (
             against(0.92, -0.14, -0.04, real=None),
-            "The difference is −9 points (95 % interval −14 to −4). It is 25 % by guessing. What real records would ",
+            "The difference is −9 points (95 % interval −14 to −4). The accuracy is 25 % by guessing. What real ",
         ),
         (
             against(0.93, -0.03, 0.01, synthetic=0.92),
@@ -224,10 +238,10 @@ def test_the_verdict_is_about_the_difference_to_the_same_models_without_the_hosp
 def test_the_gain_is_the_difference_of_two_figures_beside_each_other_and_the_full_size_is_apart():
     """A report had "the texts teach 75.5 % where without the hospitals 59.2 %: a clear gain of 8.6 points"."""
     said = judged(against(0.592, 0.05, 0.122, synthetic=0.755, texts=100)).split(". ")
-    assert said[0].startswith("The hospitals help: trained on 100 texts, a classifier's accuracy is 67.8 %; ")
+    assert said[0].startswith("The hospitals' answers help: trained on 100 texts, a classifier's accuracy is 67.8 %; ")
     assert said[0].endswith("without the hospitals, 59.2 %")
     assert said[1] == "The difference is 8.6 points (95 % interval 5 to 12.2)"
-    assert said[2].startswith("It is 75.5 % with all texts, ")
+    assert said[2].startswith("The accuracy is 75.5 % with all texts, ")
 
 
 def test_half_way_to_real_records_and_below_the_same_models_alone_is_never_called_usable(tmp_path):
@@ -239,7 +253,7 @@ def test_half_way_to_real_records_and_below_the_same_models_alone_is_never_calle
     assert facts["verdict"]["sentence"].startswith("No clear gain: trained on 960 texts, ")
     assert "usable" not in facts["verdict"]["sentence"]
     assert any("no clear gain" in weakness["what"] for weakness in facts["weaknesses"])
-    bars = page.text[page.text.index("Of a classifier on") : page.text.index("The run")]
+    bars = page.text[page.text.index("Share of") : page.text.index("The run")]
     names = ("synthetic texts", "the same models without the hospitals", "real records", "nothing")
     places = [bars.index(name) for name in names]
     assert places == sorted(places)
@@ -257,7 +271,7 @@ def test_each_figure_of_the_verdict_has_its_bar_with_its_interval():
         (f"100 texts of {WITHOUT}", 0.592, (0.55, 0.63)),
         ("all 960 synthetic texts", 0.755, (0.1, 1.0)),
         ("900 real records", 0.94, (0.1, 1.0)),
-        ("nothing, by guessing: the most frequent label", 0.25, None),
+        ("nothing: always the most frequent label", 0.25, None),
     ]
     assert all(f"{points(bar.value)} %" in said for bar in made.rows)
     assert [bar.simulation_only for bar in made.rows] == [False, False, False, True, False]
@@ -508,7 +522,7 @@ def test_without_labels_the_verdict_is_on_nearness_to_real_texts(changes, senten
     metrics = Metrics(content={"test_records": 400, "nearness": NEAR | changes})
     said = verdict(guarantee(privacy()), metrics, texts=300, weaknesses=0)
     assert said.sentence.endswith(sentence)
-    assert said.sentence.startswith("The hospitals help: the distance") == sentence.endswith(CLEARLY)
+    assert said.sentence.startswith("The hospitals' answers help: the distance") == sentence.endswith(CLEARLY)
     assert not said.simulation_only
 
 
