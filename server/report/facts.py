@@ -107,12 +107,12 @@ class Facts:
         if privacy is None:
             return ""
         if privacy.simulation:
-            sentences.append("A trial: all hospitals' records were on one machine.")
+            sentences.append("A simulation: one machine had all hospitals' records.")
         if self.texts and not self._written_from_records:
             sentences.append("No language model was shown a private text, as long as the public texts are public.")
         if self.guarantee.kind is Kind.BOUNDED and (asked := privacy.spent.queries_asked):
             questions = f"{asked} question{'s' if asked != 1 else ''}"
-            sentences.append(f"The hospitals answered {questions}, with random noise that hides single records.")
+            sentences.append(f"The hospitals answered {questions}, with random noise added.")
         return " ".join(sentences)
 
     @property

@@ -121,7 +121,7 @@ def test_banners(tmp_path):
     assert open_run.first.startswith("No privacy:")
     assert "ε = ∞" in open_run.text
     assert "protected by differential privacy" not in open_run.text
-    assert "A trial: all hospitals' records were on one machine." in open_run.text
+    assert "A simulation: one machine had all hospitals' records." in open_run.text
     assert sum("banner" in attrs.get("class", "") for attrs in open_run.tags("p")) == 1
 
 

@@ -62,9 +62,7 @@ def test_both_sides_are_told_their_own_epsilon():
     )
     assert "who knows all records but one, ε is 1: " in card.reader
     assert card.safe.startswith("ε = 1 is a moderate promise that the texts do not tell whether a record took part. ")
-    assert (
-        ", the coordinator, helped by 1 hospital (ε = 4, a weak promise) in at most 98.21 %; " in card.safe
-    )
+    assert ", the coordinator, helped by 1 hospital (ε = 4, a weak promise) in at most 98.21 %; " in card.safe
     assert (
         "with ε = 4, which is 54.6 times (e to the power ε): right in at most 98.21 % of cases. More colluding"
         in card.insiders
@@ -531,3 +529,14 @@ def test_without_labels_and_questions_no_gain_is_missed():
     metrics = Metrics(content={"nearness": NEAR | {"difference": None, "zero_shot": None}})
     said = verdict(asked_nobody, metrics, texts=3, weaknesses=0).sentence
     assert said.endswith("that of other real texts is 0.24.")
+
+
+def test_beside_bars_the_verdict_is_short(tmp_path):
+    run = write_run(tmp_path / "run")
+    (run / "metrics.json").write_text(json.dumps(against(0.75, 0.04, 0.12, texts=300)))
+    page, said = report(run), gather(run).to_json()["verdict"]
+    sentence, short = said["sentence"], said["short"]
+    assert "with real records" in sentence
+    assert "with real records" not in short
+    assert sentence.startswith(short.partition(". ")[0])
+    assert "with real records" not in page.text.partition("Is it safe?")[0]
