@@ -533,7 +533,7 @@ def test_without_labels_and_questions_no_gain_is_missed():
 
 def test_beside_bars_the_verdict_is_short(tmp_path):
     run = write_run(tmp_path / "run")
-    (run / "metrics.json").write_text(json.dumps(against(0.75, 0.04, 0.12, texts=300)))
+    (run / "metrics.json").write_text(json.dumps(against(0.75, 0.04, 0.12)))
     page, said = report(run), gather(run).to_json()["verdict"]
     sentence, short = said["sentence"], said["short"]
     assert "with real records" in sentence
