@@ -237,9 +237,10 @@ def test_a_sending_that_ends_without_a_word_is_told_beside_who_has_the_texts_fro
         assert SAY.sending_failed in text
         assert reason in text
         assert "<dt>St. Mary</dt>" in text
-    (complete / "sending" / "before.json").write_text("{")
-    assert "before.json is not valid JSON" in text_of(browser)
-    assert actions(browser) == ["send"]
+    for name in ("before.json", "sent.json"):
+        (complete / "sending" / name).write_text("{")
+        assert f"{name} is not valid JSON" in text_of(browser)
+        assert actions(browser) == ["send"]
 
 
 def test_texts_are_sent_once_at_a_time(browser, flower, complete):
