@@ -122,7 +122,7 @@ class Limits:
     def refusals(self, plan: Plan, earlier: Iterable[Release] = ()) -> Iterator[tuple[str, RefusalError]]:
         """Yield the name of each limit that a plan exceeds, with the refusal; `check` raises the first.
 
-        The name is empty where the plan's noise does not suffice for the epsilon that it claims.
+        Noise that does not suffice for the epsilon that the plan claims exceeds `max_epsilon`, whatever its value.
         """
         for query in plan.queries:
             if query.spec.kind not in self.queries:
@@ -149,7 +149,7 @@ class Limits:
         except PlanError as error:
             refusal = RefusalError(Reason.OVER_LIMIT, error.what, expected="enough for the plan's epsilon")
             refusal.__cause__ = error
-            yield "", refusal
+            yield "max_epsilon", refusal
         yield from self._of_epsilon(plan)
         yield from self._of_lifetime([*earlier, *plan.releases(self.unknown_shares(plan))])
 

@@ -201,18 +201,6 @@ class SeveralLabels(Protocol):
 
 
 @runtime_checkable
-class InSections(Protocol):
-    """A method that serves texts in sections (`server/operators/section_texts.py`); any other one is refused.
-
-    It plans that file's queries, by which hospitals take their records section by section.
-    """
-
-    @property
-    def shown_words(self) -> int:
-        """Largest number of words of a text's earlier sections in the prompt for its next one, at least 0."""
-
-
-@runtime_checkable
 class Labelling(Protocol):
     """A method whose released numbers are a classifier of any text: it costs no privacy, however often it is used."""
 

@@ -7,22 +7,20 @@ The coordinator's page does the same by `begin`, and shows who has them by `sent
 
 import argparse
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
 from common.errors import CaucusError, CheckpointError, ConfigError
 from common.messages import LARGEST_RELEASE
 from common.system.commands import add_command
-from server.deploy.run_state import Status, checked, command, progress, submit, watched
-from server.deploy.runs import begun
+from server.deploy.run_state import GOES_ON, Progress, Status, checked, command, progress, submit, watched
+from server.deploy.runs import alone, begun, steered
 from server.deploy.settings import CoordinatorSettings
 from server.documents.hospitals import Delivery
 from server.documents.privacy import Privacy
-from server.failure import FAILURE
 from server.guarantee.case import unprotected
 from server.run_folder import SENDING, TEXTS
-
-UNDER_WAY = (Status.STARTING, Status.RUNNING)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,24 +58,25 @@ def register(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") ->
 def _send(chosen: argparse.Namespace) -> Iterator[str]:
     settings = CoordinatorSettings.load(chosen.folder)
     run = begun(settings, chosen.name)
-    folder = run / SENDING
-    before = begin(settings, run)
-    ended = next(state for state in watched(settings, folder) if state.status not in UNDER_WAY)
-    delivery = Delivery.load_if_there(folder)
-    if delivery is None or delivery == before:
-        raise CaucusError(ended.reason, where=folder / "run.log")
-    yield from (f"{name} has the texts since {when}" for name, when in sorted(delivery.received.items()))
-    if delivery.missing:
+    begin(settings, run)
+    folder, problems = run / SENDING, list[str]()
+    next(state for state in watched(settings, folder) if state.status not in GOES_ON)
+    done = sent(settings, run, problems)
+    for problem in (done.problem, *problems):
+        if problem:
+            raise CaucusError(problem, where=folder / "run.log")
+    yield from (f"{name} has the texts since {when}" for name, when in sorted(done.received.items()))
+    if done.missing:
         raise CaucusError(
             "texts of a run",
-            expected=f"at all {len(delivery.received) + len(delivery.missing)} hospitals that answered it",
-            got="; ".join(f"{name} {problem}" for name, problem in sorted(delivery.missing.items())),
+            expected=f"at all {len(done.received) + len(done.missing)} hospitals that answered it",
+            got="; ".join(f"{name} {problem}" for name, problem in sorted(done.missing.items())),
             do=f"{command(settings, 'send', run.name)} sends them again",
         )
 
 
-def begin(settings: CoordinatorSettings, run: Path) -> Delivery | None:
-    """Let Flower start the process that sends a run's texts; return who was sent them before.
+def begin(settings: CoordinatorSettings, run: Path) -> None:
+    """Let Flower start the process that sends a run's texts.
 
     Args:
         settings: Settings of the coordinator.
@@ -86,46 +85,63 @@ def begin(settings: CoordinatorSettings, run: Path) -> Delivery | None:
     Raises:
         CaucusError: The texts are being sent, no hospital should be sent them, or Flower fails.
     """
-    _check(run)
     folder = run / SENDING
-    folder.mkdir(exist_ok=True)
-    if checked(settings, folder).status in UNDER_WAY:
-        raise CaucusError("texts of a run", expected="sent once at a time", got="a process that sends", where=folder)
-    before = Delivery.load_if_there(folder)
-    submit(settings, folder)
-    return before
+    with alone(run):
+        if problem := unsendable(run):
+            raise problem
+        if _state(settings, folder).status in GOES_ON:
+            got = "a process that sends"
+            raise CaucusError("texts of a run", expected="sent once at a time", got=got, where=folder)
+        folder.mkdir(exist_ok=True)
+        with suppress(FileNotFoundError):
+            (folder / Delivery.FILE).replace(folder / Delivery.BEFORE)
+        submit(settings, folder)
 
 
-def sent(settings: CoordinatorSettings, run: Path) -> Sending:
-    """Return who has a run's texts, and whether they are being sent."""
+def sent(settings: CoordinatorSettings, run: Path, problems: list[str]) -> Sending:
+    """Return who has a run's texts, and whether they are being sent.
+
+    Args:
+        settings: Settings of the coordinator.
+        run: The run folder.
+        problems: Receives the reason if a file cannot be read.
+    """
     folder = run / SENDING
-    state, delivery = checked(settings, folder), Delivery.load_if_there(folder)
-    died = state.status is Status.FAILED and (delivery is None or (folder / FAILURE).exists())
+    state, delivery = _state(settings, folder), Delivery.last(folder, problems)
+    done = state.status in GOES_ON or (folder / Delivery.FILE).exists()  # `begin` has moved that of a sending before
     return Sending(
-        under_way=state.status in UNDER_WAY,
-        problem=state.reason if died else "",
+        under_way=state.status in GOES_ON,
+        problem="" if done else state.reason,
         received=delivery.received if delivery else {},
         missing=delivery.missing if delivery else {},
     )
 
 
-def _check(run: Path) -> None:
-    """Refuse a run whose texts no hospital should be sent, or would take.
-
-    Raises:
-        CheckpointError: It is not complete.
-        ConfigError: Its texts are not protected, or too large.
-    """
+def unsendable(run: Path) -> CaucusError | None:
+    """Return why no hospital should be sent a run's texts, or would take them; None if they can be sent."""
     status = progress(run).status
     if status is not Status.COMPLETE:
-        raise CheckpointError("run", expected="a complete one", got=f"one that is {status}", where=run)
+        return CheckpointError("run", expected="a complete one", got=f"one that is {status}", where=run)
     problems: list[str] = []
     privacy = Privacy.read(run, problems)
     if privacy is None or unprotected(privacy):
         got = next(
             iter(problems), "one whose texts can show private records to the other hospitals (epsilon is infinite)"
         )
-        raise ConfigError("run", expected="one with a guarantee", got=got, where=run)
+        return ConfigError("run", expected="one with a guarantee", got=got, where=run)
+    if steered(run) or privacy.earlier or not privacy.spent.queries_asked:
+        return ConfigError("run", expected="one that hospitals answered", got="one that asked none", where=run)
+    if not (run / TEXTS).exists():
+        return CheckpointError(TEXTS, expected="a file", got="none", where=run)
     size = (run / TEXTS).stat().st_size
     if size > LARGEST_RELEASE:
-        raise ConfigError(TEXTS, expected=f"at most {LARGEST_RELEASE:,} bytes", got=f"{size:,}", where=run)
+        return ConfigError(TEXTS, expected=f"at most {LARGEST_RELEASE:,} bytes", got=f"{size:,}", where=run)
+    return None
+
+
+def _state(settings: CoordinatorSettings, folder: Path) -> Progress:
+    """Return the state of the process that sends; one of which Flower says nothing keeps no other from being started.
+
+    Two do no harm: what a hospital has stays as it is.
+    """
+    return checked(settings, folder, known=False)

@@ -21,6 +21,7 @@ import numpy as np
 from common import rng
 from common.domain import is_one_population
 from common.models.sentences import whole_sentences
+from common.sections import normal
 from common.validate import at_least, in_range, one_of
 from server.domain import Example
 from server.llm.base import Request
@@ -233,10 +234,11 @@ def _public(public: Sequence[Example], request: Request, count: int, stream: np.
     For a section they are those under its own heading, if there are any: headings are public, and tell no two texts
     apart.
     """
-    task_labels = {name: name.replace("_", " ").lower() for name, _ in request.labels}
-    heading = None if request.before is None or request.label is None else task_labels[request.label]
-    own = [replace(text, topic=_topic(request)) for text in public if (text.topic or "").lower() == heading]
-    others = own or [text for text in public if (text.topic or "").lower() not in task_labels.values()]
+    section = request.before is not None
+    labels = {normal(name) if section else name.replace("_", " ").lower(): name for name, _ in request.labels}
+    named = [(labels.get((normal if section else str.lower)(text.topic or "")), text) for text in public]
+    own = [replace(text, topic=_topic(request)) for name, text in named if section and name and name == request.label]
+    others = own or [text for name, text in named if name is None]
     drawn, words = [others[at] for at in stream.permutation(len(others))[: count * _CHOICE]], request.words
     if words is not None:
         drawn.sort(key=lambda example: abs(len(example.text.split()) - words))

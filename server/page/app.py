@@ -26,7 +26,7 @@ from server.failure import EXPECTED, summary
 from server.page.drafts import Draft, explained, glanced, methods, planned, start_command
 from server.page.hospitals import hospitals
 from server.page.render import PAGES
-from server.page.runs import GOES_ON, all_runs, one_run, to_resume
+from server.page.runs import all_runs, one_run, to_resume
 
 AGAIN = "10"
 """Seconds after which a browser loads a run's page again, if the person asked for it."""
@@ -70,7 +70,7 @@ def _runs(request: Request, settings: CoordinatorSettings) -> Response:
 
 def _run(request: Request, settings: CoordinatorSettings) -> Response:
     run = one_run(settings, request.query_params.get("name", ""))
-    goes_on = run.state.status in GOES_ON
+    goes_on = run.state.status in run_state.GOES_ON
     follows = goes_on and "follow" in request.query_params
     headers = {"Refresh": AGAIN} if follows else None
     return page(request, "run", headers=headers, run=run, goes_on=goes_on, follows=follows, seconds=AGAIN)

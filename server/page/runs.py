@@ -15,9 +15,9 @@ from common.errors import CaucusError, CheckpointError
 from common.system.files import text_of
 from common.system.log_lines import last_lines
 from server.deploy import run_state
-from server.deploy.run_state import Progress, Status, checked
+from server.deploy.run_state import GOES_ON, Progress, Status, checked
 from server.deploy.runs import OVERRIDES, begun, steered
-from server.deploy.send import Sending, sent
+from server.deploy.send import Sending, sent, unsendable
 from server.deploy.settings import CoordinatorSettings
 from server.documents.census import Released
 from server.documents.codec import MALFORMED
@@ -25,7 +25,6 @@ from server.documents.files import read_lines
 from server.documents.privacy import Privacy
 from server.documents.rounds import RoundReport
 from server.failure import ABSENT, REJECTED
-from server.guarantee.case import unprotected
 from server.llm.providers import SPENDING
 from server.llm.spending import Spending
 from server.report import run_plots
@@ -36,7 +35,6 @@ from server.settings.sections import setting
 
 MOST_LINES = 30
 """Last lines of a run's log that the page shows."""
-GOES_ON = (Status.STARTING, Status.RUNNING)
 CAN_BE_CANCELLED = (*GOES_ON, Status.AWAITING)
 CAN_BE_RESUMED = (Status.NEW, Status.AWAITING, Status.FAILED, Status.CANCELLED)
 
@@ -163,8 +161,7 @@ def one_run(settings: CoordinatorSettings, name: str) -> Run:
     rounds = read_lines(path, RoundReport.from_json, problems) if path.exists() else []
     privacy = Privacy.read(folder, problems, needed=False)
     made_by_steer, rejected = steered(folder), (folder / REJECTED).exists()
-    can_be_sent = state.status is Status.COMPLETE and privacy and not unprotected(privacy) and not made_by_steer
-    sending = sent(settings, folder) if can_be_sent else None
+    sending = None if unsendable(folder) else sent(settings, folder, problems)
     actions = () if made_by_steer else tuple(_actions(state, sending, rejected=rejected))
     return Run(
         name=folder.name,

@@ -2,7 +2,7 @@
 
 from collections import Counter, defaultdict
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 
 import numpy as np
@@ -120,17 +120,14 @@ class Library:
             recalled = _apart(np.stack([self.vectors[top].mean(axis=0) for top in tops]))
             seen = [Counter(word for at in top for word in self.words[at]) for top in tops]
             sizes = list(map(len, tops))
-            self._senses[labels] = {
-                label: Sense(
-                    vector=recalled[at]
-                    if len(own)
-                    else unit(apart[at] + _DESCRIPTION * raw[at] + _RECALLED * recalled[at]),
-                    words=self._telling(seen, at, sizes),
-                    terms=() if len(own) else self._terms(labels, label),
-                    own=own if len(own) else everything,
-                )
-                for at, ((label, _), own) in enumerate(zip(labels, under, strict=True))
-            }
+            made: dict[str, Sense] = {}
+            for at, (label, _) in enumerate(labels):
+                vector = unit(apart[at] + _DESCRIPTION * raw[at] + _RECALLED * recalled[at])
+                words, terms = self._telling(seen, at, sizes), self._terms(labels, label)
+                made[label] = Sense(vector=vector, words=words, terms=terms, own=everything)
+                if len(under[at]):
+                    made[label] = replace(made[label], vector=recalled[at], terms=(), own=under[at])
+            self._senses[labels] = made
         return self._senses[labels]
 
     def _under(self, heading: str) -> NDArray[np.intp]:

@@ -11,6 +11,7 @@ import yaml
 from common.page.access import HEADERS, SANDBOXED
 from common.page.words import sentences
 from common.plan.words import in_fours
+from server.deploy.run_state import DIED
 from server.failure import lock_folder
 from server.page.render import PAGES
 from server.page.runs import MOST_LINES
@@ -57,7 +58,7 @@ def test_runs_are_listed_newest_first_with_their_states(browser, flower):
 
 def test_what_is_poor_about_a_complete_run_is_said(browser, flower):
     folder = under_way(flower)
-    for name, content in {**flower.leaves, "lock": ""}.items():
+    for name, content in {**flower.leaves, "lock": "", "synthetic.jsonl": CANARY}.items():
         (folder / name).write_text(content)
     weakness = {"what": "accuracy 0.2", "do": "write more texts", "simulation_only": False}
     (folder / "report.json").write_text(json.dumps({"weaknesses": [weakness]}))
@@ -221,6 +222,27 @@ def test_texts_are_sent_as_by_the_command_and_the_page_says_who_has_them(browser
     assert f'{SAY.sending_failed} <span lang="en">no hospital' in text_of(browser)
 
 
+@pytest.mark.parametrize(("leaves", "reason"), [({"lock": "18"}, DIED), ({}, "No heartbeat")])
+def test_a_sending_that_ends_without_a_word_is_told_beside_who_has_the_texts_from_before(
+    leaves, reason, browser, flower, complete
+):
+    delivery = {"texts": "ab", "sent_at": "1", "received": {"St. Mary": "2026-01-02 10:00:00Z"}, "missing": {}}
+    flower.leaves = {"lock": "17", "sent.json": json.dumps(delivery)}
+    browser.post("send", name="first")
+    assert SAY.sending_failed not in text_of(browser)
+    flower.leaves = leaves
+    for _ in range(2):
+        browser.post("send", name="first")
+        text = text_of(browser)
+        assert SAY.sending_failed in text
+        assert reason in text
+        assert "<dt>St. Mary</dt>" in text
+    for name in ("before.json", "sent.json"):
+        (complete / "sending" / name).write_text("{")
+        assert f"{name} is not valid JSON" in text_of(browser)
+        assert actions(browser) == ["send"]
+
+
 def test_texts_are_sent_once_at_a_time(browser, flower, complete):
     flower.leaves, flower.says = {}, "pending"
     assert browser.post("send", name="first").status_code == 200
@@ -241,14 +263,27 @@ def test_texts_of_an_unfinished_run_and_without_a_guarantee_are_not_sent(browser
     assert flower.asked.count("run") == 0
 
 
-@pytest.mark.parametrize("verb", ["cancel", "resume"])
+def test_texts_of_a_run_that_asked_no_hospital_are_not_sent(browser, flower, complete):
+    facts = json.loads((complete / "privacy.json").read_text())
+    spent = facts["spent"] | {"queries_asked": 0}
+    for case in ({"spent": spent}, {"earlier": {"run": "a", "plan_digest": "", "encoder": ""}}):
+        (complete / "privacy.json").write_text(json.dumps(facts | case))
+        assert actions(browser) == []
+        assert "expected one that hospitals answered" in html.unescape(browser.post("send", name="first").text)
+    assert flower.asked == []
+
+
+@pytest.mark.parametrize("verb", ["cancel", "resume", "send"])
 def test_a_run_that_another_process_steers_is_left_to_it(verb, browser, flower):
-    under_way(flower, "first", "method=census", "method.rounds=2", "method.census=census.json")
+    folder = under_way(flower, "first", "method=census", "method.rounds=2", "method.census=census.json")
+    if verb == "send":
+        for name, content in flower.leaves.items():
+            (folder / name).write_text(content)
     assert SAY.steered in text_of(browser)
     assert actions(browser) == []
     response = browser.post(verb, name="first")
     assert response.status_code == 400
-    assert "one that caucus-coordinator steer makes" in response.text
+    assert ("got one that asked none" if verb == "send" else "one that caucus-coordinator steer makes") in response.text
 
 
 def test_a_run_that_goes_on_is_not_begun_twice(browser, flower):
